@@ -1,0 +1,85 @@
+//! Axes: names, kinds, units and where the samples lie along them.
+
+use serde::{Deserialize, Serialize};
+
+/// What an axis means; decides what is drawn as space and what as time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AxisKind {
+    /// Time, or steps of it; may grow.
+    Time,
+    /// The slowest spatial axis (height, depth, level).
+    Z,
+    /// The middle spatial axis (latitude, rows).
+    Y,
+    /// The fastest spatial axis (longitude, columns).
+    X,
+    /// Components or channels.
+    Channel,
+    /// Anything else (ensemble member, band).
+    Other,
+}
+
+impl AxisKind {
+    /// True for z, y and x.
+    #[must_use]
+    pub fn is_spatial(self) -> bool {
+        matches!(self, Self::Z | Self::Y | Self::X)
+    }
+}
+
+/// Where the samples of level 0 lie along one axis, in the axis's units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Coordinates {
+    /// Nothing is known: the index is the coordinate.
+    Index,
+    /// Sample `i` lies at `origin + i * step`.
+    Regular {
+        /// Coordinate of sample 0.
+        origin: f64,
+        /// Distance between samples; may be negative, never zero.
+        step: f64,
+    },
+    /// One coordinate per sample, in order of the index.
+    Explicit(Vec<f64>),
+}
+
+impl Coordinates {
+    /// Most explicit coordinates a description carries; longer axes are described as `Index`
+    /// and read as an array of their own.
+    pub const MAX_EXPLICIT: usize = 65_536;
+
+    /// The coordinate of sample `index` of level 0.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "indices beyond 2^53 do not occur in files")]
+    pub fn at(&self, index: u64) -> f64 {
+        match self {
+            Self::Index => index as f64,
+            Self::Regular { origin, step } => origin + index as f64 * step,
+            Self::Explicit(values) => {
+                usize::try_from(index).ok().and_then(|i| values.get(i).copied()).unwrap_or(f64::NAN)
+            }
+        }
+    }
+}
+
+/// One axis of an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The file's name for it, or `dim0`, `dim1`, ...
+    pub name: String,
+    /// What it means.
+    pub kind: AxisKind,
+    /// Units as the file writes them (`mm`, `degrees_north`, `hours since 1900-01-01`); empty if unknown.
+    pub units: String,
+    /// Where its samples lie.
+    pub coordinates: Coordinates,
+}
+
+impl Axis {
+    /// An axis of which only name and kind are known.
+    pub fn new(name: impl Into<String>, kind: AxisKind) -> Self {
+        Self { name: name.into(), kind, units: String::new(), coordinates: Coordinates::Index }
+    }
+}

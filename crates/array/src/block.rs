@@ -1,0 +1,73 @@
+//! Blocks: the unit of caching and of transfer.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::{DatasetId, Generation, Scalar};
+
+/// Names one block: a box of one array at one level (the block grid includes time).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BlockKey {
+    /// The data set.
+    pub dataset: DatasetId,
+    /// Its state.
+    pub generation: Generation,
+    /// Number of the array in the description.
+    pub array: u32,
+    /// Number of the level in the array's description.
+    pub level: u8,
+    /// Linear index in the level's block grid, C order.
+    pub index: u64,
+}
+
+/// Smallest and largest *stored* value among those that are present (neither NaN nor missing).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValueRange {
+    /// Smallest.
+    pub min: Scalar,
+    /// Largest.
+    pub max: Scalar,
+}
+
+/// What a source answers for a block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// The elements, C order, as stored (the array's dtype and byte order), clipped to the level's shape.
+    Data {
+        /// Shared and immutable.
+        bytes: Bytes,
+        /// Range of the values present; `None` when every value is missing or NaN.
+        range: Option<ValueRange>,
+    },
+    /// There is nothing here at this level (sparse levels, AMR): the ancestor stands in.
+    NotCovered,
+}
+
+/// One block with its content: what caches keep and renderers draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Which.
+    pub key: BlockKey,
+    /// What.
+    pub content: Content,
+}
+
+impl Block {
+    /// Memory it holds, bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        match &self.content {
+            Content::Data { bytes, .. } => bytes.len(),
+            Content::NotCovered => 0,
+        }
+    }
+
+    /// The bytes, where covered.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Data { bytes, .. } => Some(bytes),
+            Content::NotCovered => None,
+        }
+    }
+}

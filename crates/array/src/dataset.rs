@@ -1,0 +1,348 @@
+//! Descriptions: what a source holds. A value, immutable once given.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Axis, DType, ElementType, Error, Level, Result, Scalar};
+
+/// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
+///
+/// Thirty-two hexadecimal digits in text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct DatasetId(pub u128);
+
+impl DatasetId {
+    /// The identity of these parts, in this order (xxh3, 128 bits).
+    #[must_use]
+    pub fn of<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Self {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        for part in parts {
+            let part = part.as_ref();
+            // The length first, so that ("ab", "c") differs from ("a", "bc").
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.digest128())
+    }
+}
+
+impl fmt::Display for DatasetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for DatasetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<DatasetId> for String {
+    fn from(id: DatasetId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for DatasetId {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        u128::from_str_radix(&text, 16)
+            .ok()
+            .filter(|_| text.len() == 32)
+            .map(Self)
+            .ok_or_else(|| Error::corrupt("expected a data set identity of 32 hexadecimal digits"))
+    }
+}
+
+/// Counts the states of a data set that grows or changes; part of every block key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Generation(pub u32);
+
+/// A value attached to an array or a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Attribute {
+    /// A string.
+    Text(String),
+    /// One number.
+    Number(Scalar),
+    /// Several.
+    Numbers(Vec<Scalar>),
+    /// Several strings.
+    Texts(Vec<String>),
+}
+
+/// Attributes by name.
+pub type Attributes = BTreeMap<String, Attribute>;
+
+/// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decoding {
+    /// Factor; 1 where there is none.
+    pub scale: f64,
+    /// Added after scaling; 0 where there is none.
+    pub offset: f64,
+    /// Stored values that mean "no value here".
+    pub missing: Vec<Scalar>,
+    /// Stored values outside are missing too (inclusive bounds).
+    pub valid: Option<(Scalar, Scalar)>,
+    /// Element type that the format's own library gives for decoded values. Integers with missing
+    /// values and no scale become floats here, since NaN must be said.
+    pub output: DType,
+}
+
+impl Decoding {
+    /// Stored values are the meant ones.
+    #[must_use]
+    pub fn identity(dtype: DType) -> Self {
+        Self {
+            scale: 1.0,
+            offset: 0.0,
+            missing: Vec::new(),
+            valid: None,
+            output: DType::native(dtype.element()),
+        }
+    }
+
+    /// True when decoding changes nothing but the byte order.
+    #[must_use]
+    #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
+    pub fn is_identity(&self) -> bool {
+        self.scale == 1.0 && self.offset == 0.0 && self.missing.is_empty() && self.valid.is_none()
+    }
+
+    /// The meant value of a stored one; NaN when missing.
+    #[must_use]
+    pub fn decode(&self, stored: Scalar) -> f64 {
+        let missing = self.missing.iter().any(|m| same(*m, stored))
+            || self
+                .valid
+                .is_some_and(|(low, high)| stored.as_f64() < low.as_f64() || stored.as_f64() > high.as_f64());
+        if missing { f64::NAN } else { stored.as_f64() * self.scale + self.offset }
+    }
+}
+
+#[expect(clippy::float_cmp, reason = "a fill value is a bit pattern written by the same program")]
+fn same(a: Scalar, b: Scalar) -> bool {
+    match (a, b) {
+        (Scalar::Float(x), Scalar::Float(y)) => x == y || (x.is_nan() && y.is_nan()),
+        (Scalar::Unsigned(x), Scalar::Unsigned(y)) => x == y,
+        (Scalar::Signed(x), Scalar::Signed(y)) => x == y,
+        _ => a.as_f64() == b.as_f64(),
+    }
+}
+
+/// What the values stand for; decides how coarser levels are made and how it is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Meaning {
+    /// A sampled quantity: levels are means, drawing interpolates.
+    #[default]
+    Intensity,
+    /// Categories: levels take the most frequent, nothing is interpolated.
+    Labels,
+}
+
+/// One array of a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArrayInfo {
+    /// Name, or path in the file (`grid/rho`).
+    pub name: String,
+    /// Type of the stored elements.
+    pub dtype: DType,
+    /// Axes in storage order, last fastest: `[t, z, y, x]` where the array has them.
+    pub axes: Vec<Axis>,
+    /// Units of the decoded values; empty if unknown.
+    pub units: String,
+    /// What the file says besides.
+    pub attributes: Attributes,
+    /// How stored values become the meant ones.
+    pub decoding: Decoding,
+    /// Intensities or labels.
+    #[serde(default)]
+    pub meaning: Meaning,
+    /// Stored chunk at level 0, where the file is chunked.
+    pub chunk: Option<Vec<u64>>,
+    /// Resolutions. Entry 0 is the full one; then made or stored coarser ones, finest first; sampled
+    /// ones may stand beside a mean of the same factor, after all others.
+    pub levels: Vec<Level>,
+    /// Units of world space (`mm`, `m`); empty if unknown.
+    pub world_units: String,
+    /// Things a person should know (`curvilinear grid, drawn in index space`).
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl ArrayInfo {
+    /// Elements per axis at full resolution. A scalar has no axes.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        self.levels.first().map_or(&[], |l| &l.shape)
+    }
+
+    /// The level with this number.
+    ///
+    /// # Errors
+    /// `Invalid` when there are not so many.
+    pub fn level(&self, level: u8) -> Result<&Level> {
+        self.levels.get(usize::from(level)).ok_or_else(|| {
+            Error::invalid(format!(
+                "expected a level below {} of array `{}`, found {level}",
+                self.levels.len(),
+                self.name
+            ))
+        })
+    }
+
+    /// Bytes of the whole array at full resolution, saturating.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.shape().iter().fold(self.dtype.size_bytes() as u64, |n, &v| n.saturating_mul(v))
+    }
+
+    /// The axes of space, as positions in `axes`, in the order z, y, x; absent ones are `None`.
+    #[must_use]
+    pub fn spatial_axes(&self) -> [Option<usize>; 3] {
+        use crate::AxisKind::{X, Y, Z};
+        [Z, Y, X].map(|kind| self.axes.iter().position(|a| a.kind == kind))
+    }
+
+    /// The time axis, as position in `axes`.
+    #[must_use]
+    pub fn time_axis(&self) -> Option<usize> {
+        self.axes.iter().position(|a| a.kind == crate::AxisKind::Time)
+    }
+
+    /// Checks what every consumer relies on; sources call it once when describing, and so does whoever
+    /// receives a description from elsewhere.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the array and what is wrong.
+    pub fn check(&self) -> Result<()> {
+        let bad = |what: String| Err(Error::corrupt(format!("array `{}`: {what}", self.name)));
+        if self.levels.is_empty() || self.levels.len() > MAX_LEVELS {
+            return bad(format!("expected 1 to {MAX_LEVELS} levels, found {}", self.levels.len()));
+        }
+        for level in &self.levels {
+            let n = self.axes.len();
+            if n > crate::MAX_AXES
+                || level.shape.len() != n
+                || level.block.len() != n
+                || level.factor.len() != n
+            {
+                return bad(format!("expected {n} axes on every level, found shape {:?}", level.shape));
+            }
+            if level.block.contains(&0) {
+                return bad("expected blocks of at least one element".into());
+            }
+            let bytes =
+                |s: &[u64]| s.iter().try_fold(self.dtype.size_bytes() as u64, |a, &b| a.checked_mul(b));
+            if bytes(&level.shape).is_none_or(|n| n > i64::MAX as u64) {
+                return bad(format!("shape {:?} exceeds 2^63 bytes", level.shape));
+            }
+            if bytes(&level.block).is_none_or(|n| n > crate::MAX_CHUNK_BLOCK_BYTES) {
+                return bad(format!(
+                    "block {:?} exceeds {} bytes",
+                    level.block,
+                    crate::MAX_CHUNK_BLOCK_BYTES
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most levels an array may have.
+pub const MAX_LEVELS: usize = 64;
+
+/// Something in the file that cannot be served as an array, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// What it is (`string`, `compound`).
+    pub what: String,
+    /// A small value in text, where it is small and readable.
+    #[serde(default)]
+    pub value: Option<String>,
+}
+
+/// All that a source holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// Identity; a mismatch is the error *stale*.
+    pub id: DatasetId,
+    /// State of a data set that grows.
+    pub generation: Generation,
+    /// Name for people: the file's name.
+    pub name: String,
+    /// Format for people: `NRRD`, `HDF5`, `synthetic`.
+    pub format: String,
+    /// Arrays, in the file's order.
+    pub arrays: Vec<ArrayInfo>,
+    /// What the file says of itself.
+    #[serde(default)]
+    pub attributes: Attributes,
+    /// Unsupported things; they never spoil the file.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+    /// What opening noticed (`truncated: last 3 slices missing`).
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl Dataset {
+    /// The array with this name and its number. A data set with one array answers to the empty name.
+    ///
+    /// # Errors
+    /// `NotFound`, listing what there is.
+    pub fn find(&self, name: &str) -> Result<(u32, &ArrayInfo)> {
+        let trimmed = name.trim_matches('/');
+        let found = match (trimmed, self.arrays.as_slice()) {
+            ("", [only]) => Some((0, only)),
+            _ => self
+                .arrays
+                .iter()
+                .enumerate()
+                .find(|(_, a)| a.name == name || a.name.trim_matches('/') == trimmed),
+        };
+        let Some((index, array)) = found else {
+            let names: Vec<&str> = self.arrays.iter().take(20).map(|a| a.name.as_str()).collect();
+            return Err(Error::not_found(format!("expected one of the arrays {names:?}, found `{name}`")));
+        };
+        Ok((u32::try_from(index).unwrap_or(u32::MAX), array))
+    }
+
+    /// The array with this number.
+    ///
+    /// # Errors
+    /// `NotFound` when there are not so many.
+    pub fn array(&self, number: u32) -> Result<&ArrayInfo> {
+        self.arrays.get(number as usize).ok_or_else(|| {
+            Error::not_found(format!("expected an array below {}, found {number}", self.arrays.len()))
+        })
+    }
+
+    /// Checks every array; see [`ArrayInfo::check`].
+    ///
+    /// # Errors
+    /// The first array's error.
+    pub fn check(&self) -> Result<()> {
+        self.arrays.iter().try_for_each(ArrayInfo::check)
+    }
+}
+
+impl ElementType {
+    /// The type numpy gives to decoded values of this one with double-precision scale and offset.
+    #[must_use]
+    pub fn decoded(self) -> Self {
+        match self {
+            Self::F16 | Self::F32 | Self::F64 => self,
+            _ => Self::F64,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The one error of the project. It crosses every stage and the wire unchanged:
+//! a stable kind, whether trying again can help, a sentence for people, and the
+//! places it passed through.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Result with the project's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, as a number that is stable across versions and on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u16)]
+pub enum ErrorKind {
+    /// A bug or a state that should not occur.
+    Internal = 1,
+    /// The request itself is wrong: bad selection, unknown name, bad parameters.
+    Invalid = 2,
+    /// The named thing does not exist.
+    NotFound = 3,
+    /// The bytes found are not what the format or protocol promises.
+    Corrupt = 4,
+    /// Understood, but not supported by this version or build.
+    Unsupported = 5,
+    /// Token missing, wrong, or not allowed to do this.
+    Denied = 6,
+    /// The data changed since it was described; describe it again.
+    Stale = 7,
+    /// A limit (memory, size, count) would be exceeded.
+    TooLarge = 8,
+    /// The asker went away or withdrew the request.
+    Cancelled = 9,
+    /// The other side cannot be reached or the connection broke.
+    Unreachable = 10,
+    /// The deadline passed.
+    TimedOut = 11,
+    /// The operating system refused (disk, permissions).
+    Io = 12,
+    /// The receiver is busy; ask again later.
+    Busy = 13,
+}
+
+impl ErrorKind {
+    /// All kinds, in order of their number.
+    pub const ALL: [Self; 13] = [
+        Self::Internal,
+        Self::Invalid,
+        Self::NotFound,
+        Self::Corrupt,
+        Self::Unsupported,
+        Self::Denied,
+        Self::Stale,
+        Self::TooLarge,
+        Self::Cancelled,
+        Self::Unreachable,
+        Self::TimedOut,
+        Self::Io,
+        Self::Busy,
+    ];
+
+    /// The stable number.
+    #[must_use]
+    pub fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// The kind with this number; unknown numbers (from a newer peer) read as `Internal`.
+    #[must_use]
+    pub fn from_code(code: u16) -> Self {
+        Self::ALL.into_iter().find(|k| k.code() == code).unwrap_or(Self::Internal)
+    }
+}
+
+/// Whether doing the same again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// The answer would be the same.
+    Never,
+    /// It may work later or on another connection.
+    MayHelp,
+}
+
+/// An error for people and programs.
+///
+/// ```
+/// use corridor_array::{Error, ErrorKind};
+/// let e = Error::invalid("selection has 2 axes, array `u` has 3").context("read");
+/// assert_eq!(e.kind(), ErrorKind::Invalid);
+/// assert_eq!(e.to_string(), "read: selection has 2 axes, array `u` has 3");
+/// ```
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Inner {
+    kind: ErrorKind,
+    retry: Retry,
+    message: String,
+    /// Innermost first.
+    context: Vec<String>,
+}
+
+impl Error {
+    /// Longest message and context line kept, bytes; longer ones are cut. Errors travel.
+    pub const MAX_TEXT_BYTES: usize = 2048;
+    /// Most context lines kept.
+    pub const MAX_CONTEXT: usize = 16;
+
+    /// An error of `kind`. `message`: lower case, what was expected and what was found.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let retry = match kind {
+            ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Busy => Retry::MayHelp,
+            _ => Retry::Never,
+        };
+        Self(Box::new(Inner { kind, retry, message: cut(message.into()), context: Vec::new() }))
+    }
+
+    /// The request is wrong.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// The bytes are not what they should be.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
+    /// Known, but not supported.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// The thing does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// A limit would be exceeded.
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TooLarge, message)
+    }
+
+    /// A broken invariant that was caught.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// The request was withdrawn.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "the request was withdrawn")
+    }
+
+    /// Adds where it happened; the newest context is printed first.
+    #[must_use]
+    pub fn context(mut self, place: impl Into<String>) -> Self {
+        if self.0.context.len() < Self::MAX_CONTEXT {
+            self.0.context.push(cut(place.into()));
+        }
+        self
+    }
+
+    /// Overrides whether a retry can help.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.0.retry = retry;
+        self
+    }
+
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether a retry can help.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        self.0.retry
+    }
+
+    /// The sentence without its context.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The places it passed through, innermost first.
+    #[must_use]
+    pub fn places(&self) -> &[String] {
+        &self.0.context
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > Error::MAX_TEXT_BYTES {
+        let mut end = Error::MAX_TEXT_BYTES;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for place in self.0.context.iter().rev() {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(e: std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match e.kind() {
+            Io::NotFound => ErrorKind::NotFound,
+            Io::PermissionDenied => ErrorKind::Denied,
+            Io::TimedOut => ErrorKind::TimedOut,
+            Io::UnexpectedEof => ErrorKind::Corrupt,
+            Io::ConnectionRefused
+            | Io::ConnectionReset
+            | Io::ConnectionAborted
+            | Io::BrokenPipe
+            | Io::NotConnected
+            | Io::HostUnreachable
+            | Io::NetworkUnreachable => ErrorKind::Unreachable,
+            _ => ErrorKind::Io,
+        };
+        Self::new(kind, e.to_string())
+    }
+}

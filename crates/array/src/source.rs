@@ -1,0 +1,68 @@
+//! The `Source` trait: everything that can give blocks of an array.
+//!
+//! A format on disk, a cache, a remote server, a running simulation, a stitched set of files. A source can
+//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+
+use crate::{Block, BlockKey, Dataset, Priority, Region, Result, Selection, Want};
+
+/// The end of one want: its block or its error.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// Which block it answers.
+    pub key: BlockKey,
+    /// The block, or why there is none.
+    pub result: Result<Arc<Block>>,
+}
+
+/// Completions in any order; ends when every want that was not cancelled has been answered.
+pub type Completions = BoxStream<'static, Completion>;
+
+/// Exactly which elements are to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadRequest {
+    /// Number of the array in the description.
+    pub array: u32,
+    /// Number of the level; 0 is full resolution.
+    pub level: u8,
+    /// Which elements of that level.
+    pub selection: Selection,
+    /// How much it matters.
+    pub priority: Priority,
+}
+
+/// Whatever can give blocks of arrays.
+///
+/// Errors of a single block arrive in its [`Completion`]; they never end the stream for the others.
+pub trait Source: Send + Sync + 'static {
+    /// What there is. Reads no array data. A source that grows gives a new value with a new generation.
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
+
+    /// Fetches blocks. Each want that is not cancelled gets exactly one completion; a cancelled one gets at
+    /// most one. A key of another data set or generation gets the error `Stale`. Dropping the stream
+    /// abandons what is left.
+    fn blocks(&self, wants: Vec<Want>) -> Completions;
+
+    /// Reads exactly the elements of `request.selection` into `into`, whose shape equals the selection's;
+    /// elements as stored (dtype and byte order of the array). On success every element was written and
+    /// every region released. Dropping the future detaches.
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>>;
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        (**self).describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        (**self).blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        (**self).read(request, into)
+    }
+}

@@ -1,0 +1,316 @@
+//! Targets: where the elements of a read land.
+//!
+//! A target is owned and reference-counted, with strides and disjoint write [`Region`]s. Dropping the
+//! request therefore merely detaches: a decoder that still writes keeps the buffer alive, and the last
+//! writer releases it. (A borrowed buffer would be unsound under threads and asynchronous I/O.)
+//!
+//! This is the only file of the crate with `unsafe`: regions of one buffer are written from several
+//! threads. What makes it sound: a region is never cloned, regions are only made by cutting one region
+//! along its axes (so they are disjoint by construction), and the bytes are read only when no region is left.
+#![expect(unsafe_code, reason = "disjoint regions of one buffer are written in parallel")]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::{Error, Result, Selection};
+
+/// The memory behind a target.
+#[derive(Debug)]
+struct Buffer {
+    start: NonNull<u8>,
+    size_bytes: usize,
+}
+
+// SAFETY: the pointer is to memory that this value owns; all access goes through `Region` (disjoint, `&mut`)
+// or through `into_vec` (sole owner).
+unsafe impl Send for Buffer {}
+// SAFETY: as above; a shared `Buffer` offers no access by itself.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    fn new(size_bytes: usize) -> Result<Self> {
+        let mut bytes: Vec<u8> = Vec::new();
+        bytes
+            .try_reserve_exact(size_bytes)
+            .map_err(|_| Error::too_large(format!("expected {size_bytes} bytes of memory, found less")))?;
+        bytes.resize(size_bytes, 0);
+        let slice = Box::leak(bytes.into_boxed_slice());
+        Ok(Self { start: NonNull::from(&mut *slice).cast(), size_bytes })
+    }
+
+    fn into_vec(self) -> Vec<u8> {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: made by `Box::leak` of a boxed slice with just this length; not freed yet.
+        unsafe { Vec::from_raw_parts(this.start.as_ptr(), this.size_bytes, this.size_bytes) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: as in `into_vec`, which forgets `self` and so never reaches this.
+        drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.size_bytes, self.size_bytes) });
+    }
+}
+
+/// The reader's side: gives the bytes once every writer is done.
+#[derive(Debug)]
+pub struct Target(Arc<Buffer>);
+
+impl Target {
+    /// A zeroed C-order target for `shape` elements of `item_bytes`, and the region that covers it.
+    ///
+    /// # Errors
+    /// `TooLarge` when the memory cannot be had.
+    pub fn new(shape: &[u64], item_bytes: usize) -> Result<(Self, Region)> {
+        let too_large = || Error::too_large(format!("shape {shape:?} is more than this machine can hold"));
+        let shape: Vec<usize> =
+            shape.iter().map(|&n| usize::try_from(n).map_err(|_| too_large())).collect::<Result<_>>()?;
+        let size = shape.iter().try_fold(item_bytes, |n, &s| n.checked_mul(s));
+        let size = size.filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
+        let buffer = Arc::new(Buffer::new(size)?);
+        let strides = c_strides(&shape, item_bytes);
+        let region = Region { buffer: Arc::clone(&buffer), offset: 0, shape, strides, item_bytes };
+        Ok((Self(buffer), region))
+    }
+
+    /// The bytes, when no region is left.
+    ///
+    /// # Errors
+    /// Gives the target back while writers remain.
+    pub fn try_into_vec(self) -> std::result::Result<Vec<u8>, Self> {
+        Arc::try_unwrap(self.0).map(Buffer::into_vec).map_err(Self)
+    }
+
+    /// The bytes after a finished read.
+    ///
+    /// # Errors
+    /// `Internal` when a writer kept its region beyond the end of the read.
+    pub fn into_vec(self) -> Result<Vec<u8>> {
+        self.try_into_vec()
+            .map_err(|_| Error::internal("a read ended while its target was still being written"))
+    }
+}
+
+/// Byte strides of a C-order array of `shape`.
+#[must_use]
+pub fn c_strides(shape: &[usize], item_bytes: usize) -> Vec<usize> {
+    let mut strides = vec![item_bytes; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
+    }
+    strides
+}
+
+/// A box of a target that one writer owns.
+#[derive(Debug)]
+pub struct Region {
+    buffer: Arc<Buffer>,
+    offset: usize,
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    item_bytes: usize,
+}
+
+impl Region {
+    /// Elements per axis.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Size of one element, bytes.
+    #[must_use]
+    pub fn item_bytes(&self) -> usize {
+        self.item_bytes
+    }
+
+    /// Elements times their size, bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.item_bytes
+    }
+
+    /// Cuts along `axis` before element `at`: `[0, at)` and `[at, n)`.
+    ///
+    /// # Panics
+    /// When `axis` or `at` lies outside; a broken invariant of the caller.
+    #[must_use]
+    pub fn split(self, axis: usize, at: usize) -> (Self, Self) {
+        assert!(at <= self.shape[axis], "split at {at} beyond {}", self.shape[axis]);
+        let mut left = Self {
+            buffer: Arc::clone(&self.buffer),
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
+            ..self
+        };
+        let mut right = self;
+        left.shape[axis] = at;
+        right.shape[axis] -= at;
+        if right.shape[axis] > 0 {
+            right.offset += at * right.strides[axis];
+        }
+        (left, right)
+    }
+
+    /// Cuts into a grid: `cuts[axis]` are the sizes of the pieces along that axis, summing to its size.
+    /// Pieces come in C order of the grid.
+    ///
+    /// # Errors
+    /// `Internal` when the sizes do not sum up.
+    pub fn grid(self, cuts: &[Vec<usize>]) -> Result<Vec<Self>> {
+        let fits = cuts.len() == self.shape.len()
+            && cuts.iter().zip(&self.shape).all(|(c, &n)| c.iter().sum::<usize>() == n);
+        if !fits {
+            return Err(Error::internal(format!("cuts {cuts:?} do not tile {:?}", self.shape)));
+        }
+        let mut pieces = vec![self];
+        for (axis, sizes) in cuts.iter().enumerate() {
+            let mut next = Vec::with_capacity(pieces.len() * sizes.len());
+            for piece in pieces {
+                let mut rest = piece;
+                for &size in sizes {
+                    let (taken, left) = rest.split(axis, size);
+                    next.push(taken);
+                    rest = left;
+                }
+            }
+            pieces = next;
+        }
+        Ok(pieces)
+    }
+
+    /// Copies a whole box into the region. `source` holds elements of the same size with the given byte
+    /// strides, first element at its start.
+    ///
+    /// # Errors
+    /// `Corrupt` when `source` is too short for this shape and these strides.
+    pub fn write_strided(&mut self, source: &[u8], source_strides: &[usize]) -> Result<()> {
+        if self.shape.contains(&0) {
+            return Ok(());
+        }
+        let reach = self.shape.iter().zip(source_strides).try_fold(self.item_bytes, |n, (&s, &stride)| {
+            (s - 1).checked_mul(stride).and_then(|d| n.checked_add(d))
+        });
+        if source_strides.len() != self.shape.len() || reach.is_none_or(|n| n > source.len()) {
+            return Err(Error::corrupt(format!(
+                "expected at least {reach:?} bytes for shape {:?}, found {}",
+                self.shape,
+                source.len()
+            )));
+        }
+        let run = contiguous_axes(&self.shape, &self.strides, source_strides, self.item_bytes);
+        let run_bytes = self.shape[self.shape.len() - run..].iter().product::<usize>() * self.item_bytes;
+        let outer = self.shape.len() - run;
+        let mut at = vec![0usize; outer];
+        let (mut to, mut from) = (self.offset, 0usize);
+        loop {
+            self.copy_in(to, &source[from..from + run_bytes]);
+            // Odometer over the outer axes.
+            let mut axis = outer;
+            loop {
+                if axis == 0 {
+                    return Ok(());
+                }
+                axis -= 1;
+                at[axis] += 1;
+                to += self.strides[axis];
+                from += source_strides[axis];
+                if at[axis] < self.shape[axis] {
+                    break;
+                }
+                to -= self.strides[axis] * self.shape[axis];
+                from -= source_strides[axis] * self.shape[axis];
+                at[axis] = 0;
+            }
+        }
+    }
+
+    /// Copies contiguous C-order elements that fill the region.
+    ///
+    /// # Errors
+    /// `Corrupt` when their number of bytes differs.
+    pub fn write_all(&mut self, source: &[u8]) -> Result<()> {
+        if source.len() != self.size_bytes() {
+            return Err(Error::corrupt(format!(
+                "expected {} bytes for shape {:?}, found {}",
+                self.size_bytes(),
+                self.shape,
+                source.len()
+            )));
+        }
+        let strides = c_strides(&self.shape, self.item_bytes);
+        self.write_strided(source, &strides)
+    }
+
+    /// Copies bytes into a region that is contiguous in memory, from byte `at` of it on: how pieces of a
+    /// message land as they arrive.
+    ///
+    /// # Errors
+    /// `Invalid` when the region is not contiguous, `Corrupt` when the piece does not fit.
+    pub fn write_at(&mut self, at: usize, piece: &[u8]) -> Result<()> {
+        if !self.is_contiguous() {
+            return Err(Error::invalid("expected a contiguous target for a stream of bytes"));
+        }
+        if at.checked_add(piece.len()).is_none_or(|end| end > self.size_bytes()) {
+            return Err(Error::corrupt(format!(
+                "expected at most {} bytes, found a piece of {} at {at}",
+                self.size_bytes(),
+                piece.len()
+            )));
+        }
+        self.copy_in(self.offset + at, piece);
+        Ok(())
+    }
+
+    /// True when the elements lie in C order without gaps.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let strides = c_strides(&self.shape, self.item_bytes);
+        let axes = self.shape.iter().zip(&self.strides).zip(&strides);
+        self.shape.contains(&0) || axes.into_iter().all(|((&n, a), b)| n == 1 || a == b)
+    }
+
+    /// `to` counts from the buffer's start.
+    fn copy_in(&mut self, to: usize, piece: &[u8]) {
+        assert!(to + piece.len() <= self.buffer.size_bytes, "region outside its buffer");
+        // SAFETY: in bounds (asserted); no other region covers these bytes (regions are disjoint by
+        // construction and this is `&mut`), and nobody reads while a region lives.
+        unsafe {
+            self.buffer.start.as_ptr().add(to).copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+        }
+    }
+}
+
+/// How many trailing axes are copied as one run: contiguous on both sides.
+fn contiguous_axes(shape: &[usize], to: &[usize], from: &[usize], item_bytes: usize) -> usize {
+    let mut expected = item_bytes;
+    let mut run = 0;
+    for axis in (0..shape.len()).rev() {
+        if shape[axis] != 1 && (to[axis] != expected || from[axis] != expected) {
+            break;
+        }
+        expected *= shape[axis];
+        run += 1;
+    }
+    run
+}
+
+/// Cuts a selection by a block grid: which blocks it touches and how the target falls apart.
+///
+/// Per axis: the list of (block position, first element of the selection in it, count).
+#[must_use]
+pub fn cut_by_grid(selection: &Selection, block: &[u64]) -> Vec<Vec<(u64, u64, u64)>> {
+    let axes = selection.ranges().iter().zip(block);
+    axes.map(|(range, &size)| {
+        let mut pieces = Vec::new();
+        let mut element = 0;
+        while element < range.count {
+            let position = range.index(element) / size;
+            let (first, count) = range.within(position * size, (position + 1).saturating_mul(size));
+            pieces.push((position, first, count));
+            element = first + count;
+        }
+        pieces
+    })
+    .collect()
+}

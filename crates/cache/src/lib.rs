@@ -1,0 +1,1 @@
+//! Where the data is near: the block table and a caching source.

@@ -1,0 +1,1 @@
+//! How messages cross: TLS over TCP, WebSocket, in-process.

@@ -1,0 +1,1 @@
+//! How data becomes an image: the CPU ray caster.

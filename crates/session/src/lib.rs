@@ -1,0 +1,1 @@
+//! How people share a picture: participants, views, ordering of changes.

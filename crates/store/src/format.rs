@@ -1,0 +1,57 @@
+//! What a file format implements: blocking reads of exact selections of stored levels.
+//!
+//! `FormatSource` turns any [`Format`] into an [`array::Source`]: it cuts requests into blocks, runs
+//! them by priority on a bounded number of threads, looks at the cancel flag between pieces and computes each
+//! block's value range. So a format has one colour (synchronous) and one job (bytes to elements).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use array::{Dataset, Error, Region, Result, Selection};
+
+/// Set when nobody waits any more; long work looks at it between pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Withdraws the work.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// `Cancelled` once withdrawn.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+    }
+}
+
+/// What a read that skips elements costs; decides whether sampled levels are worth offering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Any element is found by its offset: a strided read touches few bytes.
+    Flat,
+    /// Elements lie in chunks that are read and decoded whole.
+    Chunked,
+    /// Elements are computed; a coarse read costs only what it returns.
+    Computed,
+}
+
+/// An opened file or data set. Opening reads headers only.
+pub trait Format: Send + Sync + 'static {
+    /// What there is, with the levels that are stored (or computed) and no others.
+    fn dataset(&self) -> Arc<Dataset>;
+
+    /// How elements of this array are reached.
+    fn access(&self, array: u32) -> Access;
+
+    /// Reads exactly `selection` (any step) of a stored level into `into`, whose shape is the selection's; elements as
+    /// stored. Blocking; may use the CPU pool. The selection has been checked against the level's shape.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt` (saying what was expected and found), `Cancelled`.
+    fn read(&self, array: u32, level: u8, selection: &Selection, into: Region, cancel: &Cancel)
+    -> Result<()>;
+}

@@ -1,0 +1,1 @@
+//! How pictures reach a viewer: frame loop, encoders, bounded frames in flight.

@@ -1,0 +1,1 @@
+//! What crosses the network: operations and framing as state machines without I/O.

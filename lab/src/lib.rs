@@ -1,0 +1,1 @@
+//! What measures and proves: rules, benchmarks, golden images.

@@ -1,0 +1,2 @@
+//! The `corridor` command line.
+fn main() {}
