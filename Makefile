@@ -1,0 +1,31 @@
+# Two commands are enough: `make demo` and `make test`. Both install what they need and say so.
+ARGS ?=
+
+.PHONY: demo test setup check golden fuzz bench web docs
+
+demo: setup web   ## build, serve the bundled sample, open a viewer on it; prints a link
+	cargo run --release --quiet -- demo $(ARGS)
+
+test:             ## install what the tests need and run all of them
+	tools/test.sh
+
+setup:            ## what building needs: nasm, a recent CMake, node modules
+	tools/setup.sh build
+
+web: setup        ## the viewer's assets, embedded in the binary
+	cd web && npm run --silent build
+
+check: web        ## the quick checks before a commit
+	cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
+
+golden: web       ## rewrite golden files; commit them only with a sentence saying why the new ones are right
+	CORRIDOR_GOLDEN=write cargo test --workspace golden
+
+fuzz: setup       ## every fuzz target for SECONDS (default 60)
+	tools/fuzz.sh
+
+bench: setup web  ## the reproducible measurements, as JSON
+	cargo run --release --quiet -- bench all --json
+
+docs: setup       ## the code's documentation
+	cargo doc --workspace --no-deps

@@ -1,0 +1,207 @@
+//! Rules of the repository that a compiler does not check: which crate may use which, how long files may grow,
+//! that pure crates stay pure, that licences are allowed, that no words of the build place leak in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Lines of a file without its `#[cfg(test)]` part.
+const MAX_FILE_LINES: usize = 800;
+/// Largest file kept in the repository, bytes; the bundled sample volume is the largest.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The dependency rule: a crate may use these and no others of the workspace.
+const EDGES: &[(&str, &[&str])] = &[
+    ("array", &[]),
+    ("store", &["array"]),
+    ("cache", &["array"]),
+    ("wire", &["array"]),
+    ("link", &["wire"]),
+    ("render", &["array"]),
+    ("session", &["array"]),
+    ("stream", &["render", "session", "array"]),
+    ("node", &["array", "store", "cache", "wire", "link", "render", "session", "stream"]),
+    ("lab", &["array", "store", "cache", "wire", "link", "render", "session", "stream", "node"]),
+];
+
+/// Crates, or folders of them, without sockets, files, clocks, threads and randomness.
+const PURE: &[&str] = &["crates/array/src", "crates/wire/src", "crates/session/src", "crates/cache/src/table.rs"];
+
+/// What a pure crate must not name.
+const IMPURE_WORDS: &[&str] = &[
+    "Instant::now",
+    "SystemTime::now",
+    "std::net",
+    "std::fs",
+    "std::thread",
+    "tokio::",
+    "rand::",
+    "thread::sleep",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("lab lies in the workspace").to_path_buf()
+}
+
+/// Files that git tracks.
+fn tracked() -> Vec<PathBuf> {
+    let out = Command::new("git").arg("ls-files").arg("-z").current_dir(root()).output().expect("git runs");
+    assert!(out.status.success(), "git ls-files failed");
+    let text = String::from_utf8(out.stdout).expect("paths are UTF-8");
+    text.split('\0').filter(|p| !p.is_empty()).map(|p| root().join(p)).filter(|p| p.is_file()).collect()
+}
+
+fn with_extension(extension: &str) -> Vec<PathBuf> {
+    tracked().into_iter().filter(|p| p.extension().is_some_and(|e| e == extension)).collect()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn metadata() -> Value {
+    let out = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    serde_json::from_slice(&out.stdout).expect("cargo metadata is JSON")
+}
+
+fn assert_none(problems: Vec<String>, rule: &str) {
+    assert!(problems.is_empty(), "{rule}:\n  {}", problems.join("\n  "));
+}
+
+#[test]
+fn crates_use_only_what_the_rule_allows() {
+    let allowed: BTreeMap<&str, BTreeSet<&str>> =
+        EDGES.iter().map(|(name, uses)| (*name, uses.iter().copied().collect())).collect();
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(short) = name.strip_prefix("corridor-") else { continue };
+        seen.insert(short.to_owned());
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let used = dependency["name"].as_str().unwrap_or_default().strip_prefix("corridor-");
+            let is_dev = dependency["kind"] == "dev";
+            if let Some(used) = used
+                && used != short
+                && !is_dev
+                && !allowed.get(short).is_some_and(|a| a.contains(used))
+            {
+                problems.push(format!("{short} -> {used}"));
+            }
+        }
+    }
+    for (name, _) in EDGES {
+        if !seen.contains(*name) {
+            problems.push(format!("{name} is in the rule but not in the workspace"));
+        }
+    }
+    assert_none(problems, "edges outside the dependency rule");
+}
+
+#[test]
+fn files_stay_short() {
+    let mut problems = Vec::new();
+    for path in with_extension("rs").into_iter().chain(with_extension("ts")).chain(with_extension("py")) {
+        let text = read(&path);
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = code.lines().count();
+        if lines > MAX_FILE_LINES {
+            problems.push(format!("{}: {lines} lines", path.display()));
+        }
+    }
+    assert_none(problems, &format!("files over {MAX_FILE_LINES} lines"));
+}
+
+#[test]
+fn rust_files_say_what_they_are_for() {
+    let problems = with_extension("rs")
+        .into_iter()
+        .filter(|p| !read(p).starts_with("//!") && !read(p).starts_with("#!["))
+        .map(|p| p.display().to_string())
+        .collect();
+    assert_none(problems, "files without a `//!` at the top");
+}
+
+#[test]
+fn pure_crates_stay_pure() {
+    let mut problems = Vec::new();
+    for path in with_extension("rs") {
+        let relative = path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned();
+        if !PURE.iter().any(|p| relative.starts_with(p)) || relative.ends_with("conformance.rs") {
+            continue;
+        }
+        let text = read(&path);
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            if let Some(word) = IMPURE_WORDS.iter().find(|w| !is_comment && line.contains(**w)) {
+                problems.push(format!("{relative}:{}: {word}", number + 1));
+            }
+        }
+    }
+    assert_none(problems, "impure words in pure crates");
+}
+
+#[test]
+fn nothing_large_is_kept() {
+    let problems = tracked()
+        .into_iter()
+        .filter_map(|p| p.metadata().ok().map(|m| (p, m.len())))
+        .filter(|(_, size)| *size > MAX_FILE_BYTES)
+        .map(|(p, size)| format!("{}: {size} bytes", p.display()))
+        .collect();
+    assert_none(problems, &format!("files over {MAX_FILE_BYTES} bytes"));
+}
+
+#[test]
+fn unfinished_work_is_not_left_in_comments() {
+    let words = ["TODO", "FIXME", "XXX", "unimplemented!", "todo!("];
+    let mut problems = Vec::new();
+    for path in with_extension("rs").into_iter().chain(with_extension("ts")) {
+        if path.ends_with("lab/tests/tidy.rs") {
+            continue;
+        }
+        for (number, line) in read(&path).lines().enumerate() {
+            if words.iter().any(|w| line.contains(w)) {
+                problems.push(format!("{}:{}", path.display(), number + 1));
+            }
+        }
+    }
+    assert_none(problems, "unfinished work; do it, or write it down in docs/");
+}
+
+#[test]
+fn licences_are_allowed() {
+    let deny = read(&root().join("deny.toml"));
+    let list = deny.split("allow = [").nth(1).and_then(|t| t.split(']').next()).expect("a list of licences");
+    let allowed: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    let mut problems = Vec::new();
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().unwrap_or_default();
+        let expression = package["license"].as_str().unwrap_or("(none)").replace('/', " OR ");
+        // One alternative is enough; every part of it must be allowed.
+        let one_of = expression.replace(['(', ')'], "");
+        let fine = one_of.split(" OR ").any(|a| a.split(" AND ").all(|l| allowed.contains(l.trim())));
+        if !fine {
+            problems.push(format!("{name}: {expression}"));
+        }
+    }
+    assert_none(problems, "licences outside deny.toml");
+}
+
+#[test]
+fn every_crate_inherits_the_lints() {
+    let problems = with_extension("toml")
+        .into_iter()
+        .filter(|p| p.ends_with("Cargo.toml") && !p.to_string_lossy().contains("/fuzz/"))
+        .filter(|p| read(p).contains("[package]") && !read(p).contains("[lints]\nworkspace = true"))
+        .map(|p| p.display().to_string())
+        .collect();
+    assert_none(problems, "crates without `[lints] workspace = true`");
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what building (`build`) or testing (`test`) needs and is not there yet, and says what it installs.
+# System packages need root and apt; without them the script names what is missing and stops.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-build}
+
+packages=()
+need() { # need COMMAND PACKAGE
+    command -v "$1" > /dev/null || packages+=("$2")
+}
+need cc build-essential
+need make make
+need nasm nasm # without it libjpeg-turbo falls back, silently, to code four times slower
+if [ "$what" = test ]; then
+    need chromium chromium
+    need ip iproute2
+fi
+if [ ${#packages[@]} -gt 0 ]; then
+    echo "setup: installing system packages: ${packages[*]}"
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+        echo "setup: error: expected root and apt-get to install them; install ${packages[*]} and run this again" >&2
+        exit 1
+    fi
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null
+fi
+
+requirements=tools/requirements-$what.txt
+if ! cmp -s "$requirements" ".venv/installed-$what.txt"; then
+    echo "setup: installing Python packages from $requirements into .venv"
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
+    cp "$requirements" ".venv/installed-$what.txt"
+fi
+
+if ! cmp -s web/package-lock.json web/node_modules/.installed-lock.json; then
+    echo "setup: installing the viewer's build tools from web/package-lock.json into web/node_modules"
+    (cd web && npm ci --silent --no-audit --no-fund)
+    cp web/package-lock.json web/node_modules/.installed-lock.json
+fi

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# All tests, cheapest first. Prints how long each stage took. Logs and screenshots go to $CORRIDOR_TEST_OUT
+# (default: a new folder under /tmp, named at the end).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh build
+tools/setup.sh test
+export CORRIDOR_TEST_OUT="${CORRIDOR_TEST_OUT:-$(mktemp -d /tmp/corridor-test.XXXXXX)}"
+export CORRIDOR_TEST_PYTHON="$PWD/.venv/bin/python"
+mkdir -p "$CORRIDOR_TEST_OUT"
+
+stage() { # stage NAME COMMAND...
+    local name=$1 start=$SECONDS
+    shift
+    echo "== $name"
+    "$@"
+    echo "== $name: $((SECONDS - start)) s"
+}
+
+web() { (cd web && npm run --silent "$1"); }
+
+stage "format" cargo fmt --all --check
+stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
+stage "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
+stage "tests of the crates" cargo test --workspace --quiet
+stage "program" cargo build --quiet
+export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
+case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
+stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
+stage "in the browser" .venv/bin/python -m pytest -q -rs tests/browser
+echo "all tests passed; logs and screenshots: $CORRIDOR_TEST_OUT"
