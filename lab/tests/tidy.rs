@@ -27,7 +27,8 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates, or folders of them, without sockets, files, clocks, threads and randomness.
-const PURE: &[&str] = &["crates/array/src", "crates/wire/src", "crates/session/src", "crates/cache/src/table.rs"];
+const PURE: &[&str] =
+    &["crates/array/src", "crates/wire/src", "crates/session/src", "crates/cache/src/table.rs"];
 
 /// What a pure crate must not name.
 const IMPURE_WORDS: &[&str] = &[
@@ -184,6 +185,9 @@ fn licences_are_allowed() {
     let mut problems = Vec::new();
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().unwrap_or_default();
+        if package["license"].is_null() && deny.contains(&format!("crate = \"{name}\"")) {
+            continue; // Its licence is a file; deny.toml says which one it is.
+        }
         let expression = package["license"].as_str().unwrap_or("(none)").replace('/', " OR ");
         // One alternative is enough; every part of it must be allowed.
         let one_of = expression.replace(['(', ')'], "");
