@@ -1,0 +1,36 @@
+"""The viewer in a real browser, on a volume that another process serves."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+from conftest import ROOT, SAMPLE, report, running
+
+OUT = pathlib.Path(os.environ.get("CORRIDOR_TEST_OUT", "/tmp"))
+DATA = os.environ.get("CORRIDOR_TEST_DATA")
+
+VOLUMES = {"tooth": str(SAMPLE), "waves": "synthetic:waves?shape=96,96,96&dtype=u8&steps=3"}
+if DATA:
+    VOLUMES["heptane"] = f"{DATA}/volumes/heptane.nii.gz"
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_remote_volume(home, name):
+    """Opens the page, waits until it is complete, turns it, changes the transfer function, steps time."""
+    with (
+        running(home, "serve", VOLUMES[name], "--listen", "127.0.0.1:0", "--json") as server,
+        running(home, "view", server.url, "--listen", "127.0.0.1:0", "--json") as viewer,
+    ):
+        out = OUT / f"viewer-{name}"
+        out.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["npm", "run", "--silent", "e2e"],
+            cwd=ROOT / "web",
+            env=os.environ | {"CORRIDOR_E2E_URL": viewer.url, "CORRIDOR_E2E_OUT": str(out)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        report(f"browser: {name}: screenshots in {out}")

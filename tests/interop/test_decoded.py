@@ -1,0 +1,52 @@
+"""`--decoded` gives what the format's own library gives by default: nibabel's `get_fdata`, netCDF4's masked arrays."""
+
+import os
+import pathlib
+
+import netCDF4
+import nibabel
+import numpy as np
+import pytest
+import readers
+import samples
+from conftest import corridor, report
+
+DATA = os.environ.get("CORRIDOR_TEST_DATA")
+FOLDERS = [pathlib.Path(DATA)] if DATA else []
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory) -> list[pathlib.Path]:
+    made = list(samples.write_all(tmp_path_factory.mktemp("made")))
+    real = [p for folder in FOLDERS for p in sorted(folder.rglob("*")) if p.is_file()]
+    return [p for p in made + real if p.is_file()]
+
+
+def decoded(home: pathlib.Path, path: pathlib.Path, name: str) -> np.ndarray:
+    out = home / "decoded.npy"
+    selection = ['"' + name + '"'] if name else []
+    done = corridor(home, "get", str(path), *selection, "--decoded", "--force", "-o", str(out))
+    assert done.returncode == 0, f"{path.name} {name}: {done.stderr}"
+    return np.load(out)
+
+
+def test_nifti_as_nibabel(home, files):
+    for path in [p for p in files if readers.library_of(p) == "nibabel"]:
+        got = decoded(home, path, "")
+        np.testing.assert_allclose(got, nibabel.load(path).get_fdata().T, rtol=1e-6, err_msg=path.name)
+        report(f"decoded as nibabel: {path.name}")
+
+
+def test_netcdf_as_netcdf4(home, files):
+    for path in [p for p in files if readers.library_of(p) == "netCDF4"]:
+        with netCDF4.Dataset(path) as file:
+            for name, variable in file.variables.items():
+                if not np.issubdtype(variable.dtype if variable.dtype is not str else object, np.number):
+                    continue
+                values = variable[...]
+                expect = np.ma.filled(np.ma.asarray(values).astype("f8"), np.nan)
+                got = decoded(home, path, name)
+                np.testing.assert_allclose(
+                    got.astype("f8"), expect, rtol=1e-6, err_msg=f"{path.name} {name}"
+                )
+        report(f"decoded as netCDF4: {path.name}")

@@ -1,0 +1,139 @@
+"""Bad input from outside: a clear error each time, and a server that lives on and still answers rightly."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.parse
+
+import numpy as np
+import pytest
+from conftest import BINARY, SAMPLE, corridor, environment, running
+
+
+@pytest.fixture
+def server(home):
+    with running(home, "serve", str(SAMPLE), "--listen", "127.0.0.1:0", "--json") as program:
+        yield program
+        # Whatever a test did, the server still answers, and rightly.
+        done = corridor(home, "info", program.url, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["arrays"][0]["shape"] == [161, 94, 103]
+
+
+def address(url: str) -> tuple[str, int]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.hostname, parts.port
+
+
+def refused(done, *words: str) -> None:
+    assert done.returncode not in (0, 101), f"expected an error, found success or a panic: {done.stderr}"
+    assert "panicked" not in done.stderr
+    assert done.stderr.startswith("error:"), done.stderr
+    for word in words:
+        assert word in done.stderr, f"expected `{word}` in: {done.stderr}"
+
+
+def test_selection_out_of_range(home, server):
+    refused(corridor(home, "get", server.url, "500, :, :", "-o", str(home / "x.npy")), "161", "500")
+    assert not (home / "x.npy").exists()
+
+
+def test_selection_with_too_many_axes(home, server):
+    refused(corridor(home, "get", server.url, "1, 1, 1, 1", "-o", str(home / "x.npy")), "3")
+
+
+def test_name_of_no_array(home, server):
+    refused(corridor(home, "get", server.url, "density[0]", "-o", str(home / "x.npy")), "density")
+
+
+def test_name_of_no_data_set(home, server):
+    wrong = server.url.replace("tooth", "teeth")
+    refused(corridor(home, "info", wrong), "teeth")
+
+
+def test_wrong_url(home, server):
+    refused(corridor(home, "info", "corridr://localhost/x"), "corridor://")
+    refused(corridor(home, "info", "corridor://"))
+
+
+def test_nobody_listens(home):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    refused(corridor(home, "info", f"corridor://127.0.0.1:{port}/x", timeout=60), str(port))
+
+
+def test_wrong_token(home, server):
+    token = server.lines[0]["token"]
+    wrong = server.url.replace(token, "0" * len(token))
+    assert wrong != server.url
+    refused(corridor(home, "info", wrong), "token")
+
+
+def test_wrong_fingerprint(home, server):
+    fingerprint = server.lines[0]["fingerprint"]
+    digits = fingerprint.split(":")[1]
+    wrong = server.url.replace(digits, "0" * len(digits))
+    assert wrong != server.url
+    refused(corridor(home, "info", wrong), "fingerprint")
+
+
+def test_random_bytes_on_the_port(server):
+    for _ in range(5):
+        with socket.create_connection(address(server.url)) as peer:
+            peer.settimeout(30)
+            try:
+                peer.sendall(os.urandom(10_000))
+                peer.shutdown(socket.SHUT_WR)
+                while peer.recv(4096):
+                    pass
+            except OSError:
+                pass
+
+
+def test_silent_and_half_open_peers(home, server):
+    peers = [socket.create_connection(address(server.url)) for _ in range(50)]
+    for peer in peers[:25]:
+        peer.sendall(b"\x16\x03\x01")
+    done = corridor(home, "info", server.url, "--json", timeout=30)
+    assert done.returncode == 0, done.stderr
+    for peer in peers:
+        peer.close()
+
+
+def test_client_killed_while_reading(home, server):
+    with running(home, "serve", "synthetic:noise?shape=2048,2048,512&dtype=f32", "--listen", "127.0.0.1:0",
+                 "--json") as big:
+        for wait in (0.05, 0.3, 0.8):
+            reader = subprocess.Popen(
+                [BINARY, "get", big.url, "-o", str(home / "big.raw")],
+                env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            time.sleep(wait)
+            reader.kill()
+            reader.wait()
+        out = home / "small.npy"
+        done = corridor(home, "get", big.url, "0:4, 0:4, 0:4", "-o", str(out), timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert np.load(out).shape == (4, 4, 4)
+
+
+def test_request_for_more_than_any_machine_holds(home):
+    url = "synthetic:linear?shape=1048576,1048576,1048576&dtype=u8"
+    with running(home, "serve", url, "--listen", "127.0.0.1:0", "--json") as huge:
+        refused(corridor(home, "get", huge.url, "-o", str(home / "huge.npy"), timeout=120))
+        assert not (home / "huge.npy").exists()
+        small = corridor(home, "get", huge.url, "0:2, 0:2, 0:2", "-o", str(home / "s.npy"))
+        assert small.returncode == 0, small.stderr
+
+
+@pytest.mark.parametrize("name", ["empty.nrrd", "noise.h5", "text.nc", "nothing.zarr", "noise.nii.gz"])
+def test_files_that_are_not_what_they_say(home, name):
+    path = home / name
+    if name.endswith(".zarr"):
+        path.mkdir()
+    else:
+        path.write_bytes(b"" if name.startswith("empty") else os.urandom(3000))
+    refused(corridor(home, "info", str(path)), name)
