@@ -1,5 +1,23 @@
 //! Where the data rests: file formats, synthetic fields, and levels made on demand.
+//!
+//! This crate turns a location into an [`array::Source`]. It never draws, never talks to a network, and never
+//! writes beside the data. Read [`Format`] first (what a file format implements), then [`FormatSource`]
+//! (what makes a source of it).
 
+mod byte_store;
+mod describe;
 mod format;
+mod jobs;
+mod open;
+mod pieces;
+mod range;
+mod source;
+mod workers;
 
+pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};
+pub use jobs::MAX_BYTES_IN_HAND;
+pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
+pub use range::value_range;
+pub use source::FormatSource;
+pub use workers::MAX_QUEUED_JOBS;

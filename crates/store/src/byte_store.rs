@@ -1,0 +1,218 @@
+//! Where bytes come from: files read by position, with counted requests and detection of change.
+//!
+//! A [`ByteStore`] is what flat formats read. A file is one; the decoded inside of a gzip file is another.
+//! Nothing is cached here: the operating system does that.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use array::{DatasetId, Error, ErrorKind, Result};
+
+/// Requests and bytes asked of the operating system, since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounts {
+    /// Reads by position.
+    pub requests: u64,
+    /// Bytes they asked for.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counters {
+    const fn new() -> Self {
+        Self { requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    fn add(&self, bytes: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> IoCounts {
+        IoCounts {
+            requests: self.requests.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+static PROCESS: Counters = Counters::new();
+
+/// What all files of this process were asked for so far.
+#[must_use]
+pub fn process_io_counts() -> IoCounts {
+    PROCESS.counts()
+}
+
+/// Bytes that can be read at any position, from several threads at once.
+pub trait ByteStore: Send + Sync + 'static {
+    /// How many bytes there are.
+    fn size_bytes(&self) -> u64;
+
+    /// Fills `into` from `offset` on. Blocking.
+    ///
+    /// # Errors
+    /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()>;
+
+    /// What was asked of the operating system through this store.
+    fn counts(&self) -> IoCounts;
+}
+
+/// An open file that is not expected to change.
+#[derive(Debug)]
+pub struct FileBytes {
+    file: File,
+    path: PathBuf,
+    stamp: Stamp,
+    counters: Counters,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    size_bytes: u64,
+    modified_seconds: i64,
+    modified_nanoseconds: i64,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            size_bytes: metadata.len(),
+            modified_seconds: metadata.mtime(),
+            modified_nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+}
+
+impl FileBytes {
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// `NotFound`, `Denied`, `Invalid` when it is not a regular file.
+    pub fn open(path: &Path) -> Result<Arc<Self>> {
+        let place = |e: Error| e.context(format!("open `{}`", path.display()));
+        // Opening a named pipe would wait for its writer: look before.
+        let metadata = std::fs::metadata(path).map_err(|e| place(e.into()))?;
+        if !metadata.is_file() {
+            return Err(place(Error::invalid("expected a regular file")));
+        }
+        let file = File::open(path).map_err(|e| place(e.into()))?;
+        let stamp = Stamp::of(&file.metadata().map_err(|e| place(e.into()))?);
+        Ok(Arc::new(Self { file, path: path.to_owned(), stamp, counters: Counters::default() }))
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The parts of a data set's identity that this file contributes: absolute path, size, time of modification.
+    #[must_use]
+    pub fn identity(&self) -> Vec<Vec<u8>> {
+        let absolute = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        vec![
+            absolute.as_os_str().as_encoded_bytes().to_vec(),
+            self.stamp.size_bytes.to_le_bytes().to_vec(),
+            self.stamp.modified_seconds.to_le_bytes().to_vec(),
+            self.stamp.modified_nanoseconds.to_le_bytes().to_vec(),
+        ]
+    }
+
+    /// The identity of a data set that is this file alone.
+    #[must_use]
+    pub fn dataset_id(&self) -> DatasetId {
+        DatasetId::of(self.identity())
+    }
+
+    /// The first bytes, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`ByteStore::read_at`].
+    pub fn head(&self, limit: usize) -> Result<Vec<u8>> {
+        let size = usize::try_from(self.stamp.size_bytes).unwrap_or(usize::MAX).min(limit);
+        let mut head = vec![0; size];
+        self.read_at(0, &mut head)?;
+        Ok(head)
+    }
+
+    /// That size and time of modification are those seen at opening.
+    ///
+    /// # Errors
+    /// `Stale` when they are not.
+    pub fn check_unchanged(&self) -> Result<()> {
+        if Stamp::of(&self.file.metadata()?) == self.stamp {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Stale,
+            format!("the file changed since it was opened: `{}`", self.path.display()),
+        ))
+    }
+}
+
+impl ByteStore for FileBytes {
+    fn size_bytes(&self) -> u64 {
+        self.stamp.size_bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let size = into.len() as u64;
+        self.counters.add(size);
+        PROCESS.add(size);
+        let read = self.file.read_exact_at(into, offset);
+        // After the read, so that a change before or during it is seen; a file that shrank is *stale*
+        // before it is *truncated*.
+        self.check_unchanged()?;
+        read.map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::corrupt(format!(
+                "expected bytes {offset} to {} of a file of {} bytes: `{}`",
+                offset.saturating_add(size),
+                self.stamp.size_bytes,
+                self.path.display()
+            )),
+            _ => Error::from(e).context(format!("read `{}`", self.path.display())),
+        })
+    }
+
+    fn counts(&self) -> IoCounts {
+        self.counters.counts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_counts_and_notices_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let file = FileBytes::open(&path).unwrap();
+        let mut three = [0; 3];
+        file.read_at(4, &mut three).unwrap();
+        assert_eq!(&three, b"456");
+        assert_eq!(file.counts(), IoCounts { requests: 1, bytes: 3 });
+        assert_eq!(file.read_at(8, &mut three).unwrap_err().kind(), ErrorKind::Corrupt);
+        std::fs::write(&path, b"short").unwrap();
+        assert_eq!(file.read_at(0, &mut three).unwrap_err().kind(), ErrorKind::Stale);
+    }
+
+    #[test]
+    fn a_directory_is_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(FileBytes::open(dir.path()).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(FileBytes::open(&dir.path().join("none")).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,194 @@
+//! Attributes of objects.
+#![expect(unsafe_code, reason = "HDF5 is a C library")]
+
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use array::{DType, Error, Result};
+use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
+use hdf5_metno_sys::h5a::{
+    H5A_info_t, H5Aexists, H5Aget_space, H5Aget_type, H5Aiterate2, H5Aopen, H5Aread,
+};
+use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
+use hdf5_metno_sys::h5s::{H5S_class_t, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type};
+use hdf5_metno_sys::h5t::{H5Treclaim, hvl_t};
+
+use super::dataset::{split_fixed_text, trim_text};
+use super::element::Element;
+use super::{Handle, Object, check, locked};
+
+/// Most elements of an attribute that are read.
+pub(in super::super) const MAX_ATTRIBUTE_ELEMENTS: usize = 4096;
+/// Most bytes of an attribute that are read.
+const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
+/// Most references in one list.
+const MAX_LIST: usize = 64;
+
+/// What an attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(in super::super) enum Value {
+    /// Numbers as stored; `single` when the attribute is a scalar rather than a list.
+    Numbers { dtype: DType, bytes: Vec<u8>, single: bool },
+    /// Strings.
+    Texts { texts: Vec<String>, single: bool },
+    /// Addresses of objects.
+    References(Vec<u64>),
+    /// Lists of addresses of objects.
+    ReferenceLists(Vec<Vec<u64>>),
+    /// Anything that is not read, named for people.
+    Other(String),
+}
+
+impl Object {
+    /// Names of its attributes, at most `limit`, in the file's order.
+    pub(in super::super) fn attribute_names(&self, limit: usize) -> Result<Vec<CString>> {
+        let mut found = Names { names: Vec::new(), limit };
+        // SAFETY: a valid object; the callback gets the pointer to `found`, which outlives the call.
+        check("list the attributes", || unsafe {
+            let (index, order) = (H5_index_t::H5_INDEX_NAME, H5_iter_order_t::H5_ITER_NATIVE);
+            let data = std::ptr::from_mut(&mut found).cast();
+            H5Aiterate2(self.handle.0, index, order, std::ptr::null_mut(), Some(collect), data)
+        })?;
+        Ok(found.names)
+    }
+
+    /// The attribute of this name, if there is one.
+    pub(in super::super) fn attribute(&self, name: &CStr) -> Result<Option<Value>> {
+        // SAFETY: a valid object and a NUL-terminated name.
+        let exists = check("look for an attribute", || unsafe { H5Aexists(self.handle.0, name.as_ptr()) })?;
+        if exists == 0 {
+            return Ok(None);
+        }
+        // SAFETY: as above; then a valid attribute.
+        let attribute = Handle::new("open an attribute", || unsafe {
+            H5Aopen(self.handle.0, name.as_ptr(), H5P_DEFAULT)
+        })?;
+        // SAFETY: a valid attribute.
+        let datatype = Handle::new("type an attribute", || unsafe { H5Aget_type(attribute.0) })?;
+        // SAFETY: a valid attribute.
+        let space = Handle::new("size an attribute", || unsafe { H5Aget_space(attribute.0) })?;
+        Read { attribute, datatype, space }.value().map(Some)
+    }
+}
+
+struct Names {
+    names: Vec<CString>,
+    limit: usize,
+}
+
+unsafe extern "C" fn collect(
+    _object: hid_t,
+    name: *const c_char,
+    _info: *const H5A_info_t,
+    data: *mut c_void,
+) -> herr_t {
+    // SAFETY: the library passes a valid name; `data` is the `Names` given to the call.
+    let (found, name) = unsafe { (&mut *data.cast::<Names>(), CStr::from_ptr(name)) };
+    if found.names.len() >= found.limit {
+        return 1;
+    }
+    found.names.push(name.to_owned());
+    0
+}
+
+struct Read {
+    attribute: Handle,
+    datatype: Handle,
+    space: Handle,
+}
+
+impl Read {
+    fn value(&self) -> Result<Value> {
+        let (count, single) = self.count()?;
+        if count > MAX_ATTRIBUTE_ELEMENTS {
+            return Ok(Value::Other(format!("{count} elements")));
+        }
+        match Element::of(&self.datatype) {
+            _ if count == 0 => Ok(Value::Other("empty".into())),
+            Element::Number(dtype) => {
+                Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())?, single })
+            }
+            Element::FixedText { size_bytes, spaces } => {
+                let texts = split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, spaces);
+                Ok(Value::Texts { texts, single })
+            }
+            Element::VariableText => Ok(Value::Texts { texts: self.variable_texts(count)?, single }),
+            Element::Reference => Ok(Value::References(addresses(&self.bytes(count, 8)?))),
+            Element::ReferenceList => Ok(Value::ReferenceLists(self.reference_lists(count)?)),
+            Element::Other(what) => Ok(Value::Other(what)),
+        }
+    }
+
+    fn count(&self) -> Result<(usize, bool)> {
+        locked(|| {
+            // SAFETY: a valid data space.
+            let (class, points) = unsafe {
+                (H5Sget_simple_extent_type(self.space.0), H5Sget_simple_extent_npoints(self.space.0))
+            };
+            match class {
+                H5S_class_t::H5S_SCALAR => Ok((1, true)),
+                H5S_class_t::H5S_SIMPLE => Ok((usize::try_from(points).unwrap_or(usize::MAX), false)),
+                _ => Ok((0, true)),
+            }
+        })
+    }
+
+    fn bytes(&self, count: usize, size: usize) -> Result<Vec<u8>> {
+        let total = count.checked_mul(size).filter(|&n| n <= MAX_ATTRIBUTE_BYTES).ok_or_else(|| {
+            Error::too_large(format!(
+                "expected an attribute of at most {MAX_ATTRIBUTE_BYTES} bytes, found {count} times {size}"
+            ))
+        })?;
+        let mut bytes = vec![0; total];
+        // SAFETY: the stored type is the memory type, so exactly `count * size` bytes are written.
+        check("read an attribute", || unsafe {
+            H5Aread(self.attribute.0, self.datatype.0, bytes.as_mut_ptr().cast())
+        })?;
+        Ok(bytes)
+    }
+
+    fn variable_texts(&self, count: usize) -> Result<Vec<String>> {
+        let mut pointers = vec![std::ptr::null_mut::<c_char>(); count];
+        self.with_variable(pointers.as_mut_ptr().cast(), || {
+            pointers
+                .iter()
+                // SAFETY: the library gave NUL-terminated strings or null; they live until reclaimed.
+                .map(|&p| if p.is_null() { String::new() } else { unsafe { trim_text(CStr::from_ptr(p).to_bytes(), false) } })
+                .collect()
+        })
+    }
+
+    fn reference_lists(&self, count: usize) -> Result<Vec<Vec<u64>>> {
+        let mut lists: Vec<hvl_t> = (0..count).map(|_| hvl_t::default()).collect();
+        self.with_variable(lists.as_mut_ptr().cast(), || {
+            lists
+                .iter()
+                .map(|list| {
+                    if list.p.is_null() {
+                        return Vec::new();
+                    }
+                    // SAFETY: the library allocated `len` references of eight bytes at `p`.
+                    let bytes = unsafe { std::slice::from_raw_parts(list.p.cast::<u8>(), list.len.min(MAX_LIST) * 8) };
+                    addresses(bytes)
+                })
+                .collect()
+        })
+    }
+
+    /// Reads elements of variable length into `buffer`, lets `take` copy them, and frees them.
+    fn with_variable<T>(&self, buffer: *mut c_void, take: impl FnOnce() -> T) -> Result<T> {
+        // SAFETY: `buffer` holds one pointer (or list) per element, all null at first.
+        let read =
+            check("read an attribute", || unsafe { H5Aread(self.attribute.0, self.datatype.0, buffer) });
+        let taken = read.map(|_| take());
+        locked(|| {
+            // SAFETY: what a failed read left behind is null or was allocated by the library.
+            unsafe { H5Treclaim(self.datatype.0, self.space.0, H5P_DEFAULT, buffer) };
+        });
+        taken
+    }
+}
+
+fn addresses(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks::<8>().0.iter().map(|raw| u64::from_le_bytes(*raw)).collect()
+}

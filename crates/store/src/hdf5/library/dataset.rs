@@ -1,0 +1,373 @@
+//! Data sets: what they are, where their bytes lie, and reading through the library.
+#![expect(unsafe_code, reason = "HDF5 is a C library")]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use array::{Error, Result, Selection};
+use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, haddr_t, hsize_t};
+use hdf5_metno_sys::h5d::{
+    H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_value_t, H5D_layout_t, H5Dchunk_iter,
+    H5Dget_create_plist, H5Dget_offset, H5Dget_space, H5Dget_type, H5Dread,
+};
+use hdf5_metno_sys::h5p::{
+    H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pfill_value_defined, H5Pget_chunk,
+    H5Pget_chunk_opts, H5Pget_external_count, H5Pget_fill_value, H5Pget_filter2, H5Pget_layout,
+    H5Pget_nfilters, H5Pset_vlen_mem_manager,
+};
+use hdf5_metno_sys::h5s::{
+    H5S_ALL, H5S_class_t, H5S_seloper_t, H5Screate_simple, H5Sget_simple_extent_dims,
+    H5Sget_simple_extent_ndims, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type,
+    H5Sselect_hyperslab,
+};
+use hdf5_metno_sys::h5t::H5Treclaim;
+use hdf5_metno_sys::h5z::H5Zfilter_avail;
+
+use super::element::Element;
+use super::{Handle, Object, check, locked};
+
+/// Most axes HDF5 knows.
+pub(in super::super) const MAX_RANK: usize = 32;
+/// Most filters of a pipeline; HDF5's own limit.
+const MAX_FILTERS: usize = 32;
+/// Most parameters of a filter that are kept.
+const MAX_FILTER_PARAMETERS: usize = 32;
+/// Longest single string read from a data set, bytes.
+const MAX_TEXT_BYTES: usize = 4096;
+/// The address of what has no place in the file.
+const UNDEFINED_ADDRESS: u64 = u64::MAX;
+
+/// How a data set is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Layout {
+    /// Within the object's header.
+    Compact,
+    /// In one piece.
+    Contiguous,
+    /// In other files.
+    External,
+    /// In chunks of this many elements per axis.
+    Chunked(Vec<u64>),
+    /// Put together from other data sets.
+    Virtual,
+}
+
+/// One step of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Filter {
+    /// The registered number: 1 deflate, 2 shuffle, 3 Fletcher 32, ...
+    pub(in super::super) id: i32,
+    pub(in super::super) parameters: Vec<u32>,
+    /// The library can undo it.
+    pub(in super::super) available: bool,
+}
+
+/// What a data set is; reading it reads no elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Facts {
+    pub(in super::super) element: Element,
+    /// `None`: declared to hold nothing.
+    pub(in super::super) shape: Option<Vec<u64>>,
+    pub(in super::super) layout: Layout,
+    pub(in super::super) filters: Vec<Filter>,
+    /// Chunks that reach beyond the shape are stored unfiltered.
+    pub(in super::super) partial_unfiltered: bool,
+    /// One element as stored, for what was never written; empty for all but numbers.
+    pub(in super::super) fill: Vec<u8>,
+}
+
+/// Where one chunk lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct ChunkPlace {
+    /// Byte in the file.
+    pub(in super::super) offset: u64,
+    pub(in super::super) size_bytes: u64,
+    /// Bit i set: filter i was not applied.
+    pub(in super::super) skipped_filters: u32,
+}
+
+impl Object {
+    pub(in super::super) fn facts(&self) -> Result<Facts> {
+        // SAFETY: a valid data set.
+        let properties = Handle::new("give creation properties", || unsafe { H5Dget_create_plist(self.handle.0) })?;
+        // SAFETY: a valid data set.
+        let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
+        let element = Element::of(&datatype);
+        let layout = layout(&properties)?;
+        // Asking for the shape of a virtual data set would open the files it names.
+        let shape = if layout == Layout::Virtual { None } else { self.shape()? };
+        let mut options: c_uint = 0;
+        if matches!(layout, Layout::Chunked(_)) {
+            // SAFETY: a valid property list and place for the result.
+            check("give chunk options", || unsafe { H5Pget_chunk_opts(properties.0, &raw mut options) })?;
+        }
+        Ok(Facts {
+            fill: fill(&properties, &datatype, &element)?,
+            filters: filters(&properties)?,
+            partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
+            element,
+            shape,
+            layout,
+        })
+    }
+
+    fn shape(&self) -> Result<Option<Vec<u64>>> {
+        let space = self.space()?;
+        locked(|| {
+            // SAFETY: a valid data space.
+            match unsafe { H5Sget_simple_extent_type(space.0) } {
+                H5S_class_t::H5S_SCALAR => Ok(Some(Vec::new())),
+                H5S_class_t::H5S_SIMPLE => extent(&space).map(Some),
+                _ => Ok(None),
+            }
+        })
+    }
+
+    fn space(&self) -> Result<Handle> {
+        // SAFETY: a valid data set.
+        Handle::new("give the shape", || unsafe { H5Dget_space(self.handle.0) })
+    }
+
+    /// Where a contiguous data set begins, byte of the file; `None` when nothing was written.
+    pub(in super::super) fn contiguous_offset(&self) -> Option<u64> {
+        // SAFETY: a valid data set.
+        let offset = locked(|| unsafe { H5Dget_offset(self.handle.0) });
+        (offset != UNDEFINED_ADDRESS).then_some(offset)
+    }
+
+    /// Calls `each` with the first element and the place of every stored chunk until it answers `false`.
+    pub(in super::super) fn chunks(
+        &self,
+        rank: usize,
+        each: &mut dyn FnMut(&[u64], ChunkPlace) -> bool,
+    ) -> Result<()> {
+        let mut visit = Visit { rank, each };
+        // SAFETY: a valid data set; the callback gets the pointer to `visit`, which outlives the call.
+        check("list the chunks", || unsafe {
+            H5Dchunk_iter(self.handle.0, H5P_DEFAULT, Some(visit_chunk), std::ptr::from_mut(&mut visit).cast())
+        })?;
+        Ok(())
+    }
+
+    /// Reads a selection through the library: elements as stored, C order. `into` must be of just that size.
+    pub(in super::super) fn read(&self, selection: &Selection, item_bytes: usize, into: &mut [u8]) -> Result<()> {
+        let expected = selection.len().and_then(|n| n.checked_mul(item_bytes as u64));
+        if expected != Some(into.len() as u64) {
+            return Err(Error::internal(format!("expected a buffer of {expected:?} bytes, found {}", into.len())));
+        }
+        let space = self.space()?;
+        if extent(&space)?.len() != selection.ranges().len() {
+            return Err(Error::corrupt("expected the number of axes found at opening"));
+        }
+        // SAFETY: a valid data set.
+        let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
+        if element_size(&datatype) != item_bytes {
+            return Err(Error::corrupt("expected the element type found at opening"));
+        }
+        let memory = select(&space, selection)?;
+        // SAFETY: the memory type is the stored one, and the memory space has as many elements as the
+        // selection, which is what `into` has room for (checked above).
+        check("read elements", || unsafe {
+            H5Dread(self.handle.0, datatype.0, memory.0, space.0, H5P_DEFAULT, into.as_mut_ptr().cast())
+        })?;
+        Ok(())
+    }
+
+    /// The strings of a data set of at most `limit` of them.
+    pub(in super::super) fn texts(&self, limit: usize) -> Result<Vec<String>> {
+        let space = self.space()?;
+        // SAFETY: a valid data space.
+        let count = locked(|| unsafe { H5Sget_simple_extent_npoints(space.0) });
+        let count = usize::try_from(count).ok().filter(|&n| n <= limit);
+        let count = count.ok_or_else(|| Error::too_large(format!("expected at most {limit} strings")))?;
+        // SAFETY: a valid data set.
+        let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
+        match Element::of(&datatype) {
+            Element::FixedText { size_bytes, spaces } if size_bytes <= MAX_TEXT_BYTES => {
+                let mut bytes = vec![0; count * size_bytes];
+                // SAFETY: the memory type is the stored one: `count` strings of `size_bytes` each.
+                check("read strings", || unsafe {
+                    H5Dread(self.handle.0, datatype.0, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.as_mut_ptr().cast())
+                })?;
+                Ok(split_fixed_text(&bytes, size_bytes, spaces))
+            }
+            Element::VariableText => self.variable_texts(&datatype, &space, count),
+            _ => Err(Error::unsupported("expected short strings")),
+        }
+    }
+
+    fn variable_texts(&self, datatype: &Handle, space: &Handle, count: usize) -> Result<Vec<String>> {
+        // SAFETY: the class identifier is valid once the library is open.
+        let transfer = Handle::new("make transfer properties", || unsafe { H5Pcreate(*H5P_CLS_DATASET_XFER) })?;
+        // SAFETY: both functions are of the kind the library expects and need no data of ours.
+        check("bound its memory", || unsafe {
+            let none = std::ptr::null_mut();
+            H5Pset_vlen_mem_manager(transfer.0, Some(allocate_bounded), none, Some(release), none)
+        })?;
+        let mut pointers = vec![std::ptr::null_mut::<c_char>(); count];
+        let buffer: *mut c_void = pointers.as_mut_ptr().cast();
+        // SAFETY: one pointer per string, all null at first.
+        let read = check("read strings", || unsafe {
+            H5Dread(self.handle.0, datatype.0, H5S_ALL, H5S_ALL, transfer.0, buffer)
+        });
+        let texts = read.map(|_| {
+            // SAFETY: the library gave NUL-terminated strings or null; they live until reclaimed.
+            let text = |p: *mut c_char| unsafe { trim_text(CStr::from_ptr(p).to_bytes(), false) };
+            pointers.iter().map(|&p| if p.is_null() { String::new() } else { text(p) }).collect()
+        });
+        locked(|| {
+            // SAFETY: what the read left behind is null or came from `allocate_bounded`.
+            unsafe { H5Treclaim(datatype.0, space.0, transfer.0, buffer) };
+        });
+        texts
+    }
+}
+
+unsafe extern "C" fn allocate_bounded(size: usize, _info: *mut c_void) -> *mut c_void {
+    if size > MAX_TEXT_BYTES {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: a plain allocation by the library.
+    unsafe { H5allocate_memory(size, 1) }
+}
+
+unsafe extern "C" fn release(memory: *mut c_void, _info: *mut c_void) {
+    // SAFETY: memory of `allocate_bounded`, or null.
+    unsafe { H5free_memory(memory) };
+}
+
+struct Visit<'a> {
+    rank: usize,
+    each: &'a mut dyn FnMut(&[u64], ChunkPlace) -> bool,
+}
+
+unsafe extern "C" fn visit_chunk(
+    start: *const hsize_t,
+    filter_mask: c_uint,
+    address: haddr_t,
+    size: hsize_t,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: the library passes one index per axis; `data` is the `Visit` given to the call.
+    let (visit, start) = unsafe {
+        let visit = &mut *data.cast::<Visit<'_>>();
+        let start = std::slice::from_raw_parts(start, visit.rank);
+        (visit, start)
+    };
+    let place = ChunkPlace { offset: address, size_bytes: size, skipped_filters: filter_mask };
+    c_int::from(!(visit.each)(start, place))
+}
+
+fn element_size(datatype: &Handle) -> usize {
+    // SAFETY: a valid data type.
+    locked(|| unsafe { hdf5_metno_sys::h5t::H5Tget_size(datatype.0) })
+}
+
+fn extent(space: &Handle) -> Result<Vec<u64>> {
+    let mut shape = [0; MAX_RANK];
+    // SAFETY: a valid data space.
+    let rank = check("give the rank", || unsafe { H5Sget_simple_extent_ndims(space.0) })?;
+    let rank = usize::try_from(rank).ok().filter(|&n| n <= MAX_RANK);
+    let rank = rank.ok_or_else(|| Error::corrupt(format!("expected at most {MAX_RANK} axes")))?;
+    // SAFETY: room for as many sizes as there are axes; the largest sizes are not asked for.
+    check("give the shape", || unsafe {
+        H5Sget_simple_extent_dims(space.0, shape.as_mut_ptr(), std::ptr::null_mut())
+    })?;
+    Ok(shape[..rank].to_vec())
+}
+
+/// Marks `selection` in `space`; gives a memory space of its shape.
+fn select(space: &Handle, selection: &Selection) -> Result<Handle> {
+    let ranges = selection.ranges();
+    let of = |f: fn(&array::AxisRange) -> u64| ranges.iter().map(f).collect::<Vec<u64>>();
+    let (start, step, count) = (of(|r| r.start), of(|r| r.step), of(|r| r.count));
+    if !ranges.is_empty() {
+        // SAFETY: as many starts, steps and counts as the space has axes (checked by the caller).
+        check("select elements", || unsafe {
+            let (start, step, count) = (start.as_ptr(), step.as_ptr(), count.as_ptr());
+            H5Sselect_hyperslab(space.0, H5S_seloper_t::H5S_SELECT_SET, start, step, count, std::ptr::null())
+        })?;
+    }
+    let rank = c_int::try_from(ranges.len()).unwrap_or(c_int::MAX);
+    // SAFETY: `rank` sizes; a rank of zero makes a scalar.
+    Handle::new("make a memory space", || unsafe {
+        H5Screate_simple(rank, count.as_ptr(), std::ptr::null())
+    })
+}
+
+fn layout(properties: &Handle) -> Result<Layout> {
+    // SAFETY: valid creation properties of a data set.
+    let (layout, outside) =
+        locked(|| unsafe { (H5Pget_layout(properties.0), H5Pget_external_count(properties.0)) });
+    Ok(match layout {
+        H5D_layout_t::H5D_COMPACT => Layout::Compact,
+        H5D_layout_t::H5D_CONTIGUOUS if outside == 0 => Layout::Contiguous,
+        H5D_layout_t::H5D_CONTIGUOUS => Layout::External,
+        H5D_layout_t::H5D_CHUNKED => Layout::Chunked(chunk(properties)?),
+        H5D_layout_t::H5D_VIRTUAL => Layout::Virtual,
+        _ => return Err(Error::corrupt("expected a known storage layout")),
+    })
+}
+
+fn chunk(properties: &Handle) -> Result<Vec<u64>> {
+    let mut chunk = [0; MAX_RANK];
+    let most = c_int::try_from(MAX_RANK).unwrap_or(c_int::MAX);
+    // SAFETY: room for `most` sizes.
+    let rank = check("give the chunk shape", || unsafe { H5Pget_chunk(properties.0, most, chunk.as_mut_ptr()) })?;
+    Ok(chunk.iter().copied().take(usize::try_from(rank).unwrap_or(0)).collect())
+}
+
+fn filters(properties: &Handle) -> Result<Vec<Filter>> {
+    // SAFETY: valid creation properties of a data set.
+    let count = check("count the filters", || unsafe { H5Pget_nfilters(properties.0) })?;
+    let count = c_uint::try_from(count).unwrap_or(0);
+    if count as usize > MAX_FILTERS {
+        return Err(Error::corrupt(format!("expected at most {MAX_FILTERS} filters, found {count}")));
+    }
+    (0..count).map(|number| filter(properties, number)).collect()
+}
+
+fn filter(properties: &Handle, number: c_uint) -> Result<Filter> {
+    let (mut flags, mut config): (c_uint, c_uint) = (0, 0);
+    let mut parameters = [0; MAX_FILTER_PARAMETERS];
+    let mut count = parameters.len();
+    // SAFETY: `count` says how many parameters there is room for; no name is asked for.
+    let id = check("give a filter", || unsafe {
+        let (flags, config) = (&raw mut flags, &raw mut config);
+        let (values, none) = (parameters.as_mut_ptr(), std::ptr::null_mut());
+        H5Pget_filter2(properties.0, number, flags, &raw mut count, values, 0, none, config)
+    })?;
+    // SAFETY: a plain question.
+    let available = locked(|| unsafe { H5Zfilter_avail(id) }) > 0;
+    let parameters = parameters.iter().copied().take(count).collect();
+    Ok(Filter { id, parameters, available })
+}
+
+/// The stored form of what was never written; zeros where the file says nothing.
+fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec<u8>> {
+    let Element::Number(dtype) = element else { return Ok(Vec::new()) };
+    let mut value = vec![0; dtype.size_bytes()];
+    let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
+    // SAFETY: valid creation properties and place for the result.
+    check("say whether there is a fill value", || unsafe {
+        H5Pfill_value_defined(properties.0, &raw mut defined)
+    })?;
+    if defined != H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED && element_size(datatype) == value.len() {
+        // SAFETY: room for one element of the given type (checked above).
+        check("give the fill value", || unsafe {
+            H5Pget_fill_value(properties.0, datatype.0, value.as_mut_ptr().cast())
+        })?;
+    }
+    Ok(value)
+}
+
+/// Cuts fixed-size strings apart.
+pub(super) fn split_fixed_text(bytes: &[u8], size_bytes: usize, spaces: bool) -> Vec<String> {
+    bytes.chunks(size_bytes.max(1)).map(|text| trim_text(text, spaces)).collect()
+}
+
+/// Text up to its first zero, without padding.
+pub(super) fn trim_text(bytes: &[u8], spaces: bool) -> String {
+    let text = bytes.split(|&b| b == 0).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(text);
+    if spaces { text.trim_end_matches(' ').to_owned() } else { text.into_owned() }
+}

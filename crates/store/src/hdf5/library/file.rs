@@ -1,0 +1,182 @@
+//! Files, groups and links.
+#![expect(unsafe_code, reason = "HDF5 is a C library")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use array::{Error, Result};
+use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
+use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5Fopen};
+use hdf5_metno_sys::h5i::{H5I_type_t, H5Iget_type, hid_t};
+use hdf5_metno_sys::h5l::{H5L_info2_t, H5Lget_val, H5Literate2};
+use hdf5_metno_sys::h5o::{H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token};
+use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate, H5Pset_file_locking};
+
+use super::{Handle, check};
+
+/// Longest target of a soft or external link that is shown, bytes.
+const MAX_LINK_BYTES: usize = 4096;
+
+/// An open file.
+#[derive(Debug)]
+pub(in super::super) struct File(Handle);
+
+/// Names an object of one file; stays valid while the file is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Token([u8; 16]);
+
+impl Token {
+    /// The address that a stored object reference holds.
+    pub(in super::super) fn address(self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+/// A group, a data set or something else in a file.
+#[derive(Debug)]
+pub(in super::super) struct Object {
+    pub(super) handle: Handle,
+}
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ObjectKind {
+    Group,
+    Dataset,
+    Other,
+}
+
+/// A name in a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Link {
+    pub(in super::super) name: String,
+    pub(in super::super) target: LinkTarget,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum LinkTarget {
+    /// An object of this file.
+    Object(Token),
+    /// A path within this file; never followed, since its object has a name of its own.
+    Soft(String),
+    /// Something in another file; never followed.
+    Outside,
+}
+
+impl File {
+    /// Opens a file for reading, without locks on it.
+    pub(in super::super) fn open(path: &Path) -> Result<Self> {
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| Error::invalid("expected a path without a zero byte"))?;
+        // SAFETY: the class identifier is valid once the library is open, which reading it ensures.
+        let access = Handle::new("make access properties", || unsafe { H5Pcreate(*H5P_CLS_FILE_ACCESS) })?;
+        // SAFETY: a valid property list; the lock is held.
+        check("leave the file unlocked", || unsafe { H5Pset_file_locking(access.0, 0, 1) })?;
+        // SAFETY: a NUL-terminated name and a valid property list, both alive during the call.
+        let open = || unsafe { H5Fopen(name.as_ptr(), H5F_ACC_RDONLY, access.0) };
+        Ok(Self(Handle::new("open the file", open)?))
+    }
+
+    /// The root group.
+    pub(in super::super) fn root(&self) -> Result<Object> {
+        // SAFETY: a valid file and a constant name.
+        let open = || unsafe { H5Oopen(self.0.0, c"/".as_ptr(), H5P_DEFAULT) };
+        Ok(Object { handle: Handle::new("open the root group", open)? })
+    }
+
+    /// The object a link named.
+    pub(in super::super) fn object(&self, token: Token) -> Result<Object> {
+        // SAFETY: `H5O_token_t` is a C struct of just these sixteen bytes.
+        let token = unsafe { std::mem::transmute::<[u8; 16], H5O_token_t>(token.0) };
+        // SAFETY: a valid file; the token came from this file.
+        let open = || unsafe { H5Oopen_by_token(self.0.0, token) };
+        Ok(Object { handle: Handle::new("open an object", open)? })
+    }
+}
+
+impl Object {
+    pub(in super::super) fn kind(&self) -> ObjectKind {
+        // SAFETY: a valid identifier.
+        match super::locked(|| unsafe { H5Iget_type(self.handle.0) }) {
+            H5I_type_t::H5I_GROUP => ObjectKind::Group,
+            H5I_type_t::H5I_DATASET => ObjectKind::Dataset,
+            _ => ObjectKind::Other,
+        }
+    }
+
+    /// Its token.
+    pub(in super::super) fn token(&self) -> Result<Token> {
+        let mut info = std::mem::MaybeUninit::<H5O_info2_t>::uninit();
+        // SAFETY: a valid object and room for the result.
+        check("describe an object", || unsafe {
+            H5Oget_info3(self.handle.0, info.as_mut_ptr(), H5O_INFO_BASIC)
+        })?;
+        // SAFETY: the call succeeded, so the token was written; its sixteen bytes are plain data.
+        Ok(Token(unsafe { (&raw const (*info.as_ptr()).token).cast::<[u8; 16]>().read() }))
+    }
+
+    /// The names in this group, at most `limit` of them, in order of creation where the file keeps it, else
+    /// by name. The second value tells whether some were left out.
+    pub(in super::super) fn links(&self, limit: usize) -> Result<(Vec<Link>, bool)> {
+        self.links_by(H5_index_t::H5_INDEX_CRT_ORDER, limit)
+            .or_else(|_| self.links_by(H5_index_t::H5_INDEX_NAME, limit))
+    }
+
+    fn links_by(&self, index: H5_index_t, limit: usize) -> Result<(Vec<Link>, bool)> {
+        let mut found = Collected { links: Vec::new(), limit, more: false };
+        // SAFETY: a valid group; the callback gets the pointer to `found`, which outlives the call.
+        check("list a group", || unsafe {
+            let data = std::ptr::from_mut(&mut found).cast();
+            let start = std::ptr::null_mut();
+            H5Literate2(self.handle.0, index, H5_iter_order_t::H5_ITER_INC, start, Some(collect), data)
+        })?;
+        Ok((found.links, found.more))
+    }
+}
+
+struct Collected {
+    links: Vec<Link>,
+    limit: usize,
+    more: bool,
+}
+
+/// Kinds of links as numbers: user-defined ones are not members of the enumeration of the bindings.
+const HARD: c_int = 0;
+const SOFT: c_int = 1;
+
+unsafe extern "C" fn collect(
+    group: hid_t,
+    name: *const c_char,
+    info: *const H5L_info2_t,
+    data: *mut c_void,
+) -> herr_t {
+    // SAFETY: the library passes a valid name and record; `data` is the `Collected` given to the call. The
+    // kind is read as a plain number, valid for whatever the file holds.
+    let (found, text, kind) = unsafe {
+        let kind = (&raw const (*info).type_).cast::<c_int>().read();
+        (&mut *data.cast::<Collected>(), CStr::from_ptr(name), kind)
+    };
+    if found.links.len() >= found.limit {
+        found.more = true;
+        return 1;
+    }
+    let target = match kind {
+        // SAFETY: of a hard link the union holds the token: sixteen plain bytes.
+        HARD => LinkTarget::Object(Token(unsafe { (&raw const (*info).u).cast::<[u8; 16]>().read_unaligned() })),
+        SOFT => LinkTarget::Soft(soft_target(group, text)),
+        _ => LinkTarget::Outside,
+    };
+    found.links.push(Link { name: text.to_string_lossy().into_owned(), target });
+    0
+}
+
+fn soft_target(group: hid_t, name: &CStr) -> String {
+    let mut value = vec![0u8; MAX_LINK_BYTES];
+    // SAFETY: a valid group and name; the library writes at most the given number of bytes.
+    let read = unsafe { H5Lget_val(group, name.as_ptr(), value.as_mut_ptr().cast(), value.len(), H5P_DEFAULT) };
+    let text = value.split(|&b| b == 0).next().unwrap_or_default();
+    if read < 0 { String::new() } else { String::from_utf8_lossy(text).into_owned() }
+}

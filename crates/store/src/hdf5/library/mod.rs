@@ -1,0 +1,99 @@
+//! The C library behind safe calls: one lock, handles that close themselves, errors instead of codes.
+//!
+//! This folder is the only place of the crate with `unsafe`. It knows files, links, attributes, data sets and
+//! element types as the library tells them, and gives plain values; what they mean is decided elsewhere.
+//!
+//! HDF5 is not thread-safe: every call happens under [`hdf5_metno_sys::LOCK`], which any other user of the
+//! library in the process shares. It is only held to look things up and for filters that have no decoder
+//! of ours; bulk bytes are read and decoded without it.
+#![expect(unsafe_code, reason = "HDF5 is a C library")]
+
+mod attribute;
+mod dataset;
+mod element;
+mod file;
+
+use std::ffi::{CStr, c_int, c_uint, c_void};
+
+use array::{Error, ErrorKind, Result};
+use hdf5_metno_sys::h5e::{
+    H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2,
+};
+use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
+use hdf5_metno_sys::{LOCK, h5::herr_t, h5pl::H5PLset_loading_state};
+
+pub(super) use attribute::{MAX_ATTRIBUTE_ELEMENTS, Value};
+pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout, MAX_RANK};
+pub(super) use element::Element;
+pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
+
+/// Runs `work` while no other thread is inside the library.
+fn locked<T>(work: impl FnOnce() -> T) -> T {
+    let _guard = LOCK.lock();
+    // SAFETY: plain calls under the lock; both only set a mode of the library. Errors are read from the
+    // stack instead of being printed, and no filter is ever loaded from a shared library.
+    unsafe {
+        H5Eset_auto2(H5E_DEFAULT, None, std::ptr::null_mut());
+        let mut no_plugins: c_int = 0;
+        H5PLset_loading_state(std::ptr::from_mut(&mut no_plugins));
+    }
+    work()
+}
+
+/// Runs one library call; a negative result becomes an error that says what the library was asked to do.
+fn check<T: PartialOrd + Default>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
+    locked(|| {
+        let code = call();
+        if code < T::default() {
+            let kind = ErrorKind::Corrupt;
+            return Err(Error::new(kind, format!("expected HDF5 to {what}, found: {}", take_message())));
+        }
+        Ok(code)
+    })
+}
+
+/// The library's innermost complaint; clears its error stack.
+fn take_message() -> String {
+    unsafe extern "C" fn first(
+        _n: c_uint,
+        error: *const H5E_error2_t,
+        data: *mut c_void,
+    ) -> herr_t {
+        // SAFETY: the library passes a valid record; `data` is the `String` given to the walk below.
+        unsafe {
+            let message = &mut *data.cast::<String>();
+            if message.is_empty() && !(*error).desc.is_null() {
+                *message = CStr::from_ptr((*error).desc).to_string_lossy().into_owned();
+            }
+        }
+        0
+    }
+    let mut message = String::new();
+    // SAFETY: the callback gets the pointer to `message`, which outlives the call.
+    unsafe {
+        let data = std::ptr::from_mut(&mut message).cast();
+        H5Ewalk2(H5E_DEFAULT, H5E_direction_t::H5E_WALK_UPWARD, Some(first), data);
+        H5Eclear2(H5E_DEFAULT);
+    }
+    if message.is_empty() { "no reason given".into() } else { message }
+}
+
+/// An identifier of the library, released when dropped.
+#[derive(Debug)]
+struct Handle(hid_t);
+
+impl Handle {
+    /// Takes over the identifier that `call` gives.
+    fn new(what: &str, call: impl FnOnce() -> hid_t) -> Result<Self> {
+        check(what, call).map(Self)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        locked(|| {
+            // SAFETY: the identifier is valid and owned by this value alone.
+            unsafe { H5Idec_ref(self.0) };
+        });
+    }
+}

@@ -1,0 +1,142 @@
+//! Turns any [`Format`] into a [`Source`]: block wants and reads become jobs for the storage threads.
+//!
+//! A block's job runs when it is the most urgent one; what was withdrawn before is never read, what is
+//! withdrawn while it runs ends at the format's next look at its [`Cancel`]. Finished blocks that nobody has
+//! taken yet are bounded per call, so a slow asker slows only itself.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use array::{Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Selection, Source, Want};
+use futures::channel::mpsc::unbounded;
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::StreamExt;
+
+use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop};
+use crate::workers::{Job, Workers};
+use crate::{Cancel, Format, pieces};
+
+/// A format as a source.
+#[derive(Clone)]
+pub struct FormatSource {
+    format: Arc<dyn Format>,
+}
+
+impl FormatSource {
+    /// Wraps an opened format.
+    #[must_use]
+    pub fn new(format: Arc<dyn Format>) -> Self {
+        Self { format }
+    }
+
+    /// What it wraps.
+    #[must_use]
+    pub fn format(&self) -> &Arc<dyn Format> {
+        &self.format
+    }
+
+    fn block_job(&self, dataset: &Arc<Dataset>, want: Want, call: &Call) -> Result<BlockJob> {
+        let key = want.key();
+        if (key.dataset, key.generation) != (dataset.id, dataset.generation) {
+            return Err(Error::new(
+                ErrorKind::Stale,
+                format!(
+                    "expected a block of data set {} generation {}, found {} generation {}",
+                    dataset.id, dataset.generation.0, key.dataset, key.generation.0
+                ),
+            ));
+        }
+        let array = dataset.array(key.array)?;
+        let selection = array.level(key.level)?.block_selection(key.index)?;
+        let elements = selection.len().unwrap_or(u64::MAX);
+        Ok(BlockJob {
+            format: Arc::clone(&self.format),
+            dataset: Arc::clone(dataset),
+            selection,
+            size_bytes: elements.saturating_mul(array.dtype.size_bytes() as u64),
+            watch: Watch::start(want),
+            permit: None,
+            call: call.clone(),
+        })
+    }
+
+    fn pieces(&self, request: &ReadRequest, into: Region) -> Result<Vec<(Selection, Region)>> {
+        let dataset = self.format.dataset();
+        let array = dataset.array(request.array)?;
+        request.selection.check(&array.level(request.level)?.shape)?;
+        let fits = into.item_bytes() == array.dtype.size_bytes()
+            && into.shape().iter().map(|&n| n as u64).eq(request.selection.shape());
+        if !fits {
+            return Err(Error::invalid(format!(
+                "expected a target of shape {:?} and elements of {} bytes, found {:?} and {}",
+                request.selection.shape(),
+                array.dtype.size_bytes(),
+                into.shape(),
+                into.item_bytes()
+            )));
+        }
+        pieces::cut(array, request.level, self.format.access(request.array), &request.selection, into)
+    }
+}
+
+impl Source for FormatSource {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        futures::future::ready(Ok(self.format.dataset())).boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let dataset = self.format.dataset();
+        let (sender, receiver) = unbounded();
+        let call = Call { sender, in_hand: Arc::default() };
+        let mut answers = Answers { refused: VecDeque::new(), receiver, cancels: Vec::new() };
+        let mut jobs: Vec<Box<dyn Job>> = Vec::with_capacity(wants.len());
+        for want in wants {
+            let key = want.key();
+            match self.block_job(&dataset, want, &call) {
+                Err(error) => answers.refuse(key, error),
+                Ok(job) => {
+                    answers.cancels.push(job.watch.cancel.clone());
+                    jobs.push(Box::new(job));
+                }
+            }
+        }
+        submit(jobs);
+        answers.boxed()
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let pieces = self.pieces(&request, into);
+        let format = Arc::clone(&self.format);
+        async move {
+            let pieces = pieces?;
+            let expected = pieces.len();
+            let withdraw = WithdrawOnDrop(Cancel::default());
+            let (sender, mut results) = unbounded();
+            let job = |(selection, into)| {
+                let (format, cancel, sender) = (Arc::clone(&format), withdraw.0.clone(), sender.clone());
+                let request = ReadRequest { selection, ..request.clone() };
+                Box::new(PieceJob { format, request, into, cancel, sender }) as Box<dyn Job>
+            };
+            submit(pieces.into_iter().map(job).collect());
+            drop(sender);
+            let mut finished = 0;
+            while let Some(result) = results.next().await {
+                result?;
+                finished += 1;
+            }
+            if finished < expected {
+                return Err(Error::internal(format!(
+                    "expected {expected} pieces of a read, found {finished}"
+                )));
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+fn submit(jobs: Vec<Box<dyn Job>>) {
+    for job in Workers::shared().submit(jobs) {
+        job.refuse(Error::new(ErrorKind::Busy, "expected room in the storage queue, found it full"));
+    }
+}
