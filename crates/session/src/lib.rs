@@ -1,1 +1,19 @@
-//! How people share a picture: participants, views, ordering of changes.
+//! How people share a picture: the view each of them has, who may change what, and in which order
+//! changes count.
+//!
+//! This crate is pure: it never draws, never waits and never sees a socket. A stage above hands it what
+//! participants say and sends on what comes out. Read [`View`] first (the one description of a picture,
+//! the same in a link, in a session and on the command line), then [`Room`].
+
+mod message;
+mod room;
+mod transfer;
+mod view;
+
+pub use message::{
+    Codec, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_SIDE, MIN_PICTURE_SIDE,
+    Note, ParticipantInfo, PictureSize, Severity, State, Truth, ViewChange,
+};
+pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
+pub use transfer::{MAX_OPACITY_POINTS, Transfer};
+pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, is_drawable};

@@ -1,0 +1,376 @@
+//! What participants and the viewing node say to each other: the JSON of `join`, its items and its notes.
+//!
+//! Shapes only, bounded and checked; what they cause is decided in [`crate::Room`] and in the frame loop.
+
+use array::{Error, LevelOrigin, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{ParticipantId, Role, View};
+
+/// Largest note or join parameters, bytes: the wire's limit for both.
+pub const MAX_NOTE_BYTES: usize = 1 << 20;
+/// Longest name of a participant or session, bytes; longer ones are cut.
+pub const MAX_NAME_BYTES: usize = 64;
+/// Smallest side of a picture, pixels; smaller wishes are raised to it.
+pub const MIN_PICTURE_SIDE: u32 = 16;
+/// Largest side of a picture, pixels; larger wishes are lowered to it. Both sides at once still fit an item as PNG.
+pub const MAX_PICTURE_SIDE: u32 = 4096;
+
+/// Size of a picture, pixels; both sides always within the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PictureSize {
+    width: u32,
+    height: u32,
+}
+
+impl PictureSize {
+    /// The nearest legal size.
+    #[must_use]
+    pub fn new(width: u32, height: u32) -> Self {
+        let side = |n: u32| n.clamp(MIN_PICTURE_SIDE, MAX_PICTURE_SIDE);
+        Self { width: side(width), height: side(height) }
+    }
+
+    /// Pixels across.
+    #[must_use]
+    pub fn width(self) -> u32 {
+        self.width
+    }
+
+    /// Pixels down.
+    #[must_use]
+    pub fn height(self) -> u32 {
+        self.height
+    }
+}
+
+/// Parameters of the operation `join`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// Which session of the node; empty means the main one.
+    #[serde(default)]
+    pub session: String,
+    /// What others call this participant.
+    #[serde(default)]
+    pub name: String,
+    /// Pixels across that the participant can show.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+}
+
+impl Join {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    /// `Invalid` when they are not the documented JSON.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        read(text, "parameters of `join`")
+    }
+
+    /// The picture size asked for, within the limits.
+    #[must_use]
+    pub fn size(&self) -> PictureSize {
+        PictureSize::new(self.width, self.height)
+    }
+}
+
+/// A change of one's view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewChange {
+    /// Counts up; a change that is not newer than the last one is dropped.
+    pub seq: u64,
+    /// The fields that changed.
+    pub view: Map<String, Value>,
+    /// More changes follow at once: speed before sharpness.
+    #[serde(default)]
+    pub moving: bool,
+}
+
+/// What a participant says to a running `join`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Note {
+    /// My view changed.
+    View(ViewChange),
+    /// My window changed.
+    Resize {
+        /// Pixels across.
+        width: u32,
+        /// Pixels down.
+        height: u32,
+    },
+    /// This frame (and all before it) is on my screen.
+    Shown {
+        /// Its number.
+        frame: u64,
+    },
+    /// Send an exact picture of what is shown.
+    Still,
+}
+
+impl Note {
+    /// Reads a note.
+    ///
+    /// # Errors
+    /// `Invalid` when it is not one of the documented notes.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        read(text, "a note `view`, `resize`, `shown` or `still`")
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a [u8], what: &str) -> Result<T> {
+    if text.len() > MAX_NOTE_BYTES {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_NOTE_BYTES} bytes, found {}",
+            text.len()
+        )));
+    }
+    serde_json::from_slice(text).map_err(|e| Error::invalid(format!("expected {what} in JSON: {e}")))
+}
+
+/// One participant, as all others see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParticipantInfo {
+    /// Its number in this session, never used twice.
+    pub id: ParticipantId,
+    /// What to call it.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+}
+
+/// How much a message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Something fell back.
+    Warning,
+    /// Something was lost.
+    Error,
+}
+
+/// How a picture is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// Lossy, quick.
+    Jpeg,
+    /// Lossless.
+    Png,
+}
+
+/// What keeps the wanted level from being finer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// Nothing: it is the finest there is.
+    Finest,
+    /// The screen: a finer one would not be seen.
+    Screen,
+    /// The memory budget.
+    Memory,
+}
+
+/// Where a picture stands on its way to being finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Every wanted block is there.
+    Complete,
+    /// Blocks are on their way.
+    Loading,
+    /// The view is changing; sharpness comes when it rests.
+    Moving,
+    /// Something that is wanted cannot be had.
+    Failed,
+}
+
+/// The facts of the truth badge: what is shown, what is missing, why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truth {
+    /// Finest level that covers everything in the picture; coarser than wanted while blocks are missing.
+    pub level_shown: u8,
+    /// The level that this picture is to have.
+    pub level_wanted: u8,
+    /// How the values of the level shown came to be.
+    pub origin: LevelOrigin,
+    /// Why it is not finer.
+    pub limit: Limit,
+    /// Wanted blocks that are there.
+    pub blocks_present: u64,
+    /// Wanted blocks.
+    pub blocks_total: u64,
+    /// Where it stands.
+    pub state: State,
+    /// Lossless, full quality, every wanted block there at the wanted level.
+    pub exact: bool,
+    /// Coarser levels made so far and in all, while they are being made.
+    pub levels_made: Option<[u32; 2]>,
+    /// One sentence for people: what is missing, why, and whether waiting will help.
+    pub text: String,
+}
+
+/// The facts that travel beside an encoded picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameInfo {
+    /// Counts up for each participant.
+    pub id: u64,
+    /// The view it shows.
+    pub seq: u64,
+    /// Pixels across, of the picture as encoded: smaller than the window while moving.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// How it is encoded.
+    pub codec: Codec,
+    /// What it shows and what is missing.
+    pub truth: Truth,
+}
+
+/// What the viewing node says to a participant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Item {
+    /// You take part.
+    Joined {
+        /// Your number.
+        you: ParticipantId,
+        /// What you may do.
+        role: Role,
+        /// Name of the data set.
+        dataset: String,
+        /// What you see first.
+        view: View,
+    },
+    /// Who takes part, after it changed.
+    Participants {
+        /// Everybody, in order of arrival.
+        list: Vec<ParticipantInfo>,
+    },
+    /// Your view was changed by somebody else or by the node.
+    View {
+        /// Its number; count on from here.
+        seq: u64,
+        /// All of it.
+        view: View,
+    },
+    /// A picture; its bytes travel as bulk.
+    Frame(FrameInfo),
+    /// The facts changed without a new picture.
+    Truth {
+        /// The facts.
+        truth: Truth,
+    },
+    /// Something to tell a person.
+    Message {
+        /// How much it matters.
+        severity: Severity,
+        /// One sentence.
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn note(value: &Value) -> Note {
+        let note = Note::parse(value.to_string().as_bytes()).unwrap();
+        assert_eq!(&serde_json::to_value(&note).unwrap(), value);
+        note
+    }
+
+    #[test]
+    fn notes_have_the_documented_shapes() {
+        let view = note(&json!({"kind": "view", "seq": 4, "view": {"time": 2}, "moving": true}));
+        let Note::View(change) = view else { panic!("{view:?}") };
+        assert_eq!((change.seq, change.moving, change.view.len()), (4, true, 1));
+        assert_eq!(
+            note(&json!({"kind": "resize", "width": 10, "height": 20})),
+            Note::Resize { width: 10, height: 20 }
+        );
+        assert_eq!(note(&json!({"kind": "shown", "frame": 7})), Note::Shown { frame: 7 });
+        assert_eq!(note(&json!({"kind": "still"})), Note::Still);
+    }
+
+    #[test]
+    fn notes_may_carry_more_than_is_known_and_are_refused_when_wrong() {
+        let more = json!({"kind": "shown", "frame": 7, "latency_ms": 3});
+        assert_eq!(Note::parse(more.to_string().as_bytes()).unwrap(), Note::Shown { frame: 7 });
+        for bad in ["", "{}", "null", r#"{"kind":"dance"}"#, r#"{"kind":"shown","frame":-1}"#] {
+            let error = Note::parse(bad.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("expected a note"), "{error}");
+        }
+        assert!(Note::parse(&vec![b' '; MAX_NOTE_BYTES + 1]).is_err());
+    }
+
+    #[test]
+    fn join_has_the_documented_shape() {
+        let text = br#"{"session": "main", "name": "Ada", "width": 1024, "height": 800}"#;
+        let join = Join::parse(text).unwrap();
+        assert_eq!((join.name.as_str(), join.size()), ("Ada", PictureSize::new(1024, 800)));
+        assert_eq!(PictureSize::new(0, u32::MAX).width(), MIN_PICTURE_SIDE);
+        assert_eq!(PictureSize::new(0, u32::MAX).height(), MAX_PICTURE_SIDE);
+        assert!(Join::parse(br#"{"name": "Ada"}"#).is_err());
+    }
+
+    fn truth() -> Truth {
+        Truth {
+            level_shown: 2,
+            level_wanted: 0,
+            origin: LevelOrigin::Sampled,
+            limit: Limit::Screen,
+            blocks_present: 3,
+            blocks_total: 9,
+            state: State::Loading,
+            exact: false,
+            levels_made: Some([1, 4]),
+            text: "loading".into(),
+        }
+    }
+
+    #[test]
+    fn items_have_the_documented_shapes() {
+        let facts = json!({"level_shown": 2, "level_wanted": 0, "origin": "sampled", "limit": "screen",
+            "blocks_present": 3, "blocks_total": 9, "state": "loading", "exact": false, "levels_made": [1, 4],
+            "text": "loading"});
+        let frame = FrameInfo { id: 1, seq: 2, width: 3, height: 4, codec: Codec::Jpeg, truth: truth() };
+        let person = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
+        let view = View::default();
+        let view_json = serde_json::to_value(&view).unwrap();
+        for (item, shape) in [
+            (
+                Item::Joined {
+                    you: ParticipantId(1),
+                    role: Role::Steer,
+                    dataset: "d".into(),
+                    view: view.clone(),
+                },
+                json!({"kind": "joined", "you": 1, "role": "steer", "dataset": "d", "view": view_json}),
+            ),
+            (
+                Item::Participants { list: vec![person] },
+                json!({"kind": "participants", "list": [{"id": 1, "name": "Ada", "role": "own"}]}),
+            ),
+            (Item::View { seq: 5, view }, json!({"kind": "view", "seq": 5, "view": view_json})),
+            (
+                Item::Frame(frame),
+                json!({"kind": "frame", "id": 1, "seq": 2, "width": 3, "height": 4, "codec": "jpeg", "truth": facts}),
+            ),
+            (Item::Truth { truth: truth() }, json!({"kind": "truth", "truth": facts})),
+            (
+                Item::Message { severity: Severity::Warning, text: "x".into() },
+                json!({"kind": "message", "severity": "warning", "text": "x"}),
+            ),
+        ] {
+            assert_eq!(serde_json::to_value(&item).unwrap(), shape);
+            assert_eq!(serde_json::from_value::<Item>(shape).unwrap(), item);
+        }
+    }
+}

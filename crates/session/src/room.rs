@@ -1,0 +1,349 @@
+//! The room: who takes part, what each of them sees, and in which order changes count.
+//!
+//! A state machine without clock or sockets. It decides; the frame loops draw, the node sends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use array::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Item, MAX_NAME_BYTES, ParticipantInfo, Severity, View, ViewChange};
+
+/// Most participants of one room: each costs a frame loop.
+pub const MAX_PARTICIPANTS: usize = 64;
+
+/// A participant's number in its room; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ParticipantId(pub u32);
+
+/// What a participant may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Everything; the session is theirs.
+    Own,
+    /// Change what they see.
+    Steer,
+    /// Look at what the room shows.
+    Watch,
+}
+
+impl Role {
+    /// True for those who may change a view.
+    #[must_use]
+    pub fn may_steer(self) -> bool {
+        matches!(self, Self::Own | Self::Steer)
+    }
+}
+
+/// What comes out of a room.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Send this to that participant.
+    Tell(ParticipantId, Item),
+    /// That participant now sees this view: draw it.
+    Show {
+        /// Who.
+        to: ParticipantId,
+        /// Number of the view; rises with each change.
+        seq: u64,
+        /// What.
+        view: View,
+        /// More changes follow at once.
+        moving: bool,
+    },
+}
+
+struct Participant {
+    name: String,
+    role: Role,
+    view: View,
+    /// Number of `view`.
+    seq: u64,
+    /// Number of the newest change that came from the participant.
+    heard: u64,
+}
+
+/// The participants of a session and their views.
+///
+/// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
+/// [`warn`](Self::warn), [`leave`](Self::leave)) take what happened; *output* is [`poll_event`](Self::poll_event), to be called
+/// until it gives `None` after each input; *questions* ([`view`](Self::view), [`participants`](Self::participants))
+/// change nothing. An input that is refused changes nothing either.
+///
+/// Events that were not taken yet are replaced by newer ones of the same kind for the same participant, so
+/// the queue is bounded by the number of participants times the number of kinds.
+pub struct Room {
+    dataset: String,
+    first_view: View,
+    participants: BTreeMap<ParticipantId, Participant>,
+    next_id: u32,
+    events: VecDeque<Event>,
+}
+
+impl Room {
+    /// An empty room for `dataset`; whoever comes first sees `first_view`.
+    #[must_use]
+    pub fn new(dataset: impl Into<String>, first_view: View) -> Self {
+        Self {
+            dataset: dataset.into(),
+            first_view,
+            participants: BTreeMap::new(),
+            next_id: 1,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Somebody comes, at any time; they see what the room showed first.
+    ///
+    /// # Errors
+    /// `Busy` when [`MAX_PARTICIPANTS`] are there.
+    pub fn join(&mut self, name: &str, role: Role) -> Result<ParticipantId> {
+        if self.participants.len() >= MAX_PARTICIPANTS {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("expected at most {MAX_PARTICIPANTS} participants, found the session full"),
+            ));
+        }
+        let id = ParticipantId(self.next_id);
+        self.next_id =
+            self.next_id.checked_add(1).ok_or_else(|| Error::internal("numbers of participants ran out"))?;
+        let view = self.first_view.clone();
+        let name = legal_name(name).unwrap_or_else(|| format!("Guest {}", id.0));
+        self.push(Event::Tell(
+            id,
+            Item::Joined { you: id, role, dataset: self.dataset.clone(), view: view.clone() },
+        ));
+        self.push(Event::Show { to: id, seq: 0, view: view.clone(), moving: false });
+        self.participants.insert(id, Participant { name, role, view, seq: 0, heard: 0 });
+        self.tell_participants();
+        Ok(id)
+    }
+
+    /// A participant changes what they see. A change that is not newer than their last one is dropped.
+    ///
+    /// # Errors
+    /// `NotFound` for somebody who left, `Denied` for a role that may not, and those of [`View::merged`].
+    pub fn change(&mut self, from: ParticipantId, change: &ViewChange) -> Result<()> {
+        let participant = self.find(from)?;
+        if !participant.role.may_steer() {
+            return Err(Error::new(ErrorKind::Denied, "you are watching: only others can change the view"));
+        }
+        if change.seq <= participant.heard {
+            return Ok(());
+        }
+        participant.view = participant.view.merged(&change.view)?;
+        participant.heard = change.seq;
+        // The node may have changed it meanwhile: numbers only rise, and reach at least the one heard.
+        participant.seq = participant.seq.saturating_add(1).max(change.seq);
+        let (seq, view) = (participant.seq, participant.view.clone());
+        self.push(Event::Show { to: from, seq, view, moving: change.moving });
+        Ok(())
+    }
+
+    /// The node changes what a participant sees, for example fills in a transfer function, and tells them.
+    ///
+    /// # Errors
+    /// `NotFound` for somebody who left, and those of [`View::merged`].
+    pub fn set(&mut self, to: ParticipantId, fields: &Map<String, Value>) -> Result<()> {
+        let participant = self.find(to)?;
+        participant.view = participant.view.merged(fields)?;
+        participant.seq = participant.seq.saturating_add(1);
+        let (seq, view) = (participant.seq, participant.view.clone());
+        self.push(Event::Show { to, seq, view: view.clone(), moving: false });
+        self.push(Event::Tell(to, Item::View { seq, view }));
+        Ok(())
+    }
+
+    /// Tells a participant that something they asked for was refused or went wrong.
+    pub fn warn(&mut self, to: ParticipantId, error: &Error) {
+        if self.participants.contains_key(&to) {
+            let item = Item::Message { severity: Severity::Warning, text: error.to_string() };
+            self.push(Event::Tell(to, item));
+        }
+    }
+
+    /// Somebody goes; nothing more comes out for them.
+    pub fn leave(&mut self, who: ParticipantId) {
+        if self.participants.remove(&who).is_some() {
+            self.events.retain(|event| event.to() != who);
+            self.tell_participants();
+        }
+    }
+
+    /// What is to be done next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What a participant sees, with its number.
+    #[must_use]
+    pub fn view(&self, of: ParticipantId) -> Option<(u64, &View)> {
+        self.participants.get(&of).map(|p| (p.seq, &p.view))
+    }
+
+    /// Everybody, in order of arrival.
+    #[must_use]
+    pub fn participants(&self) -> Vec<ParticipantInfo> {
+        let all = self.participants.iter();
+        all.map(|(&id, p)| ParticipantInfo { id, name: p.name.clone(), role: p.role }).collect()
+    }
+
+    fn find(&mut self, id: ParticipantId) -> Result<&mut Participant> {
+        self.participants
+            .get_mut(&id)
+            .ok_or_else(|| Error::not_found(format!("expected a participant, found number {} gone", id.0)))
+    }
+
+    fn tell_participants(&mut self) {
+        let list = self.participants();
+        for person in &list {
+            self.push(Event::Tell(person.id, Item::Participants { list: list.clone() }));
+        }
+    }
+
+    /// Appends, or replaces an older event of the same kind for the same participant. Except for what is
+    /// first told on joining, only the newest matters.
+    fn push(&mut self, event: Event) {
+        match self.events.iter_mut().find(|old| old.is_replaced_by(&event)) {
+            Some(old) => *old = event,
+            None => self.events.push_back(event),
+        }
+    }
+}
+
+impl Event {
+    fn to(&self) -> ParticipantId {
+        match self {
+            Self::Tell(to, _) | Self::Show { to, .. } => *to,
+        }
+    }
+
+    fn is_replaced_by(&self, newer: &Self) -> bool {
+        let same_kind = match (self, newer) {
+            (Self::Tell(_, a), Self::Tell(_, b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+            (Self::Show { .. }, Self::Show { .. }) => true,
+            _ => false,
+        };
+        same_kind && self.to() == newer.to()
+    }
+}
+
+/// Printable and short; `None` when nothing is left.
+fn legal_name(name: &str) -> Option<String> {
+    let mut legal: String = name.trim().chars().filter(|c| !c.is_control()).collect();
+    let end = (0..=legal.len().min(MAX_NAME_BYTES)).rev().find(|&at| legal.is_char_boundary(at))?;
+    legal.truncate(end);
+    (!legal.is_empty()).then_some(legal)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn drain(room: &mut Room) -> Vec<Event> {
+        std::iter::from_fn(|| room.poll_event()).collect()
+    }
+
+    fn time(seq: u64, time: u64) -> ViewChange {
+        let Value::Object(view) = json!({ "time": time }) else { unreachable!() };
+        ViewChange { seq, view, moving: false }
+    }
+
+    fn room() -> Room {
+        Room::new("tooth", View { array: "rho".into(), ..View::default() })
+    }
+
+    #[test]
+    fn a_late_comer_sees_the_first_view_and_everybody_learns_of_them() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        room.change(ada, &time(1, 5)).unwrap();
+        drain(&mut room);
+        let bob = room.join("Bob", Role::Steer).unwrap();
+        let events = drain(&mut room);
+        let Event::Tell(to, Item::Joined { you, view, .. }) = &events[0] else { panic!("{events:?}") };
+        assert_eq!((*to, *you, view.time), (bob, bob, 0));
+        let told: Vec<ParticipantId> = events
+            .iter()
+            .filter(|e| matches!(e, Event::Tell(_, Item::Participants { list }) if list.len() == 2))
+            .map(Event::to)
+            .collect();
+        assert_eq!(told, [ada, bob]);
+        assert_eq!(room.view(ada).unwrap().1.time, 5);
+    }
+
+    #[test]
+    fn watching_changes_nothing() {
+        let mut room = room();
+        let eve = room.join("Eve", Role::Watch).unwrap();
+        drain(&mut room);
+        assert_eq!(room.change(eve, &time(1, 5)).unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(room.view(eve).unwrap(), (0, &room.first_view));
+        assert_eq!(drain(&mut room), []);
+    }
+
+    #[test]
+    fn old_and_illegal_changes_change_nothing() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        room.change(ada, &time(2, 5)).unwrap();
+        room.change(ada, &time(2, 6)).unwrap();
+        room.change(ada, &time(1, 7)).unwrap();
+        let Value::Object(bad) = json!({"clip": [[0, 0, 0], [0, 0, 0]]}) else { unreachable!() };
+        assert!(room.change(ada, &ViewChange { seq: 3, view: bad, moving: false }).is_err());
+        assert_eq!(room.view(ada).map(|(seq, v)| (seq, v.time)), Some((2, 5)));
+    }
+
+    #[test]
+    fn a_change_by_the_node_does_not_undo_one_that_crosses_it() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        room.change(ada, &time(1, 5)).unwrap();
+        let Value::Object(level) = json!({"level": 3}) else { unreachable!() };
+        room.set(ada, &level).unwrap();
+        room.change(ada, &time(2, 6)).unwrap();
+        let (seq, view) = room.view(ada).unwrap();
+        assert_eq!((seq, view.time, view.level), (3, 6, Some(3)));
+    }
+
+    #[test]
+    fn names_are_short_and_printable() {
+        assert_eq!(legal_name(" Ada\u{7}\n "), Some("Ada".into()));
+        assert_eq!(legal_name("\n"), None);
+        let long = legal_name(&"é".repeat(100)).unwrap();
+        assert_eq!(long.len(), MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn the_room_and_its_events_are_bounded() {
+        let mut room = room();
+        let all: Vec<ParticipantId> =
+            (0..MAX_PARTICIPANTS).map(|i| room.join(&format!("p{i}"), Role::Steer).unwrap()).collect();
+        assert_eq!(room.join("one more", Role::Steer).unwrap_err().kind(), ErrorKind::Busy);
+        for seq in 1..200 {
+            for &id in &all {
+                room.change(id, &time(seq, seq)).unwrap();
+                room.warn(id, &Error::invalid("x"));
+            }
+        }
+        // Joined, participants, view shown, message.
+        assert!(room.events.len() <= 4 * MAX_PARTICIPANTS, "{}", room.events.len());
+    }
+
+    #[test]
+    fn who_left_is_told_nothing() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        let bob = room.join("Bob", Role::Steer).unwrap();
+        room.leave(ada);
+        room.leave(ada);
+        room.warn(ada, &Error::invalid("x"));
+        assert!(drain(&mut room).iter().all(|e| e.to() == bob));
+        assert_eq!(room.change(ada, &time(1, 1)).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,388 @@
+//! The view, schema 1: everything that decides what a picture shows.
+//!
+//! A legal [`View`] has finite numbers, bounded lists and a camera that looks somewhere. Whether it fits a
+//! data set is a second question, answered by [`View::place_in`]. What it looks like is the renderer's
+//! business: this file knows no matrices.
+
+use std::collections::BTreeMap;
+
+use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Transfer;
+
+/// The version of the schema that this crate writes and reads.
+pub const SCHEMA: u32 = 1;
+/// Largest view as JSON text, fields unknown to this version included, bytes.
+pub const MAX_VIEW_BYTES: usize = 64 << 10;
+/// Longest name of an array or axis in a view, bytes.
+const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
+/// Largest coordinate in world space: beyond it single precision has no room left for products.
+const MAX_WORLD: f64 = 1e15;
+/// Opening angles outside draw nothing sensible, radians.
+const MIN_FOV_RAD: f64 = 1e-6;
+const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
+/// Background where a view names none: a dark neutral grey, sRGB.
+const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
+
+/// How the scene is projected.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Projection {
+    /// Near things are larger.
+    Perspective {
+        /// Vertical opening angle, radians, above 0 and below pi.
+        fov_y_rad: f64,
+    },
+    /// Parallel rays.
+    Orthographic {
+        /// Height of the picture in world units.
+        height_world: f64,
+    },
+}
+
+/// Where the picture is taken from, in world space.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Camera {
+    /// Position of the eye, `[x, y, z]`.
+    pub eye: [f64; 3],
+    /// The point looked at, `[x, y, z]`.
+    pub target: [f64; 3],
+    /// Roughly up in the picture, `[x, y, z]`; any length.
+    pub up: [f64; 3],
+    /// Perspective or parallel.
+    pub projection: Projection,
+    /// Fields of a later version: kept, ignored.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// What a picture shows. `None` for camera and transfer function means: choose sensibly.
+///
+/// ```
+/// use corridor_session::View;
+/// let view = View::default();
+/// let patch = serde_json::json!({"time": 3, "from_the_future": true});
+/// let changed = view.merged(patch.as_object().unwrap()).unwrap();
+/// assert_eq!((changed.time, changed.background), (3, view.background));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Version of the schema.
+    #[serde(default = "schema")]
+    pub v: u32,
+    /// Name of the array; empty where the data set has only one.
+    #[serde(default)]
+    pub array: String,
+    /// Index on the time axis.
+    #[serde(default)]
+    pub time: u64,
+    /// Index on axes that are neither space nor time, by name; 0 where not named.
+    #[serde(default)]
+    pub at: BTreeMap<String, u64>,
+    /// This level and no other; `None` lets the viewer choose.
+    #[serde(default)]
+    pub level: Option<u8>,
+    /// Where from.
+    #[serde(default)]
+    pub camera: Option<Camera>,
+    /// Which values are seen, and how.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
+    /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
+    #[serde(default)]
+    pub clip: Option<[[f64; 3]; 2]>,
+    /// sRGB.
+    #[serde(default = "default_background")]
+    pub background: [u8; 3],
+    /// Fields of a later version: kept, ignored.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+fn schema() -> u32 {
+    SCHEMA
+}
+
+fn default_background() -> [u8; 3] {
+    DEFAULT_BACKGROUND
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            v: SCHEMA,
+            array: String::new(),
+            time: 0,
+            at: BTreeMap::new(),
+            level: None,
+            camera: None,
+            transfer: None,
+            clip: None,
+            background: DEFAULT_BACKGROUND,
+            other: Map::new(),
+        }
+    }
+}
+
+/// True for an array that can be drawn as a volume: it has the axes z, y and x, and no empty axis.
+#[must_use]
+pub fn is_drawable(array: &ArrayInfo) -> bool {
+    array.spatial_axes().iter().all(Option::is_some) && array.shape().iter().all(|&n| n > 0)
+}
+
+impl View {
+    /// The view to start with: the first array that can be drawn, at its first time step.
+    ///
+    /// # Errors
+    /// `Unsupported`, listing the arrays there are, when none has the axes z, y and x.
+    pub fn first_of(dataset: &Dataset) -> Result<Self> {
+        let drawable = dataset.arrays.iter().filter(|a| is_drawable(a));
+        // A volume rather than a picture one voxel thick, where there is a choice.
+        let thick = |a: &&ArrayInfo| a.spatial_axes().iter().flatten().all(|&axis| a.shape()[axis] > 1);
+        let chosen = drawable.clone().find(thick).or_else(|| drawable.clone().next()).ok_or_else(|| {
+            let names: Vec<String> =
+                dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
+            Error::unsupported(format!(
+                "expected an array with the axes z, y and x to draw, found {names:?} in `{}`",
+                dataset.name
+            ))
+        })?;
+        Ok(Self { array: chosen.name.clone(), ..Self::default() })
+    }
+
+    /// Reads a view from JSON text.
+    ///
+    /// # Errors
+    /// `Invalid` when it is not JSON of this schema, too long, or not legal; `Unsupported` for another version.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.len() > MAX_VIEW_BYTES {
+            return Err(too_long(text.len()));
+        }
+        let fields: Map<String, Value> = serde_json::from_str(text).map_err(not_a_view)?;
+        Self::default().merged(&fields)
+    }
+
+    /// This view with the given fields replaced; a field that is null goes back to its default.
+    ///
+    /// # Errors
+    /// As [`View::parse`]; `self` stays as it was.
+    pub fn merged(&self, fields: &Map<String, Value>) -> Result<Self> {
+        if let Some(v) = fields.get("v")
+            && v.as_u64() != Some(u64::from(SCHEMA))
+        {
+            return Err(Error::unsupported(format!("expected a view of version {SCHEMA}, found {v}")));
+        }
+        let Ok(Value::Object(mut all)) = serde_json::to_value(self) else {
+            return Err(Error::internal("a view is always a JSON object"));
+        };
+        for (name, value) in fields {
+            if value.is_null() {
+                all.remove(name);
+            } else {
+                all.insert(name.clone(), value.clone());
+            }
+        }
+        let view: Self = serde_json::from_value(Value::Object(all)).map_err(not_a_view)?;
+        view.check()?;
+        Ok(view)
+    }
+
+    /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the field.
+    pub fn check(&self) -> Result<()> {
+        if self.at.len() > MAX_AXES {
+            return Err(Error::invalid(format!(
+                "expected at most {MAX_AXES} axes in `at`, found {}",
+                self.at.len()
+            )));
+        }
+        for name in self.at.keys().chain([&self.array]) {
+            if name.len() > MAX_NAME_IN_VIEW_BYTES {
+                return Err(Error::invalid(format!(
+                    "expected names up to {MAX_NAME_IN_VIEW_BYTES} bytes in a view, found {}",
+                    name.len()
+                )));
+            }
+        }
+        if let Some(camera) = &self.camera {
+            camera.check()?;
+        }
+        if let Some(transfer) = &self.transfer {
+            transfer.check()?;
+        }
+        if let Some(clip) = &self.clip {
+            check_clip(clip)?;
+        }
+        // Lists are short now, so writing it is cheap; this bounds the fields that nobody here knows.
+        let size = serde_json::to_vec(self).map_err(not_a_view)?.len();
+        if size > MAX_VIEW_BYTES { Err(too_long(size)) } else { Ok(()) }
+    }
+
+    /// Which array this shows and, per axis of it, the index on axes that are not space (0 on spatial ones).
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown array or axis, `Unsupported` for an array that cannot be drawn, `Invalid` for
+    /// an index or level that is not there.
+    pub fn place_in<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo, Vec<u64>)> {
+        let (number, info) = dataset.find(&self.array)?;
+        if !is_drawable(info) {
+            return Err(Error::unsupported(format!(
+                "expected an array with the axes z, y and x to draw, found shape {:?} of `{}`",
+                info.shape(),
+                info.name
+            )));
+        }
+        if let Some(level) = self.level {
+            info.level(level)?;
+        }
+        let known = |name: &str| info.axes.iter().any(|a| a.name == name);
+        if let Some(unknown) = self.at.keys().find(|name| !known(name)) {
+            let names: Vec<&str> = info.axes.iter().map(|a| a.name.as_str()).collect();
+            return Err(Error::not_found(format!("expected one of the axes {names:?}, found `{unknown}`")));
+        }
+        let indices = info.axes.iter().zip(info.shape()).map(|(axis, &n)| {
+            let index = match axis.kind {
+                AxisKind::Time => self.time,
+                kind if kind.is_spatial() => 0,
+                _ => self.at.get(&axis.name).copied().unwrap_or(0),
+            };
+            if index < n {
+                return Ok(index);
+            }
+            Err(Error::invalid(format!("expected an index below {n} on axis `{}`, found {index}", axis.name)))
+        });
+        let indices = indices.collect::<Result<_>>()?;
+        Ok((number, info, indices))
+    }
+}
+
+impl Camera {
+    fn check(&self) -> Result<()> {
+        let all = [self.eye, self.target, self.up];
+        if all.iter().flatten().any(|v| !v.is_finite() || v.abs() > MAX_WORLD) {
+            return Err(Error::invalid(format!(
+                "expected camera coordinates within {MAX_WORLD:e}, found {all:?}"
+            )));
+        }
+        if self.eye == self.target {
+            return Err(Error::invalid("expected a camera whose eye and target differ, found them the same"));
+        }
+        let fine = match self.projection {
+            Projection::Perspective { fov_y_rad } => fov_y_rad > MIN_FOV_RAD && fov_y_rad < MAX_FOV_RAD,
+            Projection::Orthographic { height_world } => height_world > 0.0 && height_world <= MAX_WORLD,
+        };
+        if fine {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "expected an opening angle between {MIN_FOV_RAD} and {MAX_FOV_RAD}, or a height above 0, found {:?}",
+            self.projection
+        )))
+    }
+}
+
+fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
+    let [low, high] = clip;
+    let fine = low.iter().zip(high).all(|(&l, &h)| (0.0..=1.0).contains(&l) && h <= 1.0 && l < h);
+    if fine {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("expected a clip box from 0 to 1 with low below high, found {clip:?}")))
+}
+
+fn too_long(found: usize) -> Error {
+    Error::invalid(format!("expected a view of at most {MAX_VIEW_BYTES} bytes of JSON, found {found}"))
+}
+
+fn not_a_view(e: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("expected a view of version {SCHEMA} in JSON: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The example of `docs/wire.md`, with numbers.
+    fn documented() -> Value {
+        json!({"v": 1, "array": "rho", "time": 0, "at": {"channel": 0}, "level": null,
+            "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
+                       "projection": {"perspective": {"fov_y_rad": 0.6}}},
+            "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
+            "clip": null, "background": [0, 0, 0]})
+    }
+
+    #[test]
+    fn the_documented_view_is_read_and_written_unchanged() {
+        let view = View::parse(&documented().to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&view).unwrap(), documented());
+    }
+
+    #[test]
+    fn orthographic_is_the_other_projection() {
+        let mut value = documented();
+        value["camera"]["projection"] = json!({"orthographic": {"height_world": 20.0}});
+        let view = View::parse(&value.to_string()).unwrap();
+        assert_eq!(view.camera.unwrap().projection, Projection::Orthographic { height_world: 20.0 });
+    }
+
+    #[test]
+    fn unknown_fields_survive() {
+        let mut value = documented();
+        value["cursor"] = json!([1, 2, 3]);
+        value["camera"]["roll"] = json!(0.5);
+        value["transfer"]["gamma"] = json!("x");
+        let view = View::parse(&value.to_string()).unwrap();
+        let changed = view.merged(json!({"time": 7}).as_object().unwrap()).unwrap();
+        value["time"] = json!(7);
+        assert_eq!(serde_json::to_value(&changed).unwrap(), value);
+    }
+
+    #[test]
+    fn null_goes_back_to_the_default() {
+        let view = View::parse(&documented().to_string()).unwrap();
+        let forced = view.merged(json!({"level": 2}).as_object().unwrap()).unwrap();
+        assert_eq!(forced.level, Some(2));
+        assert_eq!(forced.merged(json!({"level": null}).as_object().unwrap()).unwrap(), view);
+    }
+
+    fn refused(field: &str, value: &Value) -> String {
+        let mut all = documented();
+        *all.pointer_mut(field).unwrap_or_else(|| panic!("no {field}")) = value.clone();
+        View::parse(&all.to_string()).expect_err(field).to_string()
+    }
+
+    #[test]
+    fn what_is_not_legal_is_refused_with_the_reason() {
+        let points: Vec<Value> = (0..1000).map(|i| json!([i, 0.5])).collect();
+        for (field, value, says) in [
+            ("/v", json!(2), "version 1"),
+            ("/camera/eye", json!([0.0, 0.0, 0.0]), "eye and target differ"),
+            ("/camera/eye", json!([1e300, 0.0, 5.0]), "coordinates within"),
+            ("/camera/eye", json!([1.0, 2.0]), "JSON"),
+            ("/camera/projection", json!({"perspective": {"fov_y_rad": 4.0}}), "opening angle between"),
+            ("/camera/projection", json!({"orthographic": {"height_world": 0.0}}), "above 0"),
+            ("/transfer/range", json!([1.0, 1.0]), "low below high"),
+            ("/transfer/opacity", json!(points), "points"),
+            ("/transfer/opacity", json!([[0.0, 0.0], [0.5, 1.5]]), "0 to 1"),
+            ("/transfer/opacity", json!([[1.0, 0.0], [0.0, 0.5]]), "ascending"),
+            ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), "low below high"),
+            ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]]), "0 to 1"),
+            ("/background", json!([0, 0, 256]), "JSON"),
+            ("/time", json!(-1), "JSON"),
+            ("/array", json!("x".repeat(5000)), "names up to"),
+        ] {
+            let error = refused(field, &value);
+            assert!(error.contains(says), "{field}: expected `{says}` in `{error}`");
+        }
+        let long = json!({ "junk": "x".repeat(MAX_VIEW_BYTES) });
+        assert!(View::default().merged(long.as_object().unwrap()).is_err());
+        assert!(View::parse("[1, 2]").is_err());
+        assert!(View::parse(&"[".repeat(10_000)).is_err());
+    }
+}
