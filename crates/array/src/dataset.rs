@@ -115,18 +115,25 @@ impl Decoding {
         self.scale == 1.0 && self.offset == 0.0 && self.missing.is_empty() && self.valid.is_none()
     }
 
+    /// True when a stored value means "no value here". A stored NaN is no number, but not missing by this.
+    #[must_use]
+    #[inline]
+    pub fn is_missing(&self, stored: Scalar) -> bool {
+        self.missing.iter().any(|m| same(*m, stored))
+            || self
+                .valid
+                .is_some_and(|(low, high)| stored.as_f64() < low.as_f64() || stored.as_f64() > high.as_f64())
+    }
+
     /// The meant value of a stored one; NaN when missing.
     #[must_use]
     pub fn decode(&self, stored: Scalar) -> f64 {
-        let missing = self.missing.iter().any(|m| same(*m, stored))
-            || self
-                .valid
-                .is_some_and(|(low, high)| stored.as_f64() < low.as_f64() || stored.as_f64() > high.as_f64());
-        if missing { f64::NAN } else { stored.as_f64() * self.scale + self.offset }
+        if self.is_missing(stored) { f64::NAN } else { stored.as_f64() * self.scale + self.offset }
     }
 }
 
 #[expect(clippy::float_cmp, reason = "a fill value is a bit pattern written by the same program")]
+#[inline]
 fn same(a: Scalar, b: Scalar) -> bool {
     match (a, b) {
         (Scalar::Float(x), Scalar::Float(y)) => x == y || (x.is_nan() && y.is_nan()),

@@ -8,12 +8,18 @@
 
 mod axis;
 mod block;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod dataset;
+mod decode;
 mod dtype;
+mod element;
 mod error;
+mod gather;
 mod level;
 mod selection;
 mod source;
+pub mod stats;
 mod target;
 mod want;
 
@@ -22,8 +28,13 @@ pub use block::{Block, BlockKey, Content, ValueRange};
 pub use dataset::{
     ArrayInfo, Attribute, Attributes, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, Meaning,
 };
+pub use decode::decode;
 pub use dtype::{ByteOrder, DType, ElementType, Scalar};
+pub use element::{Element, elements};
 pub use error::{Error, ErrorKind, Result, Retry};
+pub use gather::{WINDOW_BLOCKS, expect_target, gather};
+/// The half-precision float that [`with_element!`] names.
+pub use half::f16 as F16;
 pub use level::{
     Affine, Level, LevelOrigin, MAX_BLOCK_BYTES, MAX_CHUNK_BLOCK_BYTES, MIN_BLOCK_BYTES, choose_blocks,
 };
