@@ -16,4 +16,4 @@ pub use message::{
 };
 pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
-pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, is_drawable};
+pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, thick_sides};

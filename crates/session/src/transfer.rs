@@ -20,6 +20,8 @@ const TAIL_SHARE: f64 = 0.002;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
+/// Range in which every label of the map for labels has a colour of its own.
+const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
 
 /// Which values are seen, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,8 +69,8 @@ impl Transfer {
         let dense = densest(longest_side_voxels);
         if meaning == Meaning::Labels {
             // Label 0 means nothing; every other one is a thing.
-            let opacity = vec![[0.0, 0.0], [0.5, dense], [high.max(1.0), dense]];
-            return Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() };
+            let opacity = vec![[0.5, 0.0], [0.5, dense]];
+            return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
         let first = quantile(values, HIDDEN_SHARE).clamp(low, low + 0.9 * (high - low));
         let opacity =

@@ -126,26 +126,31 @@ impl Default for View {
     }
 }
 
-/// True for an array that can be drawn as a volume: it has the axes z, y and x, and no empty axis.
+/// How many sides of the volume that an array is drawn as are longer than one voxel: 0 to 3. Space are the axes
+/// z, y, x, or the last three where an array has none of these. 0 also for an array without elements.
 #[must_use]
-pub fn is_drawable(array: &ArrayInfo) -> bool {
-    array.spatial_axes().iter().all(Option::is_some) && array.shape().iter().all(|&n| n > 0)
+pub fn thick_sides(array: &ArrayInfo) -> usize {
+    let shape = array.shape();
+    if shape.contains(&0) {
+        return 0;
+    }
+    let space: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
+    let space = if space.is_empty() { (shape.len().saturating_sub(3)..shape.len()).collect() } else { space };
+    space.iter().filter(|&&axis| shape[axis] > 1).count()
 }
 
 impl View {
-    /// The view to start with: the first array that can be drawn, at its first time step.
+    /// The view to start with: the first volume, or the first plane where there is no volume.
     ///
     /// # Errors
-    /// `Unsupported`, listing the arrays there are, when none has the axes z, y and x.
+    /// `Unsupported`, listing the arrays there are, when none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
-        let drawable = dataset.arrays.iter().filter(|a| is_drawable(a));
-        // A volume rather than a picture one voxel thick, where there is a choice.
-        let thick = |a: &&ArrayInfo| a.spatial_axes().iter().flatten().all(|&axis| a.shape()[axis] > 1);
-        let chosen = drawable.clone().find(thick).or_else(|| drawable.clone().next()).ok_or_else(|| {
+        let with = |sides: usize| dataset.arrays.iter().find(|a| thick_sides(a) == sides);
+        let chosen = with(3).or_else(|| with(2)).ok_or_else(|| {
             let names: Vec<String> =
                 dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
             Error::unsupported(format!(
-                "expected an array with the axes z, y and x to draw, found {names:?} in `{}`",
+                "expected an array of two or three dimensions to draw, found {names:?} in `{}`",
                 dataset.name
             ))
         })?;
@@ -229,9 +234,9 @@ impl View {
     /// an index or level that is not there.
     pub fn place_in<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo, Vec<u64>)> {
         let (number, info) = dataset.find(&self.array)?;
-        if !is_drawable(info) {
+        if thick_sides(info) == 0 {
             return Err(Error::unsupported(format!(
-                "expected an array with the axes z, y and x to draw, found shape {:?} of `{}`",
+                "expected an array with an axis of space to draw, found shape {:?} of `{}`",
                 info.shape(),
                 info.name
             )));
@@ -384,5 +389,62 @@ mod tests {
         assert!(View::default().merged(long.as_object().unwrap()).is_err());
         assert!(View::parse("[1, 2]").is_err());
         assert!(View::parse(&"[".repeat(10_000)).is_err());
+    }
+
+    fn data(arrays: &[(&str, &[(AxisKind, u64)])]) -> Dataset {
+        let arrays: Vec<Value> = arrays
+            .iter()
+            .map(|(name, axes)| {
+                let shape: Vec<u64> = axes.iter().map(|a| a.1).collect();
+                let axes: Vec<Value> = axes
+                    .iter()
+                    .map(|(kind, _)| json!({"name": format!("{kind:?}").to_lowercase(), "kind": kind, "units": "", "coordinates": "index"}))
+                    .collect();
+                json!({"name": name, "dtype": "|u1", "axes": axes, "units": "", "attributes": {}, "chunk": null,
+                    "decoding": {"scale": 1.0, "offset": 0.0, "missing": [], "valid": null, "output": "|u1"},
+                    "levels": [{"shape": shape, "block": shape, "origin": "stored", "factor": vec![1.0; shape.len()],
+                                "world_from_voxel": array::Affine::IDENTITY}], "world_units": ""})
+            })
+            .collect();
+        let id = array::DatasetId(1);
+        serde_json::from_value(
+            json!({"id": id, "generation": 0, "name": "d", "format": "test", "arrays": arrays}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_first_volume_is_shown_first() {
+        use AxisKind::{Channel, Other, Time, X, Y, Z};
+        let data = data(&[
+            ("lat", &[(Y, 90)]),
+            ("ice", &[(Time, 12), (Y, 90), (X, 180)]),
+            ("temperature", &[(Time, 12), (Channel, 2), (Z, 10), (Y, 90), (X, 180)]),
+            ("plain", &[(Other, 5), (Other, 6), (Other, 7)]),
+        ]);
+        let view = View::first_of(&data).unwrap();
+        assert_eq!(view.array, "temperature");
+        let change = json!({"time": 11, "at": {"channel": 1}});
+        let view = view.merged(change.as_object().unwrap()).unwrap();
+        let (number, _, indices) = view.place_in(&data).unwrap();
+        assert_eq!((number, indices), (2, vec![11, 1, 0, 0, 0]));
+        for (wrong, says) in [
+            (json!({"time": 12}), "below 12 on axis `time`"),
+            (json!({"at": {"channel": 2}}), "below 2 on axis `channel`"),
+            (json!({"at": {"member": 0}}), "`member`"),
+            (json!({"level": 1}), "level below 1"),
+            (json!({"array": "salt"}), "`salt`"),
+        ] {
+            let error = view.merged(wrong.as_object().unwrap()).unwrap().place_in(&data).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_plane_is_shown_where_there_is_no_volume_and_a_line_is_not() {
+        let data = data(&[("line", &[(AxisKind::X, 9)]), ("empty", &[(AxisKind::Y, 0), (AxisKind::X, 9)])]);
+        assert!(View::first_of(&data).unwrap_err().to_string().contains("line [9]"));
+        let plane = self::data(&[("plane", &[(AxisKind::Z, 1), (AxisKind::Y, 3), (AxisKind::X, 9)])]);
+        assert_eq!(View::first_of(&plane).unwrap().array, "plane");
     }
 }
