@@ -10,14 +10,14 @@ mod format;
 mod jobs;
 mod open;
 mod pieces;
-mod range;
+mod slabs;
 mod source;
+mod synthetic;
 mod workers;
 
 pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};
 pub use jobs::MAX_BYTES_IN_HAND;
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
-pub use range::value_range;
 pub use source::FormatSource;
 pub use workers::MAX_QUEUED_JOBS;

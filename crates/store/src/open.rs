@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use array::{Error, Result, Source};
 
+use crate::synthetic::{self, Synthetic};
 use crate::{FileBytes, Format, FormatSource};
 
 /// How far a long task is.
@@ -43,13 +44,15 @@ impl fmt::Debug for OpenOptions {
 /// Bytes looked at to recognise a file.
 const HEAD_BYTES: usize = 4096;
 
+type Open = fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>;
+
 /// One format of files.
 struct Kind {
     /// For error messages.
     name: &'static str,
     /// Whether these first bytes, or failing that this lower-case file name, are of this format.
     recognises: fn(head: &[u8], name: &str) -> bool,
-    open: fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>,
+    open: Open,
 }
 
 /// Every format of files. The first that recognises a file opens it, so those known by their bytes stand
@@ -75,6 +78,9 @@ pub fn open_format(location: &str, options: &OpenOptions) -> Result<Arc<dyn Form
 }
 
 fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {
+    if location.starts_with(synthetic::SCHEME) {
+        return Ok(Arc::new(Synthetic::open(location)?));
+    }
     let path = Path::new(location);
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;

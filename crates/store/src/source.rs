@@ -140,3 +140,6 @@ fn submit(jobs: Vec<Box<dyn Job>>) {
         job.refuse(Error::new(ErrorKind::Busy, "expected room in the storage queue, found it full"));
     }
 }
+
+#[cfg(test)]
+mod tests;
