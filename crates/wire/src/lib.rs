@@ -1,1 +1,29 @@
 //! What crosses the network: operations and framing as state machines without I/O.
+//!
+//! This is the stage between two Corridor processes, and between a browser and one; `docs/wire.md` is the
+//! contract. It never opens a socket, reads a clock or starts a thread: bytes and times are arguments, so two
+//! peers can be simulated from a seed. Which certificate or token is good is decided elsewhere.
+//!
+//! Read [`Machine`] first (how [`Client`] and [`Server`] are driven), then [`Frame`]. The parameters and answers
+//! of the operations everybody has are in [`ops`].
+
+mod client;
+mod codec;
+mod deadline;
+mod deframer;
+mod frame;
+mod liveness;
+mod machine;
+mod outbox;
+mod server;
+
+pub mod limits;
+pub mod ops;
+
+pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
+pub use client::{Client, ClientConfig, ClientEvent};
+pub use codec::{Reader, Writer};
+pub use deframer::Deframer;
+pub use frame::{Chunk, Frame, Hello, ItemHead, Message, OpId, Request, Welcome};
+pub use machine::Machine;
+pub use server::{Server, ServerConfig, ServerEvent};

@@ -1,0 +1,593 @@
+//! The asking side of a connection.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
+use std::time::Instant;
+
+use array::{Error, ErrorKind, Result, Retry, Urgency};
+use bytes::Bytes;
+
+use crate::deadline::{self, Deadlines};
+use crate::limits::{
+    CREDIT_FRACTION, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION,
+    MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPEN_ITEMS,
+    MAX_OPERATIONS, MAX_OUTGOING_BYTES, MAX_TOKEN_BYTES,
+};
+use crate::liveness::Liveness;
+use crate::{Chunk, Frame, Hello, ItemHead, Machine, Message, OpId, Request, Welcome};
+
+/// What a client says of itself.
+#[derive(Clone)]
+pub struct ClientConfig {
+    /// Versions it speaks.
+    pub versions: RangeInclusive<u16>,
+    /// What it can do beyond the version, at most [`MAX_CAPABILITIES`] names.
+    pub capabilities: Vec<String>,
+    /// Shows that it may; empty where none is needed.
+    pub token: String,
+    /// Name and version of the program.
+    pub program: String,
+    /// Bulk bytes that may be on their way or not yet taken by the application.
+    pub window_bytes: u64,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            versions: LOWEST_VERSION..=HIGHEST_VERSION,
+            capabilities: vec!["crc32c".into()],
+            token: String::new(),
+            program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
+            window_bytes: DEFAULT_WINDOW_BYTES,
+        }
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientEvent {
+    /// The handshake is over.
+    Welcomed(Welcome),
+    /// The head of an item; its bulk follows in pieces.
+    Item {
+        /// The operation it answers.
+        op: OpId,
+        /// Its number in the operation.
+        item: u32,
+        /// The small part.
+        body: Bytes,
+        /// Size of the bulk. With 0 the item is complete.
+        bulk_bytes: u64,
+    },
+    /// Some of an item's bulk, to be written at `offset`. Its size is to be given back by
+    /// [`Client::grant`] once it was taken.
+    Piece {
+        /// The operation.
+        op: OpId,
+        /// The item.
+        item: u32,
+        /// Where in the item's bulk.
+        offset: u64,
+        /// The bytes, sharing the frame's memory.
+        bytes: Bytes,
+        /// The item is complete and its checksum is right. Until then the bytes are not proven.
+        complete: bool,
+    },
+    /// The operation ended well.
+    Done {
+        /// Which.
+        op: OpId,
+    },
+    /// The operation ended otherwise.
+    Failed {
+        /// Which.
+        op: OpId,
+        /// Why.
+        error: Error,
+    },
+    /// The connection is over; every operation was told before.
+    Closed {
+        /// Why.
+        error: Error,
+    },
+}
+
+impl ClientEvent {
+    /// The operation it is about.
+    #[must_use]
+    pub fn op(&self) -> Option<OpId> {
+        match self {
+            Self::Item { op, .. } | Self::Piece { op, .. } | Self::Done { op } | Self::Failed { op, .. } => {
+                Some(*op)
+            }
+            Self::Welcomed(_) | Self::Closed { .. } => None,
+        }
+    }
+
+    /// Bulk bytes in it.
+    #[must_use]
+    pub fn bulk_bytes(&self) -> u64 {
+        match self {
+            Self::Piece { bytes, .. } => bytes.len() as u64,
+            _ => 0,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    Greeting { until: Instant },
+    Open,
+    Closed(Error),
+}
+
+/// An operation from its request until the server's last word on it.
+#[derive(Debug)]
+struct Op {
+    deadline: Option<Instant>,
+    urgency: Urgency,
+    next_item: u32,
+    open: BTreeMap<u32, OpenItem>,
+    /// False once it ended here (withdrawn, too late, corrupt): what still comes is thrown away.
+    wanted: bool,
+}
+
+#[derive(Debug)]
+struct OpenItem {
+    bulk_bytes: u64,
+    received_bytes: u64,
+    crc32c: u32,
+    expected_crc32c: u32,
+}
+
+/// The asking side of a connection: operations out, items in.
+///
+/// It is driven as [`Machine`] says. Its own methods are the application's calls: [`request`](Self::request),
+/// [`adjust`](Self::adjust), [`cancel`](Self::cancel), [`note`](Self::note), [`grant`](Self::grant),
+/// [`close`](Self::close). Each operation ends once: by `Done`, by `Failed`, or by `cancel`, after which nothing
+/// more is heard of it.
+#[derive(Debug)]
+pub struct Client {
+    state: State,
+    versions: RangeInclusive<u16>,
+    window_bytes: u64,
+    /// Bulk bytes the server may still send.
+    credit_bytes: u64,
+    /// Bulk bytes taken, of which the server was not told yet.
+    owed_bytes: u64,
+    most_operations: u32,
+    last_op: u32,
+    ops: BTreeMap<OpId, Op>,
+    open_items: usize,
+    deadlines: Deadlines,
+    outgoing: VecDeque<Frame>,
+    outgoing_bytes: usize,
+    adjusted: BTreeSet<OpId>,
+    events: VecDeque<ClientEvent>,
+    liveness: Liveness,
+}
+
+impl Client {
+    /// A client whose carrier is connected; its hello is the first message.
+    ///
+    /// # Errors
+    /// `Invalid` when something in `config` exceeds its limit.
+    pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
+        check(&config)?;
+        let hello = Hello {
+            lowest_version: *config.versions.start(),
+            highest_version: *config.versions.end(),
+            capabilities: config.capabilities,
+            token: config.token,
+            credit_bytes: config.window_bytes,
+            program: config.program,
+        };
+        Ok(Self {
+            state: State::Greeting { until: now + HANDSHAKE_TIMEOUT },
+            versions: config.versions,
+            window_bytes: config.window_bytes,
+            credit_bytes: config.window_bytes,
+            owed_bytes: 0,
+            most_operations: MAX_OPERATIONS,
+            last_op: 0,
+            ops: BTreeMap::new(),
+            open_items: 0,
+            deadlines: Deadlines::default(),
+            outgoing: VecDeque::from([Frame::Hello(hello)]),
+            outgoing_bytes: 0,
+            adjusted: BTreeSet::new(),
+            events: VecDeque::new(),
+            liveness: Liveness::new(now),
+        })
+    }
+
+    /// Starts an operation. It goes out at once, also before the welcome.
+    ///
+    /// # Errors
+    /// `Busy` when there is no [room](Self::has_room); `Invalid` or `TooLarge` when name or parameters are
+    /// too long; why the connection ended, if it did.
+    pub fn request(&mut self, now: Instant, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
+        if let State::Closed(error) = &self.state {
+            return Err(error.clone());
+        }
+        within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
+        within(parameters.len(), MAX_BODY_BYTES, "parameters")?;
+        if !self.has_room() {
+            return Err(Error::new(ErrorKind::Busy, "expected room for another operation, found none"));
+        }
+        let op = OpId(self.last_op + 1);
+        self.last_op = op.0;
+        let deadline_ms = deadline::to_wire(now, urgency.deadline);
+        let (name, priority) = (name.to_owned(), urgency.priority);
+        self.send(Frame::Request(Request { op, name, priority, deadline_ms, parameters }));
+        self.deadlines.replace(op, None, urgency.deadline);
+        let deadline = urgency.deadline;
+        self.ops.insert(op, Op { deadline, urgency, next_item: 0, open: BTreeMap::new(), wanted: true });
+        Ok(op)
+    }
+
+    /// True when [`request`](Self::request) would be taken now.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.outgoing_bytes < MAX_OUTGOING_BYTES
+            && self.ops.len() < self.most_operations as usize
+            && self.last_op < u32::MAX
+    }
+
+    /// Changes how urgent an operation is; nothing happens when it has ended.
+    pub fn adjust(&mut self, op: OpId, urgency: Urgency) {
+        if let Some(state) = self.ops.get_mut(&op).filter(|o| o.wanted && o.urgency != urgency) {
+            self.deadlines.replace(op, state.deadline, urgency.deadline);
+            state.deadline = urgency.deadline;
+            state.urgency = urgency;
+            self.adjusted.insert(op);
+        }
+    }
+
+    /// Withdraws an operation: no event about it follows.
+    pub fn cancel(&mut self, op: OpId) {
+        if self.ops.get(&op).is_some_and(|o| o.wanted) {
+            self.abandon(op);
+            let dropped = self.events.iter().filter(|e| e.op() == Some(op));
+            self.owed_bytes += dropped.map(ClientEvent::bulk_bytes).sum::<u64>();
+            self.events.retain(|e| e.op() != Some(op));
+        }
+    }
+
+    /// Sends a message to a running operation; nothing happens when it has ended.
+    ///
+    /// # Errors
+    /// `TooLarge` when it is too long, `Busy` when too much is waiting to be sent.
+    pub fn note(&mut self, op: OpId, body: Bytes) -> Result<()> {
+        within(body.len(), MAX_BODY_BYTES, "a note")?;
+        if self.outgoing_bytes >= MAX_OUTGOING_BYTES {
+            return Err(Error::new(ErrorKind::Busy, "expected room for a note, found none"));
+        }
+        if self.ops.get(&op).is_some_and(|o| o.wanted) {
+            self.send(Frame::Note { op, body });
+        }
+        Ok(())
+    }
+
+    /// The application has taken this many bulk bytes; the server may send as many more.
+    pub fn grant(&mut self, bulk_bytes: u64) {
+        self.owed_bytes += bulk_bytes;
+    }
+
+    /// Ends the connection, telling the server why.
+    pub fn close(&mut self, error: Error) {
+        if !matches!(self.state, State::Closed(_)) {
+            self.end(error.clone());
+            self.outgoing.push_back(Frame::Close { error });
+        }
+    }
+
+    /// Bulk bytes the server may still send.
+    #[must_use]
+    pub fn credit_bytes(&self) -> u64 {
+        self.credit_bytes
+    }
+
+    fn send(&mut self, frame: Frame) {
+        self.outgoing_bytes += queued_bytes(&frame);
+        self.outgoing.push_back(frame);
+    }
+
+    /// The operation ended on this side; the server is told to stop.
+    fn abandon(&mut self, op: OpId) {
+        let Some(state) = self.ops.get_mut(&op) else { return };
+        state.wanted = false;
+        self.open_items -= state.open.len();
+        state.open.clear();
+        self.deadlines.replace(op, state.deadline.take(), None);
+        self.adjusted.remove(&op);
+        self.send(Frame::Cancel { op });
+    }
+
+    fn abandon_with(&mut self, op: OpId, error: Error) {
+        self.abandon(op);
+        self.events.push_back(ClientEvent::Failed { op, error });
+    }
+
+    /// The server's last word on an operation.
+    fn retire(&mut self, op: OpId, event: ClientEvent) -> Result<()> {
+        let state = self.ops.remove(&op).ok_or_else(|| unknown(op))?;
+        self.open_items -= state.open.len();
+        self.deadlines.replace(op, state.deadline, None);
+        self.adjusted.remove(&op);
+        if state.wanted {
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+
+    /// The connection is over.
+    fn end(&mut self, error: Error) {
+        if matches!(self.state, State::Closed(_)) {
+            return;
+        }
+        for (op, _) in std::mem::take(&mut self.ops).into_iter().filter(|(_, o)| o.wanted) {
+            self.events.push_back(ClientEvent::Failed { op, error: error.clone() });
+        }
+        self.deadlines.clear();
+        self.adjusted.clear();
+        self.outgoing.clear();
+        self.outgoing_bytes = 0;
+        self.open_items = 0;
+        self.events.push_back(ClientEvent::Closed { error: error.clone() });
+        self.state = State::Closed(error);
+    }
+
+    fn handle(&mut self, now: Instant, frame: Frame) -> Result<()> {
+        match (&self.state, frame) {
+            (State::Closed(_), _) => Ok(()),
+            (_, Frame::Close { error }) => {
+                self.end(error.context("closed by the server"));
+                Ok(())
+            }
+            (State::Greeting { .. }, Frame::Welcome(welcome)) => self.handle_welcome(welcome),
+            (State::Greeting { .. }, Frame::Refused { error }) => {
+                self.end(error.context("refused by the server"));
+                Ok(())
+            }
+            (State::Open, frame) => self.handle_open(now, frame),
+            (State::Greeting { .. }, other) => Err(unexpected("welcome or refused", &other)),
+        }
+    }
+
+    fn handle_welcome(&mut self, welcome: Welcome) -> Result<()> {
+        if !self.versions.contains(&welcome.version) {
+            return Err(Error::corrupt(format!(
+                "expected a version of {:?}, found {}",
+                self.versions, welcome.version
+            )));
+        }
+        self.most_operations = welcome.most_operations.clamp(1, MAX_OPERATIONS);
+        self.state = State::Open;
+        self.events.push_back(ClientEvent::Welcomed(welcome));
+        Ok(())
+    }
+
+    fn handle_open(&mut self, _now: Instant, frame: Frame) -> Result<()> {
+        match frame {
+            Frame::Item(head) => self.handle_item(head),
+            Frame::Chunk(chunk) => self.handle_chunk(chunk),
+            Frame::Done { op } => {
+                if self.ops.get(&op).is_some_and(|o| !o.open.is_empty()) {
+                    return Err(Error::corrupt(format!("operation {op} ended within an item")));
+                }
+                self.retire(op, ClientEvent::Done { op })
+            }
+            Frame::Failed { op, error } => self.retire(op, ClientEvent::Failed { op, error }),
+            Frame::Ping { nonce } => {
+                self.liveness.handle_ping(nonce);
+                Ok(())
+            }
+            Frame::Pong { .. } => Ok(()),
+            other => Err(unexpected("a frame of a server", &other)),
+        }
+    }
+
+    fn handle_item(&mut self, head: ItemHead) -> Result<()> {
+        let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = head;
+        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
+        if !state.wanted {
+            return Ok(());
+        }
+        if item != state.next_item {
+            let next = state.next_item;
+            return Err(Error::corrupt(format!("expected item {next} of operation {op}, found {item}")));
+        }
+        if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= MAX_OPEN_ITEMS {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_ITEM_BULK_BYTES} bulk bytes and {MAX_OPEN_ITEMS} open items, \
+                 found {bulk_bytes} and {}",
+                self.open_items
+            )));
+        }
+        state.next_item += 1;
+        if bulk_bytes > 0 {
+            let open = OpenItem { bulk_bytes, received_bytes: 0, crc32c: 0, expected_crc32c: bulk_crc32c };
+            state.open.insert(item, open);
+            self.open_items += 1;
+        } else if bulk_crc32c != 0 {
+            self.abandon_with(op, mismatch(item, bulk_crc32c, 0));
+            return Ok(());
+        }
+        self.events.push_back(ClientEvent::Item { op, item, body, bulk_bytes });
+        Ok(())
+    }
+
+    fn handle_chunk(&mut self, chunk: Chunk) -> Result<()> {
+        let Chunk { op, item, offset, bytes } = chunk;
+        let size_bytes = bytes.len() as u64;
+        self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected at most {} bulk bytes of credit to be used, found {size_bytes}",
+                self.credit_bytes
+            ))
+        })?;
+        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
+        if !state.wanted {
+            self.owed_bytes += size_bytes;
+            return Ok(());
+        }
+        let open = state.open.get_mut(&item).ok_or_else(|| {
+            Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not under way"))
+        })?;
+        if offset != open.received_bytes || size_bytes > open.bulk_bytes - offset {
+            return Err(Error::corrupt(format!(
+                "expected a chunk at {} of {} bytes, found {size_bytes} bytes at {offset}",
+                open.received_bytes, open.bulk_bytes
+            )));
+        }
+        open.received_bytes += size_bytes;
+        open.crc32c = crc32c::crc32c_append(open.crc32c, &bytes);
+        let complete = open.received_bytes == open.bulk_bytes;
+        let (found, expected) = (open.crc32c, open.expected_crc32c);
+        if complete {
+            state.open.remove(&item);
+            self.open_items -= 1;
+        }
+        if complete && found != expected {
+            self.owed_bytes += size_bytes;
+            self.abandon_with(op, mismatch(item, expected, found));
+            return Ok(());
+        }
+        self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
+        Ok(())
+    }
+
+    fn poll_frame(&mut self, now: Instant) -> Option<Frame> {
+        if let Some(frame) = self.outgoing.pop_front() {
+            self.outgoing_bytes -= queued_bytes(&frame).min(self.outgoing_bytes);
+            return Some(frame);
+        }
+        if matches!(self.state, State::Closed(_)) {
+            return None;
+        }
+        if let Some(op) = self.adjusted.pop_first() {
+            let Urgency { priority, deadline } = self.ops.get(&op)?.urgency;
+            return Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) });
+        }
+        if self.owed_bytes > 0 && self.owed_bytes >= self.window_bytes / CREDIT_FRACTION {
+            let bytes = std::mem::take(&mut self.owed_bytes);
+            self.credit_bytes += bytes;
+            return Some(Frame::Credit { bytes });
+        }
+        self.liveness.poll_transmit()
+    }
+}
+
+impl Machine for Client {
+    type Event = ClientEvent;
+
+    fn handle_frame(&mut self, now: Instant, frame: Bytes) -> Result<()> {
+        self.liveness.handle_heard(now);
+        let result = Frame::decode(frame).and_then(|frame| self.handle(now, frame));
+        if let Err(error) = &result {
+            // The bytes that came may be a fault of the path: another connection may do.
+            self.close(error.clone().context("what the server sent").with_retry(Retry::MayHelp));
+        }
+        result
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let listening = self.wants_frames();
+        match self.state {
+            State::Greeting { until } if now >= until => {
+                return self.close(Error::new(
+                    ErrorKind::TimedOut,
+                    format!("expected a welcome within {} s, found none", HANDSHAKE_TIMEOUT.as_secs()),
+                ));
+            }
+            State::Closed(_) => return,
+            _ => {}
+        }
+        if let Err(error) = self.liveness.handle_timeout(now, listening) {
+            return self.close(error);
+        }
+        while let Some(op) = self.deadlines.pop_passed(now) {
+            if let Some(state) = self.ops.get_mut(&op) {
+                state.deadline = None;
+                self.abandon_with(op, Error::new(ErrorKind::TimedOut, "the deadline passed"));
+            }
+        }
+    }
+
+    fn handle_lost(&mut self, error: Error) {
+        self.end(error);
+        self.outgoing.clear();
+    }
+
+    fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Message> {
+        self.poll_frame(now).map(|frame| frame.encode())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let greeting = match self.state {
+            State::Closed(_) => return None,
+            State::Greeting { until } => Some(until),
+            State::Open => None,
+        };
+        [greeting, self.deadlines.next(), Some(self.liveness.poll_timeout())].into_iter().flatten().min()
+    }
+
+    fn wants_frames(&self) -> bool {
+        self.events.is_empty() && !matches!(self.state, State::Closed(_))
+    }
+
+    fn frame_limit_bytes(&self) -> usize {
+        MAX_FRAME_BYTES
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.state, State::Closed(_)) && self.outgoing.is_empty()
+    }
+}
+
+fn check(config: &ClientConfig) -> Result<()> {
+    within(config.token.len(), MAX_TOKEN_BYTES, "a token")?;
+    within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
+    check_capabilities(&config.capabilities)
+}
+
+pub(crate) fn check_capabilities(capabilities: &[String]) -> Result<()> {
+    within(capabilities.len(), MAX_CAPABILITIES, "capabilities")?;
+    capabilities.iter().try_for_each(|name| within(name.len(), MAX_NAME_BYTES, "a capability"))
+}
+
+pub(crate) fn within(found: usize, most: usize, what: &str) -> Result<()> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(Error::too_large(format!("expected at most {most} for {what}, found {found}")))
+}
+
+fn queued_bytes(frame: &Frame) -> usize {
+    // What an entry of the queue takes besides.
+    const ENTRY_BYTES: usize = 128;
+    match frame {
+        Frame::Request(request) => ENTRY_BYTES + request.parameters.len(),
+        Frame::Note { body, .. } => ENTRY_BYTES + body.len(),
+        _ => 0,
+    }
+}
+
+fn unknown(op: OpId) -> Error {
+    Error::corrupt(format!("found an answer to operation {op}, which is not under way"))
+}
+
+fn mismatch(item: u32, expected: u32, found: u32) -> Error {
+    Error::corrupt(format!("item {item}: expected the checksum {expected:#010x}, found {found:#010x}"))
+        .with_retry(Retry::MayHelp)
+}
+
+pub(crate) fn unexpected(expected: &str, found: &Frame) -> Error {
+    let found: String = format!("{found:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
+    Error::corrupt(format!("expected {expected}, found {found}"))
+}

@@ -1,0 +1,412 @@
+//! Frames: what one message between two peers says, as bytes and back.
+//!
+//! Nothing here knows in which order frames may come; that is [`Client`](crate::Client)'s and
+//! [`Server`](crate::Server)'s business.
+
+use std::fmt;
+
+use array::{Error, Priority, Result};
+use bytes::Bytes;
+
+use crate::codec::{Reader, Writer};
+use crate::limits::{
+    MAGIC, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES,
+    MAX_TOKEN_BYTES,
+};
+
+/// Number of an operation: chosen by the client, counting up, never reused in a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpId(pub u32);
+
+impl fmt::Display for OpId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame {
+    /// The client's first frame.
+    Hello(Hello),
+    /// Starts an operation.
+    Request(Request),
+    /// Changes how urgent an operation is.
+    Adjust {
+        /// Which.
+        op: OpId,
+        /// The new priority.
+        priority: Priority,
+        /// The new deadline from now, milliseconds; 0 for none.
+        deadline_ms: u32,
+    },
+    /// Withdraws an operation.
+    Cancel {
+        /// Which.
+        op: OpId,
+    },
+    /// The server may send more bulk bytes.
+    Credit {
+        /// How many more.
+        bytes: u64,
+    },
+    /// A message to a running operation.
+    Note {
+        /// Which.
+        op: OpId,
+        /// What it says.
+        body: Bytes,
+    },
+    /// Asks for a pong.
+    Ping {
+        /// Comes back in the pong.
+        nonce: u64,
+    },
+    /// Answers the newest ping.
+    Pong {
+        /// The ping's.
+        nonce: u64,
+    },
+    /// The last frame of a connection.
+    Close {
+        /// Why.
+        error: Error,
+    },
+    /// The server's first frame: go ahead.
+    Welcome(Welcome),
+    /// The server's first and last frame: no.
+    Refused {
+        /// Why.
+        error: Error,
+    },
+    /// Part of an answer; its bulk follows in chunks.
+    Item(ItemHead),
+    /// Some of an item's bulk.
+    Chunk(Chunk),
+    /// An operation ended well.
+    Done {
+        /// Which.
+        op: OpId,
+    },
+    /// An operation ended otherwise.
+    Failed {
+        /// Which.
+        op: OpId,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// What a client says first.
+#[derive(Clone, PartialEq)]
+pub struct Hello {
+    /// Lowest version it speaks.
+    pub lowest_version: u16,
+    /// Highest version it speaks.
+    pub highest_version: u16,
+    /// What it can do beyond the version.
+    pub capabilities: Vec<String>,
+    /// Shows that it may; empty where none is needed. Never printed.
+    pub token: String,
+    /// Bulk bytes the server may send before the first credit frame.
+    pub credit_bytes: u64,
+    /// Name and version of the program, for people.
+    pub program: String,
+}
+
+impl fmt::Debug for Hello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hello({}, versions {} to {})", self.program, self.lowest_version, self.highest_version)
+    }
+}
+
+/// What a server says first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// The version both speak from now on.
+    pub version: u16,
+    /// What it can do beyond the version.
+    pub capabilities: Vec<String>,
+    /// Name and version of the program, for people.
+    pub program: String,
+    /// Most operations it keeps under way for this client.
+    pub most_operations: u32,
+}
+
+/// The start of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Its number.
+    pub op: OpId,
+    /// Its registered name.
+    pub name: String,
+    /// How much it matters.
+    pub priority: Priority,
+    /// Useless after this time from now, milliseconds; 0 for never.
+    pub deadline_ms: u32,
+    /// Encoded as the operation says; see [`ops`](crate::ops).
+    pub parameters: Bytes,
+}
+
+/// The head of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemHead {
+    /// The operation it answers.
+    pub op: OpId,
+    /// Its number, counting from 0 in each operation.
+    pub item: u32,
+    /// The small part.
+    pub body: Bytes,
+    /// Size of the bulk that follows in chunks.
+    pub bulk_bytes: u64,
+    /// CRC-32C of the bulk.
+    pub bulk_crc32c: u32,
+}
+
+/// Some of an item's bulk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The operation.
+    pub op: OpId,
+    /// The item.
+    pub item: u32,
+    /// Where in the item's bulk.
+    pub offset: u64,
+    /// The bytes, sharing memory with what they came from.
+    pub bytes: Bytes,
+}
+
+mod kind {
+    pub(super) const HELLO: u8 = 0x01;
+    pub(super) const REQUEST: u8 = 0x02;
+    pub(super) const ADJUST: u8 = 0x03;
+    pub(super) const CANCEL: u8 = 0x04;
+    pub(super) const CREDIT: u8 = 0x05;
+    pub(super) const NOTE: u8 = 0x06;
+    pub(super) const PING: u8 = 0x07;
+    pub(super) const PONG: u8 = 0x08;
+    pub(super) const CLOSE: u8 = 0x0F;
+    pub(super) const WELCOME: u8 = 0x81;
+    pub(super) const REFUSED: u8 = 0x82;
+    pub(super) const ITEM: u8 = 0x83;
+    pub(super) const CHUNK: u8 = 0x84;
+    pub(super) const DONE: u8 = 0x85;
+    pub(super) const FAILED: u8 = 0x86;
+}
+
+/// An encoded frame: a head and bulk bytes that were not copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The length of the frame (`u32`), then the frame up to its bulk.
+    framed_head: Bytes,
+    bulk: Bytes,
+}
+
+impl Message {
+    const PREFIX_BYTES: usize = 4;
+
+    fn new(head: Writer, bulk: Bytes) -> Self {
+        let size_bytes = head.len() - Self::PREFIX_BYTES + bulk.len();
+        let prefix = u32::try_from(size_bytes).unwrap_or(u32::MAX).to_le_bytes();
+        Self { framed_head: head.finish_with_prefix(prefix), bulk }
+    }
+
+    /// Size of the frame without the length in front.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.framed_head.len() - Self::PREFIX_BYTES + self.bulk.len()
+    }
+
+    /// For byte streams: the length, the head and the bulk, to be written one after the other.
+    #[must_use]
+    pub fn into_stream_parts(self) -> [Bytes; 2] {
+        [self.framed_head, self.bulk]
+    }
+
+    /// For carriers that keep messages apart: head and bulk in one piece, without the length. Copies the
+    /// bulk where there is some.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        let head = self.framed_head.slice(Self::PREFIX_BYTES..);
+        if self.bulk.is_empty() {
+            return head;
+        }
+        [head, self.bulk].concat().into()
+    }
+}
+
+impl Frame {
+    /// The frame as bytes. Bulk is not copied.
+    #[must_use]
+    pub fn encode(&self) -> Message {
+        let mut w = Writer::new();
+        w.raw(&[0; Message::PREFIX_BYTES]);
+        let mut bulk = Bytes::new();
+        match self {
+            Self::Hello(hello) => hello.encode(w.u8(kind::HELLO)),
+            Self::Request(request) => {
+                w.u8(kind::REQUEST).u32(request.op.0).str(&request.name);
+                w.priority(request.priority).u32(request.deadline_ms).bytes(&request.parameters);
+            }
+            Self::Adjust { op, priority, deadline_ms } => {
+                w.u8(kind::ADJUST).u32(op.0).priority(*priority).u32(*deadline_ms);
+            }
+            Self::Cancel { op } => {
+                w.u8(kind::CANCEL).u32(op.0);
+            }
+            Self::Credit { bytes } => {
+                w.u8(kind::CREDIT).u64(*bytes);
+            }
+            Self::Note { op, body } => {
+                w.u8(kind::NOTE).u32(op.0).bytes(body);
+            }
+            Self::Ping { nonce } => {
+                w.u8(kind::PING).u64(*nonce);
+            }
+            Self::Pong { nonce } => {
+                w.u8(kind::PONG).u64(*nonce);
+            }
+            Self::Close { error } => {
+                w.u8(kind::CLOSE).error(error);
+            }
+            Self::Welcome(welcome) => welcome.encode(w.u8(kind::WELCOME)),
+            Self::Refused { error } => {
+                w.u8(kind::REFUSED).error(error);
+            }
+            Self::Item(head) => {
+                w.u8(kind::ITEM).u32(head.op.0).u32(head.item).bytes(&head.body);
+                w.u64(head.bulk_bytes).u32(head.bulk_crc32c);
+            }
+            Self::Chunk(chunk) => {
+                w.u8(kind::CHUNK).u32(chunk.op.0).u32(chunk.item).u64(chunk.offset);
+                bulk = chunk.bytes.clone();
+            }
+            Self::Done { op } => {
+                w.u8(kind::DONE).u32(op.0);
+            }
+            Self::Failed { op, error } => {
+                w.u8(kind::FAILED).u32(op.0).error(error);
+            }
+        }
+        Message::new(w, bulk)
+    }
+
+    /// Reads one frame (without its length). Bulk and bodies share the memory of `frame`.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is cut short, too long, of an unknown kind, or a field exceeds its limit.
+    pub fn decode(frame: Bytes) -> Result<Self> {
+        if frame.len() > MAX_FRAME_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected a frame of at most {MAX_FRAME_BYTES} bytes, found {}",
+                frame.len()
+            )));
+        }
+        let mut r = Reader::new(frame);
+        let kind = r.u8("frame kind")?;
+        Self::decode_fields(kind, r).map_err(|e| e.context(format!("frame of kind {kind:#04x}")))
+    }
+
+    fn decode_fields(kind: u8, mut r: Reader) -> Result<Self> {
+        let r = &mut r;
+        Ok(match kind {
+            kind::HELLO => Self::Hello(Hello::decode(r)?),
+            kind::REQUEST => Self::Request(Request::decode(r)?),
+            kind::ADJUST => {
+                Self::Adjust { op: op(r)?, priority: r.priority()?, deadline_ms: r.u32("deadline")? }
+            }
+            kind::CANCEL => Self::Cancel { op: op(r)? },
+            kind::CREDIT => Self::Credit { bytes: r.u64("credit")? },
+            kind::NOTE => Self::Note { op: op(r)?, body: r.bytes("note", MAX_BODY_BYTES)? },
+            kind::PING => Self::Ping { nonce: r.u64("nonce")? },
+            kind::PONG => Self::Pong { nonce: r.u64("nonce")? },
+            kind::CLOSE => Self::Close { error: r.error()? },
+            kind::WELCOME => Self::Welcome(Welcome::decode(r)?),
+            kind::REFUSED => Self::Refused { error: r.error()? },
+            kind::ITEM => Self::Item(ItemHead::decode(r)?),
+            kind::CHUNK => Self::Chunk(Chunk::decode(r)?),
+            kind::DONE => Self::Done { op: op(r)? },
+            kind::FAILED => Self::Failed { op: op(r)?, error: r.error()? },
+            other => return Err(Error::corrupt(format!("expected a known frame kind, found {other:#04x}"))),
+        })
+    }
+}
+
+fn op(r: &mut Reader) -> Result<OpId> {
+    r.u32("op").map(OpId)
+}
+
+impl Hello {
+    fn encode(&self, w: &mut Writer) {
+        w.u32(MAGIC).u16(self.lowest_version).u16(self.highest_version).list(&self.capabilities);
+        w.str(&self.token).u64(self.credit_bytes).str(&self.program);
+    }
+
+    fn decode(r: &mut Reader) -> Result<Self> {
+        let magic = r.u32("magic")?;
+        if magic != MAGIC {
+            return Err(Error::corrupt(format!("expected the magic {MAGIC:#010x}, found {magic:#010x}")));
+        }
+        Ok(Self {
+            lowest_version: r.u16("lowest version")?,
+            highest_version: r.u16("highest version")?,
+            capabilities: r.list("capabilities", MAX_CAPABILITIES, MAX_NAME_BYTES)?,
+            token: r.str("token", MAX_TOKEN_BYTES)?,
+            credit_bytes: r.u64("credit")?,
+            program: r.str("program", MAX_NAME_BYTES)?,
+        })
+    }
+}
+
+impl Welcome {
+    fn encode(&self, w: &mut Writer) {
+        w.u16(self.version).list(&self.capabilities).str(&self.program).u32(self.most_operations);
+    }
+
+    fn decode(r: &mut Reader) -> Result<Self> {
+        Ok(Self {
+            version: r.u16("version")?,
+            capabilities: r.list("capabilities", MAX_CAPABILITIES, MAX_NAME_BYTES)?,
+            program: r.str("program", MAX_NAME_BYTES)?,
+            most_operations: r.u32("most operations")?,
+        })
+    }
+}
+
+impl Request {
+    fn decode(r: &mut Reader) -> Result<Self> {
+        Ok(Self {
+            op: op(r)?,
+            name: r.str("name", MAX_NAME_BYTES)?,
+            priority: r.priority()?,
+            deadline_ms: r.u32("deadline")?,
+            parameters: r.bytes("parameters", MAX_BODY_BYTES)?,
+        })
+    }
+}
+
+impl ItemHead {
+    fn decode(r: &mut Reader) -> Result<Self> {
+        Ok(Self {
+            op: op(r)?,
+            item: r.u32("item")?,
+            body: r.bytes("body", MAX_BODY_BYTES)?,
+            bulk_bytes: r.u64("bulk length")?,
+            bulk_crc32c: r.u32("checksum")?,
+        })
+    }
+}
+
+impl Chunk {
+    fn decode(r: &mut Reader) -> Result<Self> {
+        let (op, item, offset) = (op(r)?, r.u32("item")?, r.u64("offset")?);
+        let bytes = r.clone().rest();
+        if bytes.is_empty() || bytes.len() > MAX_CHUNK_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected a chunk of 1 to {MAX_CHUNK_BYTES} bytes, found {}",
+                bytes.len()
+            )));
+        }
+        Ok(Self { op, item, offset, bytes })
+    }
+}

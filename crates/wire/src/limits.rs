@@ -1,0 +1,60 @@
+//! Every limit of the wire, with its reason. `docs/wire.md` lists the same numbers for people.
+
+use std::time::Duration;
+
+/// `CODR`, little-endian: the first field of a hello.
+pub const MAGIC: u32 = 0x5244_4F43;
+
+/// Lowest version this build speaks.
+pub const LOWEST_VERSION: u16 = 1;
+/// Highest version this build speaks.
+pub const HIGHEST_VERSION: u16 = 1;
+
+/// A whole frame: one full body or chunk and its header.
+pub const MAX_FRAME_BYTES: usize = (1 << 20) + (64 << 10);
+/// The first frame of a peer that has shown no token yet; a full hello takes less than 6 KiB.
+pub const MAX_FIRST_FRAME_BYTES: usize = 8 << 10;
+/// Bulk bytes in one chunk: small enough that something urgent waits for milliseconds only.
+pub const MAX_CHUNK_BYTES: usize = 256 << 10;
+/// Bulk bytes of one item: the largest block.
+pub const MAX_ITEM_BULK_BYTES: u64 = 64 << 20;
+/// The body of an item, the parameters of a request, a note.
+pub const MAX_BODY_BYTES: usize = 1 << 20;
+/// Operations under way in one connection.
+pub const MAX_OPERATIONS: u32 = 65_536;
+/// Items of which a client has seen the head but not yet the last chunk, over all operations.
+pub const MAX_OPEN_ITEMS: usize = 4_096;
+/// A string: its length is a `u16`.
+pub const MAX_STR_BYTES: usize = 65_535;
+/// Name of an operation, a capability or a program.
+pub const MAX_NAME_BYTES: usize = 64;
+/// A token.
+pub const MAX_TOKEN_BYTES: usize = 512;
+/// Capabilities in a hello or a welcome.
+pub const MAX_CAPABILITIES: usize = 64;
+
+/// Bytes of items that a server queues for background operations, beyond the item being sent.
+pub const QUEUE_BYTES: usize = 8 << 20;
+/// Each tier above background may fill the queue this much further, so that what is urgent finds room
+/// when the rest has filled theirs.
+pub const QUEUE_BYTES_PER_TIER: usize = 2 << 20;
+/// The highest tier that has room of its own; higher ones share it.
+pub const HIGHEST_TIER: u8 = 4;
+/// Items that a server queues in one connection, whatever their size.
+pub const MAX_QUEUED_ITEMS: usize = 65_536;
+/// Control frames waiting for the carrier, beyond which a server reads no more requests.
+pub const MAX_QUEUED_CONTROL: usize = 1_024;
+/// Bytes of requests and notes that a client queues before it asks its callers to wait.
+pub const MAX_OUTGOING_BYTES: usize = 4 << 20;
+
+/// Bulk bytes that a server may send ahead, where the client's configuration says nothing else.
+pub const DEFAULT_WINDOW_BYTES: u64 = 8 << 20;
+/// A client returns credit when it owes this part of the window: few credit frames, never a dry server.
+pub const CREDIT_FRACTION: u64 = 4;
+
+/// From the first byte to hello, and from hello to welcome.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// After this much silence a side asks with a ping.
+pub const PING_AFTER: Duration = Duration::from_secs(10);
+/// After this much silence the peer counts as gone. Longer than a full socket buffer takes on a slow line.
+pub const DEAD_AFTER: Duration = Duration::from_secs(40);

@@ -1,0 +1,62 @@
+//! Notices a peer that is gone without having said so: after silence a ping, after more silence the end.
+
+use std::time::Instant;
+
+use array::{Error, ErrorKind, Result};
+
+use crate::Frame;
+use crate::limits::{DEAD_AFTER, PING_AFTER};
+
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    heard: Instant,
+    ping_at: Instant,
+    nonce: u64,
+    ping_due: bool,
+    /// Only the newest ping is answered, so that pings cannot fill a queue.
+    pong_due: Option<u64>,
+}
+
+impl Liveness {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { heard: now, ping_at: now + PING_AFTER, nonce: 0, ping_due: false, pong_due: None }
+    }
+
+    pub(crate) fn handle_heard(&mut self, now: Instant) {
+        self.heard = now;
+        self.ping_at = now + PING_AFTER;
+    }
+
+    pub(crate) fn handle_ping(&mut self, nonce: u64) {
+        self.pong_due = Some(nonce);
+    }
+
+    /// `listening`: frames are being read. While they are not, silence is our own doing and does not count,
+    /// but pings still go out so that the peer hears us.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, listening: bool) -> Result<()> {
+        if !listening {
+            self.heard = now;
+        }
+        if now >= self.heard + DEAD_AFTER {
+            let secs = DEAD_AFTER.as_secs();
+            return Err(Error::new(ErrorKind::Unreachable, format!("heard nothing for {secs} s")));
+        }
+        if now >= self.ping_at {
+            self.ping_at = now + PING_AFTER;
+            self.nonce += 1;
+            self.ping_due = true;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Frame> {
+        if let Some(nonce) = self.pong_due.take() {
+            return Some(Frame::Pong { nonce });
+        }
+        std::mem::take(&mut self.ping_due).then_some(Frame::Ping { nonce: self.nonce })
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        self.ping_at.min(self.heard + DEAD_AFTER)
+    }
+}

@@ -1,0 +1,374 @@
+//! Operations of a data server: `list`, `describe`, `read`, `read_block`, `stats`.
+
+use array::{
+    AxisRange, BlockKey, Dataset, DatasetId, Error, Generation, MAX_AXES, Result, Scalar, Selection,
+    ValueRange,
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{decode_json, encode_json};
+use crate::codec::{Reader, Writer};
+use crate::limits::MAX_STR_BYTES;
+
+/// Most bins of a histogram: its JSON stays far below the limit of a body.
+pub const MAX_BINS: u16 = 16_384;
+
+/// One entry of the answer to `list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListEntry {
+    /// The data set's name, as `describe` takes it.
+    pub name: String,
+    /// Format for people.
+    pub format: String,
+    /// How many arrays.
+    pub arrays: usize,
+}
+
+impl ListEntry {
+    /// The whole answer.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn encode_all(entries: &[Self]) -> Result<Bytes> {
+        encode_json(&entries)
+    }
+
+    /// Reads the whole answer.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is something else.
+    pub fn decode_all(body: &[u8]) -> Result<Vec<Self>> {
+        decode_json(body, "a list of data sets")
+    }
+}
+
+/// Parameters of `describe`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Describe {
+    /// Name of the data set; empty for the only one.
+    pub name: String,
+}
+
+impl Describe {
+    /// As parameters.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut w = Writer::new();
+        w.str(&self.name);
+        w.finish()
+    }
+
+    /// From parameters.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short or not UTF-8.
+    pub fn decode(parameters: Bytes) -> Result<Self> {
+        Ok(Self { name: Reader::new(parameters).str("name", MAX_STR_BYTES)? })
+    }
+}
+
+/// The answer to `describe`.
+///
+/// # Errors
+/// `Internal` when it cannot be said in JSON.
+pub fn encode_dataset(dataset: &Dataset) -> Result<Bytes> {
+    encode_json(dataset)
+}
+
+/// Reads the answer to `describe` and checks what every consumer relies on.
+///
+/// # Errors
+/// `Corrupt` when it is no description, or one that contradicts itself.
+pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
+    let dataset: Dataset = decode_json(body, "a description")?;
+    dataset.check()?;
+    Ok(dataset)
+}
+
+/// Which array at which level of which state of which data set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockPlace {
+    /// The data set.
+    pub dataset: DatasetId,
+    /// Its state.
+    pub generation: Generation,
+    /// Number of the array in the description.
+    pub array: u32,
+    /// Number of the level; 0 is full resolution.
+    pub level: u8,
+}
+
+impl BlockPlace {
+    fn encode(&self, w: &mut Writer) {
+        w.u128(self.dataset.0).u32(self.generation.0).u32(self.array).u8(self.level);
+    }
+
+    fn decode(r: &mut Reader) -> Result<Self> {
+        Ok(Self {
+            dataset: DatasetId(r.u128("data set")?),
+            generation: Generation(r.u32("generation")?),
+            array: r.u32("array")?,
+            level: r.u8("level")?,
+        })
+    }
+}
+
+fn encode_selection(selection: &Selection, w: &mut Writer) {
+    // A selection has at most 16 axes by construction.
+    w.u8(u8::try_from(selection.ranges().len()).unwrap_or(u8::MAX));
+    for range in selection.ranges() {
+        w.u64(range.start).u64(range.count).u64(range.step);
+    }
+}
+
+fn decode_selection(r: &mut Reader) -> Result<Selection> {
+    let axes = usize::from(r.u8("axes")?);
+    if axes > MAX_AXES {
+        return Err(Error::corrupt(format!("expected at most {MAX_AXES} axes, found {axes}")));
+    }
+    let range = |_| -> Result<AxisRange> {
+        Ok(AxisRange { start: r.u64("start")?, count: r.u64("count")?, step: r.u64("step")? })
+    };
+    Selection::new((0..axes).map(range).collect::<Result<_>>()?)
+}
+
+/// Parameters of `read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Of what.
+    pub place: BlockPlace,
+    /// Which elements.
+    pub selection: Selection,
+}
+
+impl Read {
+    /// As parameters.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut w = Writer::new();
+        self.place.encode(&mut w);
+        encode_selection(&self.selection, &mut w);
+        w.finish()
+    }
+
+    /// From parameters. The selection is legal in itself, but not yet checked against an array.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short, `Invalid` when the selection is none.
+    pub fn decode(parameters: Bytes) -> Result<Self> {
+        let mut r = Reader::new(parameters);
+        Ok(Self { place: BlockPlace::decode(&mut r)?, selection: decode_selection(&mut r)? })
+    }
+}
+
+/// The body of an item of `read`; its bulk is a run of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadBody {
+    /// Where the bulk belongs in the C-order result, bytes.
+    pub offset_bytes: u64,
+}
+
+impl ReadBody {
+    /// As a body.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut w = Writer::new();
+        w.u64(self.offset_bytes);
+        w.finish()
+    }
+
+    /// From a body.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short.
+    pub fn decode(body: Bytes) -> Result<Self> {
+        Ok(Self { offset_bytes: Reader::new(body).u64("offset")? })
+    }
+}
+
+/// Parameters of `read_block`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadBlock {
+    /// Which block.
+    pub key: BlockKey,
+}
+
+impl ReadBlock {
+    /// As parameters.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let BlockKey { dataset, generation, array, level, index } = self.key;
+        let mut w = Writer::new();
+        BlockPlace { dataset, generation, array, level }.encode(&mut w);
+        w.u64(index);
+        w.finish()
+    }
+
+    /// From parameters.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short.
+    pub fn decode(parameters: Bytes) -> Result<Self> {
+        let mut r = Reader::new(parameters);
+        let BlockPlace { dataset, generation, array, level } = BlockPlace::decode(&mut r)?;
+        Ok(Self { key: BlockKey { dataset, generation, array, level, index: r.u64("index")? } })
+    }
+}
+
+/// The body of the item of `read_block`; with data, its bulk is the block as stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BlockBody {
+    /// There is nothing here at this level.
+    NotCovered,
+    /// Data, and the range of the stored values that are present, if any are.
+    Data {
+        /// Their range.
+        range: Option<ValueRange>,
+    },
+}
+
+impl BlockBody {
+    /// As a body.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut w = Writer::new();
+        match self {
+            Self::NotCovered => {
+                w.u8(0);
+            }
+            Self::Data { range: None } => {
+                w.u8(1);
+            }
+            Self::Data { range: Some(range) } => {
+                w.u8(2);
+                encode_scalar(range.min, &mut w);
+                encode_scalar(range.max, &mut w);
+            }
+        }
+        w.finish()
+    }
+
+    /// From a body.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short or of an unknown kind.
+    pub fn decode(body: Bytes) -> Result<Self> {
+        let mut r = Reader::new(body);
+        match r.u8("content")? {
+            0 => Ok(Self::NotCovered),
+            1 => Ok(Self::Data { range: None }),
+            2 => {
+                let range = ValueRange { min: decode_scalar(&mut r)?, max: decode_scalar(&mut r)? };
+                Ok(Self::Data { range: Some(range) })
+            }
+            other => Err(Error::corrupt(format!("expected a content of 0, 1 or 2, found {other}"))),
+        }
+    }
+}
+
+fn encode_scalar(value: Scalar, w: &mut Writer) {
+    match value {
+        Scalar::Unsigned(v) => w.u8(0).u64(v),
+        Scalar::Signed(v) => w.u8(1).i64(v),
+        Scalar::Float(v) => w.u8(2).f64(v),
+    };
+}
+
+fn decode_scalar(r: &mut Reader) -> Result<Scalar> {
+    match r.u8("scalar tag")? {
+        0 => r.u64("scalar").map(Scalar::Unsigned),
+        1 => r.i64("scalar").map(Scalar::Signed),
+        2 => r.f64("scalar").map(Scalar::Float),
+        other => Err(Error::corrupt(format!("expected a scalar tag of 0, 1 or 2, found {other}"))),
+    }
+}
+
+/// Parameters of `stats`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatsRequest {
+    /// Of what.
+    pub place: BlockPlace,
+    /// Bins of the histogram, at most [`MAX_BINS`]; 0 for none.
+    pub bins: u16,
+    /// Which elements; `None` for everything.
+    pub selection: Option<Selection>,
+}
+
+impl StatsRequest {
+    /// As parameters.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut w = Writer::new();
+        self.place.encode(&mut w);
+        w.u16(self.bins);
+        match &self.selection {
+            Some(selection) => encode_selection(selection, &mut w),
+            None => {
+                w.u8(0);
+            }
+        }
+        w.finish()
+    }
+
+    /// From parameters.
+    ///
+    /// # Errors
+    /// `Corrupt` when cut short, `Invalid` when the selection is none or the bins are too many.
+    pub fn decode(parameters: Bytes) -> Result<Self> {
+        let mut r = Reader::new(parameters);
+        let place = BlockPlace::decode(&mut r)?;
+        let bins = r.u16("bins")?;
+        if bins > MAX_BINS {
+            return Err(Error::invalid(format!("expected at most {MAX_BINS} bins, found {bins}")));
+        }
+        let selection = decode_selection(&mut r)?;
+        Ok(Self { place, bins, selection: Some(selection).filter(|s| !s.ranges().is_empty()) })
+    }
+}
+
+/// The answer to `stats`, over decoded values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Elements with a value.
+    pub count: u64,
+    /// Elements that are missing or NaN.
+    pub missing: u64,
+    /// Smallest value; `None` when there is none.
+    pub min: Option<Scalar>,
+    /// Largest value; `None` when there is none.
+    pub max: Option<Scalar>,
+    /// Their mean; `None` when there is none.
+    pub mean: Option<Scalar>,
+    /// How the finite ones are distributed.
+    pub histogram: Histogram,
+}
+
+/// Counts in bins of equal width; the last bin includes its upper edge.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Lower edge of the first bin.
+    pub low: f64,
+    /// Upper edge of the last bin.
+    pub high: f64,
+    /// One count for each bin.
+    pub counts: Vec<u64>,
+}
+
+impl Stats {
+    /// As a body.
+    ///
+    /// # Errors
+    /// `Internal` when it cannot be said in JSON.
+    pub fn encode(&self) -> Result<Bytes> {
+        encode_json(self)
+    }
+
+    /// From a body.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is something else.
+    pub fn decode(body: &[u8]) -> Result<Self> {
+        decode_json(body, "statistics")
+    }
+}

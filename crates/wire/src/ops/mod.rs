@@ -1,0 +1,48 @@
+//! The operations everybody has: their names, parameters and answers, as bytes and back.
+//!
+//! What an operation *does* is decided where it is registered. Views and truths travel as JSON values that only
+//! their owners understand.
+
+mod data;
+mod join;
+
+pub use data::{
+    BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, Read, ReadBlock, ReadBody, Stats,
+    StatsRequest, decode_dataset, encode_dataset,
+};
+pub use join::{Join, JoinItem, JoinNote, Participant, Role, Severity};
+
+use array::{Error, Result};
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What data sets there are.
+pub const LIST: &str = "list";
+/// One data set's description.
+pub const DESCRIBE: &str = "describe";
+/// Exactly the elements of a selection.
+pub const READ: &str = "read";
+/// One block.
+pub const READ_BLOCK: &str = "read_block";
+/// Extremes, mean and histogram.
+pub const STATS: &str = "stats";
+/// Taking part in a session.
+pub const JOIN: &str = "join";
+
+/// A structured text: JSON in UTF-8.
+///
+/// # Errors
+/// `Internal` when the value cannot be said in JSON.
+pub fn encode_json<T: Serialize>(value: &T) -> Result<Bytes> {
+    let text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("expected JSON, found {e}")))?;
+    Ok(text.into())
+}
+
+/// Reads a structured text.
+///
+/// # Errors
+/// `Corrupt`, naming `what`, when it is not JSON of this shape.
+pub fn decode_json<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T> {
+    serde_json::from_slice(body).map_err(|e| Error::corrupt(format!("expected {what} in JSON, found {e}")))
+}

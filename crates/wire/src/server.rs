@@ -1,0 +1,435 @@
+//! The answering side of a connection.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::time::Instant;
+
+use array::{Error, ErrorKind, Result, Retry, Urgency};
+use bytes::Bytes;
+
+use crate::client::{check_capabilities, unexpected, within};
+use crate::deadline::{self, Deadlines};
+use crate::limits::{
+    HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,
+    MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS, MAX_QUEUED_CONTROL,
+};
+use crate::liveness::Liveness;
+use crate::outbox::Outbox;
+use crate::{Frame, Hello, ItemHead, Machine, Message, OpId, Request, Welcome};
+
+/// What a server says of itself.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Versions it speaks.
+    pub versions: RangeInclusive<u16>,
+    /// What it can do beyond the version.
+    pub capabilities: Vec<String>,
+    /// Name and version of the program.
+    pub program: String,
+    /// Most operations of one client under way, at most [`MAX_OPERATIONS`].
+    pub most_operations: u32,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            versions: LOWEST_VERSION..=HIGHEST_VERSION,
+            capabilities: vec!["crc32c".into()],
+            program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
+            most_operations: MAX_OPERATIONS,
+        }
+    }
+}
+
+/// What a server is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerEvent {
+    /// A client of a version that both speak: [`Server::accept`] or [`Server::refuse`] it. Nothing more is
+    /// read until then.
+    Hello(Hello),
+    /// An operation to answer.
+    Request {
+        /// Its number.
+        op: OpId,
+        /// Its registered name.
+        name: String,
+        /// Encoded as the operation says.
+        parameters: Bytes,
+        /// How much it matters.
+        urgency: Urgency,
+    },
+    /// It matters more or less now. What is already queued here was moved.
+    Adjust {
+        /// Which.
+        op: OpId,
+        /// How much.
+        urgency: Urgency,
+    },
+    /// Stop working on it: withdrawn, or its deadline passed. What was queued is gone.
+    Cancel {
+        /// Which.
+        op: OpId,
+    },
+    /// A message to a running operation.
+    Note {
+        /// Which.
+        op: OpId,
+        /// What it says.
+        body: Bytes,
+    },
+    /// The connection is over, and with it all its operations.
+    Closed {
+        /// Why.
+        error: Error,
+    },
+}
+
+#[derive(Debug)]
+enum State {
+    AwaitingHello { until: Instant },
+    Deciding { version: u16 },
+    Open,
+    Closed,
+}
+
+/// An operation from its request until its last frame was sent.
+#[derive(Debug)]
+struct Op {
+    urgency: Urgency,
+    next_item: u32,
+    /// The application has said `done`; items may still be queued.
+    ended: bool,
+}
+
+/// The answering side of a connection: operations in, items out.
+///
+/// It is driven as [`Machine`] says. Its own methods are the application's calls: [`accept`](Self::accept) or
+/// [`refuse`](Self::refuse) once, then [`item`](Self::item), [`done`](Self::done) and [`fail`](Self::fail) for
+/// each operation, and [`close`](Self::close). An operation ends on the wire exactly once.
+#[derive(Debug)]
+pub struct Server {
+    state: State,
+    config: ServerConfig,
+    last_op: u32,
+    ops: BTreeMap<OpId, Op>,
+    deadlines: Deadlines,
+    outbox: Outbox,
+    events: VecDeque<ServerEvent>,
+    liveness: Liveness,
+}
+
+impl Server {
+    /// A server whose carrier was just accepted.
+    ///
+    /// # Errors
+    /// `TooLarge` when something in `config` exceeds its limit.
+    pub fn new(config: ServerConfig, now: Instant) -> Result<Self> {
+        within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
+        check_capabilities(&config.capabilities)?;
+        Ok(Self {
+            state: State::AwaitingHello { until: now + HANDSHAKE_TIMEOUT },
+            config,
+            last_op: 0,
+            ops: BTreeMap::new(),
+            deadlines: Deadlines::default(),
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+            liveness: Liveness::new(now),
+        })
+    }
+
+    /// Lets the client in that said [hello](ServerEvent::Hello).
+    pub fn accept(&mut self) {
+        if let State::Deciding { version } = self.state {
+            self.state = State::Open;
+            self.outbox.push_control(Frame::Welcome(Welcome {
+                version,
+                capabilities: self.config.capabilities.clone(),
+                program: self.config.program.clone(),
+                most_operations: self.most_operations(),
+            }));
+        }
+    }
+
+    /// Turns the client away, saying why.
+    pub fn refuse(&mut self, error: Error) {
+        if matches!(self.state, State::AwaitingHello { .. } | State::Deciding { .. }) {
+            self.end(error.clone());
+            self.outbox.push_control(Frame::Refused { error });
+        }
+    }
+
+    /// Queues an item of an answer; its bulk is shared, not copied.
+    ///
+    /// # Errors
+    /// `Cancelled` when the operation is over, `Busy` when there is no [room](Self::room_bytes), `TooLarge` when
+    /// body or bulk exceed their limit.
+    pub fn item(&mut self, op: OpId, body: Bytes, bulk: Bytes) -> Result<()> {
+        within(body.len(), MAX_BODY_BYTES, "the body of an item")?;
+        within(
+            bulk.len(),
+            usize::try_from(MAX_ITEM_BULK_BYTES).unwrap_or(usize::MAX),
+            "the bulk of an item",
+        )?;
+        let Some(state) = self.ops.get_mut(&op).filter(|o| !o.ended) else {
+            return Err(Error::cancelled());
+        };
+        let priority = state.urgency.priority;
+        if self.outbox.room_bytes(priority) == 0 {
+            return Err(Error::new(ErrorKind::Busy, "expected room for another item, found none"));
+        }
+        let item = state.next_item;
+        state.next_item = item
+            .checked_add(1)
+            .ok_or_else(|| Error::too_large("expected at most 2^32 items in an operation, found more"))?;
+        let (bulk_bytes, bulk_crc32c) = (bulk.len() as u64, crc32c::crc32c(&bulk));
+        self.outbox.push_item(priority, ItemHead { op, item, body, bulk_bytes, bulk_crc32c }, bulk);
+        Ok(())
+    }
+
+    /// Bytes that may still be queued for this operation. An item is taken whole while this is not zero. More
+    /// urgent operations find room when others do not. Zero for an operation that is over.
+    #[must_use]
+    pub fn room_bytes(&self, op: OpId) -> usize {
+        self.ops.get(&op).map_or(0, |o| self.outbox.room_bytes(o.urgency.priority))
+    }
+
+    /// True until the operation has ended, here or on the other side.
+    #[must_use]
+    pub fn is_open(&self, op: OpId) -> bool {
+        self.ops.get(&op).is_some_and(|o| !o.ended)
+    }
+
+    /// The answer is complete: `done` follows the queued items. Nothing happens when the operation is over.
+    pub fn done(&mut self, op: OpId) {
+        if let Some(state) = self.ops.get_mut(&op).filter(|o| !o.ended) {
+            state.ended = true;
+            self.outbox.push_done(op, state.urgency.priority);
+        }
+    }
+
+    /// The operation failed; its queued items are dropped. Nothing happens when it is over.
+    pub fn fail(&mut self, op: OpId, error: Error) {
+        if self.is_open(op) {
+            self.drop_op(op, error);
+        }
+    }
+
+    /// Ends the connection, telling the client why.
+    pub fn close(&mut self, error: Error) {
+        if !matches!(self.state, State::Closed) {
+            self.end(error.clone());
+            self.outbox.push_control(Frame::Close { error });
+        }
+    }
+
+    fn most_operations(&self) -> u32 {
+        self.config.most_operations.clamp(1, MAX_OPERATIONS)
+    }
+
+    fn forget(&mut self, op: OpId) -> Option<Op> {
+        let state = self.ops.remove(&op)?;
+        self.deadlines.replace(op, state.urgency.deadline, None);
+        Some(state)
+    }
+
+    fn drop_op(&mut self, op: OpId, error: Error) {
+        self.forget(op);
+        self.outbox.drop_line(op);
+        self.outbox.push_control(Frame::Failed { op, error });
+    }
+
+    /// The asker does not want it any more.
+    fn stop(&mut self, op: OpId, error: Error) {
+        let Some(state) = self.ops.get(&op) else { return };
+        if !state.ended {
+            self.events.push_back(ServerEvent::Cancel { op });
+        }
+        self.drop_op(op, error);
+    }
+
+    fn end(&mut self, error: Error) {
+        if matches!(self.state, State::Closed) {
+            return;
+        }
+        self.state = State::Closed;
+        self.ops.clear();
+        self.deadlines.clear();
+        self.outbox.clear();
+        self.events.push_back(ServerEvent::Closed { error });
+    }
+
+    fn handle(&mut self, now: Instant, frame: Frame) -> Result<()> {
+        match (&self.state, frame) {
+            (State::Closed, _) => Ok(()),
+            (_, Frame::Close { error }) => {
+                self.end(error.context("closed by the client"));
+                Ok(())
+            }
+            (State::AwaitingHello { .. }, Frame::Hello(hello)) => {
+                self.handle_hello(hello);
+                Ok(())
+            }
+            (State::AwaitingHello { .. }, other) => Err(unexpected("hello", &other)),
+            (State::Deciding { .. }, _) => {
+                Err(Error::internal("a frame was read before the client was let in"))
+            }
+            (State::Open, frame) => self.handle_open(now, frame),
+        }
+    }
+
+    fn handle_hello(&mut self, hello: Hello) {
+        let ours = &self.config.versions;
+        let version = hello.highest_version.min(*ours.end());
+        if version < hello.lowest_version.max(*ours.start()) {
+            return self.refuse(Error::unsupported(format!(
+                "expected a common version, found {} to {} here and {} to {} at the client",
+                ours.start(),
+                ours.end(),
+                hello.lowest_version,
+                hello.highest_version
+            )));
+        }
+        self.outbox.add_credit(hello.credit_bytes);
+        self.state = State::Deciding { version };
+        self.events.push_back(ServerEvent::Hello(hello));
+    }
+
+    fn handle_open(&mut self, now: Instant, frame: Frame) -> Result<()> {
+        match frame {
+            Frame::Request(request) => return self.handle_request(now, request),
+            Frame::Adjust { op, priority, deadline_ms } => {
+                let deadline = deadline::from_wire(now, deadline_ms);
+                self.handle_adjust(op, Urgency { priority, deadline });
+            }
+            Frame::Cancel { op } => self.stop(op, Error::cancelled()),
+            Frame::Credit { bytes } => self.outbox.add_credit(bytes),
+            Frame::Note { op, body } => {
+                if self.is_open(op) {
+                    self.events.push_back(ServerEvent::Note { op, body });
+                }
+            }
+            Frame::Ping { nonce } => self.liveness.handle_ping(nonce),
+            Frame::Pong { .. } => {}
+            other => return Err(unexpected("a frame of a client", &other)),
+        }
+        Ok(())
+    }
+
+    fn handle_request(&mut self, now: Instant, request: Request) -> Result<()> {
+        let Request { op, name, priority, deadline_ms, parameters } = request;
+        if op.0 <= self.last_op {
+            return Err(Error::corrupt(format!(
+                "expected an operation number above {}, found {op}",
+                self.last_op
+            )));
+        }
+        self.last_op = op.0;
+        if self.ops.len() >= self.most_operations() as usize {
+            let most = self.most_operations();
+            let error = format!("expected at most {most} operations under way, found one more");
+            self.outbox.push_control(Frame::Failed { op, error: Error::new(ErrorKind::Busy, error) });
+            return Ok(());
+        }
+        let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
+        self.deadlines.replace(op, None, urgency.deadline);
+        self.ops.insert(op, Op { urgency, next_item: 0, ended: false });
+        self.events.push_back(ServerEvent::Request { op, name, parameters, urgency });
+        Ok(())
+    }
+
+    fn handle_adjust(&mut self, op: OpId, urgency: Urgency) {
+        if let Some(state) = self.ops.get_mut(&op) {
+            self.deadlines.replace(op, state.urgency.deadline, urgency.deadline);
+            state.urgency = urgency;
+            self.outbox.set_priority(op, urgency.priority);
+            if !state.ended {
+                self.events.push_back(ServerEvent::Adjust { op, urgency });
+            }
+        }
+    }
+}
+
+impl Machine for Server {
+    type Event = ServerEvent;
+
+    fn handle_frame(&mut self, now: Instant, frame: Bytes) -> Result<()> {
+        self.liveness.handle_heard(now);
+        let limit = self.frame_limit_bytes();
+        let result = within(frame.len(), limit, "a frame")
+            .and_then(|()| Frame::decode(frame))
+            .and_then(|frame| self.handle(now, frame));
+        if let Err(error) = &result {
+            self.close(error.clone().context("what the client sent").with_retry(Retry::Never));
+        }
+        result
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let listening = self.wants_frames();
+        match self.state {
+            State::AwaitingHello { until } if now >= until => {
+                return self.close(Error::new(
+                    ErrorKind::TimedOut,
+                    format!("expected a hello within {} s, found none", HANDSHAKE_TIMEOUT.as_secs()),
+                ));
+            }
+            State::Closed => return,
+            _ => {}
+        }
+        if let Err(error) = self.liveness.handle_timeout(now, listening) {
+            return self.close(error);
+        }
+        while let Some(op) = self.deadlines.pop_passed(now) {
+            self.stop(op, Error::new(ErrorKind::TimedOut, "the deadline passed"));
+        }
+    }
+
+    fn handle_lost(&mut self, error: Error) {
+        self.end(error);
+        self.outbox.clear();
+    }
+
+    fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop_front()
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Message> {
+        if matches!(self.state, State::Open)
+            && let Some(frame) = self.liveness.poll_transmit()
+        {
+            return Some(frame.encode());
+        }
+        let frame = self.outbox.pop()?;
+        if let Frame::Done { op } = frame {
+            self.forget(op);
+        }
+        Some(frame.encode())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let hello = match self.state {
+            State::Closed => return None,
+            State::AwaitingHello { until } => Some(until),
+            State::Deciding { .. } | State::Open => None,
+        };
+        [hello, self.deadlines.next(), Some(self.liveness.poll_timeout())].into_iter().flatten().min()
+    }
+
+    fn wants_frames(&self) -> bool {
+        self.events.is_empty()
+            && self.outbox.control_frames() < MAX_QUEUED_CONTROL
+            && !matches!(self.state, State::Deciding { .. } | State::Closed)
+    }
+
+    fn frame_limit_bytes(&self) -> usize {
+        match self.state {
+            State::AwaitingHello { .. } => MAX_FIRST_FRAME_BYTES,
+            _ => MAX_FRAME_BYTES,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.state, State::Closed) && self.outbox.control_frames() == 0
+    }
+}
