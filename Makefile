@@ -21,7 +21,7 @@ check: web        ## the quick checks before a commit
 golden: web       ## rewrite golden files; commit them only with a sentence saying why the new ones are right
 	CORRIDOR_GOLDEN=write cargo test --workspace golden
 
-fuzz: setup       ## every fuzz target for SECONDS (default 60)
+fuzz: setup       ## every fuzz target for SECONDS_EACH seconds (default 60)
 	tools/fuzz.sh
 
 bench: setup web  ## the reproducible measurements, as JSON
