@@ -1,0 +1,442 @@
+//! The golden vectors in `lab/vectors/wire.txt` say the same as this crate, byte for byte. The TypeScript tests
+//! read the same file.
+//!
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-wire --test vectors` writes the file anew; a change of it is a change of
+//! the wire.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use array::{
+    AxisRange, BlockKey, DatasetId, Error, ErrorKind, Generation, Priority, Retry, Scalar, Selection,
+    ValueRange,
+};
+use bytes::Bytes;
+use corridor_wire as wire;
+use serde_json::{Value, json};
+use wire::ops::{
+    BlockBody, BlockPlace, Describe, Histogram, Join, JoinItem, JoinNote, ListEntry, Participant, Read,
+    ReadBlock, ReadBody, Role, Severity, Stats, StatsRequest,
+};
+use wire::{Chunk, Frame, Hello, ItemHead, OpId, Request, Welcome};
+
+const HEADER: &str = "\
+# Golden vectors of the wire, version 1 (docs/wire.md). One per line: name, bytes in hexadecimal, meaning in JSON,
+# separated by one space; the JSON is the rest of the line. No bytes at all are written as -. Lines beginning with #
+# are comments.
+#
+# frame.*   a frame without its length in front. `kind` names it; the other fields are those of docs/wire.md.
+#           Encoding the meaning gives these bytes; decoding these bytes gives the meaning.
+# lenient.* a frame that decodes to the meaning, but is not what encoding gives (fields of a later version at the end).
+# broken.*  a frame that must be turned down; the meaning says why.
+# stream.*  several frames as a byte stream, each with its length in front; the meaning lists the frames in hexadecimal.
+# params.*, body.*, note.*  parameters of a request, body of an item, body of a note. Those that are JSON on the wire
+#           are compared as JSON values, not byte by byte.
+# crc32c.*  the meaning is the CRC-32C of the bytes.
+#
+# In the meaning, bytes are hexadecimal strings, a data set is its 32 hexadecimal digits, retry is true or false, and
+# a number beyond 2^53 is a decimal string.
+";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn unhex(text: &str) -> Bytes {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn of_u64(value: u64) -> Value {
+    if value <= 1 << 53 { json!(value) } else { json!(value.to_string()) }
+}
+
+fn of_error(error: &Error) -> Value {
+    json!({"kind": error.kind().code(), "retry": error.retry() == Retry::MayHelp,
+           "message": error.message(), "context": error.places()})
+}
+
+fn of_priority(priority: Priority) -> Value {
+    json!({"tier": priority.tier, "weight": priority.weight})
+}
+
+/// What a frame means, independent of how it is encoded.
+fn meaning(frame: &Frame) -> Value {
+    match frame {
+        Frame::Hello(h) => json!({"kind": "hello", "lowest_version": h.lowest_version,
+            "highest_version": h.highest_version, "capabilities": h.capabilities, "token": h.token,
+            "credit": of_u64(h.credit_bytes), "program": h.program}),
+        Frame::Request(r) => json!({"kind": "request", "op": r.op.0, "name": r.name,
+            "priority": of_priority(r.priority), "deadline_ms": r.deadline_ms, "parameters": hex(&r.parameters)}),
+        Frame::Adjust { op, priority, deadline_ms } => json!({"kind": "adjust", "op": op.0,
+            "priority": of_priority(*priority), "deadline_ms": deadline_ms}),
+        Frame::Cancel { op } => json!({"kind": "cancel", "op": op.0}),
+        Frame::Credit { bytes } => json!({"kind": "credit", "bytes": of_u64(*bytes)}),
+        Frame::Note { op, body } => json!({"kind": "note", "op": op.0, "body": hex(body)}),
+        Frame::Ping { nonce } => json!({"kind": "ping", "nonce": of_u64(*nonce)}),
+        Frame::Pong { nonce } => json!({"kind": "pong", "nonce": of_u64(*nonce)}),
+        Frame::Close { error } => json!({"kind": "close", "error": of_error(error)}),
+        Frame::Welcome(w) => json!({"kind": "welcome", "version": w.version, "capabilities": w.capabilities,
+            "program": w.program, "most_operations": w.most_operations}),
+        Frame::Refused { error } => json!({"kind": "refused", "error": of_error(error)}),
+        Frame::Item(i) => json!({"kind": "item", "op": i.op.0, "item": i.item, "body": hex(&i.body),
+            "bulk_bytes": of_u64(i.bulk_bytes), "bulk_crc32c": i.bulk_crc32c}),
+        Frame::Chunk(c) => json!({"kind": "chunk", "op": c.op.0, "item": c.item, "offset": of_u64(c.offset),
+            "bytes": hex(&c.bytes)}),
+        Frame::Done { op } => json!({"kind": "done", "op": op.0}),
+        Frame::Failed { op, error } => json!({"kind": "failed", "op": op.0, "error": of_error(error)}),
+    }
+}
+
+fn frames() -> Vec<(&'static str, Frame)> {
+    let op = OpId(7);
+    let priority = Priority { tier: 3, weight: 0.5 };
+    let names = |list: &[&str]| list.iter().map(|s| (*s).to_string()).collect::<Vec<_>>();
+    let error = Error::new(ErrorKind::Stale, "generation 3 was asked for, 4 is there").context("read");
+    let denied = Error::new(ErrorKind::Denied, "expected another token");
+    let busy = Error::new(ErrorKind::Busy, "später").context("innen").context("außen");
+    vec![
+        (
+            "frame.hello",
+            Frame::Hello(Hello {
+                lowest_version: 1,
+                highest_version: 1,
+                capabilities: names(&["crc32c"]),
+                token: "secret".into(),
+                credit_bytes: 8 << 20,
+                program: "corridor-web 0.1.0".into(),
+            }),
+        ),
+        (
+            "frame.hello.bare",
+            Frame::Hello(Hello {
+                lowest_version: 1,
+                highest_version: 9,
+                capabilities: vec![],
+                token: String::new(),
+                credit_bytes: u64::MAX,
+                program: String::new(),
+            }),
+        ),
+        (
+            "frame.request",
+            Frame::Request(Request {
+                op,
+                name: "describe".into(),
+                priority,
+                deadline_ms: 1500,
+                parameters: Describe { name: "tooth.nhdr".into() }.encode(),
+            }),
+        ),
+        (
+            "frame.request.bare",
+            Frame::Request(Request {
+                op: OpId(u32::MAX),
+                name: "list".into(),
+                priority: Priority::BACKGROUND,
+                deadline_ms: 0,
+                parameters: Bytes::new(),
+            }),
+        ),
+        (
+            "frame.adjust",
+            Frame::Adjust { op, priority: Priority { tier: 1, weight: -2.25 }, deadline_ms: 40 },
+        ),
+        ("frame.cancel", Frame::Cancel { op }),
+        ("frame.credit", Frame::Credit { bytes: 3_000_000 }),
+        ("frame.note", Frame::Note { op, body: Bytes::from_static(br#"{"kind":"still"}"#) }),
+        ("frame.ping", Frame::Ping { nonce: 0x0102_0304_0506_0708 }),
+        ("frame.pong", Frame::Pong { nonce: u64::MAX }),
+        ("frame.close", Frame::Close { error: busy }),
+        (
+            "frame.welcome",
+            Frame::Welcome(Welcome {
+                version: 1,
+                capabilities: names(&["crc32c", "x-later"]),
+                program: "corridor 0.1.0".into(),
+                most_operations: 65_536,
+            }),
+        ),
+        ("frame.refused", Frame::Refused { error: denied }),
+        (
+            "frame.item",
+            Frame::Item(ItemHead {
+                op,
+                item: 2,
+                body: ReadBody { offset_bytes: 4096 }.encode(),
+                bulk_bytes: 9,
+                bulk_crc32c: crc32c::crc32c(b"123456789"),
+            }),
+        ),
+        (
+            "frame.item.without_bulk",
+            Frame::Item(ItemHead {
+                op,
+                item: 0,
+                body: Bytes::from_static(b"[]"),
+                bulk_bytes: 0,
+                bulk_crc32c: 0,
+            }),
+        ),
+        ("frame.chunk", Frame::Chunk(Chunk { op, item: 2, offset: 4, bytes: Bytes::from_static(b"56789") })),
+        ("frame.done", Frame::Done { op }),
+        ("frame.failed", Frame::Failed { op, error }),
+    ]
+}
+
+fn broken() -> Vec<(&'static str, &'static str, &'static str)> {
+    vec![
+        ("broken.empty", "", "a frame has a kind"),
+        ("broken.kind", "7f00000000", "an unknown kind"),
+        ("broken.cancel.short", "04070000", "the operation number is cut short"),
+        ("broken.hello.magic", "0144434f52010001000000000000000000000000000000", "the magic is reversed"),
+        ("broken.note.long", "0607000000ffffffff00", "the body is said to be 4 GiB"),
+        ("broken.request.utf8", "02070000000200fffe0200000000000000000000000000", "the name is not UTF-8"),
+        ("broken.chunk.empty", "8407000000020000000400000000000000", "a chunk has at least one byte"),
+    ]
+}
+
+fn key() -> BlockKey {
+    let dataset = DatasetId(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+    BlockKey { dataset, generation: Generation(3), array: 1, level: 2, index: 77 }
+}
+
+fn place() -> BlockPlace {
+    let BlockKey { dataset, generation, array, level, .. } = key();
+    BlockPlace { dataset, generation, array, level }
+}
+
+fn of_place() -> Value {
+    json!({"dataset": key().dataset.to_string(), "generation": 3, "array": 1, "level": 2})
+}
+
+fn with(mut base: Value, more: Value) -> Value {
+    let Value::Object(more) = more else { panic!("an object was meant") };
+    base.as_object_mut().unwrap().extend(more);
+    base
+}
+
+fn selection() -> Selection {
+    Selection::new(vec![AxisRange { start: 1, count: 10, step: 3 }, AxisRange::contiguous(0, 1 << 40)])
+        .unwrap()
+}
+
+fn binary_bodies() -> Vec<(&'static str, Bytes, Value)> {
+    let ranges = json!([{"start": 1, "count": 10, "step": 3}, {"start": 0, "count": 1u64 << 40, "step": 1}]);
+    let range = |min, max| BlockBody::Data { range: Some(ValueRange { min, max }) }.encode();
+    let stats = |bins, selection| StatsRequest { place: place(), bins, selection }.encode();
+    vec![
+        ("params.list", Bytes::new(), json!({})),
+        ("params.describe", Describe { name: "tooth.nhdr".into() }.encode(), json!({"name": "tooth.nhdr"})),
+        ("params.describe.only", Describe::default().encode(), json!({"name": ""})),
+        (
+            "params.read",
+            Read { place: place(), selection: selection() }.encode(),
+            with(of_place(), json!({"ranges": ranges})),
+        ),
+        ("params.read_block", ReadBlock { key: key() }.encode(), with(of_place(), json!({"index": 77}))),
+        (
+            "params.stats",
+            stats(256, Some(selection())),
+            with(of_place(), json!({"bins": 256, "ranges": ranges})),
+        ),
+        ("params.stats.all", stats(0, None), with(of_place(), json!({"bins": 0, "ranges": []}))),
+        ("body.read", ReadBody { offset_bytes: 4096 }.encode(), json!({"offset_bytes": 4096})),
+        ("body.read_block.not_covered", BlockBody::NotCovered.encode(), json!({"content": 0})),
+        ("body.read_block.no_range", BlockBody::Data { range: None }.encode(), json!({"content": 1})),
+        (
+            "body.read_block.unsigned",
+            range(Scalar::Unsigned(0), Scalar::Unsigned(255)),
+            json!({"content": 2, "min": 0, "max": 255}),
+        ),
+        (
+            "body.read_block.signed",
+            range(Scalar::Signed(-5), Scalar::Signed(i64::MAX)),
+            json!({"content": 2, "min": -5, "max": i64::MAX.to_string()}),
+        ),
+        (
+            "body.read_block.float",
+            range(Scalar::Float(-0.5), Scalar::Float(f64::INFINITY)),
+            json!({"content": 2, "min": -0.5, "max": "Infinity"}),
+        ),
+    ]
+}
+
+fn json_bodies() -> Vec<(&'static str, Bytes)> {
+    let entry = ListEntry { name: "tooth.nhdr".into(), format: "NRRD".into(), arrays: 1 };
+    let stats = Stats {
+        count: 7,
+        missing: 1,
+        min: Some(Scalar::Float(-1.5)),
+        max: Some(Scalar::Float(f64::INFINITY)),
+        mean: Some(Scalar::Float(0.25)),
+        histogram: Histogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
+    };
+    let ada = Participant { id: 1, name: "Ada".into(), role: Role::Own };
+    // Keys in alphabetical order: the bytes are then the same whichever way JSON maps are kept.
+    let truth = json!({"blocks_present": 3, "blocks_total": 8, "exact": false, "level_shown": 1, "level_wanted": 0,
+        "levels_made": null, "limit": "screen", "origin": "mean", "state": "loading",
+        "text": "3 of 8 blocks are here; the rest is on its way"});
+    let view = json!({"array": "rho", "time": 0, "v": 1});
+    let join = Join { session: "main".into(), name: "Ada".into(), width: 1024, height: 800 };
+    let item = |item: JoinItem| item.encode().unwrap();
+    let note = |note: JoinNote| note.encode().unwrap();
+    vec![
+        ("params.join", join.encode().unwrap()),
+        ("body.list", ListEntry::encode_all(&[entry]).unwrap()),
+        ("body.stats", stats.encode().unwrap()),
+        (
+            "body.join.joined",
+            item(JoinItem::Joined {
+                you: 1,
+                role: Role::Own,
+                dataset: "tooth.nhdr".into(),
+                view: view.clone(),
+            }),
+        ),
+        ("body.join.participants", item(JoinItem::Participants { list: vec![ada] })),
+        ("body.join.view", item(JoinItem::View { seq: 4, view })),
+        (
+            "body.join.frame",
+            item(JoinItem::Frame {
+                id: 9,
+                seq: 4,
+                width: 1024,
+                height: 800,
+                codec: "jpeg".into(),
+                truth: truth.clone(),
+            }),
+        ),
+        ("body.join.truth", item(JoinItem::Truth { truth })),
+        (
+            "body.join.message",
+            item(JoinItem::Message {
+                severity: Severity::Warning,
+                text: "the last 3 slices are missing".into(),
+            }),
+        ),
+        ("note.join.view", note(JoinNote::View { seq: 5, view: json!({"time": 3}), moving: true })),
+        ("note.join.resize", note(JoinNote::Resize { width: 640, height: 480 })),
+        ("note.join.shown", note(JoinNote::Shown { frame: 9 })),
+        ("note.join.still", note(JoinNote::Still)),
+    ]
+}
+
+fn streams() -> (Vec<u8>, Value) {
+    let chosen: Vec<Frame> = frames()
+        .into_iter()
+        .filter(|(n, _)| n.ends_with("cancel") || n.ends_with("chunk"))
+        .map(|f| f.1)
+        .collect();
+    let stream = chosen.iter().flat_map(|f| f.encode().into_stream_parts()).flatten().collect();
+    (stream, chosen.iter().map(|f| json!(hex(&f.encode().into_bytes()))).collect())
+}
+
+/// The whole file as this crate would have it.
+fn file() -> String {
+    let mut text = HEADER.to_owned();
+    let mut line = |name: &str, bytes: &[u8], meaning: Value| {
+        writeln!(text, "{name} {} {meaning}", if bytes.is_empty() { "-".into() } else { hex(bytes) })
+            .unwrap();
+    };
+    for (name, frame) in frames() {
+        line(name, &frame.encode().into_bytes(), meaning(&frame));
+    }
+    let later = [&Frame::Cancel { op: OpId(7) }.encode().into_bytes()[..], b"later"].concat();
+    line("lenient.cancel.longer", &later, meaning(&Frame::Cancel { op: OpId(7) }));
+    for (name, bytes, why) in broken() {
+        line(name, &unhex(bytes), json!({"why": why}));
+    }
+    let (bytes, meaning) = streams();
+    line("stream.two", &bytes, meaning);
+    for (name, bytes, meaning) in binary_bodies() {
+        line(name, &bytes, meaning);
+    }
+    for (name, bytes) in json_bodies() {
+        line(name, &bytes, serde_json::from_slice(&bytes).unwrap());
+    }
+    line("crc32c.empty", b"", json!(0));
+    line("crc32c.digits", b"123456789", json!(0xE306_9283_u32));
+    text
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/vectors/wire.txt")
+}
+
+#[test]
+fn the_file_is_what_this_crate_encodes() {
+    if std::env::var_os("CORRIDOR_BLESS").is_some() {
+        std::fs::write(path(), file()).unwrap();
+    }
+    let found = std::fs::read_to_string(path()).unwrap();
+    for (found, expected) in found.lines().zip(file().lines()) {
+        assert_eq!(split(found), split(expected));
+    }
+    assert_eq!(found.lines().count(), file().lines().count());
+}
+
+/// Name and bytes as they stand, the meaning as a value.
+fn split(line: &str) -> (&str, Value) {
+    let at = if line.starts_with('#') { None } else { line.match_indices(' ').nth(1).map(|(at, _)| at) };
+    at.map_or((line, Value::Null), |at| (&line[..at], serde_json::from_str(&line[at..]).unwrap()))
+}
+
+#[test]
+fn decoding_the_file_gives_its_meaning() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in std::fs::read_to_string(path()).unwrap().lines().filter(|l| !l.starts_with('#')) {
+        let mut parts = line.splitn(3, ' ');
+        let (name, bytes, said) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+        let bytes = if bytes == "-" { Bytes::new() } else { unhex(bytes) };
+        let said: Value = serde_json::from_str(said).unwrap();
+        match name.split('.').next().unwrap() {
+            "frame" | "lenient" => {
+                kinds.insert(said["kind"].as_str().unwrap().to_owned());
+                assert_eq!(meaning(&Frame::decode(bytes).unwrap()), said, "{name}");
+            }
+            "broken" => assert_eq!(Frame::decode(bytes).unwrap_err().kind(), ErrorKind::Corrupt, "{name}"),
+            "crc32c" => assert_eq!(json!(crc32c::crc32c(&bytes)), said, "{name}"),
+            "stream" => check_stream(&bytes, &said),
+            _ => check_body(name, bytes, &said),
+        }
+    }
+    assert_eq!(kinds.len(), 15, "a kind of frame is missing: {kinds:?}");
+}
+
+fn check_stream(bytes: &[u8], said: &Value) {
+    let mut deframer = wire::Deframer::new();
+    let mut found = Vec::new();
+    for byte in bytes {
+        deframer.buffer().extend_from_slice(&[*byte]);
+        found.extend(deframer.next_frame(1024).unwrap().map(|f| json!(hex(&f))));
+    }
+    assert_eq!(json!(found), *said);
+    assert!(deframer.is_empty());
+}
+
+/// Decodes with the type that the name says, and encodes again.
+fn check_body(name: &str, bytes: Bytes, said: &Value) {
+    let again = match name.split('.').take(2).collect::<Vec<_>>()[..] {
+        ["params", "list"] => bytes.clone(),
+        ["params", "describe"] => Describe::decode(bytes.clone()).unwrap().encode(),
+        ["params", "read"] => Read::decode(bytes.clone()).unwrap().encode(),
+        ["params", "read_block"] => ReadBlock::decode(bytes.clone()).unwrap().encode(),
+        ["params", "stats"] => StatsRequest::decode(bytes.clone()).unwrap().encode(),
+        ["params", "join"] => Join::decode(&bytes).unwrap().encode().unwrap(),
+        ["body", "read"] => ReadBody::decode(bytes.clone()).unwrap().encode(),
+        ["body", "read_block"] => BlockBody::decode(bytes.clone()).unwrap().encode(),
+        ["body", "list"] => ListEntry::encode_all(&ListEntry::decode_all(&bytes).unwrap()).unwrap(),
+        ["body", "stats"] => Stats::decode(&bytes).unwrap().encode().unwrap(),
+        ["body", "join"] => JoinItem::decode(&bytes).unwrap().encode().unwrap(),
+        ["note", "join"] => JoinNote::decode(&bytes).unwrap().encode().unwrap(),
+        _ => panic!("`{name}` is not known"),
+    };
+    assert_eq!(again, bytes, "{name}");
+    if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
+        assert_eq!(value, *said, "{name}");
+    }
+}
