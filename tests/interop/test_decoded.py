@@ -25,7 +25,7 @@ def files(tmp_path_factory) -> list[pathlib.Path]:
 def decoded(home: pathlib.Path, path: pathlib.Path, name: str) -> np.ndarray:
     out = home / "decoded.npy"
     selection = ['"' + name + '"'] if name else []
-    done = corridor(home, "get", str(path), *selection, "--decoded", "--force", "-o", str(out))
+    done = corridor(home, "get", str(path), *selection, "--decoded", "-o", str(out))
     assert done.returncode == 0, f"{path.name} {name}: {done.stderr}"
     return np.load(out)
 
