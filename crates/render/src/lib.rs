@@ -1,1 +1,46 @@
-//! How data becomes an image: the CPU ray caster.
+//! How data becomes an image: the CPU ray caster over resident blocks.
+//!
+//! The stage between caches and people. Blocks arrive in any order at any level; every frame is complete,
+//! because the finest resident ancestor stands in where a block is missing. This crate fetches nothing and
+//! knows of no network: [`demand`] says which blocks a picture wants, somebody brings them to
+//! [`BlockPool::insert`], and [`cast`] draws what is there and says what it drew.
+//!
+//! Read [`VolumeView`] first (an array seen as a volume), then [`Scene`] (everything one picture needs).
+//!
+//! ```text
+//!   array::ArrayInfo -> VolumeView --+--> demand -> blocks wanted, in order -> (a source, elsewhere)
+//!                                    |                                              |
+//!   Camera, TransferFunction --> Scene --> cast <-- BlockPool <------- array::Block-+
+//!                                           |
+//!                                         Frame: Image and Truth
+//! ```
+//!
+//! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
+//! sRGB-encoded and composited premultiplied.
+
+mod apron;
+mod camera;
+mod cast;
+mod colour;
+mod demand;
+mod frustum;
+mod image;
+mod kernel;
+mod pool;
+mod resident;
+mod scene;
+mod skip;
+mod table;
+mod transfer;
+mod volume;
+mod voxel;
+
+pub use camera::{Bounds, Camera, Projection};
+pub use cast::{Cancel, Frame, Truth, cast};
+pub use colour::{colour_map_names, colour_map_table, is_categorical};
+pub use demand::{Demand, Demanded, Limit, Progress, demand};
+pub use image::{Background, Image};
+pub use pool::{BlockPool, Inserted};
+pub use scene::{ImageSize, Quality, Scene};
+pub use transfer::{OpacityPoint, TransferFunction};
+pub use volume::{ViewLevel, VolumeView};

@@ -1,0 +1,166 @@
+//! What fills the aprons: the same level's neighbours where they are resident, else the finest coarser level
+//! that is, else the block's own outermost voxels.
+//!
+//! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
+//! arriving block fills its own apron and refreshes those that can be better for it. With all neighbours
+//! there, a picture of many blocks equals that of one. Where a finer block ends at a coarser one, the finer
+//! block's last samples lead over to the coarser values; at its lower faces the two levels meet as they are.
+
+use glam::DVec3;
+
+use crate::pool::Pool;
+use crate::resident::{Fill, Layout, Resident};
+use crate::voxel::Voxel;
+
+/// Every part of an apron.
+const PARTS: std::ops::Range<usize> = 1..8;
+
+impl<T: Voxel> Pool<T> {
+    /// Fills the whole apron of a block that is about to be placed.
+    pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
+        for part in PARTS {
+            self.refill(block, part);
+        }
+    }
+
+    /// Refreshes what a newly placed block makes better: its lower neighbours and finer blocks beside it.
+    pub(crate) fn spread(&mut self, slot: u32) {
+        let block = self.resident(slot);
+        let (rank, at) = (block.rank, block.at);
+        let mut touched = self.lower_neighbours(rank, at);
+        touched.extend(self.finer_waiting(block));
+        for slot in touched {
+            // The block leaves its slot so that its neighbours can be read while it changes.
+            let Some(mut block) = self.take(slot) else { continue };
+            for part in PARTS {
+                if self.refill(&mut block, part) {
+                    block.update_cells(part, &self.missing);
+                }
+            }
+            self.put(slot, block);
+        }
+    }
+
+    /// Fills one part as well as possible; false when nothing better is there.
+    fn refill(&self, block: &mut Resident<T>, part: usize) -> bool {
+        if block.fills[part] == Fill::Exact {
+            return false;
+        }
+        if let Some(values) = self.exact_values(block, part) {
+            block.patch(part, Fill::Exact, &values, &self.missing);
+            return true;
+        }
+        let (fill, values) = self.coarser_values(block, part);
+        if block.fills[part] == Fill::Own || fill != Fill::Own {
+            block.patch(part, fill, &values, &self.missing);
+            return true;
+        }
+        false
+    }
+
+    /// Values of a part from the same level: from the neighbour that holds it, or from the block itself at
+    /// the volume's end, where the outermost voxel is repeated.
+    fn exact_values(&self, block: &Resident<T>, part: usize) -> Option<Vec<T>> {
+        let level = &self.view.levels[block.rank];
+        let mut at = block.at;
+        let mut beyond = [false; 3];
+        for (axis, bit) in [(0, 4), (1, 2), (2, 1)] {
+            if part & bit != 0 && at[axis] + 1 < level.grid[axis] {
+                at[axis] += 1;
+                beyond[axis] = true;
+            }
+        }
+        let holder = if at == block.at { block } else { self.find(block.rank, at)? };
+        let ranges = block.layout.part(part);
+        // Index in the holder of an index of this block.
+        let index = |axis: usize, i: usize| {
+            if beyond[axis] { i - block.layout.shape[axis] } else { i.min(block.layout.shape[axis] - 1) }
+        };
+        let mut values = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).product());
+        for z in ranges[0].clone() {
+            for y in ranges[1].clone() {
+                let row = holder.layout.index(index(0, z), index(1, y), 0);
+                values.extend(ranges[2].clone().map(|x| holder.data[row + index(2, x)]));
+            }
+        }
+        Some(values)
+    }
+
+    /// Values of a part from coarser levels, voxel by voxel; own voxels where there are none.
+    fn coarser_values(&self, block: &Resident<T>, part: usize) -> (Fill, Vec<T>) {
+        let level = &self.view.levels[block.rank];
+        let start = DVec3::from_array(block_start(level.block, block.at));
+        let ranges = block.layout.part(part);
+        let mut values = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).product());
+        let mut coarsest = Some(0);
+        for z in ranges[0].clone() {
+            for y in ranges[1].clone() {
+                for x in ranges[2].clone() {
+                    let voxel = start + DVec3::new(x as f64, y as f64, z as f64);
+                    let volume = (voxel - level.shift) / level.scale;
+                    let found = self.sample_coarser(block.rank + 1, volume);
+                    coarsest = coarsest.zip(found).map(|(a, (b, _))| a.max(b));
+                    values.push(found.map_or_else(|| own_voxel(block, z, y, x), |(_, value)| value));
+                }
+            }
+        }
+        (coarsest.map_or(Fill::Own, Fill::Coarser), values)
+    }
+
+    /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
+    fn sample_coarser(&self, rank: usize, volume: DVec3) -> Option<(usize, T)> {
+        (rank..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
+            let level = &self.view.levels[r];
+            let (at, local) = level.place_of(volume);
+            let block = self.find(r, at)?;
+            Some((r, block.interpolate(local, self.view.meaning == array::Meaning::Labels, &self.missing)))
+        })
+    }
+
+    /// Resident blocks that hold the given place in their aprons.
+    fn lower_neighbours(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        PARTS
+            .filter_map(|part| {
+                let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
+                let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
+                self.slot_of(rank, lower)
+            })
+            .collect()
+    }
+
+    /// Finer blocks that touch this one and whose apron could be better for it.
+    fn finer_waiting(&self, block: &Resident<T>) -> Vec<u32> {
+        let (low, high) = self.volume_span(block);
+        let better = |fill: &Fill| match *fill {
+            Fill::Exact => false,
+            Fill::Coarser(rank) => rank > block.rank,
+            Fill::Own => true,
+        };
+        let touches = |other: &Resident<T>| {
+            let (a, b) = self.volume_span(other);
+            a.cmple(high).all() && b.cmpge(low).all()
+        };
+        let waiting = |r: &Resident<T>| r.rank < block.rank && r.fills.iter().any(better) && touches(r);
+        self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
+    }
+
+    /// Box in volume space from a block's first voxel to its apron.
+    fn volume_span(&self, block: &Resident<T>) -> (DVec3, DVec3) {
+        let level = &self.view.levels[block.rank];
+        let start = DVec3::from_array(block_start(level.block, block.at));
+        let [z, y, x] = block.layout.shape;
+        let end = start + DVec3::new(x as f64, y as f64, z as f64);
+        ((start - level.shift) / level.scale, (end - level.shift) / level.scale)
+    }
+}
+
+/// First voxel `(x, y, z)` of a block.
+#[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
+fn block_start(block: [u64; 3], at: [u64; 3]) -> [f64; 3] {
+    [2, 1, 0].map(|a| (block[a] * at[a]) as f64)
+}
+
+fn own_voxel<T: Voxel>(block: &Resident<T>, z: usize, y: usize, x: usize) -> T {
+    let Layout { shape, .. } = block.layout;
+    block.data[block.layout.index(z.min(shape[0] - 1), y.min(shape[1] - 1), x.min(shape[2] - 1))]
+}

@@ -1,0 +1,337 @@
+//! The caster: one picture from a scene and the blocks that are resident.
+//!
+//! The image is cut into tiles, drawn by as many threads as the surrounding rayon pool has. A ray goes front
+//! to back, block by block; each stretch is drawn from the finest resident block that holds it. Samples lie
+//! at multiples of one step from the eye, whatever is skipped and whichever thread draws, so the same request
+//! over the same blocks gives the same bits on the same instruction set.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use array::{Error, Meaning, Result};
+use glam::{DAffine3, DVec3, Vec4};
+use rayon::prelude::*;
+
+use crate::camera::{Lens, Ray};
+use crate::kernel::{Segment, Shading, march};
+use crate::pool::{BlockPool, Pool, each_type};
+use crate::skip::Field;
+use crate::table::Table;
+use crate::voxel::Voxel;
+use crate::{Bounds, Image, ImageSize, Scene, VolumeView};
+
+/// Pixels along a side of a tile.
+const TILE: u32 = 32;
+
+/// Stops a picture that nobody waits for any more; looked at once per tile. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A flag that is not set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets it, for good.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True once set.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a picture really shows; shares are of the length of rays up to where they end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truth {
+    /// Number of the level that was wanted.
+    pub wanted_level: u8,
+    /// Number of the finest level that was drawn; `None` when nothing was.
+    pub finest_shown: Option<u8>,
+    /// Number of the coarsest level that was drawn.
+    pub coarsest_shown: Option<u8>,
+    /// Share at the wanted level.
+    pub share_at_wanted: f64,
+    /// Share where no level had a block.
+    pub share_uncovered: f64,
+}
+
+impl Truth {
+    /// True when all of the picture shows the wanted level.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.share_at_wanted >= 1.0
+    }
+}
+
+/// A picture and what it really shows.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Pixels.
+    pub image: Image,
+    /// What they show.
+    pub truth: Truth,
+}
+
+/// Draws a scene from the blocks in `pool`, which belong to the scene's view.
+///
+/// # Errors
+/// `Invalid` for an impossible scene or the pool of another view; `Cancelled` when the flag was set.
+pub fn cast(scene: &Scene, pool: &BlockPool, cancel: &Cancel) -> Result<Frame> {
+    scene.check()?;
+    if **pool.view() != *scene.view {
+        return Err(Error::invalid("expected the block pool of the scene's own view"));
+    }
+    each_type!(&pool.typed, pool => Caster::new(scene, pool)?.draw(cancel))
+}
+
+/// Everything that the rays of one picture share.
+struct Caster<'a, T> {
+    scene: &'a Scene,
+    pool: &'a Pool<T>,
+    lens: Lens,
+    volume_from_world: DAffine3,
+    /// Ranks that are drawn and have blocks, finest first.
+    ranks: Vec<usize>,
+    wanted_rank: usize,
+    step_world: f64,
+    table: Table,
+    /// What of each block can be seen, by slot.
+    fields: Vec<Field>,
+}
+
+impl<'a, T: Voxel> Caster<'a, T> {
+    fn new(scene: &'a Scene, pool: &'a Pool<T>) -> Result<Self> {
+        let view = &scene.view;
+        let wanted_rank = view.rank_of(scene.finest_level)?;
+        let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(|&r| pool.count_at(r) > 0).collect();
+        let finest = ranks.first().copied().unwrap_or(wanted_rank);
+        let step_world = view.spacing_world(finest) * scene.quality.step;
+        let table = Table::new(&scene.transfer, &view.decoding, step_world / view.spacing_world(0));
+        let fields = pool
+            .all_slots()
+            .par_iter()
+            .map(|slot| match slot {
+                Some(block) if scene.quality.skip_empty => Field::new(block, &table),
+                _ => Field::Full,
+            })
+            .collect();
+        Ok(Self {
+            scene,
+            pool,
+            lens: Lens::new(&scene.camera, scene.size)?,
+            volume_from_world: view.world_from_volume.inverse(),
+            ranks,
+            wanted_rank,
+            step_world,
+            table,
+            fields,
+        })
+    }
+
+    fn draw(&self, cancel: &Cancel) -> Result<Frame> {
+        let tiles = self.tiles();
+        let drawn: Vec<(Vec<Vec4>, Shown)> = tiles
+            .par_iter()
+            .map(
+                |tile| if cancel.is_cancelled() { Err(Error::cancelled()) } else { Ok(self.draw_tile(tile)) },
+            )
+            .collect::<Result<_>>()?;
+        let mut image = Image::transparent(self.scene.size);
+        let mut shown = Shown::default();
+        for (tile, (pixels, part)) in tiles.iter().zip(&drawn) {
+            shown.add(part);
+            for (row, pixels) in (tile.top..).zip(pixels.chunks_exact(tile.width as usize)) {
+                let start = row as usize * self.scene.size.width as usize + tile.left as usize;
+                for (to, pixel) in image.rgba[start..].iter_mut().zip(pixels) {
+                    *to = pixel.to_array();
+                }
+            }
+        }
+        Ok(Frame { image, truth: shown.truth(&self.scene.view, self.wanted_rank) })
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        let ImageSize { width, height } = self.scene.size;
+        let starts = |n: u32| (0..n).step_by(TILE as usize);
+        let tile =
+            |top, left| Tile { left, top, width: TILE.min(width - left), height: TILE.min(height - top) };
+        starts(height).flat_map(|top| starts(width).map(move |left| tile(top, left))).collect()
+    }
+
+    fn draw_tile(&self, tile: &Tile) -> (Vec<Vec4>, Shown) {
+        let nearest = self.scene.view.meaning == Meaning::Labels;
+        let shading = Shading::new(&self.table, &self.pool.missing, self.scene.quality.termination, nearest);
+        let mut shown = Shown::default();
+        let mut pixels = Vec::with_capacity((tile.width * tile.height) as usize);
+        for row in tile.top..tile.top + tile.height {
+            for column in tile.left..tile.left + tile.width {
+                pixels.push(self.trace(&self.lens.ray(column, row), &shading, &mut shown));
+            }
+        }
+        (pixels, shown)
+    }
+
+    /// One ray, front to back.
+    fn trace(&self, ray: &Ray, shading: &Shading<'_, T>, shown: &mut Shown) -> Vec4 {
+        let mut colour = Vec4::ZERO;
+        let line = Line::new(ray, &self.volume_from_world, self.step_world);
+        let Some((mut sample, end)) = self.samples(ray, &line) else { return colour };
+        while sample < end && colour.w < shading.opaque {
+            let here = self.stretch(&line, sample);
+            let next = here.end.clamp(sample + 1, end);
+            shown.count(here.rank, next - sample);
+            if let Some(slot) = here.slot {
+                let block = self.pool.resident(slot);
+                let scale = self.scene.view.levels[block.rank].scale;
+                let segment = Segment {
+                    start: here.local.as_vec3a(),
+                    step: (line.step * scale).as_vec3a(),
+                    count: u32::try_from(next - sample).unwrap_or(u32::MAX),
+                };
+                march(block, &self.fields[slot as usize], &segment, shading, &mut colour);
+            }
+            sample = next;
+        }
+        colour
+    }
+
+    /// First and end of the samples of a ray that lie in the volume and in the clipping box.
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, which is meant")]
+    fn samples(&self, ray: &Ray, line: &Line) -> Option<(i64, i64)> {
+        let (low, high) = self.scene.view.volume_box();
+        let mut span = slab(line.origin, line.step, low, high)?;
+        if let Some(Bounds { min, max }) = self.scene.clip {
+            let clip = slab(ray.origin, ray.direction * self.step_world, min.into(), max.into())?;
+            span = (span.0.max(clip.0), span.1.min(clip.1));
+        }
+        let first = if self.lens.perspective { span.0.max(0.0) } else { span.0 };
+        let (first, end) = (first.ceil() as i64, span.1.ceil() as i64);
+        (first < end).then_some((first, end))
+    }
+
+    /// The finest resident block that holds a sample, and the first sample for which that may differ.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "sample numbers stay small"
+    )]
+    fn stretch(&self, line: &Line, sample: i64) -> Stretch {
+        let at = line.origin + line.step * sample as f64;
+        let mut exit = f64::INFINITY;
+        for &rank in &self.ranks {
+            let level = &self.scene.view.levels[rank];
+            let (place, local) = level.place_of(at);
+            exit = exit.min(line.exit(level.block_box(place)));
+            if let Some(slot) = self.pool.slot_of(rank, place) {
+                return Stretch { slot: Some(slot), rank: Some(rank), local, end: exit.ceil() as i64 };
+            }
+        }
+        Stretch { slot: None, rank: None, local: at, end: exit.ceil() as i64 }
+    }
+}
+
+/// A part of the image, pixels.
+struct Tile {
+    left: u32,
+    top: u32,
+    width: u32,
+    height: u32,
+}
+
+/// A run of samples drawn from one block.
+struct Stretch {
+    slot: Option<u32>,
+    rank: Option<usize>,
+    /// The first sample in the block's voxels.
+    local: DVec3,
+    /// Number of the first sample behind it.
+    end: i64,
+}
+
+/// A ray in volume space: sample `i` at `origin + i * step`.
+struct Line {
+    origin: DVec3,
+    step: DVec3,
+    inverse: DVec3,
+}
+
+impl Line {
+    fn new(ray: &Ray, volume_from_world: &DAffine3, step_world: f64) -> Self {
+        let step = volume_from_world.transform_vector3(ray.direction * step_world);
+        Self { origin: volume_from_world.transform_point3(ray.origin), step, inverse: step.recip() }
+    }
+
+    /// Where, in samples, the line leaves a box that it is in.
+    #[inline]
+    fn exit(&self, (low, high): (DVec3, DVec3)) -> f64 {
+        let wall = DVec3::select(self.step.cmpge(DVec3::ZERO), high, low);
+        let samples =
+            DVec3::select(self.step.cmpeq(DVec3::ZERO), DVec3::INFINITY, (wall - self.origin) * self.inverse);
+        samples.min_element()
+    }
+}
+
+/// Where a line is inside a box, in steps.
+fn slab(origin: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<(f64, f64)> {
+    let mut span = (f64::NEG_INFINITY, f64::INFINITY);
+    for axis in 0..3 {
+        if step[axis] == 0.0 {
+            if origin[axis] < low[axis] || origin[axis] >= high[axis] {
+                return None;
+            }
+            continue;
+        }
+        let (a, b) = ((low[axis] - origin[axis]) / step[axis], (high[axis] - origin[axis]) / step[axis]);
+        span = (span.0.max(a.min(b)), span.1.min(a.max(b)));
+    }
+    (span.0 < span.1).then_some(span)
+}
+
+/// How many samples came from which rank.
+#[derive(Clone, Debug)]
+struct Shown {
+    by_rank: [u64; array::MAX_LEVELS],
+    uncovered: u64,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { by_rank: [0; array::MAX_LEVELS], uncovered: 0 }
+    }
+}
+
+impl Shown {
+    fn count(&mut self, rank: Option<usize>, samples: i64) {
+        let counter = rank.map_or(&mut self.uncovered, |rank| &mut self.by_rank[rank]);
+        *counter += samples.unsigned_abs();
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
+            *sum += count;
+        }
+        self.uncovered += other.uncovered;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "shares")]
+    fn truth(&self, view: &VolumeView, wanted_rank: usize) -> Truth {
+        let total = self.by_rank.iter().sum::<u64>() + self.uncovered;
+        // A picture without the volume in it is complete.
+        let share =
+            |count: u64, of_nothing: f64| if total == 0 { of_nothing } else { count as f64 / total as f64 };
+        let number = |rank: usize| view.levels[rank].number;
+        Truth {
+            wanted_level: number(wanted_rank),
+            finest_shown: self.by_rank.iter().position(|&n| n > 0).map(number),
+            coarsest_shown: self.by_rank.iter().rposition(|&n| n > 0).map(number),
+            share_at_wanted: share(self.by_rank[wanted_rank], 1.0),
+            share_uncovered: share(self.uncovered, 0.0),
+        }
+    }
+}

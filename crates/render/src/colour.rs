@@ -1,0 +1,143 @@
+//! Colour maps: tables of 256 sRGB colours by name, the same in the caster and in the browser.
+//!
+//! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
+//! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
+//! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed.
+
+/// Entries of a colour map.
+pub(crate) const COLOURS: usize = 256;
+
+const NAMES: [&str; 8] = ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels"];
+
+/// Names of all colour maps, in the order a menu shows them.
+#[must_use]
+pub fn colour_map_names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The 256 sRGB colours of a map, low values first; `None` for an unknown name.
+#[must_use]
+pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
+    let knots = match name {
+        "viridis" => VIRIDIS,
+        "magma" => MAGMA,
+        "plasma" => PLASMA,
+        "inferno" => INFERNO,
+        "cividis" => CIVIDIS,
+        "coolwarm" => COOLWARM,
+        "gray" => "000000ffffff",
+        "labels" => return Some(label_colours()),
+        _ => return None,
+    };
+    Some(interpolated(knots))
+}
+
+/// True for maps whose entry is chosen by the value itself, modulo 256, instead of its place in the range.
+#[must_use]
+pub fn is_categorical(name: &str) -> bool {
+    name == "labels"
+}
+
+/// Colours between knots of six hexadecimal digits each.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn interpolated(knots: &str) -> [[u8; 3]; COLOURS] {
+    let digit = |i: usize| f64::from(u8::from_str_radix(&knots[2 * i..2 * i + 2], 16).unwrap_or(0));
+    let last = knots.len() / 6 - 1;
+    std::array::from_fn(|i| {
+        let steps = i * last;
+        let knot = (steps / (COLOURS - 1)).min(last - 1);
+        let share = (steps - knot * (COLOURS - 1)) as f64 / (COLOURS - 1) as f64;
+        [0, 1, 2].map(|c| {
+            let (a, b) = (digit(3 * knot + c), digit(3 * knot + 3 + c));
+            (a + (b - a) * share).round() as u8
+        })
+    })
+}
+
+/// Distinct neighbours: hues a golden angle apart, in three lightnesses; label 0 is black.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn label_colours() -> [[u8; 3]; COLOURS] {
+    const GOLDEN_TURN: f64 = 0.381_966_011_250_105;
+    std::array::from_fn(|label| {
+        if label == 0 {
+            return [0; 3];
+        }
+        let hue = (label as f64 * GOLDEN_TURN).fract() * 6.0;
+        let (value, saturation) = [(1.0, 0.65), (0.8, 0.8), (0.95, 0.4)][label % 3];
+        [5.0, 3.0, 1.0].map(|offset| {
+            let k = (offset + hue) % 6.0;
+            let dip = k.min(4.0 - k).clamp(0.0, 1.0);
+            (255.0 * value * (1.0 - saturation * dip)).round() as u8
+        })
+    })
+}
+
+const VIRIDIS: &str = "\
+    44015446085c471063481769481d6f482475472a7a46307e453781433d844142873f48893d4e8a3a538b38598c355e8d\
+    33638d31688e2e6d8e2c718e2a768e297b8e27808e25848e23898e218e8d20928c1f978b1e9c891fa18821a58524aa83\
+    28ae802eb37c35b7793dbc7446c06f50c46a5ac86465cb5e70cf577cd25089d54895d840a2da37b0dd2fbddf26cae11f\
+    d8e219e5e419f1e51dfde725";
+const MAGMA: &str = "\
+    00000402020b0504160907200e0b2b140e361a104221114e29115a311165390f6e420f754a107952137c5a167e621980\
+    6a1c81721f81792282812581892881912b81992d80a1307eaa337db2357bba3878c23b75ca3e72d2426fd9466be04c67\
+    e75263ec5860f1605df4695cf7725cf97b5dfb8560fc8e64fd9869fea16efeaa74feb47bfebd82fec68afecf92fed89a\
+    fde2a3fdebacfcf4b6fcfdbf";
+const PLASMA: &str = "\
+    0d08871b068d2605912f059638049a41049d4903a05102a35901a56100a76900a87100a87801a88004a88707a68e0ca4\
+    9511a19c179ea21d9aa82296ae2892b42e8dba3388bf3984c43e7fc9447acd4a76d24f71d6556dda5b69de6164e26660\
+    e66c5ce97257ed7953f07f4ff3854bf58c46f79342f99a3efba139fca835fdaf31feb72dfebe2afdc627fcce25fbd724\
+    f8df25f6e826f3f027f0f921";
+const INFERNO: &str = "\
+    00000402020c0504170a072210092d160b391e0c45260c512f0a5b380962400a67490b6a510e6c59106e61136e69166e\
+    71196e781c6d801f6c88226a902568982766a02a63a82e5fb0315bb73557bf3952c63d4dcc4248d34743d94d3ddf5337\
+    e45a31e9612bed6925f1711ff47918f78212f98b0bfa9407fb9d07fca60cfcb014fbba1ffac42af8cd37f6d746f4e156\
+    f2ea69f2f27df5f992fcffa4";
+const CIVIDIS: &str = "\
+    00224e002656002a5f002d68003070083370163770203a6f273e6e2e416d34456c3a486c3f4c6c444f6c49536c4e566c\
+    535a6d575d6d5c616e60646f656870696b716d6f727272747676767a7a787e7d788381798885788d8878928c78969077\
+    9b9476a09875a59c74aaa073afa471b5a86fbaac6dbfb06bc4b468c9b965cfbd62d4c15fdac65bdfca57e5cf52ead34c\
+    f0d846f6dd3ffce236fee838";
+const COOLWARM: &str = "\
+    3b4cc04055c8465ecf4c66d6536edd5977e35f7fe86687ed6c8ff17396f57a9df881a4fb88abfd8fb1fe96b7ff9dbdff\
+    a3c2feaac7fdb1cbfcb7cff9bed2f6c4d5f3cad8efcfdaead5dbe5dadce0dfdbd9e4d9d2e9d5cbedd2c3f0cdbbf2c9b4\
+    f5c4acf6bea4f7b89cf7b194f7aa8cf6a385f59c7df39475f08b6eed8366e97a5fe57058e16751dc5d4ad65244d0473d\
+    ca3b37c32e31bb1b2cb40426";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_table_and_nothing_else_has() {
+        for name in colour_map_names() {
+            assert!(colour_map_table(name).is_some(), "{name}");
+        }
+        assert!(colour_map_table("jet").is_none());
+    }
+
+    #[test]
+    fn tables_hit_published_colours() {
+        let viridis = colour_map_table("viridis").unwrap();
+        assert_eq!((viridis[0], viridis[255]), ([68, 1, 84], [253, 231, 37]));
+        assert_eq!(viridis[130], [32, 146, 140]);
+        assert_eq!(colour_map_table("gray").unwrap()[128], [128; 3]);
+        assert_eq!(colour_map_table("coolwarm").unwrap()[0], [59, 76, 192]);
+    }
+
+    #[test]
+    fn perceptual_maps_grow_lighter() {
+        for name in ["viridis", "magma", "plasma", "inferno", "cividis", "gray"] {
+            let table = colour_map_table(name).unwrap();
+            let luma =
+                |c: [u8; 3]| 0.2126 * f64::from(c[0]) + 0.7152 * f64::from(c[1]) + 0.0722 * f64::from(c[2]);
+            assert!(table.windows(8).all(|w| luma(w[7]) > luma(w[0])), "{name}");
+        }
+    }
+
+    #[test]
+    fn labels_differ() {
+        let table = colour_map_table("labels").unwrap();
+        let distinct: std::collections::BTreeSet<_> = table.iter().collect();
+        assert!(distinct.len() > 250, "{}", distinct.len());
+    }
+}

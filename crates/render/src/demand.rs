@@ -1,0 +1,287 @@
+//! Which blocks a picture wants: at which level, in which order.
+//!
+//! Pure: the same view, camera and limits give the same answer. Nothing is fetched here.
+//!
+//! One level is *wanted* for the whole picture: the coarsest whose voxels are no larger than a pixel, or the
+//! finest there is; coarser still where its visible blocks would not fit the bytes allowed. Coarser levels are
+//! listed first, so that a whole picture is there soon and every later one is sharper.
+
+use array::{BlockKey, LevelOrigin, Priority, Result};
+use glam::DVec3;
+
+use crate::camera::Lens;
+use crate::frustum::Frustum;
+use crate::resident::Layout;
+use crate::{BlockPool, Bounds, Camera, ImageSize, VolumeView};
+
+/// What kept the wanted level from being finer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A finer one would not be seen: its voxels are smaller than pixels.
+    Screen,
+    /// A finer one would not fit the bytes allowed.
+    Memory,
+    /// There is none.
+    Finest,
+}
+
+/// A block that a picture wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demanded {
+    /// Which.
+    pub key: BlockKey,
+    /// How much it matters: coarse before fine, then what is near the image's centre and near the eye.
+    pub priority: Priority,
+}
+
+/// What a picture wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Number of the level to be shown in the end.
+    pub wanted: u8,
+    /// Why not a finer one.
+    pub limit: Limit,
+    /// Blocks, most important first.
+    pub blocks: Vec<Demanded>,
+    /// What they will cost in a [`BlockPool`], bytes; at most what was allowed, unless not even the coarsest
+    /// level fits.
+    pub pool_bytes: usize,
+}
+
+/// How much of a demand is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Blocks that need not be brought any more.
+    pub present: usize,
+    /// Blocks demanded.
+    pub total: usize,
+}
+
+impl Progress {
+    /// True when nothing is left to bring.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.present == self.total
+    }
+}
+
+impl Demand {
+    /// How much of it a pool has.
+    #[must_use]
+    pub fn progress(&self, pool: &BlockPool) -> Progress {
+        let present = self.blocks.iter().filter(|b| pool.contains(&b.key)).count();
+        Progress { present, total: self.blocks.len() }
+    }
+
+    /// The blocks that a pool lacks, most important first.
+    pub fn missing<'a>(&'a self, pool: &'a BlockPool) -> impl Iterator<Item = &'a Demanded> {
+        self.blocks.iter().filter(|b| !pool.contains(&b.key))
+    }
+}
+
+/// Error of one level on the screen that is still fine, pixels.
+const SCREEN_ERROR_PX: f64 = 1.0;
+
+/// What a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`]. Blocks that lie outside
+/// `clip` (world space) or outside the image are left out.
+///
+/// # Errors
+/// `Invalid` for an impossible camera or size.
+pub fn demand(
+    view: &VolumeView,
+    camera: &Camera,
+    size: ImageSize,
+    clip: Option<&Bounds>,
+    max_bytes: usize,
+) -> Result<Demand> {
+    size.check()?;
+    let seer = Seer::new(view, camera, size, clip)?;
+    let sufficient = seer.sufficient_rank();
+    let ladder_from = |rank| seer.ladder(rank, max_bytes);
+    let candidates = (sufficient..view.levels.len()).filter(|&r| is_candidate(view, r));
+    let coarsest = view.levels.len() - 1;
+    let (rank, (blocks, pool_bytes)) = candidates
+        .into_iter()
+        .find_map(|rank| ladder_from(rank).map(|found| (rank, found)))
+        .unwrap_or_else(|| (coarsest, seer.ladder(coarsest, usize::MAX).unwrap_or_default()));
+    let limit = match rank {
+        r if r > sufficient => Limit::Memory,
+        0 => Limit::Finest,
+        _ => Limit::Screen,
+    };
+    Ok(Demand { wanted: view.levels[rank].number, limit, blocks, pool_bytes })
+}
+
+/// A sampled level is wanted in the end only where there is no other of its resolution.
+fn is_candidate(view: &VolumeView, rank: usize) -> bool {
+    let level = &view.levels[rank];
+    let twin =
+        |l: &crate::ViewLevel| l.origin != LevelOrigin::Sampled && l.factor.abs_diff_eq(level.factor, 1e-6);
+    level.origin != LevelOrigin::Sampled || !view.levels.iter().any(twin)
+}
+
+/// What the camera sees of a view.
+struct Seer<'a> {
+    view: &'a VolumeView,
+    lens: Lens,
+    frustum: Frustum,
+    /// What may be drawn, in volume space.
+    low: DVec3,
+    high: DVec3,
+}
+
+/// A block that is seen and where.
+struct Seen {
+    at: [u64; 3],
+    /// 1 at the image's centre and near the eye, down to 0.
+    prominence: f32,
+}
+
+impl<'a> Seer<'a> {
+    fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, clip: Option<&Bounds>) -> Result<Self> {
+        let lens = Lens::new(camera, size)?;
+        let (mut low, mut high) = view.volume_box();
+        if let Some(clip) = clip {
+            let (clip_low, clip_high) = clip_in_volume(view, clip);
+            low = low.max(clip_low);
+            high = high.min(clip_high);
+        }
+        Ok(Self { view, lens, frustum: Frustum::new(&lens, &view.world_from_volume), low, high })
+    }
+
+    /// The coarsest rank that looks as sharp as the finest.
+    fn sufficient_rank(&self) -> usize {
+        let pixel_world = self.lens.pixel_world(self.nearest_world());
+        let finest = self.view.levels[0].factor;
+        let thick = self.view.thick_axes();
+        let error_px = |rank: usize| {
+            let spacing = self.view.axis_spacing_world(rank);
+            let factor = self.view.levels[rank].factor;
+            // An axis that is no coarser than at level 0 loses nothing.
+            (0..3)
+                .filter(|&a| thick[a] && factor[a] > finest[a] * 1.001)
+                .map(|a| spacing[a] / pixel_world)
+                .fold(0.0, f64::max)
+        };
+        (0..self.view.levels.len())
+            .rev()
+            .find(|&rank| is_candidate(self.view, rank) && error_px(rank) <= SCREEN_ERROR_PX)
+            .unwrap_or(0)
+    }
+
+    /// Distance from the eye to the nearest point of the volume, world units; a little more than 0.
+    fn nearest_world(&self) -> f64 {
+        let map = &self.view.world_from_volume;
+        let eye = map.inverse().transform_point3(self.lens.eye);
+        // The nearest point in volume space is the nearest in world space where the map is a rotation and
+        // scaling; with shear it is near enough for the choice of a level.
+        let nearest = map.transform_point3(eye.max(self.low).min(self.high));
+        nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
+    }
+
+    /// Visible blocks of a rank and of the coarser ones that come first; `None` when they exceed `max_bytes`.
+    fn ladder(&self, rank: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
+        let mut blocks = Vec::new();
+        let mut bytes = 0;
+        for (position, &step) in self.steps(rank).iter().enumerate() {
+            let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, &mut bytes)?;
+            seen.sort_by(|a, b| b.prominence.total_cmp(&a.prominence).then(a.at.cmp(&b.at)));
+            // Earlier steps weigh more than anything later; the first picture is what a person waits for.
+            let base = if position == 0 { Priority::INTERACTIVE } else { Priority::NORMAL };
+            let steps_left = u16::try_from(array::MAX_LEVELS.saturating_sub(position)).unwrap_or(0);
+            blocks.extend(seen.into_iter().map(|s| Demanded {
+                key: self.view.key(step, s.at),
+                priority: base.weighted(f32::from(steps_left) + s.prominence),
+            }));
+        }
+        Some((blocks, bytes))
+    }
+
+    /// Ranks in the order in which they are fetched, ending with `rank`. With a sampled level at hand the
+    /// first picture comes from the cheapest sampled one, and means, which cost reading the whole array, are
+    /// made only for `rank` itself.
+    fn steps(&self, rank: usize) -> Vec<usize> {
+        let levels = &self.view.levels;
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled).max();
+        let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
+            (_, LevelOrigin::Sampled) => sampled == Some(r),
+            (Some(_), origin) => origin == LevelOrigin::Stored,
+            (None, _) => true,
+        });
+        let mut steps: Vec<usize> = coarser.collect();
+        if let Some(first) = sampled.and_then(|s| steps.iter().position(|&r| r == s)) {
+            steps[..=first].rotate_right(1);
+        }
+        steps.push(rank);
+        steps
+    }
+
+    /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes`. Adds what they
+    /// cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
+    fn visible(&self, rank: usize, max_bytes: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
+        let level = &self.view.levels[rank];
+        let mut seen = Vec::new();
+        let mut cost = 0usize;
+        let mut stack = vec![([0; 3], level.grid)];
+        while let Some((from, to)) = stack.pop() {
+            let (low, high) = self.span(rank, from, to);
+            if low.cmpgt(high).any() || !self.frustum.may_see(low, high) {
+                continue;
+            }
+            let longest = (0..3).max_by_key(|&a| to[a] - from[a]).unwrap_or(0);
+            let length = to[longest] - from[longest];
+            if length > 1 {
+                let middle = from[longest] + length / 2;
+                let (mut left_to, mut right_from) = (to, from);
+                left_to[longest] = middle;
+                right_from[longest] = middle;
+                stack.push((right_from, to));
+                stack.push((from, left_to));
+                continue;
+            }
+            cost = cost.saturating_add(Layout::new(level, from).size_bytes(self.view.dtype.size_bytes()));
+            if cost > max_bytes {
+                return None;
+            }
+            seen.push(Seen { at: from, prominence: self.prominence((low + high) / 2.0) });
+        }
+        *bytes += cost;
+        Some(seen)
+    }
+
+    /// The part of a run of blocks that may be drawn, volume space.
+    fn span(&self, rank: usize, from: [u64; 3], to: [u64; 3]) -> (DVec3, DVec3) {
+        let level = &self.view.levels[rank];
+        let low = level.block_box(from).0.max(self.low);
+        let high = level.block_box(to.map(|n| n - 1)).1.min(self.high);
+        (low, high)
+    }
+
+    /// 1 at the image's centre and near the eye, down to 0.
+    #[expect(clippy::cast_possible_truncation, reason = "a share")]
+    fn prominence(&self, volume: DVec3) -> f32 {
+        let world = self.view.world_from_volume.transform_point3(volume);
+        let to = world - self.lens.eye;
+        let depth = to.dot(self.lens.forward);
+        let spread = if self.lens.perspective { depth.max(1e-9) } else { 1.0 };
+        let (across, upward) = (to.dot(self.lens.right) / spread, to.dot(self.lens.up) / spread);
+        let off_centre = (across / self.lens.half[0]).hypot(upward / self.lens.half[1]).min(2.0) / 2.0;
+        let (low, high) = self.view.volume_box();
+        let size_world = self.view.world_from_volume.transform_vector3(high - low).length();
+        let middle_world = self.view.world_from_volume.transform_point3((low + high) / 2.0);
+        let behind_front = depth - (middle_world - self.lens.eye).dot(self.lens.forward) + size_world / 2.0;
+        let depth_share = (behind_front / size_world).clamp(0.0, 1.0);
+        (0.999 - 0.65 * off_centre - 0.3 * depth_share) as f32
+    }
+}
+
+/// The smallest box in volume space around a box in world space.
+fn clip_in_volume(view: &VolumeView, clip: &Bounds) -> (DVec3, DVec3) {
+    let volume_from_world = view.world_from_volume.inverse();
+    let (min, max) = (DVec3::from(clip.min), DVec3::from(clip.max));
+    let corners = (0..8u32).map(|i| {
+        let pick = |axis: usize| if i >> axis & 1 == 0 { min[axis] } else { max[axis] };
+        volume_from_world.transform_point3(DVec3::new(pick(0), pick(1), pick(2)))
+    });
+    corners.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)))
+}

@@ -1,0 +1,278 @@
+//! One block in the pool: its voxels with an apron, and the value ranges of its cells.
+//!
+//! The apron is one more voxel at the upper end of each axis, so that every sample between this block's first
+//! voxel and the next block's first voxel finds its eight neighbours here. See `apron.rs` for what fills it.
+
+use array::{ByteOrder, Error, Result};
+use glam::DVec3;
+
+use crate::volume::{ViewLevel, VolumeView};
+use crate::voxel::{Missing, Voxel};
+
+/// Voxels along a side of a cell, the unit of skipping.
+pub(crate) const CELL: usize = 8;
+
+/// Where the voxels of a resident block lie in memory; all `[z, y, x]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Voxels of the block itself.
+    pub(crate) shape: [usize; 3],
+    /// With the apron; axes z and y of a level one voxel thick have none.
+    pub(crate) extent: [usize; 3],
+    /// Distance of neighbours in memory; 0 along an axis without an apron.
+    pub(crate) strides: [usize; 3],
+    /// Cells.
+    pub(crate) cells: [usize; 3],
+}
+
+impl Layout {
+    pub(crate) fn new(level: &ViewLevel, at: [u64; 3]) -> Self {
+        let shape = level.block_shape(at);
+        let flat = [level.shape[0] == 1, level.shape[1] == 1, false];
+        let extent = [0, 1, 2].map(|a| if flat[a] { 1 } else { shape[a] + 1 });
+        // An odd pitch: powers of two would fight for the same lines of the processor's cache.
+        let pitch = extent[2] | 1;
+        let plane = pitch * extent[1];
+        let strides = [if flat[0] { 0 } else { plane }, if flat[1] { 0 } else { pitch }, 1];
+        Self { shape, extent, strides, cells: shape.map(|n| n.div_ceil(CELL)) }
+    }
+
+    fn pitch(&self) -> usize {
+        self.extent[2] | 1
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pitch() * self.extent[1] * self.extent[0]
+    }
+
+    pub(crate) fn index(&self, z: usize, y: usize, x: usize) -> usize {
+        (z * self.extent[1] + y) * self.pitch() + x
+    }
+
+    pub(crate) fn cell_count(&self) -> usize {
+        self.cells.iter().product()
+    }
+
+    /// What a block of this layout costs in the pool, bytes.
+    pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
+        self.len() * voxel_bytes + self.cell_count() * size_of::<[f32; 2]>() + OVERHEAD_BYTES
+    }
+}
+
+/// Book-keeping per block: map entry, vectors, this struct. Bytes, rounded up.
+const OVERHEAD_BYTES: usize = 512;
+
+/// What fills a part of the apron.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Voxels of the same level: nothing better will come.
+    Exact,
+    /// Interpolated from this rank.
+    Coarser(usize),
+    /// The block's own outermost voxels, for want of anything else.
+    Own,
+}
+
+/// One block in the pool.
+#[derive(Debug)]
+pub(crate) struct Resident<T> {
+    pub(crate) rank: usize,
+    pub(crate) at: [u64; 3],
+    pub(crate) layout: Layout,
+    pub(crate) data: Vec<T>,
+    /// Smallest and largest stored value a sample in the cell can meet, rounded outwards; low > high where
+    /// nothing is present. C order over `layout.cells`.
+    pub(crate) cells: Vec<[f32; 2]>,
+    /// True when some voxel, apron included, is missing.
+    pub(crate) has_missing: bool,
+    /// What fills each part of the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
+    pub(crate) fills: [Fill; 8],
+    /// When it was last wanted.
+    pub(crate) last_used: u64,
+}
+
+/// How a block of an n-D array holds the voxels of a view: byte offset and byte strides `[z, y, x]`.
+#[derive(Clone, Copy, Debug)]
+struct Gather {
+    start: usize,
+    strides: [usize; 3],
+    total: usize,
+}
+
+impl Gather {
+    fn new(view: &VolumeView, level: &ViewLevel, at: [u64; 3]) -> Result<Self> {
+        let shape = level.array_block_shape(&view.axes, at);
+        let strides = array::c_strides(&shape, view.dtype.size_bytes());
+        let start = level.offset_in_block.iter().zip(&strides).map(|(o, s)| o * s).sum();
+        let total = shape.iter().try_fold(view.dtype.size_bytes(), |n, &s| n.checked_mul(s));
+        Ok(Self {
+            start,
+            strides: view.axes.map(|a| a.map_or(0, |a| strides[a])),
+            total: total.ok_or_else(|| Error::corrupt("expected a block that fits memory"))?,
+        })
+    }
+}
+
+impl<T: Voxel> Resident<T> {
+    /// Takes over a block's elements, swapping bytes once; the apron repeats the outermost voxels.
+    ///
+    /// # Errors
+    /// `Corrupt` when `bytes` has not the size of the block.
+    pub(crate) fn load(
+        view: &VolumeView,
+        rank: usize,
+        at: [u64; 3],
+        bytes: &[u8],
+        missing: &Missing<T>,
+    ) -> Result<Self> {
+        let level = &view.levels[rank];
+        let layout = Layout::new(level, at);
+        let gather = Gather::new(view, level, at)?;
+        if bytes.len() != gather.total {
+            return Err(Error::corrupt(format!(
+                "expected a block of {} bytes at level {}, found {}",
+                gather.total,
+                level.number,
+                bytes.len()
+            )));
+        }
+        let mut data = vec![T::from_f64(0.0); layout.len()];
+        for z in 0..layout.shape[0] {
+            for y in 0..layout.shape[1] {
+                let from = &bytes[gather.start + z * gather.strides[0] + y * gather.strides[1]..];
+                let to = layout.index(z, y, 0);
+                read_run(from, gather.strides[2], view.dtype.order(), &mut data[to..to + layout.shape[2]]);
+            }
+        }
+        let mut fills = [Fill::Own; 8];
+        for (part, fill) in fills.iter_mut().enumerate() {
+            let flat = part & 4 != 0 && layout.strides[0] == 0 || part & 2 != 0 && layout.strides[1] == 0;
+            if part == 0 || flat {
+                *fill = Fill::Exact;
+            }
+        }
+        let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
+        let has_missing = missing.any(&data);
+        Ok(Self { rank, at, layout, data, cells, has_missing, fills, last_used: 0 })
+    }
+
+    /// Fills a part of the apron; `values` in C order of [`Layout::part`].
+    pub(crate) fn patch(&mut self, part: usize, fill: Fill, values: &[T], missing: &Missing<T>) {
+        let [z, y, x] = self.layout.part(part);
+        let mut from = 0;
+        for z in z {
+            for y in y.clone() {
+                let to = self.layout.index(z, y, x.start);
+                self.data[to..to + x.len()].copy_from_slice(&values[from..from + x.len()]);
+                from += x.len();
+            }
+        }
+        self.fills[part] = fill;
+        self.has_missing |= missing.any(values);
+    }
+
+    /// Value ranges of the cells that a part of the apron touches; part 0 is the whole block.
+    pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
+        let all = self.layout.cells;
+        let first = |axis: usize, bit: usize| if part & bit == 0 { 0 } else { all[axis] - 1 };
+        let first_x = first(2, 1);
+        let from_x = first_x * CELL;
+        let to_x = self.layout.extent[2];
+        let mut low = vec![T::HIGHEST; to_x - from_x];
+        let mut high = vec![T::LOWEST; to_x - from_x];
+        for cz in first(0, 4)..all[0] {
+            for cy in first(1, 2)..all[1] {
+                low.fill(T::HIGHEST);
+                high.fill(T::LOWEST);
+                for z in cz * CELL..self.layout.extent[0].min(cz * CELL + CELL + 1) {
+                    for y in cy * CELL..self.layout.extent[1].min(cy * CELL + CELL + 1) {
+                        let row = &self.data[self.layout.index(z, y, from_x)..self.layout.index(z, y, to_x)];
+                        widen(&mut low, &mut high, row, self.has_missing.then_some(missing));
+                    }
+                }
+                let cell_row = (cz * all[1] + cy) * all[2];
+                for cx in first_x..all[2] {
+                    let span = (cx - first_x) * CELL..low.len().min((cx - first_x) * CELL + CELL + 1);
+                    self.cells[cell_row + cx] = outward(&low[span.clone()], &high[span]);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.layout.size_bytes(T::BYTES)
+    }
+
+    /// The value at a position in this block's voxels, interpolated in stored values; the nearest voxel's
+    /// where `nearest` says so or one of the eight is missing.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the block")]
+    pub(crate) fn interpolate(&self, local: DVec3, nearest: bool, missing: &Missing<T>) -> T {
+        let [nz, ny, nx] = self.layout.shape;
+        let cell = local.floor().clamp(DVec3::ZERO, DVec3::new(nx as f64, ny as f64, nz as f64) - 1.0);
+        let share = (local - cell).clamp(DVec3::ZERO, DVec3::ONE);
+        let base = self.layout.index(cell.z as usize, cell.y as usize, cell.x as usize);
+        let [sz, sy, sx] = self.layout.strides;
+        let corner = |z: usize, y: usize, x: usize| self.data[base + z * sz + y * sy + x * sx];
+        let near = |s: f64| usize::from(s >= 0.5);
+        let nearest_voxel = corner(near(share.z), near(share.y), near(share.x));
+        let corners: [T; 8] = std::array::from_fn(|i| corner(i >> 2, i >> 1 & 1, i & 1));
+        if nearest || self.has_missing && missing.any(&corners) {
+            return nearest_voxel;
+        }
+        let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
+        let along_x = |i: usize| mix(corners[i].to_f64(), corners[i + 1].to_f64(), share.x);
+        let along_y = |i: usize| mix(along_x(i), along_x(i + 2), share.y);
+        T::from_f64(mix(along_y(0), along_y(4), share.z))
+    }
+}
+
+impl Layout {
+    /// The voxels of a part of the apron (bits 1 x, 2 y, 4 z): one layer along its axes, all along the others.
+    pub(crate) fn part(&self, part: usize) -> [std::ops::Range<usize>; 3] {
+        [(0, 4), (1, 2), (2, 1)].map(|(axis, bit)| {
+            let n = self.shape[axis];
+            if part & bit == 0 { 0..n } else { n..n + 1 }
+        })
+    }
+}
+
+fn read_run<T: Voxel>(from: &[u8], stride: usize, order: ByteOrder, to: &mut [T]) {
+    if stride == T::BYTES {
+        for (voxel, bytes) in to.iter_mut().zip(from.chunks_exact(T::BYTES)) {
+            *voxel = T::read(bytes, order);
+        }
+        return;
+    }
+    for (i, voxel) in to.iter_mut().enumerate() {
+        *voxel = T::read(&from[i * stride..i * stride + T::BYTES], order);
+    }
+}
+
+/// Widens ranges, column by column, by a row; comparisons with NaN are false, so it never counts.
+fn widen<T: Voxel>(low: &mut [T], high: &mut [T], row: &[T], missing: Option<&Missing<T>>) {
+    for ((low, high), &value) in low.iter_mut().zip(high).zip(row) {
+        if missing.is_some_and(|m| m.is_missing(value)) {
+            continue;
+        }
+        *low = if value < *low { value } else { *low };
+        *high = if value > *high { value } else { *high };
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounded outwards right after")]
+fn outward<T: Voxel>(low: &[T], high: &[T]) -> [f32; 2] {
+    let low = low.iter().fold(T::HIGHEST, |a, &b| if b < a { b } else { a });
+    let high = high.iter().fold(T::LOWEST, |a, &b| if b > a { b } else { a });
+    if low > high {
+        return [f32::INFINITY, f32::NEG_INFINITY];
+    }
+    let (low, high) = (low.to_f64(), high.to_f64());
+    let (mut a, mut b) = (low as f32, high as f32);
+    if f64::from(a) > low {
+        a = a.next_down();
+    }
+    if f64::from(b) < high {
+        b = b.next_up();
+    }
+    [a, b]
+}

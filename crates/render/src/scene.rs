@@ -1,0 +1,111 @@
+//! A scene: everything that one picture needs besides the blocks.
+
+use std::sync::Arc;
+
+use array::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::{Bounds, Camera, TransferFunction, VolumeView};
+
+/// Pixels of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageSize {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+impl ImageSize {
+    /// Most pixels along one side.
+    pub const MAX_SIDE: u32 = 16_384;
+    /// Most pixels of an image: 64 Mi, 1 GiB of RGBA f32.
+    pub const MAX_PIXELS: u64 = 64 << 20;
+
+    /// # Errors
+    /// `Invalid` when empty or beyond the limits.
+    pub fn check(self) -> Result<()> {
+        let pixels = u64::from(self.width) * u64::from(self.height);
+        if pixels == 0 || pixels > Self::MAX_PIXELS || self.width.max(self.height) > Self::MAX_SIDE {
+            return Err(Error::invalid(format!(
+                "expected an image of 1 to {} pixels a side and {} in all, found {}x{}",
+                Self::MAX_SIDE,
+                Self::MAX_PIXELS,
+                self.width,
+                self.height
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What may be traded for speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quality {
+    /// A ray ends when less than this share of what lies behind would still be seen.
+    pub termination: f32,
+    /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn.
+    pub step: f64,
+    /// Leap over what the transfer function hides. Off only to check that it changes nothing.
+    pub skip_empty: bool,
+}
+
+impl Quality {
+    /// For pictures that stay.
+    pub const STILL: Self = Self { termination: 1.0 / 512.0, step: 1.0, skip_empty: true };
+    /// For pictures that are replaced at once.
+    pub const MOVING: Self = Self { termination: 0.01, step: 1.5, skip_empty: true };
+}
+
+impl Default for Quality {
+    fn default() -> Self {
+        Self::STILL
+    }
+}
+
+/// Everything that one picture needs besides the blocks.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Which volume.
+    pub view: Arc<VolumeView>,
+    /// Seen from where.
+    pub camera: Camera,
+    /// How values become colour and opacity.
+    pub transfer: TransferFunction,
+    /// Pixels.
+    pub size: ImageSize,
+    /// Only what lies inside is drawn (world space).
+    pub clip: Option<Bounds>,
+    /// Speed against exactness.
+    pub quality: Quality,
+    /// Number of the finest level to draw, as [`crate::Demand::wanted`] says; finer blocks that are still
+    /// resident are left out, so that a picture does not depend on what was seen before.
+    pub finest_level: u8,
+}
+
+impl Scene {
+    /// # Errors
+    /// `Invalid`, naming what is wrong.
+    pub fn check(&self) -> Result<()> {
+        self.size.check()?;
+        self.camera.check()?;
+        self.transfer.check()?;
+        if !(self.quality.step >= Self::MIN_STEP && self.quality.step <= Self::MAX_STEP) {
+            return Err(Error::invalid(format!(
+                "expected a step between {} and {} voxels, found {}",
+                Self::MIN_STEP,
+                Self::MAX_STEP,
+                self.quality.step
+            )));
+        }
+        if let Some(clip) = &self.clip
+            && !clip.min.iter().chain(&clip.max).all(|v| v.is_finite())
+        {
+            return Err(Error::invalid(format!("expected a finite clipping box, found {clip:?}")));
+        }
+        self.view.rank_of(self.finest_level).map(|_| ())
+    }
+
+    const MIN_STEP: f64 = 1.0 / 16.0;
+    const MAX_STEP: f64 = 16.0;
+}
