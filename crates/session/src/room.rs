@@ -64,13 +64,15 @@ struct Participant {
     seq: u64,
     /// Number of the newest change that came from the participant.
     heard: u64,
+    /// What that change said.
+    moving: bool,
 }
 
 /// The participants of a session and their views.
 ///
 /// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
-/// [`warn`](Self::warn), [`leave`](Self::leave)) take what happened; *output* is [`poll_event`](Self::poll_event), to be called
-/// until it gives `None` after each input; *questions* ([`view`](Self::view), [`participants`](Self::participants))
+/// [`refuse`](Self::refuse), [`tell`](Self::tell), [`leave`](Self::leave)) take what happened; *output* is
+/// [`poll_event`](Self::poll_event), to be called until it gives `None` after each input; *questions* ([`view`](Self::view), [`participants`](Self::participants))
 /// change nothing. An input that is refused changes nothing either.
 ///
 /// Events that were not taken yet are replaced by newer ones of the same kind for the same participant, so
@@ -117,16 +119,23 @@ impl Room {
             Item::Joined { you: id, role, dataset: self.dataset.clone(), view: view.clone() },
         ));
         self.push(Event::Show { to: id, seq: 0, view: view.clone(), moving: false });
-        self.participants.insert(id, Participant { name, role, view, seq: 0, heard: 0 });
+        self.participants.insert(id, Participant { name, role, view, seq: 0, heard: 0, moving: false });
         self.tell_participants();
         Ok(id)
     }
 
     /// A participant changes what they see. A change that is not newer than their last one is dropped.
+    /// `check` says whether the new view fits the data.
     ///
     /// # Errors
-    /// `NotFound` for somebody who left, `Denied` for a role that may not, and those of [`View::merged`].
-    pub fn change(&mut self, from: ParticipantId, change: &ViewChange) -> Result<()> {
+    /// `NotFound` for somebody who left, `Denied` for a role that may not, and those of [`View::merged`] and
+    /// `check`; the view then stays as it was.
+    pub fn change(
+        &mut self,
+        from: ParticipantId,
+        change: &ViewChange,
+        check: impl FnOnce(&View) -> Result<()>,
+    ) -> Result<()> {
         let participant = self.find(from)?;
         if !participant.role.may_steer() {
             return Err(Error::new(ErrorKind::Denied, "you are watching: only others can change the view"));
@@ -134,34 +143,49 @@ impl Room {
         if change.seq <= participant.heard {
             return Ok(());
         }
-        participant.view = participant.view.merged(&change.view)?;
+        let view = participant.view.merged(&change.view)?;
+        check(&view)?;
+        participant.view = view.clone();
         participant.heard = change.seq;
+        participant.moving = change.moving;
         // The node may have changed it meanwhile: numbers only rise, and reach at least the one heard.
         participant.seq = participant.seq.saturating_add(1).max(change.seq);
-        let (seq, view) = (participant.seq, participant.view.clone());
+        let seq = participant.seq;
         self.push(Event::Show { to: from, seq, view, moving: change.moving });
         Ok(())
     }
 
-    /// The node changes what a participant sees, for example fills in a transfer function, and tells them.
+    /// The node changes view number `at` of a participant, for example fills in a transfer function, and tells
+    /// them. Dropped when the view is another one by now: then the node answered an old question.
     ///
     /// # Errors
     /// `NotFound` for somebody who left, and those of [`View::merged`].
-    pub fn set(&mut self, to: ParticipantId, fields: &Map<String, Value>) -> Result<()> {
+    pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
         let participant = self.find(to)?;
+        if participant.seq != at {
+            return Ok(());
+        }
         participant.view = participant.view.merged(fields)?;
         participant.seq = participant.seq.saturating_add(1);
-        let (seq, view) = (participant.seq, participant.view.clone());
-        self.push(Event::Show { to, seq, view: view.clone(), moving: false });
+        let (seq, view, moving) = (participant.seq, participant.view.clone(), participant.moving);
+        self.push(Event::Show { to, seq, view: view.clone(), moving });
         self.push(Event::Tell(to, Item::View { seq, view }));
         Ok(())
     }
 
-    /// Tells a participant that something they asked for was refused or went wrong.
-    pub fn warn(&mut self, to: ParticipantId, error: &Error) {
+    /// Tells a participant why a change was refused, and the view that still holds, so that they can go back.
+    pub fn refuse(&mut self, to: ParticipantId, error: &Error) {
+        self.tell(to, Severity::Warning, error.to_string());
+        if let Some(participant) = self.participants.get(&to) {
+            let (seq, view) = (participant.seq, participant.view.clone());
+            self.push(Event::Tell(to, Item::View { seq, view }));
+        }
+    }
+
+    /// Tells a participant something.
+    pub fn tell(&mut self, to: ParticipantId, severity: Severity, text: String) {
         if self.participants.contains_key(&to) {
-            let item = Item::Message { severity: Severity::Warning, text: error.to_string() };
-            self.push(Event::Tell(to, item));
+            self.push(Event::Tell(to, Item::Message { severity, text }));
         }
     }
 
@@ -254,6 +278,11 @@ mod tests {
         ViewChange { seq, view, moving: false }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "what `Room::change` calls")]
+    fn fits(_: &View) -> Result<()> {
+        Ok(())
+    }
+
     fn room() -> Room {
         Room::new("tooth", View { array: "rho".into(), ..View::default() })
     }
@@ -262,7 +291,7 @@ mod tests {
     fn a_late_comer_sees_the_first_view_and_everybody_learns_of_them() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
-        room.change(ada, &time(1, 5)).unwrap();
+        room.change(ada, &time(1, 5), fits).unwrap();
         drain(&mut room);
         let bob = room.join("Bob", Role::Steer).unwrap();
         let events = drain(&mut room);
@@ -282,7 +311,7 @@ mod tests {
         let mut room = room();
         let eve = room.join("Eve", Role::Watch).unwrap();
         drain(&mut room);
-        assert_eq!(room.change(eve, &time(1, 5)).unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(room.change(eve, &time(1, 5), fits).unwrap_err().kind(), ErrorKind::Denied);
         assert_eq!(room.view(eve).unwrap(), (0, &room.first_view));
         assert_eq!(drain(&mut room), []);
     }
@@ -291,11 +320,14 @@ mod tests {
     fn old_and_illegal_changes_change_nothing() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
-        room.change(ada, &time(2, 5)).unwrap();
-        room.change(ada, &time(2, 6)).unwrap();
-        room.change(ada, &time(1, 7)).unwrap();
+        room.change(ada, &time(2, 5), fits).unwrap();
+        room.change(ada, &time(2, 6), fits).unwrap();
+        room.change(ada, &time(1, 7), fits).unwrap();
         let Value::Object(bad) = json!({"clip": [[0, 0, 0], [0, 0, 0]]}) else { unreachable!() };
-        assert!(room.change(ada, &ViewChange { seq: 3, view: bad, moving: false }).is_err());
+        assert!(room.change(ada, &ViewChange { seq: 3, view: bad, moving: false }, fits).is_err());
+        assert!(
+            room.change(ada, &time(3, 9), |v| Err(Error::invalid(format!("no time {}", v.time)))).is_err()
+        );
         assert_eq!(room.view(ada).map(|(seq, v)| (seq, v.time)), Some((2, 5)));
     }
 
@@ -303,12 +335,27 @@ mod tests {
     fn a_change_by_the_node_does_not_undo_one_that_crosses_it() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
-        room.change(ada, &time(1, 5)).unwrap();
+        room.change(ada, &time(1, 5), fits).unwrap();
         let Value::Object(level) = json!({"level": 3}) else { unreachable!() };
-        room.set(ada, &level).unwrap();
-        room.change(ada, &time(2, 6)).unwrap();
+        room.set(ada, 1, &level).unwrap();
+        room.change(ada, &time(2, 6), fits).unwrap();
         let (seq, view) = room.view(ada).unwrap();
         assert_eq!((seq, view.time, view.level), (3, 6, Some(3)));
+        let Value::Object(late) = json!({"level": 1}) else { unreachable!() };
+        room.set(ada, 2, &late).unwrap();
+        assert_eq!(room.view(ada).unwrap().1.level, Some(3), "an answer to an old view");
+    }
+
+    #[test]
+    fn who_is_refused_learns_why_and_what_holds() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        drain(&mut room);
+        room.refuse(ada, &Error::invalid("no such time"));
+        let events = drain(&mut room);
+        let Event::Tell(_, Item::Message { text, .. }) = &events[0] else { panic!("{events:?}") };
+        assert_eq!(text, "no such time");
+        assert!(matches!(&events[1], Event::Tell(_, Item::View { seq: 0, .. })));
     }
 
     #[test]
@@ -327,12 +374,12 @@ mod tests {
         assert_eq!(room.join("one more", Role::Steer).unwrap_err().kind(), ErrorKind::Busy);
         for seq in 1..200 {
             for &id in &all {
-                room.change(id, &time(seq, seq)).unwrap();
-                room.warn(id, &Error::invalid("x"));
+                room.change(id, &time(seq, seq), fits).unwrap();
+                room.refuse(id, &Error::invalid("x"));
             }
         }
-        // Joined, participants, view shown, message.
-        assert!(room.events.len() <= 4 * MAX_PARTICIPANTS, "{}", room.events.len());
+        // Joined, participants, view shown, view told, message.
+        assert!(room.events.len() <= 5 * MAX_PARTICIPANTS, "{}", room.events.len());
     }
 
     #[test]
@@ -342,8 +389,8 @@ mod tests {
         let bob = room.join("Bob", Role::Steer).unwrap();
         room.leave(ada);
         room.leave(ada);
-        room.warn(ada, &Error::invalid("x"));
+        room.refuse(ada, &Error::invalid("x"));
         assert!(drain(&mut room).iter().all(|e| e.to() == bob));
-        assert_eq!(room.change(ada, &time(1, 1)).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(room.change(ada, &time(1, 1), fits).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

@@ -194,6 +194,31 @@ impl View {
         Ok(view)
     }
 
+    /// The fields to merge when somebody asks for `fields`: when these name another array, what only made sense
+    /// for the old one goes back to its default, unless it is given too.
+    #[must_use]
+    pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
+        let mut all = fields.clone();
+        let old = dataset.find(&self.array).ok();
+        let new = fields.get("array").and_then(Value::as_str).and_then(|name| dataset.find(name).ok());
+        let (Some((old_number, old)), Some((new_number, new))) = (old, new) else { return all };
+        if old_number == new_number {
+            return all;
+        }
+        let mut forget = vec!["transfer", "at", "level"];
+        if !is_same_space(old, new) {
+            forget.extend(["camera", "clip"]);
+        }
+        let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
+        if !has_time(new) {
+            forget.push("time");
+        }
+        for name in forget {
+            all.entry(name).or_insert(Value::Null);
+        }
+        all
+    }
+
     /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
     ///
     /// # Errors
@@ -288,6 +313,13 @@ impl Camera {
             self.projection
         )))
     }
+}
+
+/// True when voxels of two arrays lie at the same places.
+fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
+    let sides = |i: &ArrayInfo| i.spatial_axes().map(|axis| axis.map(|axis| i.shape()[axis]));
+    let map = |i: &ArrayInfo| i.levels.first().map(|l| l.world_from_voxel);
+    sides(a) == sides(b) && map(a) == map(b)
 }
 
 fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
@@ -438,6 +470,29 @@ mod tests {
             let error = view.merged(wrong.as_object().unwrap()).unwrap().place_in(&data).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
         }
+    }
+
+    #[test]
+    fn another_array_forgets_what_belonged_to_the_old_one() {
+        use AxisKind::{Time, X, Y, Z};
+        let data = data(&[
+            ("a", &[(Time, 9), (Z, 2), (Y, 3), (X, 4)]),
+            ("same", &[(Time, 9), (Z, 2), (Y, 3), (X, 4)]),
+            ("other", &[(Time, 5), (Z, 2), (Y, 3), (X, 5)]),
+        ]);
+        let mut all = documented();
+        all["array"] = json!("a");
+        all["time"] = json!(7);
+        let view = View::parse(&all.to_string()).unwrap();
+        let switched = |to: Value| {
+            let fields = view.with_consequences(to.as_object().unwrap(), &data);
+            view.merged(&fields).unwrap()
+        };
+        let same = switched(json!({"array": "same"}));
+        assert_eq!((same.transfer, same.camera, same.time), (None, view.camera.clone(), 7));
+        let other = switched(json!({"array": "other", "transfer": all["transfer"].clone()}));
+        assert_eq!((other.transfer, other.camera, other.time), (view.transfer.clone(), None, 0));
+        assert_eq!(switched(json!({"array": "a", "time": 3})).transfer, view.transfer);
     }
 
     #[test]

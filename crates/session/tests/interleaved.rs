@@ -19,9 +19,11 @@ enum Action {
         age: u64,
         moving: bool,
     },
+    /// By the node, in answer to the view as it is now, or to an older one.
     Set {
         who: usize,
         level: u8,
+        is_late: bool,
     },
     Leave {
         who: usize,
@@ -36,7 +38,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => role.prop_map(Action::Join),
         10 => (0..20usize, field, 0..50u64, 0..3u64, any::<bool>())
             .prop_map(|(who, field, value, age, moving)| Action::Change { who, field, value, age, moving }),
-        2 => (0..20usize, 0..5u8).prop_map(|(who, level)| Action::Set { who, level }),
+        2 => (0..20usize, 0..5u8, any::<bool>()).prop_map(|(who, level, is_late)| Action::Set { who, level, is_late }),
         1 => (0..20usize).prop_map(|who| Action::Leave { who }),
         3 => Just(Action::Drain),
     ]
@@ -73,7 +75,7 @@ impl Model {
     }
 
     fn change(&mut self, room: &mut Room, id: ParticipantId, change: &ViewChange) {
-        let outcome = room.change(id, change);
+        let outcome = room.change(id, change, |_| Ok(()));
         let Some(expected) = self.present.get_mut(&id) else {
             assert!(outcome.is_err());
             return;
@@ -102,11 +104,13 @@ impl Model {
                 let view = Map::from_iter([(field.to_owned(), json!(value))]);
                 self.change(room, id, &ViewChange { seq: (sent + 1).saturating_sub(age), view, moving });
             }
-            Action::Set { who, level } => {
+            Action::Set { who, level, is_late } => {
                 let Some(id) = self.person(who) else { return };
                 let fields = Map::from_iter([("level".to_owned(), json!(level))]);
-                assert_eq!(room.set(id, &fields).is_ok(), self.present.contains_key(&id));
-                if let Some(expected) = self.present.get_mut(&id) {
+                let now = room.view(id).map_or(0, |(seq, _)| seq);
+                let at = if is_late { now + 1 } else { now };
+                assert_eq!(room.set(id, at, &fields).is_ok(), self.present.contains_key(&id));
+                if let (false, Some(expected)) = (is_late, self.present.get_mut(&id)) {
                     expected.fields.extend(fields);
                 }
             }
