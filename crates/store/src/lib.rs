@@ -5,7 +5,9 @@
 //! (what makes a source of it).
 
 mod byte_store;
+mod cf;
 mod describe;
+mod flat;
 mod format;
 mod jobs;
 mod open;

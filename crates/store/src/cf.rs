@@ -1,0 +1,90 @@
+//! NetCDF and CF conventions, the same for NetCDF-3 and NetCDF-4: what attributes say about values and axes.
+//!
+//! Values follow what netCDF4-python does by default (masking and scaling); axes follow CF. This file
+//! reads no bytes: formats hand over attributes and the values of coordinate variables.
+
+mod axes;
+mod decoding;
+
+use std::collections::BTreeMap;
+
+use array::{ArrayInfo, Attribute, Attributes, DType, ElementType, Meaning, Scalar};
+
+pub(crate) use axes::{Coordinate, Dimension};
+pub(crate) use decoding::{DefaultFill, stored_dtype};
+
+/// The value of an attribute, with the type it is stored in: types decide what decoding gives.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Numbers, at least one.
+    Numbers(ElementType, Vec<Scalar>),
+    /// Text.
+    Text(String),
+    /// Several texts.
+    Texts(Vec<String>),
+}
+
+/// Attributes by name.
+pub(crate) type Values = BTreeMap<String, Value>;
+
+/// The text of an attribute.
+pub(crate) fn text<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
+    match values.get(name) {
+        Some(Value::Text(text)) => Some(text.trim_end_matches('\0').trim()),
+        _ => None,
+    }
+}
+
+/// The numbers of an attribute and their type.
+fn numbers<'a>(values: &'a Values, name: &str) -> Option<(ElementType, &'a [Scalar])> {
+    match values.get(name) {
+        Some(Value::Numbers(element, numbers)) => Some((*element, numbers)),
+        _ => None,
+    }
+}
+
+/// Attributes as descriptions show them.
+pub(crate) fn attributes(values: &Values) -> Attributes {
+    let shown = |value: &Value| match value {
+        Value::Numbers(_, numbers) => match numbers[..] {
+            [one] => Attribute::Number(one),
+            _ => Attribute::Numbers(numbers.clone()),
+        },
+        Value::Text(text) => Attribute::Text(text.clone()),
+        Value::Texts(texts) => Attribute::Texts(texts.clone()),
+    };
+    values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+}
+
+/// Completes the description of a variable: axes and world space, units, attributes, decoding, meaning.
+///
+/// `info.dtype` is [`stored_dtype`]; `dimensions` are those of the variable, in its order.
+pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dimension], fill: DefaultFill) {
+    info.axes = axes::axes(dimensions);
+    info.units = text(values, "units").unwrap_or_default().to_owned();
+    info.attributes = attributes(values);
+    info.decoding = decoding::decoding(info.dtype, values, fill);
+    if values.contains_key("flag_values") || values.contains_key("flag_masks") {
+        info.meaning = Meaning::Labels;
+    }
+    let world = axes::world(dimensions, &info.axes);
+    for level in &mut info.levels {
+        level.world_from_voxel = world.world_from_voxel;
+        // Which axes are space is only known now.
+        let kinds: Vec<_> = info.axes.iter().map(|a| a.kind).collect();
+        level.block = array::choose_blocks(&level.shape, &kinds, info.dtype, info.chunk.as_deref());
+    }
+    info.world_units = world.units;
+    info.notes.extend(world.notes);
+    if decoding::is_unsigned(values) && was_signed(info.dtype) {
+        info.notes.push("stored as signed integers, meant unsigned (`_Unsigned`)".into());
+    }
+}
+
+fn was_signed(dtype: DType) -> bool {
+    use ElementType::{U8, U16, U32, U64};
+    matches!(dtype.element(), U8 | U16 | U32 | U64)
+}
+
+#[cfg(test)]
+mod tests;

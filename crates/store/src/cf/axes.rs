@@ -1,0 +1,210 @@
+//! Which axis is which, where its samples lie, and what follows for world space.
+
+use array::{Affine, Axis, AxisKind, Coordinates};
+
+use super::{Values, text};
+
+/// One dimension of a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Dimension {
+    /// Its name.
+    pub(crate) name: String,
+    /// The variable of the same name, if there is one.
+    pub(crate) coordinate: Option<Coordinate>,
+}
+
+/// A coordinate variable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Coordinate {
+    /// Its attributes.
+    pub(crate) values: Values,
+    /// Its decoded values, one per index; empty when it has too many or none that are numbers.
+    pub(crate) samples: Vec<f64>,
+}
+
+/// Samples this close to even spacing, as a share of it, count as regular: single-precision coordinates
+/// of fine grids stray so far.
+const REGULAR_WITHIN: f64 = 1e-3;
+
+/// The axes of a variable. Each kind of space and time is given once; axes of which nothing is known become
+/// the kinds that are left, last axis first.
+pub(super) fn axes(dimensions: &[Dimension]) -> Vec<Axis> {
+    let mut kinds: Vec<Option<AxisKind>> = Vec::new();
+    for dimension in dimensions {
+        let known = known_kind(dimension);
+        let taken = |kind: AxisKind| kind != AxisKind::Other && kinds.contains(&Some(kind));
+        kinds.push(known.map(|kind| if taken(kind) { AxisKind::Other } else { kind }));
+    }
+    for place in (0..kinds.len()).rev() {
+        if kinds[place].is_none() {
+            let free =
+                [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().find(|&k| !kinds.contains(&Some(k)));
+            kinds[place] = free.or(Some(AxisKind::Other));
+        }
+    }
+    let axis = |(dimension, kind): (&Dimension, Option<AxisKind>)| Axis {
+        units: dimension
+            .coordinate
+            .as_ref()
+            .and_then(|c| text(&c.values, "units"))
+            .unwrap_or_default()
+            .to_owned(),
+        coordinates: dimension.coordinate.as_ref().map_or(Coordinates::Index, |c| coordinates(&c.samples)),
+        ..Axis::new(dimension.name.clone(), kind.unwrap_or(AxisKind::Other))
+    };
+    dimensions.iter().zip(kinds).map(axis).collect()
+}
+
+/// What CF says: the attribute `axis`, the standard name, the units, then the name itself.
+fn known_kind(dimension: &Dimension) -> Option<AxisKind> {
+    let said = dimension.coordinate.as_ref().and_then(|coordinate| {
+        let value = |name| text(&coordinate.values, name).unwrap_or_default();
+        by_axis(value("axis"))
+            .or_else(|| by_standard_name(value("standard_name")))
+            .or_else(|| by_units(value("units")))
+            .or_else(|| (!value("positive").is_empty()).then_some(AxisKind::Z))
+    });
+    said.or_else(|| by_name(&dimension.name.to_ascii_lowercase()))
+}
+
+fn by_axis(axis: &str) -> Option<AxisKind> {
+    match axis {
+        "X" | "x" => Some(AxisKind::X),
+        "Y" | "y" => Some(AxisKind::Y),
+        "Z" | "z" => Some(AxisKind::Z),
+        "T" | "t" => Some(AxisKind::Time),
+        _ => None,
+    }
+}
+
+fn by_standard_name(name: &str) -> Option<AxisKind> {
+    match name {
+        "time" | "forecast_reference_time" => Some(AxisKind::Time),
+        "longitude" | "grid_longitude" | "projection_x_coordinate" => Some(AxisKind::X),
+        "latitude" | "grid_latitude" | "projection_y_coordinate" => Some(AxisKind::Y),
+        "height" | "depth" | "altitude" | "air_pressure" | "model_level_number" => Some(AxisKind::Z),
+        "realization" => Some(AxisKind::Other),
+        other if other.starts_with("atmosphere_") || other.starts_with("ocean_") => Some(AxisKind::Z),
+        _ => None,
+    }
+}
+
+fn by_units(units: &str) -> Option<AxisKind> {
+    let lower = units.to_ascii_lowercase();
+    let degrees = lower.strip_prefix("degrees").or_else(|| lower.strip_prefix("degree"));
+    match degrees.map(|d| d.trim_matches(['_', ' '])) {
+        Some("east" | "e") => return Some(AxisKind::X),
+        Some("north" | "n") => return Some(AxisKind::Y),
+        _ => {}
+    }
+    if lower.contains(" since ") {
+        return Some(AxisKind::Time);
+    }
+    is_pressure(&lower).then_some(AxisKind::Z)
+}
+
+fn is_pressure(units: &str) -> bool {
+    matches!(
+        units.to_ascii_lowercase().as_str(),
+        "pa" | "hpa" | "mb" | "mbar" | "millibar" | "millibars" | "bar" | "dbar" | "decibar" | "pascal"
+    )
+}
+
+fn by_name(name: &str) -> Option<AxisKind> {
+    let kind = match name {
+        "t" | "time" | "times" | "month" | "year" | "day" | "step" => AxisKind::Time,
+        "x" | "i" | "ni" | "nx" | "lon" | "longitude" | "nlon" | "xc" | "rlon" | "west_east" => AxisKind::X,
+        "y" | "j" | "nj" | "ny" | "lat" | "latitude" | "nlat" | "yc" | "rlat" | "south_north" => AxisKind::Y,
+        "z" | "k" | "nz" | "lev" | "level" | "levels" | "depth" | "height" | "plev" | "altitude" => {
+            AxisKind::Z
+        }
+        "channel" | "band" | "component" => AxisKind::Channel,
+        "bnds" | "bounds" | "nv" | "nbnd" | "nbnds" | "vertices" | "member" | "ens" | "ensemble" => {
+            AxisKind::Other
+        }
+        _ => return None,
+    };
+    Some(kind)
+}
+
+/// Regular where the samples are evenly spaced.
+#[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
+fn coordinates(samples: &[f64]) -> Coordinates {
+    let ([first, .., last], true) = (samples, samples.iter().all(|v| v.is_finite())) else {
+        return if samples.len() == 1 { Coordinates::Explicit(samples.to_vec()) } else { Coordinates::Index };
+    };
+    let step = (last - first) / (samples.len() - 1) as f64;
+    let strays = |(i, v): (usize, &f64)| (v - (first + i as f64 * step)).abs() > REGULAR_WITHIN * step.abs();
+    if step == 0.0 || samples.iter().enumerate().any(strays) {
+        Coordinates::Explicit(samples.to_vec())
+    } else {
+        Coordinates::Regular { origin: *first, step }
+    }
+}
+
+/// World space and what a person should know of it.
+pub(super) struct World {
+    pub(super) world_from_voxel: Affine,
+    pub(super) units: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// The axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis
+/// in other units (metres over degrees, pressure) or one that is not evenly spaced is drawn with steps of one
+/// horizontal cell, upwards, because nothing else can be looked at.
+pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
+    let find = |kind| axes.iter().position(|a| a.kind == kind);
+    let (x, y, z) = (find(AxisKind::X), find(AxisKind::Y), find(AxisKind::Z));
+    let mut world = World { world_from_voxel: Affine::IDENTITY, units: String::new(), notes: Vec::new() };
+    let unit = |place: Option<usize>| place.map(|p| base_unit(&axes[p].units));
+    let horizontal = unit(x).or_else(|| unit(y)).filter(|u| !u.is_empty());
+    let (mut spacing, mut origin) = ([1.0; 3], [0.0; 3]);
+    for (place, axis) in [(0, x), (1, y), (2, z)] {
+        let Some(number) = axis else { continue };
+        let axis = &axes[number];
+        match axis.coordinates {
+            Coordinates::Regular { origin: first, step } if Some(base_unit(&axis.units)) == horizontal => {
+                (spacing[place], origin[place]) = (step, first);
+            }
+            Coordinates::Index => {}
+            _ if place == 2 => {
+                spacing[2] = cell(&spacing) * upwards(&dimensions[number]);
+                world.notes.push(format!(
+                    "axis `{}` is drawn with steps of one horizontal cell, not to scale",
+                    axis.name
+                ));
+            }
+            _ => world.notes.push(format!("axis `{}` is not evenly spaced and drawn by index", axis.name)),
+        }
+    }
+    world.units = horizontal.unwrap_or_default();
+    world.world_from_voxel = Affine::from_spacing(spacing, origin);
+    world
+}
+
+/// Geometric mean of the horizontal steps.
+fn cell(spacing: &[f64; 3]) -> f64 {
+    (spacing[0] * spacing[1]).abs().sqrt()
+}
+
+/// 1 when the index grows upwards, else -1.
+fn upwards(dimension: &Dimension) -> f64 {
+    let Some(Coordinate { values, samples }) = &dimension.coordinate else { return 1.0 };
+    let grows = matches!(samples[..], [first, .., last] if last > first);
+    let value = |name| text(values, name).unwrap_or_default();
+    let down = match value("positive").to_ascii_lowercase().as_str() {
+        "down" => true,
+        "up" => false,
+        _ => is_pressure(value("units")) || value("standard_name") == "depth",
+    };
+    if grows == down { -1.0 } else { 1.0 }
+}
+
+/// `degrees_east` and `degrees_north` are both degrees.
+fn base_unit(units: &str) -> String {
+    if by_units(units).is_some_and(|k| matches!(k, AxisKind::X | AxisKind::Y)) {
+        "degrees".into()
+    } else {
+        units.into()
+    }
+}
