@@ -1,0 +1,101 @@
+"""A 64 GB array through a real server: the first picture comes from few bytes, says what it is, and the viewer keeps to
+its memory. Times are measured by `corridor bench first-picture`; here counts and correctness are asserted."""
+
+import pathlib
+import struct
+import urllib.parse
+
+import numpy as np
+import pytest
+from conftest import Program, report, running
+from wire import Client
+
+SIDE = 4096
+MEMORY = "512MiB"
+PEAK_BYTES = 1 << 30
+
+
+def structured_file(folder: pathlib.Path) -> pathlib.Path:
+    """64 GB of u8, sparse on disk: a ball in the middle, written on the rows that samples of 16 to 64 voxels meet."""
+    path = folder / "big.bin"
+    radius, middle = 1500, SIDE // 2
+    x = np.arange(SIDE) - middle
+    with path.open("wb") as file:
+        file.truncate(SIDE**3)
+        for factor in (16, 32, 64):
+            places = range((factor - 1) // 2, SIDE, factor)
+            for z in places:
+                for y in places:
+                    aside = (z - middle) ** 2 + (y - middle) ** 2
+                    if aside > radius**2:
+                        continue
+                    row = np.clip(255 - np.sqrt(x**2 + aside) * 255 / radius, 0, 255)
+                    file.seek((z * SIDE + y) * SIDE)
+                    file.write(row.astype("u1").tobytes())
+    toml = folder / "big.toml"
+    toml.write_text(f'file = "big.bin"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = "u1"\n')
+    return toml
+
+
+def resident_peak(program: Program) -> int:
+    """Most memory that the process ever held, bytes."""
+    status = pathlib.Path(f"/proc/{program.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+
+def bytes_read(program: Program) -> int:
+    """Bytes that the process asked the kernel for, of any kind."""
+    io = pathlib.Path(f"/proc/{program.process.pid}/io").read_text()
+    return int(dict(line.split(": ") for line in io.splitlines())["rchar"])
+
+
+def join(viewer: Program, seconds: float = 120):
+    """Takes part in the session; yields (what, item) as they come."""
+    parts = urllib.parse.urlsplit(viewer.url)
+    token = urllib.parse.parse_qs(parts.fragment)["token"][0]
+    with Client(f"ws://{parts.netloc}/wire", token) as client:
+        op = client.request("join", b'{"session": "main", "name": "test", "width": 512, "height": 400}')
+        for item in client.items(op, seconds):
+            if item.json["kind"] == "frame":
+                client.note(op, {"kind": "shown", "frame": item.json["id"]})
+            yield item
+
+
+def is_picture(item) -> bool:
+    """Whether the bulk bytes are an image of the size that the item says."""
+    if item.json["codec"] == "png":
+        width, height = struct.unpack(">II", item.bulk[16:24])
+        return (width, height) == (item.json["width"], item.json["height"]) and b"IEND" in item.bulk[-12:]
+    return item.bulk[:2] == b"\xff\xd8" and item.bulk[-2:] == b"\xff\xd9"
+
+
+@pytest.fixture(params=["synthetic", "file"])
+def location(request, tmp_path) -> str:
+    if request.param == "synthetic":
+        return f"synthetic:waves?shape={SIDE},{SIDE},{SIDE}&dtype=u8"
+    return str(structured_file(tmp_path))
+
+
+def test_first_picture_of_64_gigabytes(home, location):
+    with running(home, "serve", location, "--listen", "127.0.0.1:0", "--json") as server:
+        before = bytes_read(server)
+        with running(home, "view", server.url, "--listen", "127.0.0.1:0", "--memory", MEMORY, "--json") as viewer:
+            frames = []
+            for item in join(viewer):
+                if item.json["kind"] == "frame":
+                    frames.append(item)
+                    assert is_picture(item)
+                    truth = item.json["truth"]
+                    # The first picture that shows anything, then until the viewer says that it has what it may hold.
+                    if truth["limit"] == "memory" and truth["blocks_present"] > 64:
+                        break
+            first = next(f.json["truth"] for f in frames if f.json["truth"]["blocks_present"] > 0)
+            assert first["level_shown"] > first["level_wanted"], "the first picture is a coarse one, and says so"
+            assert "limited by memory" in truth["text"]
+            peak = resident_peak(viewer)
+            assert peak < PEAK_BYTES, f"expected less than {PEAK_BYTES} bytes of memory, found {peak}"
+            read = bytes_read(server) - before
+            assert read < 2 << 30, f"expected a share of the file to be read, found {read} bytes"
+            report(f"64 GB: {location.split('/')[-1]}: first picture at level {first['level_shown']} of "
+                   f"{first['level_wanted']} wanted; viewer's peak {peak >> 20} MiB; server read {read >> 20} MiB")
