@@ -431,7 +431,8 @@ fn world_map(info: &ArrayInfo, axes: &[Option<usize>; 3]) -> Result<DAffine3> {
     thicken(&mut map, axes.map(|a| a.map_or(1, |a| level.shape[a])));
     let determinant = map.matrix3.determinant();
     let scale = map.matrix3.x_axis.length() * map.matrix3.y_axis.length() * map.matrix3.z_axis.length();
-    if !map.is_finite() || !(determinant.abs() > 1e-9 * scale) {
+    let invertible = map.is_finite() && determinant.abs() > 1e-9 * scale;
+    if !invertible {
         return Err(Error::corrupt(format!(
             "array `{}`: expected an invertible map to world space, found {:?}",
             info.name, level.world_from_voxel.0

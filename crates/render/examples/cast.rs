@@ -1,0 +1,162 @@
+//! Draws a synthetic volume and says what it cost: `cast [voxels a side] [element type] [folder for PNGs]`.
+//!
+//! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
+//! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface).
+
+#![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{
+    Affine, ArrayInfo, Axis, AxisKind, Block, Content, DType, Dataset, DatasetId, Decoding, Error,
+    Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
+};
+use corridor_render::{
+    Background, BlockPool, Camera, Cancel, ImageSize, OpacityPoint, Quality, Scene, TransferFunction,
+    VolumeView, cast,
+};
+
+/// Pictures per measurement.
+const REPEATS: u32 = 10;
+
+type Points = &'static [(f64, f64)];
+
+const SCENES: [(&str, Points); 5] = [
+    ("haze", &[(90.0, 0.0), (255.0, 0.06)]),
+    ("dense", &[(140.0, 0.0), (200.0, 0.5)]),
+    ("fog", &[(0.0, 0.01), (255.0, 0.03)]),
+    ("sparse", &[(196.0, 0.0), (200.0, 0.3), (204.0, 0.0)]),
+    ("solid", &[(150.0, 0.0), (150.0, 1.0)]),
+];
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let side: u64 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(256);
+    let dtype: DType = arguments.next().unwrap_or_else(|| "uint8".into()).parse()?;
+    let folder = arguments.next().map(PathBuf::from);
+
+    let dataset = dataset(side, dtype);
+    let view = Arc::new(VolumeView::new(&dataset, 0, &[])?);
+    let blocks = (0..dataset.arrays[0].levels[0].block_count())
+        .map(|i| block(&dataset, i))
+        .collect::<Result<Vec<_>>>()?;
+    let mut pool = BlockPool::new(Arc::clone(&view), 8 << 30);
+    let (_, load) = timed(|| blocks.iter().try_for_each(|b| pool.insert(b).map(|_| ())));
+    let cpu = load[1].as_secs_f64() * 1e3;
+    println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
+
+    for (name, points) in SCENES {
+        let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
+        let scene = Scene {
+            camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),
+            transfer: TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) },
+            size: ImageSize { width: 1024, height: 800 },
+            clip: None,
+            quality: Quality { step: 1.0, ..Quality::MOVING },
+            finest_level: 0,
+            view: Arc::clone(&view),
+        };
+        let mut frame = cast(&scene, &pool, &Cancel::new())?;
+        let (drawn, took) =
+            timed(|| (0..REPEATS).map(|_| cast(&scene, &pool, &Cancel::new())).collect::<Result<Vec<_>>>());
+        frame = drawn?.pop().unwrap_or(frame);
+        let [wall, cpu] = took.map(|t| t.as_secs_f64() * 1e3 / f64::from(REPEATS));
+        println!("{name:7} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads", rayon::current_num_threads());
+        if let Some(folder) = &folder {
+            let file = folder.join(format!("{name}-{side}.png"));
+            let png = frame.image.to_png(Background::BLACK)?;
+            std::fs::write(&file, png).map_err(|e| Error::internal(format!("{e}: {}", file.display())))?;
+        }
+    }
+    Ok(())
+}
+
+fn dataset(side: u64, dtype: DType) -> Dataset {
+    let kinds = [AxisKind::Z, AxisKind::Y, AxisKind::X];
+    let level = Level {
+        shape: vec![side; 3],
+        block: choose_blocks(&[side; 3], &kinds, dtype, None),
+        origin: LevelOrigin::Stored,
+        factor: vec![1.0; 3],
+        world_from_voxel: Affine::IDENTITY,
+    };
+    let info = ArrayInfo {
+        name: "field".into(),
+        dtype,
+        axes: ["z", "y", "x"].into_iter().zip(kinds).map(|(name, kind)| Axis::new(name, kind)).collect(),
+        units: String::new(),
+        attributes: std::collections::BTreeMap::new(),
+        decoding: Decoding::identity(dtype),
+        meaning: Meaning::Intensity,
+        chunk: None,
+        levels: vec![level],
+        world_units: String::new(),
+        notes: Vec::new(),
+    };
+    Dataset {
+        id: DatasetId::of(["example"]),
+        generation: Generation(0),
+        name: "example".into(),
+        format: "synthetic".into(),
+        arrays: vec![info],
+        attributes: std::collections::BTreeMap::new(),
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn block(dataset: &Dataset, index: u64) -> Result<Block> {
+    let level = &dataset.arrays[0].levels[0];
+    let selection = level.block_selection(index)?;
+    let [z, y, x] = [0, 1, 2]
+        .map(|a| selection.ranges()[a].start..selection.ranges()[a].start + selection.ranges()[a].count);
+    let scale = 2.0 / level.shape[0] as f64;
+    let mut bytes = Vec::new();
+    for z in z {
+        for y in y.clone() {
+            for x in x.clone() {
+                let value = field([x, y, z].map(|i| (i as f64 + 0.5) * scale - 1.0));
+                match dtype_of(dataset).size_bytes() {
+                    1 => bytes.push(value as u8),
+                    2 => bytes.extend((value as u16).to_ne_bytes()),
+                    4 => bytes.extend((value as f32).to_ne_bytes()),
+                    _ => bytes.extend(value.to_ne_bytes()),
+                }
+            }
+        }
+    }
+    let key =
+        array::BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index };
+    Ok(Block { key, content: Content::Data { bytes: bytes.into(), range: None } })
+}
+
+fn dtype_of(dataset: &Dataset) -> DType {
+    dataset.arrays[0].dtype
+}
+
+/// Ripples in a ball with a letter-like notch: x to the right, z up can be told apart. 0 to 255.
+fn field([x, y, z]: [f64; 3]) -> f64 {
+    let r = (x * x + y * y + z * z).sqrt();
+    let ripples = 0.5 + 0.5 * (14.0 * r + 3.0 * (4.0 * x).sin() * (3.0 * y).cos() + 2.0 * z).sin();
+    let notch = if x > 0.25 && z > 0.25 && y < 0.0 { 0.0 } else { 1.0 };
+    255.0 * (1.0 - r * r).max(0.0).sqrt() * (0.35 + 0.65 * ripples) * notch
+}
+
+/// Wall time and CPU time of all threads.
+#[expect(clippy::disallowed_methods, reason = "an example measures")]
+fn timed<T>(work: impl FnOnce() -> T) -> (T, [Duration; 2]) {
+    let (start, cpu) = (std::time::Instant::now(), cpu_time());
+    let result = work();
+    (result, [start.elapsed(), cpu_time().saturating_sub(cpu)])
+}
+
+/// CPU time of this process so far, user and system, in the kernel's ticks of 10 ms; zero where it does not say.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 =
+        after_name.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
+}

@@ -1,0 +1,348 @@
+//! Pictures of analytic fields: against a second caster in double precision, and against each other where
+//! blocks, levels, types, threads and skipping must not show.
+
+mod common;
+#[path = "common/reference.rs"]
+mod reference;
+
+use array::{Affine, Content, DType, Decoding, ElementType, Meaning, Scalar};
+use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
+use corridor_render::{Cancel, Image, ImageSize, Quality, Scene, TransferFunction, cast};
+use glam::DVec3;
+
+/// What `f32`, a table of 2048 entries and the early end may change, in 255ths of a component: the table and
+/// `f32` less than half of one, the early end less than another half.
+const REFERENCE_TOLERANCE: f64 = 1.0;
+/// What must not show: less than a step of 8 bits.
+const SEAMLESS: f64 = 1.0;
+
+/// A map with a rotation, a shear and three spacings.
+const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
+
+fn small(scene: Scene) -> Scene {
+    Scene { size: ImageSize { width: 40, height: 32 }, ..scene }
+}
+
+#[test]
+fn pictures_agree_with_the_reference() {
+    for field in [linear, cubic] {
+        for map in [Affine::IDENTITY, Affine::from_spacing([1.0, 1.0, 3.0], [5.0, 0.0, -9.0]), SKEWED] {
+            let synthetic = Synthetic { map, ..Synthetic::new([20, 33, 29], [8, 16, 16], field) };
+            let perspective = small(synthetic.scene());
+            let orthographic = Scene { camera: perspective.camera.orthographic(), ..perspective.clone() };
+            for scene in [perspective, orthographic] {
+                let drawn = draw(&scene, &synthetic.full_pool());
+                let apart = difference(&drawn.image, &reference::cast(&synthetic, &scene));
+                assert!(apart <= REFERENCE_TOLERANCE, "{apart} at {map:?}, {:?}", scene.camera.projection);
+                assert!(covered(&drawn.image) > 0.15, "something must be seen");
+                assert!(drawn.truth.is_complete());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clipped_picture_agrees_with_the_reference() {
+    let synthetic = Synthetic::new([32; 3], [16; 3], cubic);
+    let scene = small(synthetic.scene());
+    let clip = voxel_box(&scene.view, [3.3, 8.0, 5.5], [20.2, 30.0, 25.0]);
+    let scene = Scene { clip: Some(clip), ..scene };
+    let apart = difference(&draw(&scene, &synthetic.full_pool()).image, &reference::cast(&synthetic, &scene));
+    assert!(apart <= REFERENCE_TOLERANCE, "{apart}");
+}
+
+#[test]
+fn a_view_from_inside_agrees_with_the_reference() {
+    let synthetic = Synthetic::new([32; 3], [16; 3], cubic);
+    let mut scene = small(synthetic.scene());
+    scene.camera.eye = [16.0, 10.0, 16.0];
+    scene.camera.target = [16.0, 30.0, 18.0];
+    let drawn = draw(&scene, &synthetic.full_pool()).image;
+    let apart = difference(&drawn, &reference::cast(&synthetic, &scene));
+    assert!(apart <= REFERENCE_TOLERANCE && covered(&drawn) > 0.99, "{apart}");
+}
+
+/// Opacity of an even fog follows from the length of the ray alone.
+#[test]
+fn an_even_fog_has_the_opacity_of_its_thickness() {
+    let synthetic = Synthetic {
+        map: Affine::from_spacing([2.0; 3], [0.0; 3]),
+        ..Synthetic::new([40; 3], [16; 3], |_| 7.0)
+    };
+    let mut scene = small(synthetic.scene());
+    scene.camera = corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 1.0, 0.0]).orthographic();
+    scene.transfer.opacity = points(&[(7.0, 0.02)]);
+    for step in [0.25, 0.5, 1.0, 2.0] {
+        scene.quality = Quality { step, ..Quality::STILL };
+        let image = draw(&scene, &synthetic.full_pool()).image;
+        let centre = image.rgba[16 * 40 + 20];
+        let expected = 1.0 - 0.98f64.powi(40);
+        assert!(
+            (f64::from(centre[3]) - expected).abs() < 0.01,
+            "{} instead of {expected} at step {step}",
+            centre[3]
+        );
+    }
+}
+
+#[test]
+fn block_borders_do_not_show() {
+    for field in [linear, cubic] {
+        for map in [Affine::IDENTITY, SKEWED] {
+            let whole = Synthetic { map, ..Synthetic::new([48; 3], [48; 3], field) };
+            let cut = Synthetic { block: [7, 16, 11], ..whole.clone() };
+            let scene = whole.scene();
+            let one = draw(&scene, &whole.full_pool()).image;
+            let many = draw(&Scene { view: cut.view(), ..scene }, &cut.full_pool()).image;
+            assert!(difference(&one, &many) <= SEAMLESS, "{}", difference(&one, &many));
+        }
+    }
+}
+
+/// Aprons are refreshed as neighbours arrive, so the order of arrival leaves no trace.
+#[test]
+fn the_order_of_arrival_leaves_no_trace() {
+    let synthetic = Synthetic { levels: 3, ..Synthetic::new([48; 3], [16; 3], cubic) };
+    let scene = synthetic.scene();
+    let mut blocks: Vec<_> = (0..3).rev().flat_map(|level| synthetic.blocks(level)).collect();
+    let coarse_first = draw(&scene, &pool_of(&synthetic, blocks.clone()));
+    blocks.reverse();
+    let fine_first = draw(&scene, &pool_of(&synthetic, blocks.clone()));
+    blocks.sort_by_key(|b| b.key.index.wrapping_mul(0x9E37_79B9) % 101);
+    let mixed = draw(&scene, &pool_of(&synthetic, blocks));
+    assert_eq!(coarse_first.image, fine_first.image);
+    assert_eq!(coarse_first.image, mixed.image);
+    assert!(coarse_first.truth.is_complete());
+}
+
+/// A linear field is the same at every level, so blocks at mixed levels must give the picture of one level.
+/// The volume's outer shell is cut away: there each level repeats its own outermost voxels.
+#[test]
+fn levels_that_meet_do_not_show_in_a_linear_field() {
+    for map in [Affine::IDENTITY, Affine::from_spacing([1.0, 1.5, 2.0], [3.0, 2.0, 1.0])] {
+        let synthetic = Synthetic { levels: 3, map, ..Synthetic::new([64; 3], [16; 3], linear) };
+        let mut scene = synthetic.scene();
+        scene.clip = Some(voxel_box(&scene.view, [4.0; 3], [59.0; 3]));
+        let full = draw(&scene, &synthetic.full_pool());
+        let finest = synthetic.blocks(0).into_iter().filter(|b| b.key.index % 3 == 0);
+        let middle = synthetic.blocks(1).into_iter().filter(|b| b.key.index % 2 == 0);
+        let mixed = draw(&scene, &pool_of(&synthetic, finest.chain(middle).chain(synthetic.blocks(2))));
+        assert!(
+            difference(&full.image, &mixed.image) <= SEAMLESS,
+            "{}",
+            difference(&full.image, &mixed.image)
+        );
+        assert_eq!((mixed.truth.finest_shown, mixed.truth.coarsest_shown), (Some(0), Some(2)));
+        assert!(mixed.truth.share_at_wanted > 0.1 && !mixed.truth.is_complete());
+        assert!(mixed.truth.share_uncovered == 0.0);
+    }
+}
+
+#[test]
+fn finer_levels_than_wanted_are_left_out() {
+    let synthetic = Synthetic { levels: 2, ..Synthetic::new([32; 3], [16; 3], cubic) };
+    let scene = Scene { finest_level: 1, ..synthetic.scene() };
+    let coarse = draw(&scene, &pool_of(&synthetic, synthetic.blocks(1)));
+    let both = draw(&scene, &pool_of(&synthetic, synthetic.blocks(1).into_iter().chain(synthetic.blocks(0))));
+    assert_eq!(coarse.image, both.image);
+    assert!(coarse.truth.is_complete() && coarse.truth.wanted_level == 1);
+}
+
+#[test]
+fn without_an_ancestor_a_missing_block_is_a_hole() {
+    let synthetic = Synthetic::new([32; 3], [16; 3], cubic);
+    let scene = synthetic.scene();
+    let whole = draw(&scene, &synthetic.full_pool());
+    let most = pool_of(&synthetic, synthetic.blocks(0).into_iter().skip(4));
+    let holed = draw(&scene, &most);
+    assert!(holed.truth.share_uncovered > 0.3 && holed.truth.share_at_wanted < 0.7);
+    assert!(difference(&whole.image, &holed.image) > 20.0);
+    let nothing = draw(&scene, &pool_of(&synthetic, []));
+    assert!(nothing.image.rgba.iter().all(|p| *p == [0.0; 4]));
+    assert_eq!(nothing.truth.finest_shown, None);
+    assert!(!nothing.truth.is_complete());
+}
+
+#[test]
+fn where_the_source_has_nothing_the_ancestor_stands_in() {
+    let synthetic = Synthetic { levels: 2, ..Synthetic::new([32; 3], [16; 3], linear) };
+    let mut scene = synthetic.scene();
+    scene.clip = Some(voxel_box(&scene.view, [2.0; 3], [29.0; 3]));
+    let mut pool = pool_of(&synthetic, synthetic.blocks(1));
+    for (i, mut block) in synthetic.blocks(0).into_iter().enumerate() {
+        if i % 2 == 0 {
+            block.content = Content::NotCovered;
+        }
+        pool.insert(&block).unwrap();
+        assert!(pool.contains(&block.key));
+    }
+    let full = draw(&scene, &synthetic.full_pool()).image;
+    assert!(difference(&full, &draw(&scene, &pool).image) <= SEAMLESS);
+}
+
+/// A field of whole numbers that every type can hold, in both byte orders.
+#[test]
+fn every_type_and_byte_order_gives_the_same_picture() {
+    fn steps(p: DVec3) -> f64 {
+        (p.x + 2.0 * p.y + p.z).floor() % 100.0
+    }
+    let floats = Synthetic::new([24; 3], [9, 16, 16], steps);
+    let expected = draw(&floats.scene(), &floats.full_pool()).image;
+    assert!(covered(&expected) > 0.15);
+    for element in ElementType::ALL.into_iter().filter(|&e| e != ElementType::Bool) {
+        for order in [array::ByteOrder::Little, array::ByteOrder::Big] {
+            let synthetic = floats.clone().typed(DType::new(element, order));
+            let image = draw(&synthetic.scene(), &synthetic.full_pool()).image;
+            assert!(
+                difference(&expected, &image) <= 0.1,
+                "{element:?} {order:?}: {}",
+                difference(&expected, &image)
+            );
+        }
+    }
+}
+
+#[test]
+fn scale_and_offset_are_applied_before_the_transfer_function() {
+    let plain = Synthetic::new([24; 3], [16; 3], cubic);
+    let expected = draw(&plain.scene(), &plain.full_pool()).image;
+    for (dtype, scale, offset) in [("<u2", 0.01, -20.0), (">i4", -0.001, 50.0), ("<f8", 1e-9, 1e3)] {
+        let mut synthetic = plain.clone().typed(dtype.parse().unwrap());
+        synthetic.decoding = Decoding { scale, offset, ..Decoding::identity(synthetic.dtype) };
+        let image = draw(&synthetic.scene(), &synthetic.full_pool()).image;
+        assert!(difference(&expected, &image) <= 0.5, "{dtype}: {}", difference(&expected, &image));
+    }
+}
+
+#[test]
+fn large_values_in_a_narrow_range_keep_their_detail() {
+    let plain = Synthetic::new([24; 3], [16; 3], cubic).typed("<f8".parse().unwrap());
+    let expected = draw(&plain.scene(), &plain.full_pool()).image;
+    for dtype in ["<f8", "<i8", "<u8"] {
+        let far = Synthetic { field: |p| cubic(p).mul_add(1e3, 1e12).round(), ..plain.clone() }
+            .typed(dtype.parse().unwrap());
+        let mut scene = far.scene();
+        scene.transfer = TransferFunction::ramp(1e12, 1e12 + 2e5, 0.08);
+        let image = draw(&scene, &far.full_pool()).image;
+        assert!(difference(&expected, &image) <= 0.5, "{dtype}: {}", difference(&expected, &image));
+    }
+}
+
+#[test]
+fn threads_and_skipping_change_no_bit() {
+    let synthetic = Synthetic { levels: 2, ..Synthetic::new([48; 3], [16; 3], cubic) };
+    let mut scene = synthetic.scene();
+    // A thin shell: most cells are empty.
+    scene.transfer.opacity = points(&[(108.0, 0.0), (112.0, 0.6), (116.0, 0.0)]);
+    let blocks = synthetic.blocks(0).into_iter().filter(|b| b.key.index % 5 != 0).chain(synthetic.blocks(1));
+    let pool = pool_of(&synthetic, blocks);
+    let with_threads = |threads: usize, scene: &Scene| -> Image {
+        let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        workers.install(|| draw(scene, &pool)).image
+    };
+    let one = with_threads(1, &scene);
+    assert!(covered(&one) > 0.1);
+    assert_eq!(one, with_threads(2, &scene));
+    assert_eq!(one, with_threads(3, &scene));
+    scene.quality.skip_empty = false;
+    assert_eq!(one, with_threads(2, &scene));
+}
+
+#[test]
+fn missing_values_are_transparent_and_do_not_bleed() {
+    fn holes(p: DVec3) -> f64 {
+        if p.x < 12.0 && p.y >= 10.0 { -999.0 } else { 100.0 }
+    }
+    let mut stored = Synthetic::new([24; 3], [10, 16, 16], holes).typed("<i2".parse().unwrap());
+    stored.decoding.missing = vec![Scalar::Signed(-999)];
+    let nan = Synthetic::new([24; 3], [10, 16, 16], |p| if holes(p) < 0.0 { f64::NAN } else { 100.0 });
+    let images = [stored, nan].map(|synthetic| {
+        let mut scene = synthetic.scene();
+        scene.camera =
+            corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
+        draw(&scene, &synthetic.full_pool()).image
+    });
+    assert_eq!(images[0], images[1]);
+    let image = &images[0];
+    // One colour only: nothing between -999 and 100 was ever interpolated.
+    let expected = TransferFunction::ramp(0.0, 200.0, 0.08).colour_at(100.0);
+    for pixel in image.rgba.iter().filter(|p| p[3] > 0.0) {
+        assert!((0..3).all(|c| (pixel[c] / pixel[3] - expected[c]).abs() < 2e-3), "{pixel:?}");
+    }
+    // The hole is the upper left quarter, up to half a voxel from the last value.
+    let columns = image.size.width as usize;
+    let at = |column: usize, row: usize| image.rgba[row * columns + column][3] > 0.0;
+    assert!(!at(40, 34) && at(60, 34) && at(40, 60));
+}
+
+#[test]
+fn labels_are_not_interpolated() {
+    let mut synthetic = Synthetic::new([24; 3], [16; 3], |p| if p.x < 12.0 { 3.0 } else { 200.0 })
+        .typed("<u2".parse().unwrap());
+    synthetic.meaning = Meaning::Labels;
+    let mut scene = synthetic.scene();
+    scene.transfer = TransferFunction::labels(1.0);
+    let image = draw(&scene, &synthetic.full_pool()).image;
+    let colours: std::collections::BTreeSet<[u8; 3]> = image
+        .rgba
+        .iter()
+        .filter(|p| p[3] > 0.5)
+        .map(|p| [0, 1, 2].map(|c| (p[c] / p[3] * 255.0).round() as u8))
+        .collect();
+    let table = corridor_render::colour_map_table("labels").unwrap();
+    assert_eq!(colours, [table[3], table[200]].into_iter().collect());
+}
+
+#[test]
+fn a_plane_is_seen_whatever_its_spacing() {
+    for spacing in [[1.0, 1.0, 1.0], [1000.0, 1000.0, 1.0], [0.25, 0.25, 0.0]] {
+        let map = Affine::from_spacing(spacing, [0.0; 3]);
+        let synthetic = Synthetic { map, ..Synthetic::new([1, 30, 40], [1, 16, 16], |_| 50.0) };
+        let mut scene = synthetic.scene();
+        scene.camera =
+            corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
+        scene.transfer.opacity = points(&[(0.0, 1.0)]);
+        let image = draw(&scene, &synthetic.full_pool()).image;
+        let opaque = image.rgba.iter().filter(|p| p[3] == 1.0).count();
+        // 40 x 30 voxels in a frame of their diagonal, 50 by 60 voxels.
+        assert!((1800..3600).contains(&opaque), "{opaque} at {spacing:?}");
+        assert!(image.rgba.iter().all(|p| p[3] == 0.0 || p[3] == 1.0));
+    }
+}
+
+/// A corner blob shows which way is up and right: world x to the right, world z up, seen along +y.
+#[test]
+fn nothing_is_mirrored() {
+    let blob = |p: DVec3| if p.distance(DVec3::new(26.0, 16.0, 26.0)) < 5.0 { 100.0 } else { 0.0 };
+    let synthetic = Synthetic::new([32; 3], [16; 3], blob);
+    let mut scene = synthetic.scene();
+    scene.camera = corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 1.0, 0.0]);
+    scene.transfer.opacity = points(&[(50.0, 0.0), (60.0, 1.0)]);
+    let image = draw(&scene, &synthetic.full_pool()).image;
+    let lit: Vec<(usize, usize)> =
+        (0..image.rgba.len()).filter(|&i| image.rgba[i][3] > 0.5).map(|i| (i % 96, i / 96)).collect();
+    assert!(lit.len() > 20);
+    assert!(lit.iter().all(|&(column, row)| column > 50 && row < 38), "upper right only");
+}
+
+#[test]
+fn a_cancelled_picture_is_an_error() {
+    let synthetic = Synthetic::new([16; 3], [16; 3], cubic);
+    let cancel = Cancel::new();
+    cancel.clone().cancel();
+    let error = cast(&synthetic.scene(), &synthetic.full_pool(), &cancel).unwrap_err();
+    assert_eq!(error.kind(), array::ErrorKind::Cancelled);
+}
+
+#[test]
+fn impossible_scenes_are_refused() {
+    let synthetic = Synthetic::new([16; 3], [16; 3], cubic);
+    let good = synthetic.scene();
+    let pool = synthetic.full_pool();
+    let refused = |scene: Scene| assert!(cast(&scene, &pool, &Cancel::new()).is_err());
+    refused(Scene { size: ImageSize { width: 0, height: 9 }, ..good.clone() });
+    refused(Scene { size: ImageSize { width: 16_384, height: 16_384 }, ..good.clone() });
+    refused(Scene { finest_level: 3, ..good.clone() });
+    refused(Scene { quality: Quality { step: 0.0, ..Quality::STILL }, ..good.clone() });
+    refused(Scene { view: Synthetic::new([17; 3], [16; 3], cubic).view(), ..good });
+}
