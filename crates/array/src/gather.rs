@@ -32,11 +32,6 @@ pub fn gather(source: Arc<dyn Source>, request: ReadRequest, into: Region) -> Bo
         let dataset = source.describe().await?;
         let array = dataset.array(request.array)?;
         let level = array.level(request.level)?;
-        request.selection.check(&level.shape)?;
-        expect_target(&into, &request.selection, array.dtype.size_bytes())?;
-        if request.selection.is_empty() {
-            return Ok(());
-        }
         let first_key = BlockKey {
             dataset: dataset.id,
             generation: dataset.generation,
@@ -44,7 +39,7 @@ pub fn gather(source: Arc<dyn Source>, request: ReadRequest, into: Region) -> Bo
             level: request.level,
             index: 0,
         };
-        let mut pieces = Pieces::new(&request.selection, level, into);
+        let mut pieces = Pieces::new(&request.selection, level, array.dtype.size_bytes(), into)?;
         let mut waiting: HashMap<BlockKey, (Piece, WantHandle)> = HashMap::new();
         let mut answers: SelectAll<Completions> = SelectAll::new();
         loop {
@@ -92,9 +87,11 @@ pub fn expect_target(into: &Region, selection: &Selection, item_bytes: usize) ->
     )))
 }
 
-/// The part of a selection that lies in one block.
-struct Piece {
-    index: u64,
+/// The part of a selection that lies in one block, and the part of the target that it fills.
+#[derive(Debug)]
+pub struct Piece {
+    /// The block's index on its level.
+    pub index: u64,
     /// Per axis: offset in the block of the first element taken.
     start: Vec<u64>,
     /// Per axis: distance between elements taken.
@@ -103,7 +100,11 @@ struct Piece {
 }
 
 impl Piece {
-    fn land(mut self, block: &Block, level: &Level, item_bytes: usize) -> Result<()> {
+    /// Copies this part out of its block.
+    ///
+    /// # Errors
+    /// `NotFound` when the block is not covered, `Corrupt` when it has another size than its level says.
+    pub fn land(mut self, block: &Block, level: &Level, item_bytes: usize) -> Result<()> {
         let Content::Data { bytes, .. } = &block.content else {
             return Err(Error::new(
                 ErrorKind::NotFound,
@@ -130,8 +131,9 @@ impl Piece {
     }
 }
 
-/// Cuts a selection and its target by a level's block grid, one piece at a time.
-struct Pieces<'a> {
+/// Cuts a selection and its target by a level's block grid, one piece at a time, C order of the grid.
+#[derive(Debug)]
+pub struct Pieces<'a> {
     selection: &'a Selection,
     level: &'a Level,
     cuts: Vec<Vec<(u64, u64, u64)>>,
@@ -143,10 +145,39 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// `selection` is not empty and fits `level`; `into` has its shape.
-    fn new(selection: &'a Selection, level: &'a Level, into: Region) -> Self {
+    /// Elements have `item_bytes`. An empty selection has no pieces.
+    ///
+    /// # Errors
+    /// `Invalid` when the selection does not fit the level, or the target does not fit the selection.
+    pub fn new(selection: &'a Selection, level: &'a Level, item_bytes: usize, into: Region) -> Result<Self> {
+        selection.check(&level.shape)?;
+        expect_target(&into, selection, item_bytes)?;
+        if selection.is_empty() {
+            return Ok(Self { selection, level, cuts: vec![], rest: vec![], at: vec![], whole: None });
+        }
         let cuts = cut_by_grid(selection, &level.block);
-        Self { selection, level, at: vec![0; cuts.len()], cuts, rest: Vec::new(), whole: Some(into) }
+        Ok(Self { selection, level, at: vec![0; cuts.len()], cuts, rest: Vec::new(), whole: Some(into) })
+    }
+
+    /// The blocks that a selection inside the level touches, in the order of the pieces.
+    pub fn indices(selection: &Selection, level: &Level) -> impl Iterator<Item = u64> {
+        let cuts = if selection.is_empty() { vec![vec![]] } else { cut_by_grid(selection, &level.block) };
+        let grid = level.grid();
+        let all = cuts.into_iter().zip(grid).fold(vec![0], |found, (cuts, blocks)| {
+            let with = |before: u64| cuts.iter().map(move |cut| before * blocks + cut.0);
+            found.into_iter().flat_map(with).collect()
+        });
+        all.into_iter()
+    }
+
+    /// How many blocks the selection touches, saturating.
+    #[must_use]
+    pub fn touched(selection: &Selection, level: &Level) -> u64 {
+        let axes = selection.ranges().iter().zip(&level.block);
+        axes.fold(1, |n, (range, &block)| {
+            let span = if range.count == 0 { 0 } else { (range.end() - 1) / block - range.start / block + 1 };
+            n.saturating_mul(span.min(range.count))
+        })
     }
 
     fn piece(&self, region: Region) -> Piece {

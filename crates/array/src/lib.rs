@@ -32,7 +32,7 @@ pub use decode::decode;
 pub use dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use element::{Element, elements};
 pub use error::{Error, ErrorKind, Result, Retry};
-pub use gather::{WINDOW_BLOCKS, expect_target, gather};
+pub use gather::{Piece, Pieces, WINDOW_BLOCKS, expect_target, gather};
 /// The half-precision float that [`with_element!`] names.
 pub use half::f16 as F16;
 pub use level::{

@@ -1,1 +1,14 @@
-//! Where the data is near: the block table and a caching source.
+//! Where the data is near: the block table, and a source that remembers blocks of another.
+//!
+//! This crate keeps blocks in memory within a hard limit. It never reads a file, never talks to a network and
+//! never decides what to fetch. Read the folder's README for the states, then [`Table`] and [`Cached`].
+
+mod cached;
+mod events;
+mod inbox;
+mod keeper;
+mod table;
+
+pub use cached::{Cached, MAX_WAITING};
+pub use events::{CacheEvent, EVENTS_KEPT};
+pub use table::{Action, Counters, ENTRY_BYTES, Event, MAX_QUEUED, Shared, Table, Ticket, WaiterId};

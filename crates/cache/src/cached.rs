@@ -1,0 +1,157 @@
+//! [`Cached`]: a source that remembers the blocks of another.
+//!
+//! One task (`keeper.rs`) owns the table; this file is what askers see. A call is handed over through an inbox
+//! that is bounded in wants, and answered through a channel with room for each of its wants, so the task never
+//! waits for a slow asker.
+//!
+//! Reads of a few blocks that are all here are served from them; any other read goes to the inner source as it
+//! is, because that knows best how to read exactly these elements, and a read of much would only flush the cache.
+
+use std::sync::Arc;
+
+use array::{
+    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Pieces, ReadRequest, Region, Result,
+    Source, Want,
+};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use parking_lot::Mutex;
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
+
+use crate::events::{CacheEvent, EVENTS_KEPT};
+use crate::inbox::{Call, Held, Inbox, Peek};
+use crate::keeper::Keeper;
+use crate::table::Counters;
+
+pub use crate::inbox::MAX_WAITING;
+
+/// Most blocks of a read that are looked up in the cache.
+const MAX_PEEKED: u64 = 64;
+
+/// Remembers the blocks of another source, within a hard limit in bytes.
+///
+/// Clones share one cache. When the last clone and the last stream of answers are gone, its task ends.
+#[derive(Clone)]
+pub struct Cached {
+    shared: Arc<Owner>,
+}
+
+struct Owner {
+    inner: Arc<dyn Source>,
+    inbox: Arc<Inbox>,
+    counters: Arc<Mutex<Counters>>,
+    events: broadcast::Sender<CacheEvent>,
+    /// Ends the task when dropped.
+    _task: JoinSet<()>,
+}
+
+impl Cached {
+    /// Wraps `inner`. `capacity_bytes` limits the blocks here, those under way, and those that were here and
+    /// are still held by somebody.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Source>, capacity_bytes: u64) -> Self {
+        let inbox = Arc::new(Inbox::default());
+        let counters = Arc::new(Mutex::new(Counters { capacity_bytes, ..Counters::default() }));
+        let (events, _) = broadcast::channel(EVENTS_KEPT);
+        let keeper = Keeper::new(
+            Arc::clone(&inner),
+            capacity_bytes,
+            Arc::clone(&inbox),
+            Arc::clone(&counters),
+            events.clone(),
+        );
+        let mut task = JoinSet::new();
+        task.spawn(keeper.run());
+        Self { shared: Arc::new(Owner { inner, inbox, counters, events, _task: task }) }
+    }
+
+    /// Where the bytes are, and what happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        *self.shared.counters.lock()
+    }
+
+    /// What happens from now on. A watcher that falls more than [`EVENTS_KEPT`] behind loses the oldest.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<CacheEvent> {
+        self.shared.events.subscribe()
+    }
+
+    /// What it wraps.
+    #[must_use]
+    pub fn inner(&self) -> &Arc<dyn Source> {
+        &self.shared.inner
+    }
+
+    /// Fills `into` from the cache if all blocks are here; else gives it back.
+    async fn read_here(&self, request: &ReadRequest, into: Region) -> Result<Option<Region>> {
+        let dataset = self.shared.inner.describe().await?;
+        let array = dataset.array(request.array)?;
+        let level = array.level(request.level)?;
+        if request.selection.check(&level.shape).is_err()
+            || Pieces::touched(&request.selection, level) > MAX_PEEKED
+        {
+            return Ok(Some(into));
+        }
+        let first = BlockKey {
+            dataset: dataset.id,
+            generation: dataset.generation,
+            array: request.array,
+            level: request.level,
+            index: 0,
+        };
+        let keys = Pieces::indices(&request.selection, level).map(|index| BlockKey { index, ..first });
+        let Some(blocks) = self.peek(keys.collect()).await else { return Ok(Some(into)) };
+        let item_bytes = array.dtype.size_bytes();
+        let pieces = Pieces::new(&request.selection, level, item_bytes, into)?;
+        for (piece, block) in pieces.zip(&blocks) {
+            piece.land(block, level, item_bytes)?;
+        }
+        Ok(None)
+    }
+
+    /// These blocks, if all are here and covered; counts as neither hit nor use.
+    async fn peek(&self, keys: Vec<BlockKey>) -> Option<Vec<Held>> {
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        self.shared.inbox.peek(Peek { keys, reply });
+        answer.await.ok().flatten()
+    }
+}
+
+impl Source for Cached {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.shared.inner.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let (answers, receiver) = mpsc::channel(wants.len().max(1));
+        if let Err(refused) = self.shared.inbox.call(Call { wants, answers }) {
+            return futures::stream::iter(refused.into_iter().map(|want| {
+                let expected = format!("expected at most {MAX_WAITING} wants at a time, found more");
+                Completion { key: want.key(), result: Err(Error::new(ErrorKind::Busy, expected)) }
+            }))
+            .boxed();
+        }
+        // The stream keeps the cache, and so its task, alive.
+        let state = (receiver, Arc::clone(&self.shared));
+        futures::stream::unfold(state, |(mut receiver, shared)| async move {
+            receiver.recv().await.map(|answer| (answer, (receiver, shared)))
+        })
+        .boxed()
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let this = self.clone();
+        async move {
+            match this.read_here(&request, into).await? {
+                None => Ok(()),
+                Some(into) => this.shared.inner.read(request, into).await,
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,35 @@
+//! What a cache tells those who watch it: people, meters, tests.
+
+use array::BlockKey;
+
+use crate::Action;
+
+/// Events kept for a watcher that is slow; then it loses the oldest and is told how many.
+pub const EVENTS_KEPT: usize = 4096;
+
+/// Something that happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheEvent {
+    /// The inner source was asked.
+    Requested(BlockKey),
+    /// A waiter got it, at once or when it arrived.
+    Answered(BlockKey),
+    /// A waiter got an error.
+    Failed(BlockKey),
+    /// It was evicted.
+    Evicted(BlockKey),
+}
+
+impl CacheEvent {
+    /// The event that an action is, if it concerns a watcher.
+    #[must_use]
+    pub fn of<V>(action: &Action<V>) -> Option<Self> {
+        match action {
+            Action::Request { key, .. } => Some(Self::Requested(*key)),
+            Action::Answer { key, .. } => Some(Self::Answered(*key)),
+            Action::Fail { key, .. } => Some(Self::Failed(*key)),
+            Action::Evict { key, .. } => Some(Self::Evicted(*key)),
+            Action::Adjust { .. } | Action::Cancel { .. } => None,
+        }
+    }
+}

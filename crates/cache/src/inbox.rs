@@ -1,0 +1,125 @@
+//! What is handed to the cache's task, from any thread and without waiting: calls, looks, and freed memory.
+
+use std::sync::Arc;
+
+use array::{Block, BlockKey, Completion, Content, Want};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::table::Ticket;
+
+/// Most wants of all askers that wait for an answer at a time; more are refused as busy.
+pub const MAX_WAITING: usize = 1 << 20;
+
+/// A block as the cache holds and hands it out.
+pub(crate) type Held = Arc<Block>;
+
+/// One call of `blocks`.
+pub(crate) struct Call {
+    pub(crate) wants: Vec<Want>,
+    /// Has room for an answer to each.
+    pub(crate) answers: mpsc::Sender<Completion>,
+}
+
+/// A look at blocks that may be here.
+pub(crate) struct Peek {
+    pub(crate) keys: Vec<BlockKey>,
+    /// All of them, or nothing.
+    pub(crate) reply: oneshot::Sender<Option<Vec<Held>>>,
+}
+
+/// What came in since the task looked last.
+#[derive(Default)]
+pub(crate) struct Mail {
+    pub(crate) calls: Vec<Call>,
+    pub(crate) peeks: Vec<Peek>,
+    pub(crate) freed: Vec<(BlockKey, Ticket)>,
+}
+
+#[derive(Default)]
+struct State {
+    mail: Mail,
+    /// Wants taken in and not settled yet.
+    waiting: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+impl Inbox {
+    /// Takes a call in, or gives its wants back when there are too many.
+    pub(crate) fn call(&self, call: Call) -> Result<(), Vec<Want>> {
+        let mut state = self.state.lock();
+        let waiting = state.waiting + call.wants.len();
+        if waiting > MAX_WAITING {
+            return Err(call.wants);
+        }
+        state.waiting = waiting;
+        state.mail.calls.push(call);
+        drop(state);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn peek(&self, peek: Peek) {
+        self.state.lock().mail.peeks.push(peek);
+        self.arrived.notify_one();
+    }
+
+    fn freed(&self, key: BlockKey, ticket: Ticket) {
+        self.state.lock().mail.freed.push((key, ticket));
+        self.arrived.notify_one();
+    }
+
+    /// These many wants wait no longer.
+    pub(crate) fn settled(&self, wants: usize) {
+        self.state.lock().waiting -= wants;
+    }
+
+    pub(crate) fn take(&self) -> Mail {
+        std::mem::take(&mut self.state.lock().mail)
+    }
+
+    /// Waits until something came in since the last wait.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+}
+
+/// The bytes of a block, which tell when the last holder lets go.
+struct Counted {
+    bytes: Bytes,
+    key: BlockKey,
+    ticket: Ticket,
+    inbox: Arc<Inbox>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.inbox.freed(self.key, self.ticket);
+    }
+}
+
+/// The same block, whose memory reports to `inbox` when it is free. A block that is not covered has no
+/// memory and reports nothing.
+pub(crate) fn counted(block: &Block, ticket: Ticket, inbox: &Arc<Inbox>) -> Held {
+    let content = match &block.content {
+        Content::NotCovered => Content::NotCovered,
+        Content::Data { bytes, range } => {
+            let (key, inbox) = (block.key, Arc::clone(inbox));
+            let counted = Counted { bytes: bytes.clone(), key, ticket, inbox };
+            Content::Data { bytes: Bytes::from_owner(counted), range: *range }
+        }
+    };
+    Arc::new(Block { key: block.key, content })
+}

@@ -1,0 +1,342 @@
+//! The cache's task: owns the table, carries out its actions, and feeds it with what happens.
+//!
+//! It awaits five things: mail, changes of wants, answers of the inner source, its description, and, while blocks
+//! wait for room, the time to look again. Nothing here decides about blocks; that is the table.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use array::{
+    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Result, Source, Urgency, Want, WantHandle,
+    want,
+};
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture, FutureExt, OptionFuture};
+use futures::stream::{FuturesUnordered, SelectAll, Stream, StreamExt};
+use parking_lot::Mutex;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::events::CacheEvent;
+use crate::inbox::{Call, Held, Inbox, Mail, counted};
+use crate::table::{Action, Counters, Event, Table, Ticket, WaiterId};
+
+/// How often to look whether held blocks were let go, while others wait for their room.
+const RECHECK_EVERY: Duration = Duration::from_millis(20);
+
+pub(crate) struct Keeper {
+    inner: Arc<dyn Source>,
+    inbox: Arc<Inbox>,
+    counters: Arc<Mutex<Counters>>,
+    events: broadcast::Sender<CacheEvent>,
+    table: Table<Held>,
+    dataset: Option<Arc<Dataset>>,
+    describing: Option<BoxFuture<'static, Result<Arc<Dataset>>>>,
+    /// Calls for keys that the description known so far does not explain.
+    unexplained: Vec<Call>,
+    waiters: HashMap<WaiterId, Waiter>,
+    next_waiter: u64,
+    watches: FuturesUnordered<Abortable<BoxFuture<'static, Change>>>,
+    requests: HashMap<Ticket, WantHandle>,
+    fetches: SelectAll<Fetch>,
+    /// Requests that the table asked for and that go out together.
+    going_out: Vec<(Want, Ticket)>,
+}
+
+struct Waiter {
+    answers: mpsc::Sender<Completion>,
+    watch: AbortHandle,
+}
+
+/// A want that changed, or whose asker no longer listens.
+struct Change {
+    waiter: WaiterId,
+    want: Want,
+    seen: u64,
+    is_listening: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        inner: Arc<dyn Source>,
+        capacity_bytes: u64,
+        inbox: Arc<Inbox>,
+        counters: Arc<Mutex<Counters>>,
+        events: broadcast::Sender<CacheEvent>,
+    ) -> Self {
+        Self {
+            inner,
+            inbox,
+            counters,
+            events,
+            table: Table::new(capacity_bytes),
+            dataset: None,
+            describing: None,
+            unexplained: Vec::new(),
+            waiters: HashMap::new(),
+            next_waiter: 0,
+            watches: FuturesUnordered::new(),
+            requests: HashMap::new(),
+            fetches: SelectAll::new(),
+            going_out: Vec::new(),
+        }
+    }
+
+    /// Runs until it is dropped with the last owner of the cache.
+    pub(crate) async fn run(mut self) {
+        let mut recheck = tokio::time::interval(RECHECK_EVERY);
+        recheck.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let inbox = Arc::clone(&self.inbox);
+        loop {
+            let is_starving = self.table.starving().is_some();
+            tokio::select! {
+                () = inbox.arrived() => self.sort(inbox.take()),
+                Some(change) = self.watches.next(), if !self.watches.is_empty() => self.changed(change),
+                Some((key, ticket, result)) = self.fetches.next(), if !self.fetches.is_empty() => {
+                    self.fetched(key, ticket, result);
+                }
+                Some(described) = OptionFuture::from(self.describing.as_mut()) => self.described(&described),
+                _ = recheck.tick(), if is_starving => self.recheck(),
+            }
+            self.send_out();
+            *self.counters.lock() = self.table.counters();
+        }
+    }
+
+    fn sort(&mut self, mail: Mail) {
+        for (key, ticket) in mail.freed {
+            self.step(key, Event::Released { ticket });
+        }
+        for call in mail.calls {
+            self.called(call);
+        }
+        for peek in mail.peeks {
+            let blocks = peek.keys.iter().map(|key| self.table.peek(key));
+            let blocks = blocks.map(|b| b.filter(|b| b.bytes().is_some()).cloned()).collect();
+            // The reader may have gone away.
+            drop(peek.reply.send(blocks));
+        }
+    }
+
+    /// Starts the wants of a call, or first asks what there is now.
+    fn called(&mut self, call: Call) {
+        let explained = |d: &Dataset, key: BlockKey| (d.id, d.generation) == (key.dataset, key.generation);
+        match self.dataset.clone() {
+            Some(d) if call.wants.iter().all(|w| explained(&d, w.key())) => self.start(call, &d),
+            _ => {
+                self.unexplained.push(call);
+                let inner = &self.inner;
+                self.describing.get_or_insert_with(|| inner.describe());
+            }
+        }
+    }
+
+    fn described(&mut self, described: &Result<Arc<Dataset>>) {
+        self.describing = None;
+        let calls = std::mem::take(&mut self.unexplained);
+        match described {
+            Ok(dataset) => {
+                self.dataset = Some(Arc::clone(dataset));
+                calls.into_iter().for_each(|call| self.start(call, dataset));
+            }
+            Err(error) => {
+                for call in calls {
+                    call.wants.iter().for_each(|w| self.refuse(&call, w.key(), error.clone()));
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, mut call: Call, dataset: &Dataset) {
+        for want in std::mem::take(&mut call.wants) {
+            match bound_bytes(dataset, want.key()) {
+                Err(error) => self.refuse(&call, want.key(), error),
+                Ok(bound_bytes) => self.wanted(want, bound_bytes, &call),
+            }
+        }
+    }
+
+    /// Answers a want that never reached the table.
+    fn refuse(&self, call: &Call, key: BlockKey, error: Error) {
+        self.inbox.settled(1);
+        // There is room for every answer, so this fails only when the asker went away.
+        drop(call.answers.try_send(Completion { key, result: Err(error) }));
+    }
+
+    fn wanted(&mut self, want: Want, bound_bytes: u64, call: &Call) {
+        let waiter = WaiterId(self.next_waiter);
+        self.next_waiter += 1;
+        let (key, urgency) = (want.key(), want.urgency());
+        let watch = self.watch(waiter, want, 0, call.answers.clone());
+        self.waiters.insert(waiter, Waiter { answers: call.answers.clone(), watch });
+        self.step(key, Event::Wanted { waiter, urgency, bound_bytes });
+    }
+
+    fn watch(
+        &self,
+        waiter: WaiterId,
+        want: Want,
+        seen: u64,
+        answers: mpsc::Sender<Completion>,
+    ) -> AbortHandle {
+        let change = async move {
+            let (seen, is_listening) = tokio::select! {
+                seen = want.changed(seen) => (seen, true),
+                () = answers.closed() => (seen, false),
+            };
+            Change { waiter, want, seen, is_listening }
+        };
+        let (handle, registration) = AbortHandle::new_pair();
+        self.watches.push(Abortable::new(change.boxed(), registration));
+        handle
+    }
+
+    fn changed(&mut self, change: Result<Change, Aborted>) {
+        // Settled wants are no longer watched.
+        let Ok(Change { waiter, want, seen, is_listening }) = change else { return };
+        let key = want.key();
+        let Some(Waiter { answers, .. }) = self.waiters.get(&waiter) else { return };
+        if want.is_cancelled() || !is_listening {
+            self.settle(waiter);
+            self.step(key, Event::Withdrawn { waiter });
+            return;
+        }
+        let urgency = want.urgency();
+        let watch = self.watch(waiter, want, seen, answers.clone());
+        if let Some(entry) = self.waiters.get_mut(&waiter) {
+            entry.watch = watch;
+        }
+        self.step(key, Event::Adjusted { waiter, urgency });
+    }
+
+    fn fetched(&mut self, key: BlockKey, ticket: Ticket, result: Result<Held>) {
+        self.requests.remove(&ticket);
+        let event = match result {
+            Ok(block) => {
+                let size_bytes = block.size_bytes() as u64;
+                Event::Arrived { ticket, value: counted(&block, ticket, &self.inbox), size_bytes }
+            }
+            Err(error) => Event::Failed { ticket, error },
+        };
+        self.step(key, event);
+    }
+
+    fn recheck(&mut self) {
+        if let Some(key) = self.table.starving() {
+            self.step(key, Event::Rechecked);
+        }
+    }
+
+    fn step(&mut self, key: BlockKey, event: Event<Held>) {
+        for action in self.table.step(key, event) {
+            if let Some(event) = CacheEvent::of(&action) {
+                // Nobody need be watching.
+                drop(self.events.send(event));
+            }
+            self.carry_out(action);
+        }
+    }
+
+    fn carry_out(&mut self, action: Action<Held>) {
+        match action {
+            Action::Request { key, ticket, urgency } => self.request(key, ticket, urgency),
+            Action::Adjust { ticket, urgency } => {
+                if let Some(handle) = self.requests.get(&ticket) {
+                    handle.adjust(urgency);
+                }
+            }
+            Action::Cancel { ticket } => {
+                self.requests.remove(&ticket);
+                self.going_out.retain(|(_, t)| *t != ticket);
+            }
+            Action::Answer { waiter, key, value } => self.answer(waiter, key, Ok(value)),
+            Action::Fail { waiter, key, error } => self.answer(waiter, key, Err(error)),
+            Action::Evict { key, ticket, value } => {
+                // Bytes report by themselves when the last holder drops them.
+                if value.bytes().is_none() {
+                    self.step(key, Event::Released { ticket });
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, key: BlockKey, ticket: Ticket, urgency: Urgency) {
+        let (want, handle) = want(key, urgency);
+        self.requests.insert(ticket, handle);
+        self.going_out.push((want, ticket));
+    }
+
+    fn answer(&mut self, waiter: WaiterId, key: BlockKey, result: Result<Held>) {
+        if let Some(answers) = self.settle(waiter) {
+            // There is room for every answer, so this fails only when the asker went away.
+            drop(answers.try_send(Completion { key, result }));
+        }
+    }
+
+    /// Forgets a waiter.
+    fn settle(&mut self, waiter: WaiterId) -> Option<mpsc::Sender<Completion>> {
+        let Waiter { answers, watch } = self.waiters.remove(&waiter)?;
+        watch.abort();
+        self.inbox.settled(1);
+        Some(answers)
+    }
+
+    fn send_out(&mut self) {
+        if self.going_out.is_empty() {
+            return;
+        }
+        let (wants, tickets): (Vec<_>, Vec<_>) = self.going_out.drain(..).unzip();
+        let tickets = wants.iter().map(Want::key).zip(tickets).collect();
+        self.fetches.push(Fetch { answers: self.inner.blocks(wants), tickets });
+    }
+}
+
+/// The most bytes that a block can have.
+fn bound_bytes(dataset: &Dataset, key: BlockKey) -> Result<u64> {
+    if (dataset.id, dataset.generation) != (key.dataset, key.generation) {
+        return Err(Error::new(
+            ErrorKind::Stale,
+            format!(
+                "expected blocks of data set {} generation {}, found {} generation {}",
+                dataset.id, dataset.generation.0, key.dataset, key.generation.0
+            ),
+        ));
+    }
+    let array = dataset.array(key.array)?;
+    let elements = array.level(key.level)?.block_selection(key.index)?.len();
+    let bytes = elements.and_then(|n| n.checked_mul(array.dtype.size_bytes() as u64));
+    bytes.ok_or_else(|| Error::too_large("expected a block that fits in memory"))
+}
+
+/// The answers of one call to the inner source, each with its request's ticket.
+struct Fetch {
+    answers: Completions,
+    tickets: HashMap<BlockKey, Ticket>,
+}
+
+impl Stream for Fetch {
+    type Item = (BlockKey, Ticket, Result<Held>);
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match std::task::ready!(self.answers.poll_next_unpin(cx)) {
+                Some(Completion { key, result }) => {
+                    if let Some(ticket) = self.tickets.remove(&key) {
+                        return Poll::Ready(Some((key, ticket, result)));
+                    }
+                }
+                // Withdrawn requests need no answer, and the table ignores this one; others were owed one.
+                None => {
+                    let Some((&key, &ticket)) = self.tickets.iter().next() else {
+                        return Poll::Ready(None);
+                    };
+                    self.tickets.remove(&key);
+                    self.answers = futures::stream::empty().boxed();
+                    let error = Error::internal("a source ended its stream without answering every want");
+                    return Poll::Ready(Some((key, ticket, Err(error))));
+                }
+            }
+        }
+    }
+}

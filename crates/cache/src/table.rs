@@ -1,0 +1,558 @@
+//! The block table: which blocks are here, asked for, or wanted; pure.
+//!
+//! [`Table::step`] is the only mutation. It takes an event and returns actions, in order; whoever owns the table
+//! carries them out. See the folder's README for the states and the invariants. Not here: contents, tasks, clocks.
+
+use std::collections::{BTreeMap, HashMap};
+
+use array::{BlockKey, Error, ErrorKind, Priority, Urgency};
+
+/// Most blocks that wait for room; beyond, the least urgent is refused.
+pub const MAX_QUEUED: usize = 65_536;
+
+/// What an entry costs on top of its block's bytes.
+pub const ENTRY_BYTES: u64 = 256;
+
+/// A value that the table holds and others may hold too, as an `Arc` does.
+pub trait Shared: Clone {
+    /// Remembers the value without keeping it alive.
+    type Ghost;
+    /// True while somebody besides the table holds it.
+    fn is_held(&self) -> bool;
+    /// Remembers it.
+    fn ghost(&self) -> Self::Ghost;
+    /// The value, if it is still alive.
+    fn revive(ghost: &Self::Ghost) -> Option<Self>;
+}
+
+impl<T> Shared for std::sync::Arc<T> {
+    type Ghost = std::sync::Weak<T>;
+
+    fn is_held(&self) -> bool {
+        Self::strong_count(self) > 1
+    }
+
+    fn ghost(&self) -> Self::Ghost {
+        Self::downgrade(self)
+    }
+
+    fn revive(ghost: &Self::Ghost) -> Option<Self> {
+        ghost.upgrade()
+    }
+}
+
+/// One asker of one block; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaiterId(pub u64);
+
+/// One request to the inner source, and the memory that came of it; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// What happens to a block.
+#[derive(Clone, Debug)]
+pub enum Event<V> {
+    /// Somebody wants it.
+    Wanted {
+        /// Who.
+        waiter: WaiterId,
+        /// How much.
+        urgency: Urgency,
+        /// The most bytes that it can have.
+        bound_bytes: u64,
+    },
+    /// A waiter changed its mind about how much.
+    Adjusted {
+        /// Who.
+        waiter: WaiterId,
+        /// How much now.
+        urgency: Urgency,
+    },
+    /// A waiter went away.
+    Withdrawn {
+        /// Who.
+        waiter: WaiterId,
+    },
+    /// The inner source gave it.
+    Arrived {
+        /// For which request.
+        ticket: Ticket,
+        /// The block.
+        value: V,
+        /// Its bytes.
+        size_bytes: u64,
+    },
+    /// The inner source gave an error.
+    Failed {
+        /// For which request.
+        ticket: Ticket,
+        /// Why.
+        error: Error,
+    },
+    /// The memory of an evicted block is free.
+    Released {
+        /// Of the request that it came from.
+        ticket: Ticket,
+    },
+    /// Time passed while it headed the queue ([`Table::starving`]): holders may have let go of others.
+    Rechecked,
+}
+
+/// What is to be done about it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<V> {
+    /// Ask the inner source.
+    Request {
+        /// For this block.
+        key: BlockKey,
+        /// Under this number.
+        ticket: Ticket,
+        /// This urgently.
+        urgency: Urgency,
+    },
+    /// Change the urgency of a request under way.
+    Adjust {
+        /// Which.
+        ticket: Ticket,
+        /// To this.
+        urgency: Urgency,
+    },
+    /// Withdraw a request under way.
+    Cancel {
+        /// Which.
+        ticket: Ticket,
+    },
+    /// Give a waiter its block.
+    Answer {
+        /// Whom.
+        waiter: WaiterId,
+        /// Which block.
+        key: BlockKey,
+        /// The block.
+        value: V,
+    },
+    /// Give a waiter an error.
+    Fail {
+        /// Whom.
+        waiter: WaiterId,
+        /// Which block.
+        key: BlockKey,
+        /// Why.
+        error: Error,
+    },
+    /// Let go of this block, and tell when its memory is free ([`Event::Released`]).
+    Evict {
+        /// Which block.
+        key: BlockKey,
+        /// Its request's number.
+        ticket: Ticket,
+        /// The table's hold on it.
+        value: V,
+    },
+}
+
+/// Where the bytes are, and what happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The hard limit.
+    pub capacity_bytes: u64,
+    /// In CACHED blocks.
+    pub cached_bytes: u64,
+    /// Reserved for REQUESTED blocks.
+    pub requested_bytes: u64,
+    /// In RELEASING blocks.
+    pub releasing_bytes: u64,
+    /// Blocks that are CACHED.
+    pub cached: u64,
+    /// Blocks that are REQUESTED.
+    pub requested: u64,
+    /// Blocks that wait for room.
+    pub queued: u64,
+    /// Wants answered at once.
+    pub hits: u64,
+    /// Wants that found their block queued or requested by another.
+    pub joined: u64,
+    /// Wants that were the first for their block.
+    pub misses: u64,
+    /// Requests to the inner source.
+    pub requests: u64,
+    /// Requests withdrawn because nobody waited any more.
+    pub cancelled: u64,
+    /// Requests that ended in an error.
+    pub failed: u64,
+    /// Wants refused: too large, or the queue full.
+    pub refused: u64,
+    /// Blocks evicted.
+    pub evicted: u64,
+    /// Bytes that came from the inner source.
+    pub arrived_bytes: u64,
+}
+
+impl Counters {
+    /// Bytes that count against the limit.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.cached_bytes + self.requested_bytes + self.releasing_bytes
+    }
+}
+
+/// Place in the queue for room: the last is the head. Most urgent, then first come.
+type Rank = (Priority, std::cmp::Reverse<u64>);
+
+enum Stage<V: Shared> {
+    Queued { bound_bytes: u64, rank: Rank },
+    Requested { ticket: Ticket, reserved_bytes: u64 },
+    Cached { ticket: Ticket, value: V, size_bytes: u64, used_at: u64 },
+    Releasing { ticket: Ticket, ghost: V::Ghost },
+}
+
+struct Entry<V: Shared> {
+    stage: Stage<V>,
+    waiters: BTreeMap<WaiterId, Urgency>,
+}
+
+/// Memory of evicted blocks that is not free yet.
+struct Releasing {
+    size_bytes: u64,
+    /// Somebody held it when it was evicted, so it may take long.
+    was_held: bool,
+}
+
+/// The block table; see the folder's README.
+pub struct Table<V: Shared> {
+    entries: HashMap<BlockKey, Entry<V>>,
+    queue: BTreeMap<Rank, BlockKey>,
+    /// CACHED blocks by last use, oldest first.
+    order: BTreeMap<u64, BlockKey>,
+    releasing: HashMap<Ticket, Releasing>,
+    /// Part of the releasing bytes that was held at eviction.
+    held_bytes: u64,
+    counters: Counters,
+    /// Counts uses, tickets and arrivals in the queue.
+    clock: u64,
+    actions: Vec<Action<V>>,
+}
+
+impl<V: Shared> Table<V> {
+    /// An empty table with a hard limit.
+    #[must_use]
+    pub fn new(capacity_bytes: u64) -> Self {
+        Self {
+            entries: HashMap::new(),
+            queue: BTreeMap::new(),
+            order: BTreeMap::new(),
+            releasing: HashMap::new(),
+            held_bytes: 0,
+            counters: Counters { capacity_bytes, ..Counters::default() },
+            clock: 0,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Where the bytes are, and what happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        Counters { queued: self.queue.len() as u64, ..self.counters }
+    }
+
+    /// The block, if it is CACHED; counts as neither hit nor use.
+    #[must_use]
+    pub fn peek(&self, key: &BlockKey) -> Option<&V> {
+        match &self.entries.get(key)?.stage {
+            Stage::Cached { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The head of the queue for room, if there is one. Letting go of a block makes no event, so while there
+    /// is, whoever owns the table sends [`Event::Rechecked`] now and then.
+    #[must_use]
+    pub fn starving(&self) -> Option<BlockKey> {
+        self.queue.last_key_value().map(|(_, key)| *key)
+    }
+
+    /// Something happened to a block: changes its state and says what is to be done, in this order.
+    ///
+    /// Events for requests and waiters that are gone are ignored: they crossed on the way.
+    pub fn step(&mut self, key: BlockKey, event: Event<V>) -> Vec<Action<V>> {
+        match event {
+            Event::Wanted { waiter, urgency, bound_bytes } => self.wanted(key, waiter, urgency, bound_bytes),
+            Event::Adjusted { waiter, urgency } => self.adjusted(key, waiter, urgency),
+            Event::Withdrawn { waiter } => self.withdrawn(key, waiter),
+            Event::Arrived { ticket, value, size_bytes } => self.arrived(key, ticket, value, size_bytes),
+            Event::Failed { ticket, error } => self.failed(key, ticket, &error),
+            Event::Released { ticket } => self.released(key, ticket),
+            Event::Rechecked => {}
+        }
+        self.fill();
+        std::mem::take(&mut self.actions)
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn wanted(&mut self, key: BlockKey, waiter: WaiterId, urgency: Urgency, bound_bytes: u64) {
+        self.revive(key);
+        let now = self.tick();
+        match self.entries.get_mut(&key).map(|e| (&mut e.stage, &mut e.waiters)) {
+            Some((Stage::Cached { value, used_at, .. }, _)) => {
+                self.order.remove(used_at);
+                self.order.insert(now, key);
+                *used_at = now;
+                self.counters.hits += 1;
+                self.actions.push(Action::Answer { waiter, key, value: value.clone() });
+            }
+            Some((Stage::Queued { .. } | Stage::Requested { .. }, waiters)) => {
+                let before = merged(waiters);
+                waiters.insert(waiter, urgency);
+                self.counters.joined += 1;
+                self.reprioritise(key, before);
+            }
+            Some((Stage::Releasing { .. }, _)) | None => {
+                self.enqueue(key, waiter, urgency, bound_bytes.saturating_add(ENTRY_BYTES));
+            }
+        }
+    }
+
+    /// A block that was evicted but is still held somewhere need not be asked for again.
+    fn revive(&mut self, key: BlockKey) {
+        let now = self.tick();
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let Stage::Releasing { ticket, ghost } = &entry.stage else { return };
+        let (ticket, Some(value)) = (*ticket, V::revive(ghost)) else { return };
+        let Some(Releasing { size_bytes, was_held }) = self.releasing.remove(&ticket) else { return };
+        entry.stage = Stage::Cached { ticket, value, size_bytes, used_at: now };
+        self.order.insert(now, key);
+        self.counters.releasing_bytes -= size_bytes;
+        self.held_bytes -= if was_held { size_bytes } else { 0 };
+        self.counters.cached_bytes += size_bytes;
+        self.counters.cached += 1;
+    }
+
+    fn enqueue(&mut self, key: BlockKey, waiter: WaiterId, urgency: Urgency, bound_bytes: u64) {
+        self.counters.misses += 1;
+        let capacity_bytes = self.counters.capacity_bytes;
+        if bound_bytes > capacity_bytes {
+            self.counters.refused += 1;
+            let error = Error::too_large(format!(
+                "expected a block that fits a cache of {capacity_bytes} bytes, found one of {bound_bytes}"
+            ));
+            self.actions.push(Action::Fail { waiter, key, error });
+            return;
+        }
+        let rank = (urgency.priority, std::cmp::Reverse(self.clock));
+        self.queue.insert(rank, key);
+        let waiters = BTreeMap::from([(waiter, urgency)]);
+        self.entries.insert(key, Entry { stage: Stage::Queued { bound_bytes, rank }, waiters });
+    }
+
+    fn adjusted(&mut self, key: BlockKey, waiter: WaiterId, urgency: Urgency) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let before = merged(&entry.waiters);
+        if let Some(mine) = entry.waiters.get_mut(&waiter) {
+            *mine = urgency;
+            self.reprioritise(key, before);
+        }
+    }
+
+    fn withdrawn(&mut self, key: BlockKey, waiter: WaiterId) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let before = merged(&entry.waiters);
+        if entry.waiters.remove(&waiter).is_none() {
+            return;
+        }
+        if !entry.waiters.is_empty() {
+            self.reprioritise(key, before);
+            return;
+        }
+        if let Some((ticket, _)) = self.forget(key) {
+            self.counters.cancelled += 1;
+            self.actions.push(Action::Cancel { ticket });
+        }
+    }
+
+    /// A queued or requested block becomes EMPTY; its request and waiters, if there are.
+    fn forget(&mut self, key: BlockKey) -> Option<(Ticket, BTreeMap<WaiterId, Urgency>)> {
+        let entry = self.entries.remove(&key)?;
+        match entry.stage {
+            Stage::Requested { ticket, reserved_bytes } => {
+                self.counters.requested_bytes -= reserved_bytes;
+                self.counters.requested -= 1;
+                Some((ticket, entry.waiters))
+            }
+            Stage::Queued { rank, .. } => {
+                self.queue.remove(&rank);
+                None
+            }
+            Stage::Cached { .. } | Stage::Releasing { .. } => unreachable!("nobody waits for these"),
+        }
+    }
+
+    /// Passes the waiters' urgency on where it changed.
+    fn reprioritise(&mut self, key: BlockKey, before: Option<Urgency>) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let Some(urgency) = merged(&entry.waiters).filter(|now| Some(*now) != before) else { return };
+        match &mut entry.stage {
+            Stage::Queued { rank, .. } => {
+                self.queue.remove(rank);
+                rank.0 = urgency.priority;
+                self.queue.insert(*rank, key);
+            }
+            Stage::Requested { ticket, .. } => {
+                self.actions.push(Action::Adjust { ticket: *ticket, urgency });
+            }
+            Stage::Cached { .. } | Stage::Releasing { .. } => {}
+        }
+    }
+
+    /// Bytes reserved for this very request, while it is under way.
+    fn reserved_for(&self, key: BlockKey, request: Ticket) -> Option<u64> {
+        match self.entries.get(&key)?.stage {
+            Stage::Requested { ticket, reserved_bytes } if ticket == request => Some(reserved_bytes),
+            _ => None,
+        }
+    }
+
+    fn arrived(&mut self, key: BlockKey, ticket: Ticket, value: V, size_bytes: u64) {
+        let size_bytes = size_bytes.saturating_add(ENTRY_BYTES);
+        let Some(reserved_bytes) = self.reserved_for(key, ticket) else { return };
+        if size_bytes > reserved_bytes {
+            let error = Error::corrupt(format!(
+                "expected a block of at most {reserved_bytes} bytes, found {size_bytes}"
+            ));
+            self.failed(key, ticket, &error);
+            return;
+        }
+        let Some((_, waiters)) = self.forget(key) else { return };
+        for waiter in waiters.into_keys() {
+            self.actions.push(Action::Answer { waiter, key, value: value.clone() });
+        }
+        let used_at = self.tick();
+        self.order.insert(used_at, key);
+        self.counters.cached_bytes += size_bytes;
+        self.counters.cached += 1;
+        self.counters.arrived_bytes += size_bytes - ENTRY_BYTES;
+        let stage = Stage::Cached { ticket, value, size_bytes, used_at };
+        self.entries.insert(key, Entry { stage, waiters: BTreeMap::new() });
+    }
+
+    fn failed(&mut self, key: BlockKey, ticket: Ticket, error: &Error) {
+        if self.reserved_for(key, ticket).is_none() {
+            return;
+        }
+        let Some((_, waiters)) = self.forget(key) else { return };
+        self.counters.failed += 1;
+        for waiter in waiters.into_keys() {
+            self.actions.push(Action::Fail { waiter, key, error: error.clone() });
+        }
+    }
+
+    fn released(&mut self, key: BlockKey, ticket: Ticket) {
+        let Some(Releasing { size_bytes, was_held }) = self.releasing.remove(&ticket) else { return };
+        self.counters.releasing_bytes -= size_bytes;
+        self.held_bytes -= if was_held { size_bytes } else { 0 };
+        let stage = self.entries.get(&key).map(|e| &e.stage);
+        if matches!(stage, Some(Stage::Releasing { ticket: t, .. }) if *t == ticket) {
+            self.entries.remove(&key);
+        }
+    }
+
+    /// Requests what fits, makes room for the head of the queue, and keeps the queue bounded.
+    fn fill(&mut self) {
+        while let Some((&rank, &key)) = self.queue.last_key_value() {
+            let Some(Entry { stage: Stage::Queued { bound_bytes, .. }, waiters }) = self.entries.get(&key)
+            else {
+                unreachable!("the queue holds queued blocks");
+            };
+            let (bound_bytes, urgency) = (*bound_bytes, merged(waiters));
+            let free_bytes = self.counters.capacity_bytes - self.counters.used_bytes();
+            if bound_bytes > free_bytes {
+                self.make_room(bound_bytes - free_bytes);
+                break;
+            }
+            self.queue.remove(&rank);
+            let ticket = Ticket(self.tick());
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.stage = Stage::Requested { ticket, reserved_bytes: bound_bytes };
+            }
+            self.counters.requested_bytes += bound_bytes;
+            self.counters.requested += 1;
+            self.counters.requests += 1;
+            let urgency = urgency.unwrap_or(Urgency::of(Priority::BACKGROUND));
+            self.actions.push(Action::Request { key, ticket, urgency });
+        }
+        while self.queue.len() > MAX_QUEUED {
+            self.refuse_least_urgent();
+        }
+    }
+
+    fn refuse_least_urgent(&mut self) {
+        let Some((_, key)) = self.queue.pop_first() else { return };
+        let Some(entry) = self.entries.remove(&key) else { return };
+        for waiter in entry.waiters.into_keys() {
+            self.counters.refused += 1;
+            let error = Error::new(
+                ErrorKind::Busy,
+                format!("expected at most {MAX_QUEUED} blocks waiting for room in the cache, found more"),
+            );
+            self.actions.push(Action::Fail { waiter, key, error });
+        }
+    }
+
+    /// Evicts until `missing_bytes` are free or on their way to be: first what nobody else holds.
+    fn make_room(&mut self, missing_bytes: u64) {
+        let soon_bytes = self.counters.releasing_bytes - self.held_bytes;
+        let missing_bytes = self.evict(missing_bytes.saturating_sub(soon_bytes), |value| !value.is_held());
+        self.evict(missing_bytes.saturating_sub(self.held_bytes), |_| true);
+    }
+
+    /// Evicts the least recently used blocks among those that may go; the bytes still missing then.
+    fn evict(&mut self, mut missing_bytes: u64, may_go: impl Fn(&V) -> bool) -> u64 {
+        let mut victims = Vec::new();
+        for (&used_at, key) in &self.order {
+            if missing_bytes == 0 {
+                break;
+            }
+            let stage = self.entries.get(key).map(|e| &e.stage);
+            let Some(Stage::Cached { value, size_bytes, .. }) = stage else { continue };
+            if may_go(value) {
+                missing_bytes = missing_bytes.saturating_sub(*size_bytes);
+                victims.push(used_at);
+            }
+        }
+        for used_at in victims {
+            self.release(used_at);
+        }
+        missing_bytes
+    }
+
+    /// CACHED becomes RELEASING.
+    fn release(&mut self, used_at: u64) {
+        let Some(key) = self.order.remove(&used_at) else { return };
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let Stage::Cached { ticket, value, size_bytes, .. } = &entry.stage else { return };
+        let (ticket, value, size_bytes) = (*ticket, value.clone(), *size_bytes);
+        entry.stage = Stage::Releasing { ticket, ghost: value.ghost() };
+        let was_held = value.is_held();
+        self.releasing.insert(ticket, Releasing { size_bytes, was_held });
+        self.counters.cached_bytes -= size_bytes;
+        self.counters.cached -= 1;
+        self.counters.releasing_bytes += size_bytes;
+        self.held_bytes += if was_held { size_bytes } else { 0 };
+        self.counters.evicted += 1;
+        self.actions.push(Action::Evict { key, ticket, value });
+    }
+}
+
+/// What the waiters want together: the highest priority; the latest deadline if all have one.
+fn merged(waiters: &BTreeMap<WaiterId, Urgency>) -> Option<Urgency> {
+    waiters.values().copied().reduce(|a, b| Urgency {
+        priority: a.priority.max(b.priority),
+        deadline: a.deadline.zip(b.deadline).map(|(a, b)| a.max(b)),
+    })
+}
+
+#[cfg(test)]
+mod tests;
