@@ -6,9 +6,11 @@
 
 mod byte_store;
 mod cf;
+mod chunked;
 mod describe;
 mod flat;
 mod format;
+mod hdf5;
 mod jobs;
 mod open;
 mod pieces;

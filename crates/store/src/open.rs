@@ -57,7 +57,11 @@ struct Kind {
 
 /// Every format of files. The first that recognises a file opens it, so those known by their bytes stand
 /// before those known by their name.
-const KINDS: &[Kind] = &[];
+const KINDS: &[Kind] = &[Kind {
+    name: "HDF5",
+    recognises: crate::hdf5::recognises,
+    open: |file, _| Ok(Arc::new(crate::hdf5::open(file)?)),
+}];
 
 /// Opens a location as a source.
 ///

@@ -5,9 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 
 use array::{DType, Error, Result};
 use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
-use hdf5_metno_sys::h5a::{
-    H5A_info_t, H5Aexists, H5Aget_space, H5Aget_type, H5Aiterate2, H5Aopen, H5Aread,
-};
+use hdf5_metno_sys::h5a::{H5A_info_t, H5Aexists, H5Aget_space, H5Aget_type, H5Aiterate2, H5Aopen, H5Aread};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s::{H5S_class_t, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type};
@@ -18,7 +16,7 @@ use super::element::Element;
 use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.
-pub(in super::super) const MAX_ATTRIBUTE_ELEMENTS: usize = 4096;
+const MAX_ATTRIBUTE_ELEMENTS: usize = 4096;
 /// Most bytes of an attribute that are read.
 const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 /// Most references in one list.
@@ -27,10 +25,10 @@ const MAX_LIST: usize = 64;
 /// What an attribute holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum Value {
-    /// Numbers as stored; `single` when the attribute is a scalar rather than a list.
-    Numbers { dtype: DType, bytes: Vec<u8>, single: bool },
+    /// Numbers as stored.
+    Numbers { dtype: DType, bytes: Vec<u8> },
     /// Strings.
-    Texts { texts: Vec<String>, single: bool },
+    Texts(Vec<String>),
     /// Addresses of objects.
     References(Vec<u64>),
     /// Lists of addresses of objects.
@@ -99,36 +97,35 @@ struct Read {
 
 impl Read {
     fn value(&self) -> Result<Value> {
-        let (count, single) = self.count()?;
+        let count = self.count();
         if count > MAX_ATTRIBUTE_ELEMENTS {
             return Ok(Value::Other(format!("{count} elements")));
         }
         match Element::of(&self.datatype) {
             _ if count == 0 => Ok(Value::Other("empty".into())),
             Element::Number(dtype) => {
-                Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())?, single })
+                Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())? })
             }
             Element::FixedText { size_bytes, spaces } => {
-                let texts = split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, spaces);
-                Ok(Value::Texts { texts, single })
+                Ok(Value::Texts(split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, spaces)))
             }
-            Element::VariableText => Ok(Value::Texts { texts: self.variable_texts(count)?, single }),
+            Element::VariableText => Ok(Value::Texts(self.variable_texts(count)?)),
             Element::Reference => Ok(Value::References(addresses(&self.bytes(count, 8)?))),
             Element::ReferenceList => Ok(Value::ReferenceLists(self.reference_lists(count)?)),
             Element::Other(what) => Ok(Value::Other(what)),
         }
     }
 
-    fn count(&self) -> Result<(usize, bool)> {
+    fn count(&self) -> usize {
         locked(|| {
             // SAFETY: a valid data space.
             let (class, points) = unsafe {
                 (H5Sget_simple_extent_type(self.space.0), H5Sget_simple_extent_npoints(self.space.0))
             };
             match class {
-                H5S_class_t::H5S_SCALAR => Ok((1, true)),
-                H5S_class_t::H5S_SIMPLE => Ok((usize::try_from(points).unwrap_or(usize::MAX), false)),
-                _ => Ok((0, true)),
+                H5S_class_t::H5S_SCALAR => 1,
+                H5S_class_t::H5S_SIMPLE => usize::try_from(points).unwrap_or(usize::MAX),
+                _ => 0,
             }
         })
     }
@@ -150,11 +147,9 @@ impl Read {
     fn variable_texts(&self, count: usize) -> Result<Vec<String>> {
         let mut pointers = vec![std::ptr::null_mut::<c_char>(); count];
         self.with_variable(pointers.as_mut_ptr().cast(), || {
-            pointers
-                .iter()
-                // SAFETY: the library gave NUL-terminated strings or null; they live until reclaimed.
-                .map(|&p| if p.is_null() { String::new() } else { unsafe { trim_text(CStr::from_ptr(p).to_bytes(), false) } })
-                .collect()
+            // SAFETY: the library gave NUL-terminated strings or null; they live until reclaimed.
+            let text = |p: *mut c_char| unsafe { trim_text(CStr::from_ptr(p).to_bytes(), false) };
+            pointers.iter().map(|&p| if p.is_null() { String::new() } else { text(p) }).collect()
         })
     }
 
@@ -168,7 +163,9 @@ impl Read {
                         return Vec::new();
                     }
                     // SAFETY: the library allocated `len` references of eight bytes at `p`.
-                    let bytes = unsafe { std::slice::from_raw_parts(list.p.cast::<u8>(), list.len.min(MAX_LIST) * 8) };
+                    let bytes = unsafe {
+                        std::slice::from_raw_parts(list.p.cast::<u8>(), list.len.min(MAX_LIST) * 8)
+                    };
                     addresses(bytes)
                 })
                 .collect()

@@ -6,18 +6,17 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use array::{Error, Result, Selection};
 use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, haddr_t, hsize_t};
 use hdf5_metno_sys::h5d::{
-    H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_value_t, H5D_layout_t, H5Dchunk_iter,
+    H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t, H5Dchunk_iter,
     H5Dget_create_plist, H5Dget_offset, H5Dget_space, H5Dget_type, H5Dread,
 };
 use hdf5_metno_sys::h5p::{
-    H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pfill_value_defined, H5Pget_chunk,
-    H5Pget_chunk_opts, H5Pget_external_count, H5Pget_fill_value, H5Pget_filter2, H5Pget_layout,
+    H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pfill_value_defined, H5Pget_chunk, H5Pget_chunk_opts,
+    H5Pget_external_count, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter2, H5Pget_layout,
     H5Pget_nfilters, H5Pset_vlen_mem_manager,
 };
 use hdf5_metno_sys::h5s::{
     H5S_ALL, H5S_class_t, H5S_seloper_t, H5Screate_simple, H5Sget_simple_extent_dims,
-    H5Sget_simple_extent_ndims, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type,
-    H5Sselect_hyperslab,
+    H5Sget_simple_extent_ndims, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type, H5Sselect_hyperslab,
 };
 use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
@@ -26,7 +25,7 @@ use super::element::Element;
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
-pub(in super::super) const MAX_RANK: usize = 32;
+const MAX_RANK: usize = 32;
 /// Most filters of a pipeline; HDF5's own limit.
 const MAX_FILTERS: usize = 32;
 /// Most parameters of a filter that are kept.
@@ -73,6 +72,8 @@ pub(in super::super) struct Facts {
     pub(in super::super) partial_unfiltered: bool,
     /// One element as stored, for what was never written; empty for all but numbers.
     pub(in super::super) fill: Vec<u8>,
+    /// The program that wrote it chose that nothing is filled in.
+    pub(in super::super) never_filled: bool,
 }
 
 /// Where one chunk lies.
@@ -88,7 +89,8 @@ pub(in super::super) struct ChunkPlace {
 impl Object {
     pub(in super::super) fn facts(&self) -> Result<Facts> {
         // SAFETY: a valid data set.
-        let properties = Handle::new("give creation properties", || unsafe { H5Dget_create_plist(self.handle.0) })?;
+        let properties =
+            Handle::new("give creation properties", || unsafe { H5Dget_create_plist(self.handle.0) })?;
         // SAFETY: a valid data set.
         let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
         let element = Element::of(&datatype);
@@ -102,6 +104,7 @@ impl Object {
         }
         Ok(Facts {
             fill: fill(&properties, &datatype, &element)?,
+            never_filled: never_filled(&properties)?,
             filters: filters(&properties)?,
             partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
             element,
@@ -143,16 +146,29 @@ impl Object {
         let mut visit = Visit { rank, each };
         // SAFETY: a valid data set; the callback gets the pointer to `visit`, which outlives the call.
         check("list the chunks", || unsafe {
-            H5Dchunk_iter(self.handle.0, H5P_DEFAULT, Some(visit_chunk), std::ptr::from_mut(&mut visit).cast())
+            H5Dchunk_iter(
+                self.handle.0,
+                H5P_DEFAULT,
+                Some(visit_chunk),
+                std::ptr::from_mut(&mut visit).cast(),
+            )
         })?;
         Ok(())
     }
 
     /// Reads a selection through the library: elements as stored, C order. `into` must be of just that size.
-    pub(in super::super) fn read(&self, selection: &Selection, item_bytes: usize, into: &mut [u8]) -> Result<()> {
+    pub(in super::super) fn read(
+        &self,
+        selection: &Selection,
+        item_bytes: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
         let expected = selection.len().and_then(|n| n.checked_mul(item_bytes as u64));
         if expected != Some(into.len() as u64) {
-            return Err(Error::internal(format!("expected a buffer of {expected:?} bytes, found {}", into.len())));
+            return Err(Error::internal(format!(
+                "expected a buffer of {expected:?} bytes, found {}",
+                into.len()
+            )));
         }
         let space = self.space()?;
         if extent(&space)?.len() != selection.ranges().len() {
@@ -186,7 +202,14 @@ impl Object {
                 let mut bytes = vec![0; count * size_bytes];
                 // SAFETY: the memory type is the stored one: `count` strings of `size_bytes` each.
                 check("read strings", || unsafe {
-                    H5Dread(self.handle.0, datatype.0, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.as_mut_ptr().cast())
+                    H5Dread(
+                        self.handle.0,
+                        datatype.0,
+                        H5S_ALL,
+                        H5S_ALL,
+                        H5P_DEFAULT,
+                        bytes.as_mut_ptr().cast(),
+                    )
                 })?;
                 Ok(split_fixed_text(&bytes, size_bytes, spaces))
             }
@@ -197,7 +220,8 @@ impl Object {
 
     fn variable_texts(&self, datatype: &Handle, space: &Handle, count: usize) -> Result<Vec<String>> {
         // SAFETY: the class identifier is valid once the library is open.
-        let transfer = Handle::new("make transfer properties", || unsafe { H5Pcreate(*H5P_CLS_DATASET_XFER) })?;
+        let transfer =
+            Handle::new("make transfer properties", || unsafe { H5Pcreate(*H5P_CLS_DATASET_XFER) })?;
         // SAFETY: both functions are of the kind the library expects and need no data of ours.
         check("bound its memory", || unsafe {
             let none = std::ptr::null_mut();
@@ -289,9 +313,7 @@ fn select(space: &Handle, selection: &Selection) -> Result<Handle> {
     }
     let rank = c_int::try_from(ranges.len()).unwrap_or(c_int::MAX);
     // SAFETY: `rank` sizes; a rank of zero makes a scalar.
-    Handle::new("make a memory space", || unsafe {
-        H5Screate_simple(rank, count.as_ptr(), std::ptr::null())
-    })
+    Handle::new("make a memory space", || unsafe { H5Screate_simple(rank, count.as_ptr(), std::ptr::null()) })
 }
 
 fn layout(properties: &Handle) -> Result<Layout> {
@@ -312,7 +334,8 @@ fn chunk(properties: &Handle) -> Result<Vec<u64>> {
     let mut chunk = [0; MAX_RANK];
     let most = c_int::try_from(MAX_RANK).unwrap_or(c_int::MAX);
     // SAFETY: room for `most` sizes.
-    let rank = check("give the chunk shape", || unsafe { H5Pget_chunk(properties.0, most, chunk.as_mut_ptr()) })?;
+    let rank =
+        check("give the chunk shape", || unsafe { H5Pget_chunk(properties.0, most, chunk.as_mut_ptr()) })?;
     Ok(chunk.iter().copied().take(usize::try_from(rank).unwrap_or(0)).collect())
 }
 
@@ -340,6 +363,13 @@ fn filter(properties: &Handle, number: c_uint) -> Result<Filter> {
     let available = locked(|| unsafe { H5Zfilter_avail(id) }) > 0;
     let parameters = parameters.iter().copied().take(count).collect();
     Ok(Filter { id, parameters, available })
+}
+
+fn never_filled(properties: &Handle) -> Result<bool> {
+    let mut time = H5D_fill_time_t::H5D_FILL_TIME_IFSET;
+    // SAFETY: valid creation properties and place for the result.
+    check("say when it fills", || unsafe { H5Pget_fill_time(properties.0, &raw mut time) })?;
+    Ok(time == H5D_fill_time_t::H5D_FILL_TIME_NEVER)
 }
 
 /// The stored form of what was never written; zeros where the file says nothing.

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_uint, c_void};
 
-use array::{ByteOrder, DType, ElementType, Result};
+use array::{ByteOrder, DType, ElementType};
 use hdf5_metno_sys::h5::H5free_memory;
 use hdf5_metno_sys::h5t::{
     H5T_class_t, H5T_order_t, H5T_sign_t, H5T_str_t, H5Tget_class, H5Tget_ebias, H5Tget_fields,
@@ -147,7 +147,8 @@ fn float(datatype: &Handle, size: usize) -> Element {
 /// Two members `FALSE` and `TRUE` over one byte are a boolean (h5py's way); others are their integers.
 fn enumeration(datatype: &Handle) -> Element {
     // SAFETY: a valid data type identifier; the caller holds the lock.
-    let Ok(base) = Handle::new("give the base of an enumeration", || unsafe { H5Tget_super(datatype.0) }) else {
+    let Ok(base) = Handle::new("give the base of an enumeration", || unsafe { H5Tget_super(datatype.0) })
+    else {
         return Element::Other("enumeration".into());
     };
     // SAFETY: as above.

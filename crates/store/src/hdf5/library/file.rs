@@ -10,7 +10,9 @@ use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
 use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5Fopen};
 use hdf5_metno_sys::h5i::{H5I_type_t, H5Iget_type, hid_t};
 use hdf5_metno_sys::h5l::{H5L_info2_t, H5Lget_val, H5Literate2};
-use hdf5_metno_sys::h5o::{H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token};
+use hdf5_metno_sys::h5o::{
+    H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token,
+};
 use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate, H5Pset_file_locking};
 
 use super::{Handle, check};
@@ -163,9 +165,10 @@ unsafe extern "C" fn collect(
         found.more = true;
         return 1;
     }
+    // SAFETY: of a hard link the union holds the token: sixteen plain bytes.
+    let token = || Token(unsafe { (&raw const (*info).u).cast::<[u8; 16]>().read_unaligned() });
     let target = match kind {
-        // SAFETY: of a hard link the union holds the token: sixteen plain bytes.
-        HARD => LinkTarget::Object(Token(unsafe { (&raw const (*info).u).cast::<[u8; 16]>().read_unaligned() })),
+        HARD => LinkTarget::Object(token()),
         SOFT => LinkTarget::Soft(soft_target(group, text)),
         _ => LinkTarget::Outside,
     };
@@ -176,7 +179,8 @@ unsafe extern "C" fn collect(
 fn soft_target(group: hid_t, name: &CStr) -> String {
     let mut value = vec![0u8; MAX_LINK_BYTES];
     // SAFETY: a valid group and name; the library writes at most the given number of bytes.
-    let read = unsafe { H5Lget_val(group, name.as_ptr(), value.as_mut_ptr().cast(), value.len(), H5P_DEFAULT) };
+    let read =
+        unsafe { H5Lget_val(group, name.as_ptr(), value.as_mut_ptr().cast(), value.len(), H5P_DEFAULT) };
     let text = value.split(|&b| b == 0).next().unwrap_or_default();
     if read < 0 { String::new() } else { String::from_utf8_lossy(text).into_owned() }
 }

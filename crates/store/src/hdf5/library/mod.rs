@@ -16,14 +16,12 @@ mod file;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 
 use array::{Error, ErrorKind, Result};
-use hdf5_metno_sys::h5e::{
-    H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2,
-};
+use hdf5_metno_sys::h5e::{H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2};
 use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_metno_sys::{LOCK, h5::herr_t, h5pl::H5PLset_loading_state};
 
-pub(super) use attribute::{MAX_ATTRIBUTE_ELEMENTS, Value};
-pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout, MAX_RANK};
+pub(super) use attribute::Value;
+pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout};
 pub(super) use element::Element;
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
 
@@ -54,11 +52,7 @@ fn check<T: PartialOrd + Default>(what: &str, call: impl FnOnce() -> T) -> Resul
 
 /// The library's innermost complaint; clears its error stack.
 fn take_message() -> String {
-    unsafe extern "C" fn first(
-        _n: c_uint,
-        error: *const H5E_error2_t,
-        data: *mut c_void,
-    ) -> herr_t {
+    unsafe extern "C" fn first(_n: c_uint, error: *const H5E_error2_t, data: *mut c_void) -> herr_t {
         // SAFETY: the library passes a valid record; `data` is the `String` given to the walk below.
         unsafe {
             let message = &mut *data.cast::<String>();

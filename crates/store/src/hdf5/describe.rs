@@ -1,0 +1,154 @@
+//! Describes what was found in a file as arrays: names, axes, attributes, decoding.
+
+use array::{ArrayInfo, Attributes, Axis, DType, Dataset, Generation, Scalar};
+
+use super::coordinates::CoordinateReader;
+use super::library::{Element, Layout, Value};
+use super::netcdf::{self, Dimensions};
+use super::walk::{Tree, Values, Variable};
+use super::{Hdf5, Stored, openpmd};
+use crate::{FileBytes, cf, describe};
+
+/// A description without arrays.
+pub(super) fn empty(file: &FileBytes) -> Dataset {
+    let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Dataset {
+        id: file.dataset_id(),
+        generation: Generation(0),
+        name,
+        format: "HDF5".into(),
+        arrays: Vec::new(),
+        attributes: Attributes::new(),
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// The description of a whole file, and beside every array how it is stored.
+pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
+    let mut dataset = empty(&hdf5.file);
+    dataset.attributes = file_attributes(&tree);
+    let arrays = if netcdf::is_netcdf(&tree) {
+        dataset.format = "NetCDF-4".into();
+        netcdf_arrays(hdf5, &tree)
+    } else {
+        tree.variables.iter().filter_map(|v| plain_array(&tree, v)).collect()
+    };
+    let mut stored = Vec::with_capacity(arrays.len());
+    for (variable, info) in arrays {
+        let facts = variable.facts.clone();
+        stored.push(Stored::new(variable.token, facts, info.shape().to_vec(), info.dtype.size_bytes()));
+        dataset.arrays.push(info);
+    }
+    dataset.left_out = tree.left_out;
+    dataset.warnings = tree.warnings;
+    (dataset, stored)
+}
+
+/// Those of groups carry the group's path.
+fn file_attributes(tree: &Tree) -> Attributes {
+    let of_group = |group: &super::walk::Group| {
+        let path = group.path.clone();
+        let named = move |name: String| if path.is_empty() { name } else { format!("{path}/{name}") };
+        cf::attributes(&cf_values(&group.attributes))
+            .into_iter()
+            .map(move |(name, value)| (named(name), value))
+    };
+    tree.groups.iter().flat_map(of_group).collect()
+}
+
+/// Type and shape, where it is an array of numbers.
+pub(super) fn number_array(variable: &Variable) -> Option<(DType, &[u64])> {
+    match (&variable.facts.element, &variable.facts.shape) {
+        (Element::Number(dtype), Some(shape)) => Some((*dtype, shape)),
+        _ => None,
+    }
+}
+
+fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree) -> Vec<(&'a Variable, ArrayInfo)> {
+    let dimensions = Dimensions::new(tree);
+    let mut coordinates = CoordinateReader::new(hdf5, tree);
+    let mut arrays = Vec::new();
+    for (number, variable) in tree.variables.iter().enumerate() {
+        if netcdf::is_bare_dimension(variable) {
+            continue;
+        }
+        let Some((dtype, shape)) = number_array(variable) else { continue };
+        let found = coordinates.dimensions(dimensions.of(number, shape.len()));
+        arrays.push((variable, array(variable, dtype, shape, &found)));
+    }
+    arrays
+}
+
+/// A variable by the conventions of netCDF and CF.
+pub(super) fn array(
+    variable: &Variable,
+    dtype: DType,
+    shape: &[u64],
+    dimensions: &[cf::Dimension],
+) -> ArrayInfo {
+    let values = cf_values(&variable.attributes);
+    let dtype = cf::stored_dtype(dtype, &values);
+    let axes = describe::guessed_axes(shape.len());
+    let name = netcdf::shown_path(&variable.path);
+    let mut info = describe::array(&name, dtype, axes, shape, chunk(variable));
+    let fill = match variable.facts.never_filled {
+        true => cf::DefaultFill::Ordinary,
+        false => cf::DefaultFill::Missing,
+    };
+    cf::complete(&mut info, &values, dimensions, fill);
+    info
+}
+
+/// A data set of a file without conventions, or with those of openPMD. Values are the stored ones.
+fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<(&'a Variable, ArrayInfo)> {
+    let (dtype, shape) = number_array(variable)?;
+    let mesh = mesh_axes(tree, variable, shape.len());
+    let is_mesh = mesh.is_some();
+    let axes = mesh.unwrap_or_else(|| describe::guessed_axes(shape.len()));
+    let mut info = describe::array(&variable.path, dtype, axes, shape, chunk(variable));
+    let values = cf_values(&variable.attributes);
+    info.units = cf::text(&values, "units").unwrap_or_default().to_owned();
+    info.attributes = cf::attributes(&values);
+    if is_mesh {
+        info.world_units = openpmd::UNITS.into();
+    }
+    Some((variable, info))
+}
+
+/// Components of a vector are data sets in the mesh's group; a scalar mesh is itself a data set.
+fn mesh_axes(tree: &Tree, variable: &Variable, count: usize) -> Option<Vec<Axis>> {
+    let component = &variable.attributes;
+    let group = tree.groups.get(variable.group).map(|g| &g.attributes);
+    let of_group = group.and_then(|mesh| openpmd::axes(mesh, component, count));
+    of_group.or_else(|| openpmd::axes(component, component, count))
+}
+
+fn chunk(variable: &Variable) -> Option<Vec<u64>> {
+    match &variable.facts.layout {
+        Layout::Chunked(chunk) => Some(chunk.clone()),
+        _ => None,
+    }
+}
+
+/// Attributes that people see, with their types; references and the conventions' own are left out.
+pub(super) fn cf_values(values: &Values) -> cf::Values {
+    let shown = values.iter().filter(|(name, _)| netcdf::is_shown(name));
+    shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
+}
+
+fn cf_value(value: &Value) -> Option<cf::Value> {
+    match value {
+        Value::Numbers { dtype, bytes } => {
+            let count = bytes.len() / dtype.size_bytes();
+            let numbers: Vec<Scalar> = (0..count).filter_map(|i| dtype.scalar_at(bytes, i)).collect();
+            (!numbers.is_empty()).then(|| cf::Value::Numbers(dtype.element(), numbers))
+        }
+        Value::Texts(texts) => match &texts[..] {
+            [] => None,
+            [one] => Some(cf::Value::Text(one.clone())),
+            _ => Some(cf::Value::Texts(texts.clone())),
+        },
+        _ => None,
+    }
+}

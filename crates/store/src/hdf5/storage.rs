@@ -1,0 +1,260 @@
+//! Where the elements of one data set lie, looked up once, and reading them without the library's lock.
+//!
+//! Contiguous and unfiltered data are read straight from the file; chunks with known filters are read by
+//! position and decoded here; compact data are kept. Only what has other filters goes through the library.
+
+use array::{Error, Region, Result, Selection};
+
+use super::filters::Pipeline;
+use super::library::{ChunkPlace, Facts, Layout, Object};
+use crate::chunked::{ChunkStore, Part, fill, for_each_chunk};
+use crate::flat::FlatArray;
+use crate::{ByteStore, Cancel};
+
+/// Most chunks of one data set whose places are kept (32 bytes each); beyond, it is read through the library.
+const MAX_INDEXED_CHUNKS: usize = 2 << 20;
+/// Largest chunk that is decoded, bytes.
+const MAX_CHUNK_BYTES: u64 = 1 << 30;
+/// Longest stored form of a chunk, relative to the chunk: filters may add a little.
+const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
+    chunk_bytes + chunk_bytes / 8 + 4096
+}
+
+/// Where the elements are.
+#[derive(Debug)]
+pub(super) enum Storage {
+    /// One piece of the file, C order.
+    Contiguous(FlatArray),
+    /// Chunks whose filters are ours.
+    Chunked(Chunks),
+    /// Few enough to be kept.
+    Kept(Vec<u8>),
+    /// Never written.
+    Unwritten,
+    /// Through the library, in pieces of this shape.
+    Library { object: Object, piece: Vec<u64> },
+}
+
+/// Places of chunks.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    /// Sorted by number of the chunk, C order over the grid.
+    places: Vec<(u64, ChunkPlace)>,
+    pipeline: Pipeline,
+    partial_unfiltered: bool,
+}
+
+/// What reading needs besides the storage.
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a dyn ByteStore,
+    pub(super) store: &'a ChunkStore,
+    pub(super) array: u32,
+    pub(super) item_bytes: usize,
+    pub(super) fill: &'a [u8],
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Storage {
+    /// Looks up where the elements of a data set lie.
+    ///
+    /// # Errors
+    /// `Corrupt` when chunks lie outside the grid, `TooLarge` beyond the limits above.
+    pub(super) fn locate(object: Object, facts: &Facts, shape: &[u64], item_bytes: usize) -> Result<Self> {
+        match &facts.layout {
+            Layout::Contiguous => match object.contiguous_offset() {
+                Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
+                None => Ok(Self::Unwritten),
+            },
+            Layout::Compact => {
+                let whole = Selection::all(shape);
+                let mut bytes = buffer(shape, item_bytes)?;
+                object.read(&whole, item_bytes, &mut bytes)?;
+                Ok(Self::Kept(bytes))
+            }
+            Layout::Chunked(chunk) => {
+                buffer_size(chunk, item_bytes)?;
+                match Pipeline::of(&facts.filters, item_bytes) {
+                    Some(pipeline) => locate_chunks(object, facts, shape, chunk, pipeline),
+                    None => Ok(Self::Library { object, piece: chunk.clone() }),
+                }
+            }
+            Layout::External | Layout::Virtual => Err(Error::unsupported("expected data within the file")),
+        }
+    }
+
+    /// Reads `selection` of an array of `shape` into `into`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`, `Stale`, `Cancelled`.
+    pub(super) fn read(
+        &self,
+        shape: &[u64],
+        selection: &Selection,
+        into: Region,
+        reader: &Reader<'_>,
+    ) -> Result<()> {
+        match self {
+            Self::Contiguous(array) => {
+                array.check_within(reader.file.size_bytes())?;
+                array.read(reader.file, selection, into, reader.cancel)
+            }
+            Self::Chunked(chunks) => chunks.read(selection, into, reader),
+            Self::Kept(bytes) => {
+                let part = Part { position: &[], inside: selection.ranges() };
+                part.copy(bytes, shape, into)
+            }
+            Self::Unwritten => fill(into, reader.fill),
+            Self::Library { object, piece } => for_each_chunk(selection, piece, into, &mut |part, into| {
+                reader.cancel.check()?;
+                read_by_library(object, part, piece, into)
+            }),
+        }
+    }
+}
+
+fn locate_chunks(
+    object: Object,
+    facts: &Facts,
+    shape: &[u64],
+    chunk: &[u64],
+    pipeline: Pipeline,
+) -> Result<Storage> {
+    let grid: Vec<u64> = shape.iter().zip(chunk).map(|(&n, &c)| n.div_ceil(c)).collect();
+    let mut places = Vec::new();
+    let mut outside = None;
+    object.chunks(chunk.len(), &mut |start, place| {
+        let on_grid = start.iter().zip(chunk).zip(&grid).all(|((&s, &c), &g)| s % c == 0 && s / c < g);
+        if !on_grid {
+            outside = Some(start.to_vec());
+            return false;
+        }
+        let number = start.iter().zip(chunk).zip(&grid).fold(0, |n, ((&s, &c), &g)| n * g + s / c);
+        places.push((number, place));
+        places.len() <= MAX_INDEXED_CHUNKS
+    })?;
+    if let Some(start) = outside {
+        return Err(Error::corrupt(format!(
+            "expected chunks of {chunk:?} within {shape:?}, found one at {start:?}"
+        )));
+    }
+    if places.len() > MAX_INDEXED_CHUNKS {
+        return Ok(Storage::Library { object, piece: chunk.to_vec() });
+    }
+    places.sort_unstable_by_key(|(number, _)| *number);
+    Ok(Storage::Chunked(Chunks {
+        shape: shape.to_vec(),
+        chunk: chunk.to_vec(),
+        places,
+        pipeline,
+        partial_unfiltered: facts.partial_unfiltered,
+    }))
+}
+
+impl Chunks {
+    fn read(&self, selection: &Selection, into: Region, reader: &Reader<'_>) -> Result<()> {
+        for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
+            reader.cancel.check()?;
+            let number = self.number(part.position);
+            let found = self.places.binary_search_by_key(&number, |(n, _)| *n);
+            match found.ok().and_then(|index| self.places.get(index)) {
+                Some((_, place)) => self
+                    .read_chunk(part, place, number, into, reader)
+                    .map_err(|e| e.context(format!("chunk {:?}", part.position))),
+                None => fill(into, reader.fill),
+            }
+        })
+    }
+
+    /// C order over the grid. Places outside it do not occur: selections are checked.
+    fn number(&self, position: &[u64]) -> u64 {
+        let axes = position.iter().zip(&self.chunk).zip(&self.shape);
+        axes.fold(0, |n, ((&p, &c), &s)| n * s.div_ceil(c) + p)
+    }
+
+    fn read_chunk(
+        &self,
+        part: &Part<'_>,
+        place: &ChunkPlace,
+        number: u64,
+        into: Region,
+        reader: &Reader<'_>,
+    ) -> Result<()> {
+        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)?;
+        let end = place.offset.checked_add(place.size_bytes);
+        if end.is_none_or(|end| end > reader.file.size_bytes()) {
+            return Err(Error::corrupt(format!(
+                "expected a chunk within the file of {} bytes, found {} bytes at {}",
+                reader.file.size_bytes(),
+                place.size_bytes,
+                place.offset
+            )));
+        }
+        if self.is_plain(part.position) {
+            if place.size_bytes != chunk_bytes as u64 {
+                return Err(Error::corrupt(format!(
+                    "expected a chunk of {chunk_bytes} bytes, found {}",
+                    place.size_bytes
+                )));
+            }
+            let inside = Selection::new(part.inside.to_vec())?;
+            let chunk = FlatArray::c_order(place.offset, reader.item_bytes, &self.chunk)?;
+            return chunk.read(reader.file, &inside, into, reader.cancel);
+        }
+        let decode = || self.decode(place, chunk_bytes, reader);
+        if part.is_whole(&self.chunk) {
+            return part.copy(&decode()?, &self.chunk, into);
+        }
+        let bytes = reader.store.get(reader.array, number, chunk_bytes, decode)?;
+        part.copy(&bytes, &self.chunk, into)
+    }
+
+    /// True when the stored bytes of this chunk are its elements.
+    fn is_plain(&self, position: &[u64]) -> bool {
+        let axes = position.iter().zip(&self.chunk).zip(&self.shape);
+        let partial = axes.into_iter().any(|((&p, &c), &s)| (p + 1).saturating_mul(c) > s);
+        self.pipeline.is_empty() || (self.partial_unfiltered && partial)
+    }
+
+    fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Vec<u8>> {
+        if place.size_bytes > most_stored_bytes(chunk_bytes as u64) {
+            return Err(Error::corrupt(format!(
+                "expected at most about {chunk_bytes} stored bytes, found {}",
+                place.size_bytes
+            )));
+        }
+        // At most a little more than a chunk, which `buffer_size` bounds.
+        let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
+        reader.file.read_at(place.offset, &mut stored)?;
+        self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)
+    }
+}
+
+/// Reads the box around a part through the library and keeps what is meant.
+fn read_by_library(object: &Object, part: &Part<'_>, piece: &[u64], into: Region) -> Result<()> {
+    let ranges = part.inside.iter().zip(part.position).zip(piece);
+    let absolute = ranges.map(|((range, &position), &size)| array::AxisRange {
+        start: position * size + range.start,
+        ..*range
+    });
+    let selection = Selection::new(absolute.collect())?;
+    let shape = selection.shape();
+    let mut bytes = buffer(&shape, into.item_bytes())?;
+    object.read(&selection, into.item_bytes(), &mut bytes)?;
+    let mut into = into;
+    into.write_all(&bytes)
+}
+
+fn buffer_size(shape: &[u64], item_bytes: usize) -> Result<usize> {
+    let bytes = shape.iter().try_fold(item_bytes as u64, |n, &s| n.checked_mul(s));
+    bytes.filter(|&n| n <= MAX_CHUNK_BYTES).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        Error::too_large(format!(
+            "expected chunks of at most {MAX_CHUNK_BYTES} bytes, found the shape {shape:?}"
+        ))
+    })
+}
+
+fn buffer(shape: &[u64], item_bytes: usize) -> Result<Vec<u8>> {
+    Ok(vec![0; buffer_size(shape, item_bytes)?])
+}

@@ -1,0 +1,180 @@
+use std::path::{Path, PathBuf};
+
+use array::{AxisRange, Target};
+use hdf5_metno as h5;
+use ndarray::Array3;
+
+use super::*;
+
+/// Deterministic numbers for selections and mutations.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below.max(1)
+    }
+
+    fn selection(&mut self, shape: &[u64]) -> Selection {
+        let range = |n: u64, dice: &mut Self| {
+            let (start, step) = (dice.roll(n), 1 + dice.roll(4));
+            AxisRange { start, count: dice.roll((n - start).div_ceil(step) + 1), step }
+        };
+        Selection::new(shape.iter().map(|&n| range(n, self)).collect()).unwrap()
+    }
+}
+
+fn place(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    (dir, path)
+}
+
+fn open_path(path: &Path) -> Result<Hdf5> {
+    open(FileBytes::open(path)?)
+}
+
+fn read(file: &Hdf5, name: &str, selection: &Selection) -> Result<Vec<u8>> {
+    let (number, info) = file.dataset.find(name)?;
+    let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes())?;
+    file.read(number, 0, selection, region, &Cancel::default())?;
+    target.into_vec()
+}
+
+/// What a selection of C-order elements must give.
+fn naive(data: &[u8], item: usize, shape: &[u64], selection: &Selection) -> Vec<u8> {
+    let mut offsets = vec![0u64];
+    for (range, &n) in selection.ranges().iter().zip(shape) {
+        offsets =
+            offsets.iter().flat_map(|&o| (0..range.count).map(move |i| o * n + range.index(i))).collect();
+    }
+    let element = |&o: &u64| {
+        let start = usize::try_from(o).unwrap() * item;
+        data[start..start + item].to_vec()
+    };
+    offsets.iter().flat_map(element).collect()
+}
+
+/// Reads whole and by random selections; compares with `expected`, the stored bytes of all elements.
+fn check(file: &Hdf5, name: &str, expected: &[u8]) {
+    let (_, info) = file.dataset.find(name).unwrap();
+    let (shape, item) = (info.shape().to_vec(), info.dtype.size_bytes());
+    assert_eq!(read(file, name, &Selection::all(&shape)).unwrap(), expected, "{name}");
+    let mut dice = Dice(7);
+    for _ in 0..50 {
+        let selection = dice.selection(&shape);
+        let found = read(file, name, &selection).unwrap();
+        assert_eq!(found, naive(expected, item, &shape, &selection), "{name} [{selection}]");
+    }
+}
+
+const SHAPE: [usize; 3] = [13, 21, 34];
+
+fn numbers() -> Array3<i32> {
+    Array3::from_shape_fn(SHAPE, |(z, y, x)| i32::try_from(z * 10_000 + y * 100 + x).unwrap() - 60_000)
+}
+
+fn little(data: &Array3<i32>) -> Vec<u8> {
+    data.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+#[test]
+fn every_layout_and_filter_reads_the_same() {
+    let (_dir, path) = place("layouts.h5");
+    let data = numbers();
+    let file = h5::File::create(&path).unwrap();
+    let new = || file.new_dataset_builder().with_data(&data);
+    new().create("contiguous").unwrap();
+    new().chunk((4, 8, 10)).create("chunked").unwrap();
+    new().chunk((4, 8, 10)).deflate(6).create("deflate").unwrap();
+    new().chunk((4, 8, 10)).shuffle().deflate(1).create("shuffle").unwrap();
+    new().chunk((5, 21, 34)).shuffle().deflate(9).fletcher32().create("group/deep/fletcher").unwrap();
+    new().chunk((4, 8, 10)).fletcher32().deflate(3).create("checked first").unwrap();
+    new().chunk((13, 21, 34)).deflate(3).create("one chunk").unwrap();
+    new().chunk((4, 8, 10)).nbit().create("by library").unwrap();
+    new()
+        .chunk((4, 8, 10))
+        .scale_offset(h5::filters::ScaleOffset::Integer(0))
+        .create("scale offset")
+        .unwrap();
+    let partial = h5::dataset::ChunkOpts::DONT_FILTER_PARTIAL_CHUNKS;
+    new().chunk((4, 8, 10)).chunk_opts(partial).deflate(3).create("partial unfiltered").unwrap();
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    assert_eq!(opened.dataset.format, "HDF5");
+    assert_eq!(opened.dataset.left_out, []);
+    assert_eq!(opened.dataset.arrays.len(), 10);
+    for array in &opened.dataset.arrays {
+        assert_eq!(array.dtype.to_string(), "<i4");
+        check(&opened, &array.name, &little(&data));
+    }
+}
+
+#[test]
+fn a_user_block_moves_everything() {
+    let (_dir, path) = place("user.h5");
+    let data = numbers();
+    let file = h5::FileBuilder::new().with_fcpl(|p| p.userblock(1024)).create(&path).unwrap();
+    file.new_dataset_builder().with_data(&data).create("flat").unwrap();
+    file.new_dataset_builder().with_data(&data).chunk((4, 8, 10)).deflate(2).create("chunked").unwrap();
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    check(&opened, "flat", &little(&data));
+    check(&opened, "chunked", &little(&data));
+}
+
+#[test]
+fn what_was_never_written_is_the_fill_value() {
+    let (_dir, path) = place("fill.h5");
+    let file = h5::File::create(&path).unwrap();
+    let shape = (10, 10);
+    let chunked = file
+        .new_dataset::<f32>()
+        .chunk((4, 4))
+        .deflate(1)
+        .fill_value(2.5f32)
+        .shape(shape)
+        .create("some")
+        .unwrap();
+    chunked.write_slice(&ndarray::arr2(&[[1f32, 2.0], [3.0, 4.0]]), (4..6, 4..6)).unwrap();
+    file.new_dataset::<u8>().fill_value(7u8).shape(shape).create("none").unwrap();
+    file.new_dataset::<u16>().shape(shape).chunk((3, 3)).create("no fill").unwrap();
+    drop(chunked);
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    let mut some = vec![2.5f32; 100];
+    (some[44], some[45], some[54], some[55]) = (1.0, 2.0, 3.0, 4.0);
+    check(&opened, "some", &some.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+    check(&opened, "none", &[7; 100]);
+    check(&opened, "no fill", &[0; 200]);
+}
+
+#[test]
+fn scalars_small_arrays_and_odd_variables() {
+    let (_dir, path) = place("odd.h5");
+    let file = h5::File::create(&path).unwrap();
+    file.new_dataset::<f64>().create("scalar").unwrap().write_scalar(&1.5f64).unwrap();
+    file.new_dataset_builder().with_data(&[true, false, true]).create("flags").unwrap();
+    let name: h5::types::VarLenUnicode = "gr\u{fc}n".parse().unwrap();
+    file.new_dataset::<h5::types::VarLenUnicode>().create("name").unwrap().write_scalar(&name).unwrap();
+    let compact = h5::dataset::Layout::Compact;
+    file.new_dataset_builder().with_data(&[3i64, -4]).layout(compact).create("compact").unwrap();
+    file.new_dataset::<u8>().shape((0, 4)).create("nothing yet").unwrap();
+    file.link_soft("/scalar", "alias").unwrap();
+    file.link_external("/etc/passwd", "/", "outside").unwrap();
+    let group = file.create_group("loop").unwrap();
+    group.link_hard("/", "again").unwrap();
+    drop(group);
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    assert_eq!(read(&opened, "scalar", &Selection::all(&[])).unwrap(), 1.5f64.to_le_bytes());
+    check(&opened, "nothing yet", &[]);
+    check(&opened, "flags", &[1, 0, 1]);
+    assert_eq!(opened.dataset.find("flags").unwrap().1.dtype.to_string(), "|b1");
+    check(&opened, "compact", &[3i64.to_le_bytes(), (-4i64).to_le_bytes()].concat());
+    let left = |name: &str| opened.dataset.left_out.iter().find(|l| l.name == name).unwrap();
+    assert_eq!(left("name").what, "string");
+    assert_eq!(left("name").value.as_deref(), Some("gr\u{fc}n"));
+    assert_eq!(left("alias").what, "soft link to `/scalar`");
+    assert_eq!(left("outside").what, "link to another file, which is not followed");
+}
