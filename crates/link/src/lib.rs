@@ -1,1 +1,23 @@
-//! How messages cross: TLS over TCP, WebSocket, in-process.
+//! How messages cross: TLS over TCP, WebSocket, in process. Everything that awaits a socket is here.
+//!
+//! A [`Link`] carries whole messages in both directions and does not know what they mean. [`connect`] and [`serve`]
+//! put one side of the protocol ([`wire::Client`], [`wire::Server`]) on a link and give a handle for the
+//! application and a [`Driver`], the loop that moves bytes; whoever calls owns the task it runs in. This crate
+//! knows no arrays, keeps no files, and decides about no token.
+//!
+//! Read [`Carrier`] first (what a protocol has to offer), then `drive.rs`, the one loop over all of them.
+
+mod carrier;
+mod client;
+mod drive;
+pub mod local;
+mod server;
+pub mod tcp;
+pub mod tls;
+pub mod ws;
+
+pub use carrier::{Carrier, Link};
+pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
+pub use drive::Driver;
+pub use server::{Change, MAX_WAITING_EVENT_BYTES, MAX_WAITING_EVENTS, Operation, ServerConnection, serve};
+pub use tls::{Fingerprint, Identity, Trust};

@@ -144,7 +144,7 @@ struct OpenItem {
 ///
 /// It is driven as [`Machine`] says. Its own methods are the application's calls: [`request`](Self::request),
 /// [`adjust`](Self::adjust), [`cancel`](Self::cancel), [`note`](Self::note), [`grant`](Self::grant),
-/// [`close`](Self::close). Each operation ends once: by `Done`, by `Failed`, or by `cancel`, after which nothing
+/// [`close`](Machine::close). Each operation ends once: by `Done`, by `Failed`, or by `cancel`, after which nothing
 /// more is heard of it.
 #[derive(Debug)]
 pub struct Client {
@@ -274,12 +274,10 @@ impl Client {
         self.owed_bytes += bulk_bytes;
     }
 
-    /// Ends the connection, telling the server why.
-    pub fn close(&mut self, error: Error) {
-        if !matches!(self.state, State::Closed(_)) {
-            self.end(error.clone());
-            self.outgoing.push_back(Frame::Close { error });
-        }
+    /// True when a credit frame waits to be sent.
+    #[must_use]
+    pub fn owes_credit(&self) -> bool {
+        self.owed_bytes > 0 && self.owed_bytes >= self.window_bytes / CREDIT_FRACTION
     }
 
     /// Bulk bytes the server may still send.
@@ -470,7 +468,7 @@ impl Client {
             let Urgency { priority, deadline } = self.ops.get(&op)?.urgency;
             return Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) });
         }
-        if self.owed_bytes > 0 && self.owed_bytes >= self.window_bytes / CREDIT_FRACTION {
+        if self.owes_credit() {
             let bytes = std::mem::take(&mut self.owed_bytes);
             self.credit_bytes += bytes;
             return Some(Frame::Credit { bytes });
@@ -518,6 +516,13 @@ impl Machine for Client {
     fn handle_lost(&mut self, error: Error) {
         self.end(error);
         self.outgoing.clear();
+    }
+
+    fn close(&mut self, error: Error) {
+        if !matches!(self.state, State::Closed(_)) {
+            self.end(error.clone());
+            self.outgoing.push_back(Frame::Close { error });
+        }
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {

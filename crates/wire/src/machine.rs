@@ -15,7 +15,7 @@ use crate::Message;
 ///    [`handle_timeout`](Self::handle_timeout) when the time given by `poll_timeout` has come,
 ///    [`handle_lost`](Self::handle_lost) when the carrier ended.
 /// 2. **What the application wants**: the methods of [`Client`](crate::Client) and [`Server`](crate::Server)
-///    themselves (`request`, `item`, ...), at any time.
+///    themselves (`request`, `item`, ...) and [`close`](Self::close), at any time.
 /// 3. **What to do**: [`poll_event`](Self::poll_event) until it gives none, then
 ///    [`poll_transmit`](Self::poll_transmit) as long as the carrier takes messages. What is not polled stays
 ///    queued here, sorted by urgency: so poll no further ahead than the carrier sends.
@@ -39,6 +39,9 @@ pub trait Machine {
 
     /// The carrier ended or failed; everything under way fails with `error`.
     fn handle_lost(&mut self, error: Error);
+
+    /// Ends the connection, telling the peer why. Everything under way fails with `error`.
+    fn close(&mut self, error: Error);
 
     /// The next thing the application should know.
     fn poll_event(&mut self) -> Option<Self::Event>;

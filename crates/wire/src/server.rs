@@ -105,7 +105,7 @@ struct Op {
 ///
 /// It is driven as [`Machine`] says. Its own methods are the application's calls: [`accept`](Self::accept) or
 /// [`refuse`](Self::refuse) once, then [`item`](Self::item), [`done`](Self::done) and [`fail`](Self::fail) for
-/// each operation, and [`close`](Self::close). An operation ends on the wire exactly once.
+/// each operation, and [`close`](Machine::close). An operation ends on the wire exactly once.
 #[derive(Debug)]
 pub struct Server {
     state: State,
@@ -212,14 +212,6 @@ impl Server {
     pub fn fail(&mut self, op: OpId, error: Error) {
         if self.is_open(op) {
             self.drop_op(op, error);
-        }
-    }
-
-    /// Ends the connection, telling the client why.
-    pub fn close(&mut self, error: Error) {
-        if !matches!(self.state, State::Closed) {
-            self.end(error.clone());
-            self.outbox.push_control(Frame::Close { error });
         }
     }
 
@@ -388,6 +380,13 @@ impl Machine for Server {
     fn handle_lost(&mut self, error: Error) {
         self.end(error);
         self.outbox.clear();
+    }
+
+    fn close(&mut self, error: Error) {
+        if !matches!(self.state, State::Closed) {
+            self.end(error.clone());
+            self.outbox.push_control(Frame::Close { error });
+        }
     }
 
     fn poll_event(&mut self) -> Option<ServerEvent> {

@@ -4,6 +4,8 @@
 //! `CORRIDOR_BLESS=1 cargo test -p corridor-wire --test vectors` writes the file anew; a change of it is a change of
 //! the wire.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

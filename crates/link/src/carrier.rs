@@ -1,0 +1,69 @@
+//! What every carrier offers: whole messages, in order, both ways.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use wire::{Error, ErrorKind, Message, Result, Retry};
+
+/// Moves messages between two peers, in order and without loss, until it ends.
+///
+/// Both directions are independent: neither method waits for the other. One task polls both.
+pub trait Carrier: Send + 'static {
+    /// Sends all of `outgoing`, many messages at once where that is possible. Ready when the last byte was handed
+    /// on; pending with some of it still queued here or there.
+    ///
+    /// # Errors
+    /// The carrier broke.
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>>;
+
+    /// The next message, at most `limit_bytes` long; `None` when the peer ended the carrier between two messages.
+    ///
+    /// # Errors
+    /// `Unreachable` when the carrier broke, `TooLarge` or `Corrupt` when the peer sent what is no message; it can
+    /// still be told then.
+    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>>;
+
+    /// Says that nothing more will be sent.
+    ///
+    /// # Errors
+    /// The carrier broke.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>>;
+}
+
+/// A carrier, and who is at the other end.
+pub struct Link {
+    pub(crate) carrier: Box<dyn Carrier>,
+    peer: String,
+}
+
+impl Link {
+    /// A link over `carrier`. `peer`: the other end's address, for people.
+    pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
+        Self { carrier: Box::new(carrier), peer: peer.into() }
+    }
+
+    /// The other end's address, for people.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Link({})", self.peer)
+    }
+}
+
+/// A broken carrier, whatever the operating system calls it: another connection may do.
+pub(crate) fn broken(error: impl Into<io::Error>) -> Error {
+    Error::new(ErrorKind::Unreachable, format!("the connection broke: {}", error.into()))
+        .with_retry(Retry::MayHelp)
+}
+
+pub(crate) fn ended() -> Error {
+    Error::new(ErrorKind::Unreachable, "the other side ended the connection")
+}

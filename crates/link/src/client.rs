@@ -1,0 +1,443 @@
+//! The asking side for applications: requests as streams of replies.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use wire::{Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Result, Urgency, Welcome};
+
+use crate::Link;
+use crate::drive::{Driver, Shared, Side, drive, now, watch};
+
+/// Replies that wait in all streams of a connection together; then nothing more is received.
+pub const MAX_WAITING_REPLIES: usize = 16_384;
+/// Bytes of bodies that wait likewise. Bulk is bounded by the window.
+pub const MAX_WAITING_BODY_BYTES: usize = 16 << 20;
+/// Reserved at once for an item that is put together; more as its bytes come.
+const FIRST_RESERVE_BYTES: u64 = 1 << 20;
+
+/// Puts a client on a link.
+///
+/// # Errors
+/// When something in `config` exceeds its limit.
+pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
+    let machine = Client::new(config, now())?;
+    let shared = Shared::new(ClientSide {
+        machine,
+        inboxes: HashMap::new(),
+        waiting_replies: 0,
+        waiting_body_bytes: 0,
+        welcome: None,
+        ended: None,
+        waiting_for_news: Vec::new(),
+        waiting_for_room: Vec::new(),
+    });
+    let driver = drive(link, Arc::clone(&shared));
+    Ok((ClientHandle(Arc::new(Owner(shared))), driver))
+}
+
+/// Some of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The head of an item.
+    Item {
+        /// Its number in the operation.
+        item: u32,
+        /// The small part.
+        body: Bytes,
+        /// Size of the bulk that follows in pieces.
+        bulk_bytes: u64,
+    },
+    /// Some of an item's bulk.
+    Piece {
+        /// The item.
+        item: u32,
+        /// Where in the item's bulk.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+        /// The item is complete and its checksum is right. Until then the bytes are not proven.
+        complete: bool,
+    },
+}
+
+impl Reply {
+    fn body_bytes(&self) -> usize {
+        match self {
+            Self::Item { body, .. } => body.len(),
+            Self::Piece { .. } => 0,
+        }
+    }
+
+    fn bulk_bytes(&self) -> u64 {
+        match self {
+            Self::Item { .. } => 0,
+            Self::Piece { bytes, .. } => bytes.len() as u64,
+        }
+    }
+}
+
+/// A whole item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The small part.
+    pub body: Bytes,
+    /// The bulk, checked.
+    pub bulk: Bytes,
+}
+
+/// What waits for one stream.
+#[derive(Default)]
+struct Inbox {
+    replies: VecDeque<Reply>,
+    end: Option<Result<()>>,
+    waker: Option<Waker>,
+}
+
+impl Inbox {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+struct ClientSide {
+    machine: Client,
+    inboxes: HashMap<OpId, Inbox>,
+    waiting_replies: usize,
+    waiting_body_bytes: usize,
+    welcome: Option<Welcome>,
+    ended: Option<Error>,
+    /// Those who wait for the welcome or the end.
+    waiting_for_news: Vec<Waker>,
+    /// Those who wait until a request is taken.
+    waiting_for_room: Vec<Waker>,
+}
+
+impl ClientSide {
+    fn post(&mut self, op: OpId, reply: Reply) {
+        let Some(inbox) = self.inboxes.get_mut(&op) else { return self.machine.grant(reply.bulk_bytes()) };
+        self.waiting_replies += 1;
+        self.waiting_body_bytes += reply.body_bytes();
+        inbox.replies.push_back(reply);
+        inbox.wake();
+    }
+
+    fn post_end(&mut self, op: OpId, end: Result<()>) {
+        if let Some(inbox) = self.inboxes.get_mut(&op) {
+            inbox.end = Some(end);
+            inbox.wake();
+        }
+    }
+
+    /// The application has taken a reply, or will never.
+    fn account(&mut self, reply: &Reply) {
+        self.waiting_replies -= 1;
+        self.waiting_body_bytes -= reply.body_bytes();
+        self.machine.grant(reply.bulk_bytes());
+    }
+
+    /// The next reply of a stream, and whether the driver has something to do now.
+    fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
+        let had_space = self.has_space();
+        let Some(inbox) = self.inboxes.get_mut(&op) else { return (Poll::Ready(None), false) };
+        if let Some(reply) = inbox.replies.pop_front() {
+            self.account(&reply);
+            return (Poll::Ready(Some(Ok(reply))), !had_space || self.machine.owes_credit());
+        }
+        let Some(end) = inbox.end.take() else {
+            inbox.waker = Some(cx.waker().clone());
+            return (Poll::Pending, false);
+        };
+        self.inboxes.remove(&op);
+        (Poll::Ready(end.err().map(Err)), false)
+    }
+
+    fn drop_stream(&mut self, op: OpId) {
+        let Some(inbox) = self.inboxes.remove(&op) else { return };
+        inbox.replies.iter().for_each(|reply| self.account(reply));
+        self.machine.cancel(op);
+    }
+}
+
+impl Side for ClientSide {
+    type Machine = Client;
+
+    fn machine(&mut self) -> &mut Client {
+        &mut self.machine
+    }
+
+    fn has_space(&self) -> bool {
+        self.waiting_replies < MAX_WAITING_REPLIES && self.waiting_body_bytes < MAX_WAITING_BODY_BYTES
+    }
+
+    fn settle(&mut self) {
+        let mut news = false;
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                ClientEvent::Item { op, item, body, bulk_bytes } => {
+                    self.post(op, Reply::Item { item, body, bulk_bytes });
+                }
+                ClientEvent::Piece { op, item, offset, bytes, complete } => {
+                    self.post(op, Reply::Piece { item, offset, bytes, complete });
+                }
+                ClientEvent::Done { op } => self.post_end(op, Ok(())),
+                ClientEvent::Failed { op, error } => self.post_end(op, Err(error)),
+                ClientEvent::Welcomed(welcome) => (self.welcome, news) = (Some(welcome), true),
+                ClientEvent::Closed { error } => (self.ended, news) = (Some(error), true),
+            }
+        }
+        if news {
+            self.waiting_for_news.drain(..).for_each(Waker::wake);
+        }
+        if news || self.machine.has_room() {
+            self.waiting_for_room.drain(..).for_each(Waker::wake);
+        }
+    }
+}
+
+/// Closes the connection when the last handle and the last stream are gone.
+struct Owner(Arc<Shared<ClientSide>>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.change(|side| side.machine.close(Error::new(ErrorKind::Cancelled, "the client is done")));
+    }
+}
+
+/// Asks a server for operations. Cheap to clone; the connection lives as long as a handle or a stream does.
+#[derive(Clone)]
+pub struct ClientHandle(Arc<Owner>);
+
+impl fmt::Debug for ClientHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientHandle")
+    }
+}
+
+impl ClientHandle {
+    fn shared(&self) -> &Shared<ClientSide> {
+        &self.0.0
+    }
+
+    /// Starts an operation at once.
+    ///
+    /// # Errors
+    /// `Busy` when there is no room for another one now, `TooLarge` when name or parameters exceed their limit, or
+    /// why the connection ended.
+    pub fn try_request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
+        let op = self.shared().change(|side| {
+            let op = side.machine.request(now(), name, parameters, urgency)?;
+            side.inboxes.insert(op, Inbox::default());
+            Ok::<_, Error>(op)
+        })?;
+        Ok(OpStream { op, client: self.clone(), open: BTreeMap::new() })
+    }
+
+    /// Starts an operation as soon as there is room for it, which is nearly always now.
+    ///
+    /// # Errors
+    /// As [`try_request`](Self::try_request), but never `Busy`.
+    ///
+    /// # Cancel safety
+    /// Safe: until it returns, nothing was asked.
+    pub async fn request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
+        poll_fn(|cx| {
+            let waits = self.shared().with(|side| {
+                let waits = side.ended.is_none() && !side.machine.has_room();
+                if waits {
+                    watch(&mut side.waiting_for_room, cx);
+                }
+                waits
+            });
+            if waits {
+                Poll::Pending
+            } else {
+                Poll::Ready(self.try_request(name, parameters.clone(), urgency))
+            }
+        })
+        .await
+    }
+
+    /// Runs an operation that answers with one item.
+    ///
+    /// # Errors
+    /// The operation's, or `Corrupt` when it answered without an item.
+    ///
+    /// # Cancel safety
+    /// Dropping it cancels the operation.
+    pub async fn call(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<Item> {
+        let mut replies = self.request(name, parameters, urgency).await?;
+        let mut first = None;
+        while let Some(item) = replies.next_item().await {
+            first.get_or_insert(item?);
+        }
+        first.ok_or_else(|| Error::corrupt(format!("expected an item of `{name}`, found none")))
+    }
+
+    /// Waits for the end of the handshake.
+    ///
+    /// # Errors
+    /// Why the connection ended instead.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is consumed.
+    pub async fn welcomed(&self) -> Result<Welcome> {
+        poll_fn(|cx| {
+            self.shared().with(|side| match (&side.ended, &side.welcome) {
+                (Some(error), _) => Poll::Ready(Err(error.clone())),
+                (None, Some(welcome)) => Poll::Ready(Ok(welcome.clone())),
+                (None, None) => {
+                    watch(&mut side.waiting_for_news, cx);
+                    Poll::Pending
+                }
+            })
+        })
+        .await
+    }
+
+    /// Waits for the end of the connection and says why it ended.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is consumed.
+    pub async fn closed(&self) -> Error {
+        poll_fn(|cx| {
+            self.shared().with(|side| {
+                side.ended.clone().map_or_else(
+                    || {
+                        watch(&mut side.waiting_for_news, cx);
+                        Poll::Pending
+                    },
+                    Poll::Ready,
+                )
+            })
+        })
+        .await
+    }
+
+    /// Why the connection is over, if it is.
+    #[must_use]
+    pub fn ended(&self) -> Option<Error> {
+        self.shared().with(|side| side.ended.clone())
+    }
+
+    /// Ends the connection, telling the server why; everything under way fails.
+    pub fn close(&self, error: Error) {
+        self.shared().change(|side| {
+            side.machine.close(error);
+            side.settle();
+        });
+    }
+}
+
+/// The answer to one operation: its replies, then the end or an error. Dropping it cancels the operation.
+///
+/// Bulk bytes that wait here use up the connection's window, for all its operations: take them, or drop the stream.
+pub struct OpStream {
+    op: OpId,
+    client: ClientHandle,
+    /// Items of which `next_item` has seen the beginning.
+    open: BTreeMap<u32, (Bytes, BytesMut)>,
+}
+
+impl fmt::Debug for OpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpStream({})", self.op)
+    }
+}
+
+impl OpStream {
+    /// Its number.
+    #[must_use]
+    pub fn op(&self) -> OpId {
+        self.op
+    }
+
+    /// The next reply; `None` after the last one. After an error there is none.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next(&mut self) -> Option<Result<Reply>> {
+        poll_fn(|cx| self.poll_reply(cx)).await
+    }
+
+    /// The next whole item, put together in memory; `None` after the last one. Not to be mixed with
+    /// [`next`](Self::next).
+    ///
+    /// # Cancel safety
+    /// Safe: what has come is kept.
+    pub async fn next_item(&mut self) -> Option<Result<Item>> {
+        poll_fn(|cx| self.poll_item(cx)).await
+    }
+
+    /// Changes how much it matters, also for what the server has queued already.
+    pub fn adjust(&self, urgency: Urgency) {
+        self.client.shared().change(|side| side.machine.adjust(self.op, urgency));
+    }
+
+    /// Sends a message to the running operation.
+    ///
+    /// # Errors
+    /// `TooLarge` when it exceeds its limit, `Busy` when too much is waiting to be sent.
+    pub fn note(&self, body: Bytes) -> Result<()> {
+        self.client.shared().change(|side| side.machine.note(self.op, body))
+    }
+
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
+        let shared = self.client.shared();
+        let (reply, concerns_driver) = shared.with(|side| side.poll_reply(self.op, cx));
+        if concerns_driver {
+            shared.change(|_| ());
+        }
+        reply
+    }
+
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Item>>> {
+        loop {
+            match ready!(self.poll_reply(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(Reply::Item { body, bulk_bytes: 0, .. })) => {
+                    return Poll::Ready(Some(Ok(Item { body, bulk: Bytes::new() })));
+                }
+                Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
+                    let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);
+                    self.open.insert(item, (body, BytesMut::with_capacity(reserve)));
+                }
+                Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
+                    if complete && let Some((body, mut start)) = self.open.remove(&item) {
+                        // One piece is the whole: no copy.
+                        if offset == 0 {
+                            return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
+                        }
+                        start.extend_from_slice(&bytes);
+                        return Poll::Ready(Some(Ok(Item { body, bulk: start.freeze() })));
+                    }
+                    if let Some((_, start)) = self.open.get_mut(&item) {
+                        start.extend_from_slice(&bytes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Stream for OpStream {
+    type Item = Result<Reply>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
+        self.poll_reply(cx)
+    }
+}
+
+impl Drop for OpStream {
+    fn drop(&mut self) {
+        self.client.shared().change(|side| side.drop_stream(self.op));
+    }
+}

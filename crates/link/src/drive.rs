@@ -1,0 +1,227 @@
+//! The one loop that moves bytes between a [`Carrier`](crate::Carrier) and a machine of the protocol.
+//!
+//! The machine sits behind a lock that the application's handles share: their calls are plain function calls, and a
+//! dropped handle can always say so. The driver is woken when there may be something to send.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::task::AtomicWaker;
+use tokio::time::Sleep;
+use wire::limits::MAX_FRAME_BYTES;
+use wire::{Error, ErrorKind, Machine, Message};
+
+use crate::carrier::ended;
+use crate::{Carrier, Link};
+
+/// Runs one connection until it ends; to be spawned where its owner keeps tasks. Dropping it breaks the connection:
+/// everything under way fails.
+pub type Driver = BoxFuture<'static, ()>;
+
+/// Bytes taken from the machine at once and written together. What was taken cannot be overtaken any more.
+const BATCH_BYTES: usize = 256 << 10;
+/// Rounds of the loop before other tasks get their turn.
+const ROUNDS_PER_POLL: usize = 64;
+/// How long a connection that is over may take to send its last words.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A machine and what its application has not taken yet.
+pub(crate) trait Side: Send + 'static {
+    type Machine: Machine;
+
+    fn machine(&mut self) -> &mut Self::Machine;
+    /// False while the application lags behind; nothing more is received then.
+    fn has_space(&self) -> bool;
+    /// Hands over what the machine has to tell, and wakes those who wait for room.
+    fn settle(&mut self);
+}
+
+/// One side, shared by the driver and the application's handles.
+pub(crate) struct Shared<S> {
+    side: Mutex<S>,
+    driver: AtomicWaker,
+}
+
+impl<S: Side> Shared<S> {
+    pub(crate) fn new(side: S) -> Arc<Self> {
+        Arc::new(Self { side: Mutex::new(side), driver: AtomicWaker::new() })
+    }
+
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut S) -> T) -> T {
+        // Every method of a machine leaves it consistent, also when a caller's closure panics afterwards.
+        f(&mut self.side.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A call that may have given the driver something to do.
+    pub(crate) fn change<T>(&self, f: impl FnOnce(&mut S) -> T) -> T {
+        let out = self.with(f);
+        self.driver.wake();
+        out
+    }
+
+    /// A call that may have made space, for which the driver had stopped receiving.
+    pub(crate) fn take<T>(&self, f: impl FnOnce(&mut S) -> T) -> T {
+        let (out, made_space) = self.with(|side| {
+            let had_space = side.has_space();
+            (f(side), !had_space && side.has_space())
+        });
+        if made_space {
+            self.driver.wake();
+        }
+        out
+    }
+}
+
+struct Drive<S: Side> {
+    shared: Arc<Shared<S>>,
+    carrier: Box<dyn Carrier>,
+    outgoing: VecDeque<Message>,
+    /// Bytes of the batch under way; 0 when the carrier has sent all it got.
+    batch_bytes: usize,
+    timer: Pin<Box<Sleep>>,
+    carrier_broke: bool,
+    linger_until: Option<Instant>,
+}
+
+pub(crate) fn drive<S: Side>(link: Link, shared: Arc<Shared<S>>) -> Driver {
+    Box::pin(async move {
+        // Made inside, where there is a runtime.
+        let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
+        let (carrier, outgoing) = (link.carrier, VecDeque::new());
+        Drive { shared, carrier, outgoing, batch_bytes: 0, timer, carrier_broke: false, linger_until: None }
+            .await;
+    })
+}
+
+impl<S: Side> Future for Drive<S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.driver.register(cx.waker());
+        for _ in 0..ROUNDS_PER_POLL {
+            let moved = self.receive(cx) | self.expire(cx) | self.send(cx);
+            if self.carrier_broke {
+                return Poll::Ready(());
+            }
+            if self.shared.with(|side| side.machine().is_finished()) {
+                return self.finish(cx);
+            }
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S: Side> Drive<S> {
+    /// Takes one frame, if the machine and the application are ready for one.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        let listening = self.shared.with(|side| {
+            let ready = side.has_space() && side.machine().wants_frames();
+            ready.then(|| side.machine().frame_limit_bytes())
+        });
+        let Some(limit_bytes) = listening else { return false };
+        let Poll::Ready(received) = self.carrier.poll_receive(cx, limit_bytes) else { return false };
+        match received {
+            // An error has closed the machine, whose events say so.
+            Ok(Some(frame)) => self.step(|machine, now| drop(machine.handle_frame(now, frame))),
+            Ok(None) => self.lose(ended()),
+            Err(error) if error.kind() == ErrorKind::Unreachable => self.lose(error),
+            Err(error) => self.step(|machine, _| machine.close(error)),
+        }
+        true
+    }
+
+    /// Lets time pass.
+    fn expire(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(at) = self.shared.with(|side| side.machine().poll_timeout()) else { return false };
+        if self.poll_timer(cx, at).is_pending() {
+            return false;
+        }
+        self.step(|machine, now| machine.handle_timeout(now));
+        true
+    }
+
+    /// Sends one batch: all that is ready, most urgent first, in as few writes as possible.
+    fn send(&mut self, cx: &mut Context<'_>) -> bool {
+        self.shared.with(|side| {
+            let now = now();
+            while self.batch_bytes < BATCH_BYTES
+                && let Some(message) = side.machine().poll_transmit(now)
+            {
+                self.batch_bytes += message.size_bytes();
+                self.outgoing.push_back(message);
+            }
+            side.settle();
+        });
+        if self.batch_bytes == 0 {
+            return false;
+        }
+        match self.carrier.poll_send(cx, &mut self.outgoing) {
+            Poll::Ready(Ok(())) => self.batch_bytes = 0,
+            Poll::Ready(Err(error)) => self.lose(error),
+            Poll::Pending => return false,
+        }
+        true
+    }
+
+    /// The connection is over: sends the rest, then reads away what still comes, so that the last words are not
+    /// lost to a reset.
+    fn finish(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let until = *self.linger_until.get_or_insert_with(|| now() + LINGER);
+        if self.poll_timer(cx, until).is_ready() || ready!(self.poll_last_words(cx)).is_err() {
+            return Poll::Ready(());
+        }
+        while let Ok(Some(_)) = ready!(self.carrier.poll_receive(cx, MAX_FRAME_BYTES)) {}
+        Poll::Ready(())
+    }
+
+    fn poll_last_words(&mut self, cx: &mut Context<'_>) -> Poll<wire::Result<()>> {
+        ready!(self.carrier.poll_send(cx, &mut self.outgoing))?;
+        self.carrier.poll_close(cx)
+    }
+
+    fn poll_timer(&mut self, cx: &mut Context<'_>, at: Instant) -> Poll<()> {
+        if self.timer.deadline().into_std() != at {
+            self.timer.as_mut().reset(at.into());
+        }
+        self.timer.as_mut().poll(cx)
+    }
+
+    fn step(&self, f: impl FnOnce(&mut S::Machine, Instant)) {
+        self.shared.with(|side| {
+            f(side.machine(), now());
+            side.settle();
+        });
+    }
+
+    fn lose(&mut self, error: Error) {
+        self.carrier_broke = true;
+        self.step(|machine, _| machine.handle_lost(error));
+    }
+}
+
+impl<S: Side> Drop for Drive<S> {
+    fn drop(&mut self) {
+        self.step(|machine, _| machine.handle_lost(ended()));
+    }
+}
+
+/// tokio's clock: its tests can stop it.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// Notes who is to be woken, once each.
+pub(crate) fn watch(waiting: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+        waiting.push(cx.waker().clone());
+    }
+}

@@ -1,0 +1,59 @@
+//! Two ends in one process: a pair of bounded channels.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::channel::mpsc;
+use futures::{Sink, Stream};
+use wire::{Error, Message, Result};
+
+use crate::carrier::ended;
+use crate::{Carrier, Link};
+
+/// Messages on their way in one direction.
+pub const QUEUED_MESSAGES: usize = 16;
+
+/// Two links, each other's peer.
+#[must_use]
+pub fn pair() -> (Link, Link) {
+    let (to_a, from_b) = mpsc::channel(QUEUED_MESSAGES);
+    let (to_b, from_a) = mpsc::channel(QUEUED_MESSAGES);
+    let link = |sender, receiver| Link::new(Local { sender, receiver }, "this process");
+    (link(to_a, from_a), link(to_b, from_b))
+}
+
+struct Local {
+    sender: mpsc::Sender<Bytes>,
+    receiver: mpsc::Receiver<Bytes>,
+}
+
+impl Carrier for Local {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        while !outgoing.is_empty() {
+            ready!(self.sender.poll_ready(cx)).map_err(|_| ended())?;
+            if let Some(message) = outgoing.pop_front() {
+                self.sender.start_send(message.into_bytes()).map_err(|_| ended())?;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+        let message = ready!(Pin::new(&mut self.receiver).poll_next(cx));
+        Poll::Ready(message.map(|m| check_size(m, limit_bytes)).transpose())
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.sender).poll_close(cx).map_err(|_| ended())
+    }
+}
+
+pub(crate) fn check_size(message: Bytes, limit_bytes: usize) -> Result<Bytes> {
+    if message.len() <= limit_bytes {
+        return Ok(message);
+    }
+    let found = message.len();
+    Err(Error::too_large(format!("expected a message of at most {limit_bytes} bytes, found {found}")))
+}

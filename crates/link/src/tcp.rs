@@ -1,0 +1,161 @@
+//! Byte streams: TCP, with TLS or, on loopback by choice, without. Each frame is preceded by its length.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
+use wire::{Deframer, Error, ErrorKind, Message, Result};
+
+use crate::carrier::{broken, ended};
+use crate::tls::{self, Trust};
+use crate::{Carrier, Link};
+
+/// From the first packet until TLS is agreed on.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The operating system asks a silent peer after this time, and then this often.
+pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+/// Interval of those questions.
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Bytes that the kernel may hold and not have sent: what waits there cannot be overtaken any more.
+pub const UNSENT_BYTES: u32 = 256 << 10;
+/// Pieces given to one system call; the usual `IOV_MAX` is 1024, TLS gains nothing beyond a few dozen.
+const MAX_SLICES: usize = 64;
+
+/// Connects to a data server.
+///
+/// # Errors
+/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be.
+///
+/// # Cancel safety
+/// Dropping it closes the socket.
+pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
+    let peer = format!("{host}:{port}");
+    let connecting = async {
+        let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
+        prepare(&stream)?;
+        match trust {
+            Trust::Plain => {
+                check_loopback(&stream)?;
+                Ok(over(stream, peer.as_str()))
+            }
+            _ => Ok(over(tls::connect(stream, host, tls::ALPN_WIRE, trust).await?, peer.as_str())),
+        }
+    };
+    let done = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
+    done.unwrap_or_else(|_| Err(too_slow())).map_err(|e| e.context(format!("connecting to {peer}")))
+}
+
+/// Sets what every socket of ours has: no delay for small messages, questions to silent peers, a short queue in
+/// the kernel. For accepted sockets too.
+///
+/// # Errors
+/// The operating system refused.
+pub fn prepare(stream: &TcpStream) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = socket2::SockRef::from(stream);
+    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_INTERVAL);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
+    Ok(())
+}
+
+/// A link over any stream of bytes, such as an accepted TLS session.
+pub fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: impl Into<String>) -> Link {
+    let framed = Framed { stream, deframer: Deframer::new(), parts: VecDeque::new(), needs_flush: false };
+    Link::new(framed, peer)
+}
+
+pub(crate) fn check_loopback(stream: &TcpStream) -> Result<()> {
+    let address = stream.peer_addr().map_err(broken)?;
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Denied,
+        format!("expected a loopback address for a connection without TLS, found {address}"),
+    ))
+}
+
+pub(crate) fn too_slow() -> Error {
+    let secs = CONNECT_TIMEOUT.as_secs();
+    Error::new(ErrorKind::TimedOut, format!("expected a connection within {secs} s, found none"))
+}
+
+pub(crate) fn unreachable(error: io::Error) -> Error {
+    Error::new(ErrorKind::Unreachable, error.to_string())
+}
+
+struct Framed<S> {
+    stream: S,
+    deframer: Deframer,
+    /// Of the messages taken from the queue, what was not written yet.
+    parts: VecDeque<Bytes>,
+    needs_flush: bool,
+}
+
+impl<S: AsyncWrite + Unpin> Framed<S> {
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let filled =
+            slices.iter_mut().zip(&self.parts).map(|(slice, part)| *slice = IoSlice::new(part)).count();
+        let mut written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, &slices[..filled]))?;
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        while let Some(part) = self.parts.front_mut() {
+            if written < part.len() {
+                part.advance(written);
+                break;
+            }
+            written -= part.len();
+            self.parts.pop_front();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        loop {
+            while self.parts.len() < MAX_SLICES
+                && let Some(message) = outgoing.pop_front()
+            {
+                self.parts.extend(message.into_stream_parts().into_iter().filter(|part| !part.is_empty()));
+                self.needs_flush = true;
+            }
+            if self.parts.is_empty() {
+                break;
+            }
+            ready!(self.poll_write(cx)).map_err(broken)?;
+        }
+        if self.needs_flush {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx)).map_err(broken)?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+        loop {
+            if let Some(frame) = self.deframer.next_frame(limit_bytes)? {
+                return Poll::Ready(Ok(Some(frame)));
+            }
+            // `read_buf` keeps no state between polls, so a fresh future goes on where the last one stopped.
+            let read = pin!(self.stream.read_buf(self.deframer.buffer()));
+            if ready!(read.poll(cx)).map_err(broken)? == 0 {
+                let end = if self.deframer.is_empty() { Ok(None) } else { Err(ended()) };
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx).map_err(broken)
+    }
+}

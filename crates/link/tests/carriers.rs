@@ -1,0 +1,373 @@
+//! Every carrier passes the same suite: what a client and a server say to each other does not depend on how it crosses.
+
+#![expect(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test stops at the first surprise")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use corridor_link as link;
+use link::{Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, tcp, tls, ws};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use wire::{ClientConfig, Error, ErrorKind, Priority, Retry, ServerConfig, Urgency, limits};
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Local,
+    Plain,
+    Tls,
+    WebSocket,
+    SecureWebSocket,
+}
+
+const ALL: [Kind; 5] = [Kind::Local, Kind::Plain, Kind::Tls, Kind::WebSocket, Kind::SecureWebSocket];
+
+/// Both ends of a carrier of this kind, over real sockets where it has them.
+async fn links(kind: Kind) -> (Link, Link) {
+    if matches!(kind, Kind::Local) {
+        return link::local::pair();
+    }
+    let identity = link::Identity::self_signed(&["localhost".into()]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let pinned = Trust::Fingerprint(identity.fingerprint());
+    let accept = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        tcp::prepare(&stream).unwrap();
+        let config = identity.server_config(&[tls::ALPN_WIRE, tls::ALPN_HTTP]).unwrap();
+        match kind {
+            Kind::Local | Kind::Plain => tcp::over(stream, "client"),
+            Kind::Tls => {
+                let session = tls::accept(stream, config).await.unwrap();
+                assert!(tls::is_wire(&session));
+                tcp::over(session, "client")
+            }
+            Kind::WebSocket => {
+                let socket = tokio_tungstenite::accept_async_with_config(stream, Some(ws::config()));
+                ws::over_tungstenite(socket.await.unwrap(), "client")
+            }
+            Kind::SecureWebSocket => {
+                let session = tls::accept(stream, config).await.unwrap();
+                assert!(!tls::is_wire(&session));
+                let socket = tokio_tungstenite::accept_async_with_config(session, Some(ws::config()));
+                ws::over_tungstenite(socket.await.unwrap(), "client")
+            }
+        }
+    };
+    let connect = async {
+        match kind {
+            Kind::Local | Kind::Plain => tcp::connect("127.0.0.1", port, &Trust::Plain).await,
+            Kind::Tls => tcp::connect("localhost", port, &pinned).await,
+            Kind::WebSocket => ws::connect("127.0.0.1", port, &Trust::Plain).await,
+            Kind::SecureWebSocket => ws::connect("127.0.0.1", port, &pinned).await,
+        }
+        .unwrap()
+    };
+    tokio::join!(connect, accept)
+}
+
+/// A client, and the tasks of both sides. The server answers with `answer`.
+struct Pair {
+    client: ClientHandle,
+    tasks: JoinSet<()>,
+    server: tokio::task::AbortHandle,
+}
+
+async fn pair<F, Fut>(kind: Kind, config: ClientConfig, answer: F) -> Pair
+where
+    F: Fn(Arc<Operation>) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let (ours, theirs) = links(kind).await;
+    let mut tasks = JoinSet::new();
+    let (client, driver) = link::connect(ours, config).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    let server = tasks.spawn(driver);
+    tasks.spawn(answer_all(connection, answer));
+    Pair { client, tasks, server }
+}
+
+async fn answer_all<F, Fut>(connection: ServerConnection, answer: F)
+where
+    F: Fn(Arc<Operation>) -> Fut,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let Ok(hello) = connection.hello().await else { return };
+    if hello.token == "wrong" {
+        return connection.refuse(Error::new(ErrorKind::Denied, "expected another token"));
+    }
+    connection.accept();
+    let mut running = JoinSet::new();
+    while let Some(operation) = connection.next().await {
+        running.spawn(answer(Arc::new(operation)));
+    }
+}
+
+/// `echo`: the parameters come back as body and bulk. `bulk`: that many bytes of `PATTERN`. `forever`: items until
+/// cancelled. `converse`: each note comes back as an item.
+async fn answer(operation: Arc<Operation>) {
+    let sent = match operation.name() {
+        "echo" => operation.item(operation.parameters(), operation.parameters()).await,
+        "bulk" => bulk(&operation).await,
+        "forever" => forever(&operation).await,
+        "converse" => converse(&operation).await,
+        other => Err(Error::unsupported(format!("expected a known operation, found `{other}`"))),
+    };
+    match sent {
+        Ok(()) => operation.done(),
+        Err(error) => operation.fail(error),
+    }
+}
+
+async fn bulk(operation: &Operation) -> wire::Result<()> {
+    let total = u64::from_le_bytes(operation.parameters()[..].try_into().unwrap());
+    let (mut at, mut size) = (0, 1);
+    while at < total {
+        let end = (at + size).min(total);
+        operation.item(Bytes::from(at.to_le_bytes().to_vec()), pattern(at, end)).await?;
+        (at, size) = (end, (size * 3).min(20 << 20));
+    }
+    Ok(())
+}
+
+async fn forever(operation: &Operation) -> wire::Result<()> {
+    loop {
+        operation.item(Bytes::new(), pattern(0, 100_000)).await?;
+    }
+}
+
+async fn converse(operation: &Operation) -> wire::Result<()> {
+    loop {
+        match operation.changed().await {
+            Change::Note(body) => operation.item(body, Bytes::new()).await?,
+            Change::Adjusted(urgency) => {
+                operation.item(Bytes::from(vec![urgency.priority.tier]), Bytes::new()).await?;
+            }
+            Change::Cancelled => return Err(Error::cancelled()),
+        }
+    }
+}
+
+const PERIOD: usize = 1_000_003;
+
+/// Bytes `at..end` of an endless text whose period is a prime, so that a shifted piece shows.
+fn pattern(at: u64, end: u64) -> Bytes {
+    static TEXT: std::sync::OnceLock<Bytes> = std::sync::OnceLock::new();
+    let text = TEXT.get_or_init(|| (0..22 << 20).map(|i| (((i % PERIOD) * 131) >> 3) as u8).collect());
+    let start = usize::try_from(at).unwrap() % PERIOD;
+    text.slice(start..start + usize::try_from(end - at).unwrap())
+}
+
+fn normal() -> Urgency {
+    Urgency::of(Priority::NORMAL)
+}
+
+fn size(bytes: u64) -> Bytes {
+    Bytes::from(bytes.to_le_bytes().to_vec())
+}
+
+/// Runs a test on each carrier, with a limit, on two threads as a node would.
+fn on_all<Fut: Future<Output = ()>>(test: impl Fn(Kind) -> Fut) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for kind in ALL {
+        let done =
+            runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), test(kind)).await });
+        assert!(done.is_ok(), "{kind:?} took too long");
+    }
+}
+
+#[test]
+fn many_operations_answer_at_once() {
+    on_all(|kind| async move {
+        let pair = pair(kind, ClientConfig::default(), answer).await;
+        assert_eq!(pair.client.welcomed().await.unwrap().version, 1);
+        let calls = (0..500_u32).map(|i| {
+            let text = Bytes::from(vec![i as u8; i as usize * 7]);
+            let client = pair.client.clone();
+            async move { (text.clone(), client.call("echo", text, normal()).await) }
+        });
+        for (text, found) in futures::future::join_all(calls).await {
+            let found = found.unwrap();
+            assert_eq!((&found.body, &found.bulk), (&text, &text), "{kind:?}");
+        }
+        let error = pair.client.call("unknown", Bytes::new(), normal()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    });
+}
+
+#[test]
+fn a_hundred_megabytes_arrive_exactly() {
+    const TOTAL: u64 = 100_000_000;
+    on_all(|kind| async move {
+        let pair = pair(kind, ClientConfig::default(), answer).await;
+        let mut stream = pair.client.request("bulk", size(TOTAL), normal()).await.unwrap();
+        let (mut received, mut start) = (0, 0);
+        while let Some(reply) = stream.next().await {
+            match reply.unwrap() {
+                Reply::Item { body, .. } => start = u64::from_le_bytes(body[..].try_into().unwrap()),
+                Reply::Piece { offset, bytes, .. } => {
+                    let at = start + offset;
+                    assert!(bytes == pattern(at, at + bytes.len() as u64), "{kind:?}: wrong bytes at {at}");
+                    received += bytes.len() as u64;
+                }
+            }
+        }
+        assert_eq!(received, TOTAL, "{kind:?}");
+        let mut stream = pair.client.request("bulk", size(30_000_000), normal()).await.unwrap();
+        let mut whole = Vec::new();
+        while let Some(item) = stream.next_item().await {
+            whole.extend_from_slice(&item.unwrap().bulk);
+        }
+        assert_eq!(whole.len(), 30_000_000);
+        assert!(whole[..20_000_000] == pattern(0, 20_000_000)[..], "{kind:?}");
+    });
+}
+
+#[test]
+fn a_dropped_stream_stops_the_server() {
+    on_all(|kind| async move {
+        let (stopped, mut is_stopped) = tokio::sync::mpsc::channel(1);
+        let pair = pair(kind, ClientConfig::default(), move |operation: Arc<Operation>| {
+            let stopped = stopped.clone();
+            async move {
+                let endless = operation.name() == "forever";
+                answer(operation).await;
+                if endless {
+                    stopped.send(()).await.unwrap();
+                }
+            }
+        })
+        .await;
+        let mut stream = pair.client.request("forever", Bytes::new(), normal()).await.unwrap();
+        for _ in 0..30 {
+            stream.next().await.unwrap().unwrap();
+        }
+        drop(stream);
+        is_stopped.recv().await.unwrap();
+        // The credit of what was thrown away came back: far more than the window still fits through.
+        for _ in 0..3 {
+            let item = pair.client.call("bulk", size(1), normal()).await.unwrap();
+            assert_eq!(item.bulk, pattern(0, 1), "{kind:?}");
+            let mut stream = pair.client.request("bulk", size(9 << 20), normal()).await.unwrap();
+            while let Some(reply) = stream.next().await {
+                reply.unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn notes_and_adjustments_reach_a_running_operation() {
+    on_all(|kind| async move {
+        let pair = pair(kind, ClientConfig::default(), answer).await;
+        let mut stream = pair.client.request("converse", Bytes::new(), normal()).await.unwrap();
+        for i in 0..100_u8 {
+            stream.note(Bytes::from(vec![i, 1])).unwrap();
+        }
+        for i in 0..100_u8 {
+            assert_eq!(stream.next_item().await.unwrap().unwrap().body, vec![i, 1], "{kind:?}");
+        }
+        stream.adjust(Urgency::of(Priority::URGENT));
+        assert_eq!(stream.next_item().await.unwrap().unwrap().body, vec![4]);
+    });
+}
+
+#[test]
+fn a_server_killed_in_the_middle_is_unreachable_and_a_retry_may_help() {
+    on_all(|kind| async move {
+        let mut pair = pair(kind, ClientConfig::default(), answer).await;
+        let mut stream = pair.client.request("forever", Bytes::new(), normal()).await.unwrap();
+        let mut waiting = pair.client.request("converse", Bytes::new(), normal()).await.unwrap();
+        stream.next().await.unwrap().unwrap();
+        pair.server.abort();
+        let error = loop {
+            match stream.next().await.expect("an error before the end") {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Unreachable, Retry::MayHelp),
+            "{kind:?}: {error}"
+        );
+        assert!(stream.next().await.is_none());
+        assert_eq!(waiting.next().await.unwrap().unwrap_err().kind(), ErrorKind::Unreachable);
+        assert_eq!(pair.client.closed().await.kind(), ErrorKind::Unreachable);
+        let error = pair.client.request("echo", Bytes::new(), normal()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        drop((stream, waiting, pair.client));
+        while pair.tasks.join_next().await.is_some() {}
+    });
+}
+
+#[test]
+fn a_slow_reader_does_not_grow_the_server() {
+    const WINDOW: u64 = 1 << 20;
+    on_all(|kind| async move {
+        let taken = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let counter = Arc::clone(&taken);
+        let config = ClientConfig { window_bytes: WINDOW, ..ClientConfig::default() };
+        let pair = pair(kind, config, move |operation: Arc<Operation>| {
+            let taken = Arc::clone(&counter);
+            async move {
+                if operation.name() != "forever" {
+                    return answer(operation).await;
+                }
+                while operation.item(Bytes::new(), pattern(0, 300_000)).await.is_ok() {
+                    taken.fetch_add(300_000, std::sync::atomic::Ordering::Relaxed);
+                }
+            }
+        })
+        .await;
+        let stream = pair.client.request("forever", Bytes::new(), normal()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let tier = usize::from(Priority::NORMAL.tier);
+        let queue = (limits::QUEUE_BYTES + tier * limits::QUEUE_BYTES_PER_TIER) as u64;
+        let taken = taken.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(taken >= queue, "{kind:?}: only {taken} bytes were taken");
+        assert!(taken <= queue + WINDOW + 600_000, "{kind:?}: {taken} bytes were taken");
+        // What needs no bulk still gets through.
+        let more = pair.client.call("unknown", Bytes::new(), normal());
+        assert!(tokio::time::timeout(Duration::from_secs(5), more).await.is_ok(), "{kind:?}");
+        drop(stream);
+        assert!(pair.client.call("echo", size(7), normal()).await.is_ok(), "{kind:?}");
+    });
+}
+
+#[test]
+fn a_wrong_token_is_refused_with_the_reason() {
+    on_all(|kind| async move {
+        let config = ClientConfig { token: "wrong".into(), ..ClientConfig::default() };
+        let pair = pair(kind, config, answer).await;
+        let error = pair.client.welcomed().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{kind:?}");
+        assert_eq!(error.to_string(), "refused by the server: expected another token");
+    });
+}
+
+#[test]
+fn a_client_without_a_common_version_is_told_which_there_are() {
+    on_all(|kind| async move {
+        let config = ClientConfig { versions: 7..=9, ..ClientConfig::default() };
+        let pair = pair(kind, config, answer).await;
+        let error = pair.client.welcomed().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{kind:?}");
+        assert!(error.to_string().contains("1 to 1 here and 7 to 9 at the client"), "{error}");
+    });
+}
+
+#[test]
+fn the_last_handle_closes_the_connection() {
+    on_all(|kind| async move {
+        let mut pair = pair(kind, ClientConfig::default(), answer).await;
+        pair.client.welcomed().await.unwrap();
+        drop(pair.client);
+        while let Some(ended) = pair.tasks.join_next().await {
+            ended.unwrap();
+        }
+        assert!(pair.server.is_finished(), "{kind:?}");
+    });
+}
