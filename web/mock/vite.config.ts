@@ -1,0 +1,28 @@
+// Serves the built page with a pretended node behind it: `npm run mock`, then open the address with `#token=demo`.
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+
+import { defineConfig } from "vite";
+import { WebSocketServer } from "ws";
+
+import { colourMapsJson } from "./colours";
+import { MockNode } from "./node";
+
+export default defineConfig({
+  preview: { host: "127.0.0.1", port: Number(process.env.PORT ?? 4180), strictPort: true },
+  plugins: [
+    {
+      name: "pretended-node",
+      configurePreviewServer(server) {
+        const sockets = new WebSocketServer({ noServer: true });
+        server.httpServer.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+          if (request.url !== "/wire") return;
+          sockets.handleUpgrade(request, socket, head, (client) => new MockNode(client));
+        });
+        server.middlewares.use("/colormaps.json", (_, response) => {
+          response.setHeader("Content-Type", "application/json").end(colourMapsJson());
+        });
+      },
+    },
+  ],
+});

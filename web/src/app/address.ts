@@ -1,0 +1,66 @@
+//! The page's address: the view that a link asks for comes in by it, the view on the screen goes out by it, and
+//! the token passes through it once (see `session/token.ts`).
+
+import { keepToken, keptToken } from "../session/token";
+import { formatFragment, parseFragment } from "../view/fragment";
+import type { View, ViewPatch } from "../view/schema";
+
+/** The address follows the view after it has rested this long: browsers limit how often it may change. */
+const REMEMBER_MILLIS = 500;
+
+export class Address {
+  /** What the link asks for. */
+  readonly patch: ViewPatch;
+  readonly warnings: readonly string[];
+  /** Called when another link is entered on this page. */
+  onNewLink: (patch: ViewPatch) => void = () => undefined;
+  #token = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    const first = this.#read();
+    this.patch = first.patch;
+    this.warnings = first.warnings;
+    window.addEventListener("hashchange", () => {
+      this.onNewLink(this.#read().patch);
+    });
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  setToken(token: string): void {
+    this.#token = token;
+    keepToken(window.sessionStorage, window.location.pathname, token);
+  }
+
+  /** Puts the view into the address, so that a reload or a bookmark shows it again. */
+  remember(view: View): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      window.history.replaceState(null, "", formatFragment(view, null));
+    }, REMEMBER_MILLIS);
+  }
+
+  linkTo(view: View, withToken: boolean): string {
+    const page = window.location.href.replace(/#.*$/, "");
+    return page + formatFragment(view, withToken ? this.#token : null);
+  }
+
+  #read(): { patch: ViewPatch; warnings: readonly string[] } {
+    const { token, view } = parseFragment(window.location.hash);
+    if (token !== null) {
+      this.setToken(token);
+      const rest = window.location.hash
+        .replace(/^#/, "")
+        .split("&")
+        .filter((part) => !part.startsWith("token="));
+      const page = window.location.pathname + window.location.search;
+      window.history.replaceState(null, "", rest.length > 0 ? `${page}#${rest.join("&")}` : page);
+    } else if (this.#token === "") {
+      this.#token = keptToken(window.sessionStorage, window.location.pathname);
+    }
+    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [] };
+  }
+}

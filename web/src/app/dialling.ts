@@ -1,0 +1,116 @@
+//! Keeps the page connected: starts the worker, connects, and connects again after a growing wait.
+
+import { backoffMillis } from "../session/backoff";
+import type { Join, Note } from "../session/messages";
+import type { FromWorker, ToWorker } from "../worker/messages";
+import type { Link } from "./state";
+
+/** A window being dragged larger is told of at most this often. */
+const RESIZE_MILLIS = 120;
+
+export interface DiallingOptions {
+  readonly token: () => string;
+  readonly join: () => Join;
+  readonly receive: (message: FromWorker) => void;
+  readonly link: (link: Link) => void;
+}
+
+export class Dialling {
+  readonly #options: DiallingOptions;
+  readonly #worker: Worker | null;
+  #attempt = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #resizeTimer: ReturnType<typeof setTimeout> | undefined;
+  #isOpen = false;
+  #size = "";
+
+  constructor(options: DiallingOptions) {
+    this.#options = options;
+    this.#worker = isSupported()
+      ? new Worker(new URL("../worker/worker.ts", import.meta.url), { type: "module" })
+      : null;
+    this.#worker?.addEventListener("message", (event: MessageEvent<FromWorker>) => {
+      this.#receive(event.data);
+    });
+    this.#worker?.addEventListener("error", () => {
+      options.link({
+        kind: "unsupported",
+        reason: "The part of this page that reads the network could not be started.",
+      });
+    });
+    window.addEventListener("online", () => {
+      if (!this.#isOpen) this.connect();
+    });
+  }
+
+  connect(): void {
+    clearTimeout(this.#timer);
+    if (!this.#worker) {
+      const reason =
+        "This browser lacks WebSocket, workers or image bitmaps. Any browser of the last years has them.";
+      this.#options.link({ kind: "unsupported", reason });
+      return;
+    }
+    this.#isOpen = false;
+    this.#options.link({ kind: "connecting" });
+    const join = this.#options.join();
+    this.#size = sizeKey(join);
+    this.send({ kind: "connect", url: wireAddress(document.baseURI), token: this.#options.token(), join });
+  }
+
+  send(message: ToWorker): void {
+    this.#worker?.postMessage(message);
+  }
+
+  note(note: Note): void {
+    if (this.#isOpen) this.send({ kind: "note", note });
+  }
+
+  resize(size: { readonly width: number; readonly height: number }): void {
+    clearTimeout(this.#resizeTimer);
+    this.#resizeTimer = setTimeout(() => {
+      if (sizeKey(size) === this.#size) return;
+      this.#size = sizeKey(size);
+      this.note({ kind: "resize", ...size });
+    }, RESIZE_MILLIS);
+  }
+
+  #receive(message: FromWorker): void {
+    if (message.kind === "joined") {
+      this.#isOpen = true;
+      this.#attempt = 0;
+    }
+    if (message.kind === "refused") {
+      this.#isOpen = false;
+      this.#options.link({ kind: "refused", reason: message.reason, isToken: message.isToken });
+    }
+    if (message.kind === "gone") this.#gone(message.reason);
+    this.#options.receive(message);
+  }
+
+  #gone(reason: string): void {
+    this.#isOpen = false;
+    const wait = backoffMillis(this.#attempt++, Math.random());
+    this.#options.link({ kind: "waiting", reason, untilMillis: performance.now() + wait });
+    this.#timer = setTimeout(() => {
+      this.connect();
+    }, wait);
+  }
+}
+
+/** The wire lies beside the page, whatever prefix a proxy puts before both. */
+export function wireAddress(page: string): string {
+  const url = new URL("wire", page);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  url.hash = "";
+  url.search = "";
+  return url.href;
+}
+
+function isSupported(): boolean {
+  return "WebSocket" in window && "Worker" in window && "createImageBitmap" in window;
+}
+
+function sizeKey(size: { readonly width: number; readonly height: number }): string {
+  return `${size.width} ${size.height}`;
+}

@@ -1,0 +1,109 @@
+//! All that the page's parts show, and all that they may ask for. Parts read a state and call actions; only
+//! the viewer changes the state.
+
+import type { ArrayInfo, Dataset } from "../dataset/dataset";
+import type { Stats } from "../dataset/stats";
+import type { FrameInfo, Participant, Severity, Truth } from "../session/messages";
+import type { Colormap } from "../transfer/colormap";
+import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema";
+
+/** Where the connection stands. */
+export type Link =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "open" }
+  /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
+  | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
+  | { readonly kind: "refused"; readonly reason: string; readonly isToken: boolean }
+  | { readonly kind: "unsupported"; readonly reason: string };
+
+export interface Toast {
+  readonly id: number;
+  readonly severity: Severity;
+  readonly text: string;
+  readonly action: { readonly label: string; readonly run: () => void } | null;
+}
+
+/** Values of one array at one level. */
+export interface ArrayStats {
+  readonly array: string;
+  readonly level: number;
+  readonly stats: Stats;
+}
+
+export interface State {
+  readonly link: Link;
+  readonly dataset: Dataset | null;
+  /** The array of the view. */
+  readonly array: ArrayInfo | null;
+  readonly view: View;
+  readonly truth: Truth | null;
+  /** The frame on the screen. */
+  readonly frame: FrameInfo | null;
+  /** Whether that frame shows the view as it is now. */
+  readonly isCurrent: boolean;
+  /** Of the array shown; null while not known. */
+  readonly stats: ArrayStats | null;
+  readonly colormaps: ReadonlyMap<string, Colormap>;
+  readonly participants: readonly Participant[];
+  readonly you: number;
+  readonly role: string;
+  readonly isPlaying: boolean;
+  readonly isPanelOpen: boolean;
+  readonly toasts: readonly Toast[];
+}
+
+export const FIRST_STATE: State = {
+  link: { kind: "connecting" },
+  dataset: null,
+  array: null,
+  view: EMPTY_VIEW,
+  truth: null,
+  frame: null,
+  isCurrent: false,
+  stats: null,
+  colormaps: new Map(),
+  participants: [],
+  you: 0,
+  role: "own",
+  isPlaying: false,
+  isPanelOpen: true,
+  toasts: [],
+};
+
+/** One word for the whole page, for people's tools and for tests: `document.body.dataset.state`. */
+export type PageState = "connecting" | "loading" | "complete" | "failed";
+
+export function pageState(state: State): PageState {
+  if (state.link.kind === "refused" || state.link.kind === "unsupported") return "failed";
+  if (state.link.kind !== "open") return "connecting";
+  if (state.truth?.state === "failed") return "failed";
+  const isComplete = state.frame !== null && state.isCurrent && state.truth?.state === "complete";
+  return isComplete ? "complete" : "loading";
+}
+
+/** What parts may ask for. */
+export interface Actions {
+  /** Changes the view; `moving` while more changes follow at once, then `rest`. */
+  readonly change: (patch: ViewPatch, moving?: boolean) => void;
+  readonly rest: () => void;
+  /** Shows another array, with a camera and a transfer function that suit it. */
+  readonly showArray: (name: string) => void;
+  readonly togglePlay: () => void;
+  readonly resetCamera: () => void;
+  /** One of the six views along the axes, from 0. */
+  readonly axisView: (index: number) => void;
+  readonly toggleProjection: () => void;
+  readonly screenshot: () => void;
+  readonly copyLink: (withToken: boolean) => void;
+  readonly togglePanel: () => void;
+  readonly openHelp: () => void;
+  readonly connectNow: () => void;
+  readonly useToken: (token: string) => void;
+  readonly dismiss: (toast: number) => void;
+}
+
+/** A piece of the page: it owns an element and shows states. */
+export interface Part {
+  readonly element: HTMLElement;
+  update(state: State): void;
+}

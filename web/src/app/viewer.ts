@@ -1,0 +1,402 @@
+//! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by parts
+//! from the state; everything about the network happens in the worker.
+
+import { AXIS_VIEWS, fit, HOME_FORWARD, toggleProjection } from "../camera/camera";
+import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset";
+import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats";
+import { worldBox, type WorldBox } from "../dataset/world";
+import { Picture, pixelSize } from "../draw/picture";
+import type { Json } from "../json";
+import type { FrameInfo, Severity, Truth } from "../session/messages";
+import { nextStepMillis, nextTime } from "../session/player";
+import { Views } from "../session/views";
+import type { Camera, Vec3, ViewPatch } from "../view/schema";
+import type { FromWorker } from "../worker/messages";
+import { Address } from "./address";
+import { Dialling } from "./dialling";
+import { saveFile, fileNameFor } from "./save";
+import { FIRST_STATE, type Actions, type State, type Toast } from "./state";
+
+/** Toasts on the screen at once. */
+const MAX_TOASTS = 3;
+const TOAST_MILLIS = 6000;
+/** An exact picture that has not come by then is not waited for. */
+const STILL_LIMIT_MILLIS = 6000;
+
+export interface ViewerOptions {
+  readonly canvas: HTMLCanvasElement;
+  readonly openHelp: () => void;
+  readonly onChange: (state: State) => void;
+}
+
+export class Viewer implements Actions {
+  readonly #options: ViewerOptions;
+  readonly #picture: Picture;
+  readonly #views = new Views();
+  readonly #address = new Address();
+  readonly #dialling: Dialling;
+  #state: State = FIRST_STATE;
+  /** What the link asked for, until the first connection has passed it on; then the whole view. */
+  #wanted: ViewPatch;
+  #isScheduled = false;
+  #statsFor = "";
+  #statsId = 0;
+  #toastId = 0;
+  #steppedMillis = 0;
+  #playTimer: ReturnType<typeof setTimeout> | undefined;
+  #stillTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: ViewerOptions) {
+    this.#options = options;
+    this.#picture = new Picture(options.canvas, (frame) => {
+      this.#drawn(frame);
+    });
+    this.#wanted = this.#address.patch;
+    this.#dialling = new Dialling({
+      token: () => this.#address.token,
+      join: () => ({ session: "main", name: "", ...this.#pixels() }),
+      receive: (message) => {
+        this.#receive(message);
+      },
+      link: (link) => {
+        this.#set({ link });
+      },
+    });
+    for (const warning of this.#address.warnings) this.#toast("warning", warning);
+  }
+
+  start(): void {
+    new ResizeObserver(() => {
+      this.#resized();
+    }).observe(this.#options.canvas);
+    this.#picture.resize(this.#pixels());
+    this.#address.onNewLink = (patch) => {
+      this.change(patch);
+      if (this.#state.link.kind !== "open") this.connectNow();
+    };
+    this.#dialling.connect();
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  setColormaps(colormaps: State["colormaps"]): void {
+    this.#set({ colormaps });
+  }
+
+  // Where the volume is.
+
+  camera(): Camera | null {
+    return this.#views.view.camera;
+  }
+
+  box(): WorldBox | null {
+    return this.#state.array ? worldBox(this.#state.array) : null;
+  }
+
+  // Actions.
+
+  change = (patch: ViewPatch, moving = false): void => {
+    this.#views.change(patch, moving);
+    this.#viewChanged();
+    this.#address.remember(this.#views.view);
+  };
+
+  rest = (): void => {
+    this.#views.rest();
+    this.#schedule();
+  };
+
+  showArray = (name: string): void => {
+    const array = this.#state.dataset ? findArray(this.#state.dataset, name) : null;
+    if (!array) return;
+    const steps = timeSteps(array);
+    const time = Math.min(this.#views.view.time, Math.max(0, steps - 1));
+    // Camera and transfer function of another array seldom suit; the node fills in new ones.
+    this.change({ array: array.name, time, at: {}, level: null, camera: null, transfer: null });
+  };
+
+  togglePlay = (): void => {
+    const isPlaying =
+      !this.#state.isPlaying && this.#state.array !== null && timeSteps(this.#state.array) > 1;
+    this.#set({ isPlaying });
+    if (isPlaying) this.#play();
+    else this.rest();
+  };
+
+  stepTime = (by: number): void => {
+    const steps = this.#state.array ? timeSteps(this.#state.array) : 0;
+    if (steps > 1) this.change({ time: (this.#views.view.time + by + steps) % steps });
+  };
+
+  resetCamera = (): void => {
+    this.#look(HOME_FORWARD, [0, 0, 1]);
+  };
+
+  axisView = (index: number): void => {
+    const axis = AXIS_VIEWS[index];
+    if (axis) this.#look(axis.forward, axis.up);
+  };
+
+  toggleProjection = (): void => {
+    const camera = this.camera();
+    if (camera) this.change({ camera: toggleProjection(camera) });
+  };
+
+  screenshot = (): void => {
+    const { frame, truth, isCurrent } = this.#state;
+    if (!frame) return;
+    if (isCurrent && truth?.exact === true) {
+      void this.#save();
+      return;
+    }
+    this.#dialling.note({ kind: "still" });
+    clearTimeout(this.#stillTimer);
+    this.#stillTimer = setTimeout(() => {
+      this.#stillTimer = undefined;
+      this.#toast("warning", "An exact picture did not come in time; saving what is shown");
+      void this.#save();
+    }, STILL_LIMIT_MILLIS);
+  };
+
+  copyLink = (withToken: boolean): void => {
+    const link = this.#address.linkTo(this.#views.view, withToken);
+    navigator.clipboard.writeText(link).then(
+      () => {
+        if (withToken) this.#toast("warning", "Link copied with the access token: whoever has it can look");
+        else this.#toast("info", "Link to this view copied, without the access token", this.#copyWithToken());
+      },
+      () => {
+        this.#toast(
+          "warning",
+          "The browser does not allow copying here; the address bar holds the same link",
+        );
+      },
+    );
+  };
+
+  togglePanel = (): void => {
+    this.#set({ isPanelOpen: !this.#state.isPanelOpen });
+  };
+
+  openHelp = (): void => {
+    this.#options.openHelp();
+  };
+
+  connectNow = (): void => {
+    this.#dialling.connect();
+  };
+
+  useToken = (token: string): void => {
+    this.#address.setToken(token);
+    this.#dialling.connect();
+  };
+
+  dismiss = (toast: number): void => {
+    this.#set({ toasts: this.#state.toasts.filter((other) => other.id !== toast) });
+  };
+
+  // What the worker says.
+
+  #receive(message: FromWorker): void {
+    switch (message.kind) {
+      case "joined":
+        this.#joined(message.view);
+        this.#set({ link: { kind: "open" }, you: message.you, role: message.role });
+        return;
+      case "dataset":
+        this.#describe(message.dataset);
+        return;
+      case "participants":
+        this.#set({ participants: message.list });
+        return;
+      case "view":
+        this.#views.incoming(message.seq, message.view);
+        this.#viewChanged();
+        return;
+      case "frame":
+        this.#picture.show(message.frame, message.bitmap);
+        return;
+      case "truth":
+        this.#setTruth(message.truth);
+        return;
+      case "message":
+        this.#toast(message.severity, message.text);
+        return;
+      case "stats":
+        if (message.id === this.#statsId && this.#state.array) {
+          const level = Number(this.#statsFor.split(" ")[0]);
+          this.#set({ stats: { array: this.#state.array.name, level, stats: message.stats } });
+        }
+        return;
+      case "statsFailed":
+        // The histogram is a help, not a condition: the editor says that there is none.
+        return;
+      case "refused":
+      case "gone":
+        return; // The dialling has dealt with it.
+    }
+  }
+
+  #joined(view: Json): void {
+    this.#views.joined(view, this.#wanted);
+    this.#statsFor = "";
+    // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
+    this.#set({ frame: null, truth: null });
+    this.#viewChanged();
+  }
+
+  #describe(dataset: Dataset): void {
+    document.title = `${dataset.name} · Corridor`;
+    this.#set({ dataset });
+    this.#viewChanged();
+    for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
+  }
+
+  #viewChanged(): void {
+    const { view } = this.#views;
+    const { dataset } = this.#state;
+    const array = dataset ? findArray(dataset, view.array) : null;
+    const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
+    // From the first answer on, a reconnection restores what is on the screen.
+    if (this.#state.link.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
+    this.#picture.setBackground(view.background);
+    this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
+  }
+
+  #isCurrent(): boolean {
+    return this.#state.frame !== null && this.#views.isCurrent(this.#state.frame.seq);
+  }
+
+  /** The frame is on the screen: tell the node, show its facts. */
+  #drawn(frame: FrameInfo): void {
+    this.#dialling.note({ kind: "shown", frame: frame.id });
+    this.#set({ frame });
+    this.#setTruth(frame.truth);
+    if (
+      this.#stillTimer !== undefined &&
+      this.#state.isCurrent &&
+      (frame.truth.exact || frame.codec === "png")
+    ) {
+      clearTimeout(this.#stillTimer);
+      this.#stillTimer = undefined;
+      void this.#save();
+    }
+    if (this.#state.isPlaying) this.#play();
+  }
+
+  #setTruth(truth: Truth): void {
+    this.#set({ truth, isCurrent: this.#isCurrent() });
+    this.#askForStats(truth);
+  }
+
+  /** Asks for a histogram of what is shown, again when a finer level has become complete. */
+  #askForStats(truth: Truth): void {
+    const { array, dataset, view, stats } = this.#state;
+    if (!array || !dataset || truth.levelShown >= array.levels.length) return;
+    if (stats && truth.state !== "complete") return;
+    const level = statsLevel(array, truth.levelShown);
+    const wanted = `${level} ${array.number}`;
+    if (wanted === this.#statsFor || (stats && stats.level <= level)) return;
+    this.#statsFor = wanted;
+    this.#statsId++;
+    const place = { dataset: dataset.id, generation: dataset.generation, array: array.number, level };
+    const ranges = statsRanges(array, level, view.time, view.at);
+    this.#dialling.send({ kind: "stats", id: this.#statsId, place, bins: HISTOGRAM_BINS, ranges });
+  }
+
+  // Moving.
+
+  #look(forward: Vec3, up: Vec3): void {
+    const box = this.box();
+    const { clientWidth: width, clientHeight: height } = this.#options.canvas;
+    if (box) this.change({ camera: fit(box, forward, up, { width, height }, this.camera()) });
+  }
+
+  #play(): void {
+    const now = performance.now();
+    const at = nextStepMillis(this.#steppedMillis, this.#state.isCurrent);
+    if (!Number.isFinite(at)) return;
+    clearTimeout(this.#playTimer);
+    this.#playTimer = setTimeout(
+      () => {
+        if (!this.#state.isPlaying || !this.#state.array) return;
+        this.#steppedMillis = performance.now();
+        this.change({ time: nextTime(this.#views.view.time, timeSteps(this.#state.array)) }, true);
+      },
+      Math.max(0, at - now),
+    );
+  }
+
+  #pixels(): { width: number; height: number } {
+    const { clientWidth, clientHeight } = this.#options.canvas;
+    return pixelSize(clientWidth, clientHeight, window.devicePixelRatio);
+  }
+
+  #resized(): void {
+    const size = this.#pixels();
+    this.#picture.resize(size);
+    this.#dialling.resize(size);
+  }
+
+  // Saving and telling.
+
+  async #save(): Promise<void> {
+    const blob = await this.#picture.toPng();
+    if (!blob) return;
+    saveFile(blob, fileNameFor(this.#state));
+    this.#toast("info", this.#state.truth?.exact === true ? "Exact picture saved" : "Picture saved");
+  }
+
+  #copyWithToken(): Toast["action"] {
+    if (this.#address.token === "") return null;
+    return {
+      label: "Copy with token",
+      run: () => {
+        this.copyLink(true);
+      },
+    };
+  }
+
+  #toast(severity: Severity, text: string, action: Toast["action"] = null): void {
+    const id = ++this.#toastId;
+    const others = this.#state.toasts.filter((toast) => toast.text !== text);
+    this.#set({ toasts: [...others, { id, severity, text, action }].slice(-MAX_TOASTS) });
+    if (severity !== "error") {
+      setTimeout(() => {
+        this.dismiss(id);
+      }, TOAST_MILLIS);
+    }
+  }
+
+  #set(change: Partial<State>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#schedule();
+  }
+
+  /** Once per animation frame: one note with all that changed, one pass over the parts. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    requestAnimationFrame(() => {
+      this.#isScheduled = false;
+      if (this.#state.link.kind === "open") {
+        const note = this.#views.takeNote();
+        if (note) this.#dialling.note(note);
+      }
+      this.#state = { ...this.#state, isCurrent: this.#isCurrent() };
+      this.#options.onChange(this.#state);
+    });
+  }
+}
+
+/** Length of the time axis; 0 without one. */
+export function timeSteps(array: ArrayInfo): number {
+  const axis = array.axes.findIndex((a) => a.kind === "time");
+  return axis < 0 ? 0 : (array.levels[0]?.shape[axis] ?? 0);
+}
+
+function withoutNulls(view: ViewPatch): ViewPatch {
+  return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
+}

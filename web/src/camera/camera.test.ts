@@ -1,0 +1,158 @@
+//! Camera moves: what must stay stays, what must follow the pointer follows it.
+
+import { describe, expect, it } from "vitest";
+
+import type { Camera, Vec3 } from "../view/schema";
+import {
+  AXIS_VIEWS,
+  basis,
+  distance,
+  fit,
+  heightAtTarget,
+  orbit,
+  pan,
+  toggleProjection,
+  turn,
+  zoom,
+} from "./camera";
+import { add, dot, length, scale, sub } from "./vec";
+
+const SIZE = { width: 800, height: 600 };
+const DIAGONAL = 20;
+const CAMERA: Camera = {
+  eye: [3, -14, 5],
+  target: [1, 2, -1],
+  up: [0.1, 0, 1],
+  projection: { perspective: { fov_y_rad: 0.6 } },
+};
+const FLAT: Camera = { ...CAMERA, projection: { orthographic: { height_world: 9 } } };
+
+function expectNear(a: Vec3, b: Vec3): void {
+  expect(length(sub(a, b))).toBeLessThan(1e-9 * (1 + length(b)));
+}
+
+/** Where a world point is on the screen, pixels from the centre, y down. */
+function project(camera: Camera, point: Vec3): [number, number] {
+  const { forward, right, up } = basis(camera);
+  const from = sub(point, camera.eye);
+  const isFlat = "orthographic" in camera.projection;
+  const perPixel =
+    (heightAtTarget(camera) / SIZE.height) * (isFlat ? 1 : dot(from, forward) / distance(camera));
+  return [dot(from, right) / perPixel, -dot(from, up) / perPixel];
+}
+
+describe("basis", () => {
+  it("is orthonormal and right-handed, even where up lies along the sight", () => {
+    for (const up of [
+      [0, 0, 1],
+      [0.3, -1, 2],
+      [0, 1, 0],
+    ] as const) {
+      const { forward, right, up: above } = basis({ ...CAMERA, eye: [1, -5, -1], up });
+      for (const v of [forward, right, above]) expect(length(v)).toBeCloseTo(1, 12);
+      for (const [a, b] of [
+        [forward, right],
+        [right, above],
+        [above, forward],
+      ] as const) {
+        expect(dot(a, b)).toBeCloseTo(0, 12);
+      }
+    }
+  });
+});
+
+describe("orbit", () => {
+  it("keeps target and distance", () => {
+    const moved = orbit(CAMERA, 130, -75, SIZE);
+    expectNear(moved.target, CAMERA.target);
+    expect(distance(moved)).toBeCloseTo(distance(CAMERA), 9);
+  });
+
+  it("comes back after a full turn and by the opposite drag", () => {
+    expectNear(turn(CAMERA, 2 * Math.PI, 0).eye, CAMERA.eye);
+    expectNear(orbit(orbit(CAMERA, 90, 0, SIZE), -90, 0, SIZE).eye, CAMERA.eye);
+    expectNear(orbit(orbit(CAMERA, 0, 90, SIZE), 0, -90, SIZE).eye, CAMERA.eye);
+  });
+
+  it("carries what is in front along with the pointer", () => {
+    const { forward } = basis(CAMERA);
+    const front = sub(CAMERA.target, scale(forward, 2));
+    const [x, y] = project(orbit(CAMERA, 20, 0, SIZE), front);
+    expect(x).toBeGreaterThan(0);
+    expect(Math.abs(y)).toBeLessThan(1);
+    expect(project(orbit(CAMERA, 0, 20, SIZE), front)[1]).toBeGreaterThan(0);
+  });
+
+  it("passes over the poles", () => {
+    let camera = CAMERA;
+    for (let i = 0; i < 36; i++) camera = turn(camera, 0, Math.PI / 18);
+    expectNear(camera.eye, CAMERA.eye);
+  });
+});
+
+describe("pan", () => {
+  it.each([
+    ["perspective", CAMERA],
+    ["orthographic", FLAT],
+  ])("keeps the target under the pointer, %s", (_, camera) => {
+    const moved = pan(camera, 40, -25, SIZE);
+    const [x, y] = project(moved, camera.target);
+    expect(x).toBeCloseTo(40, 6);
+    expect(y).toBeCloseTo(-25, 6);
+  });
+});
+
+describe("zoom", () => {
+  it.each([
+    ["perspective", CAMERA],
+    ["orthographic", FLAT],
+  ])("holds the point under the pointer, %s", (_, camera) => {
+    const { right, up } = basis(camera);
+    const perPixel = heightAtTarget(camera) / SIZE.height;
+    const held = add(camera.target, add(scale(right, 120 * perPixel), scale(up, 80 * perPixel)));
+    const moved = zoom(camera, 0.5, DIAGONAL, SIZE, 120, -80);
+    expect(heightAtTarget(moved)).toBeCloseTo(heightAtTarget(camera) / 2, 9);
+    const [x, y] = project(moved, held);
+    expect(x).toBeCloseTo(120, 6);
+    expect(y).toBeCloseTo(-80, 6);
+  });
+
+  it("stays within bounds however long one turns the wheel", () => {
+    let [near, far] = [CAMERA, CAMERA];
+    for (let i = 0; i < 500; i++)
+      [near, far] = [zoom(near, 0.8, DIAGONAL, SIZE), zoom(far, 1.25, DIAGONAL, SIZE)];
+    expect(heightAtTarget(near)).toBeCloseTo(0.005 * DIAGONAL, 6);
+    expect(heightAtTarget(far)).toBeCloseTo(50 * DIAGONAL, 6);
+  });
+});
+
+describe("projection", () => {
+  it("changes kind without changing the size at the target", () => {
+    const flat = toggleProjection(CAMERA);
+    expect("orthographic" in flat.projection).toBe(true);
+    expect(heightAtTarget(flat)).toBeCloseTo(heightAtTarget(CAMERA), 9);
+    expect(heightAtTarget(toggleProjection(flat))).toBeCloseTo(heightAtTarget(CAMERA), 9);
+  });
+});
+
+describe("fit", () => {
+  const box = { centre: [10, 20, 30] as const, diagonal: DIAGONAL };
+  it.each([
+    [800, 600],
+    [390, 844],
+  ])("sees the whole sphere around the volume at %d by %d", (width, height) => {
+    for (const like of [CAMERA, FLAT]) {
+      for (const { forward, up } of AXIS_VIEWS) {
+        const camera = fit(box, forward, up, { width, height }, like);
+        const radius = DIAGONAL / 2;
+        const half = heightAtTarget(camera) / 2;
+        const reach =
+          "orthographic" in camera.projection
+            ? radius
+            : radius / Math.cos(Math.asin(radius / distance(camera)));
+        expect(half).toBeGreaterThan(reach);
+        expect((half * width) / height).toBeGreaterThan(reach);
+      }
+    }
+  });
+});

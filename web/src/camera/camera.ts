@@ -1,0 +1,139 @@
+//! Moving a camera: orbit, pan, zoom, fit, axis views. Pure: a camera and a wish in, a camera out.
+//! Screen positions are in pixels with y down; everything else is in world units.
+
+import type { Camera, Projection, Vec3 } from "../view/schema";
+import type { WorldBox } from "../dataset/world";
+import { add, cross, length, normalise, rotate, scale, sub } from "./vec";
+
+/** Angle of a full drag across the smaller side of the picture. */
+const DRAG_ANGLE_RAD = Math.PI;
+/** Default full vertical angle of view. */
+export const DEFAULT_FOV_Y_RAD = 0.6;
+/** Room left around a fitted volume. */
+const FIT_MARGIN = 1.08;
+/** Nearest and farthest distance from the target, in diagonals of the volume. */
+const NEAREST = 0.005;
+const FARTHEST = 50;
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Directions of the camera: where it looks, its right and its up; orthonormal. */
+export interface Basis {
+  readonly forward: Vec3;
+  readonly right: Vec3;
+  readonly up: Vec3;
+}
+
+export function basis(camera: Camera): Basis {
+  const forward = normalise(sub(camera.target, camera.eye), [0, 1, 0]);
+  const spare: Vec3 = Math.abs(forward[2]) < 0.9 ? [0, 0, 1] : [0, 1, 0];
+  const across = cross(forward, camera.up);
+  const right = normalise(
+    length(across) > 1e-9 * length(camera.up) ? across : cross(forward, spare),
+    [1, 0, 0],
+  );
+  return { forward, right, up: cross(right, forward) };
+}
+
+export function distance(camera: Camera): number {
+  return length(sub(camera.eye, camera.target));
+}
+
+/** Height in world units of what is seen at the target. */
+export function heightAtTarget(camera: Camera): number {
+  const { projection } = camera;
+  if ("orthographic" in projection) return projection.orthographic.height_world;
+  return 2 * distance(camera) * Math.tan(projection.perspective.fov_y_rad / 2);
+}
+
+/** Turns about the target by a drag of `dx`, `dy` pixels: the volume follows the pointer. */
+export function orbit(camera: Camera, dx: number, dy: number, size: Size): Camera {
+  const perPixel = DRAG_ANGLE_RAD / Math.max(1, Math.min(size.width, size.height));
+  return turn(camera, -dx * perPixel, -dy * perPixel);
+}
+
+/** Turns about the target: `yawRad` about the camera's up, `pitchRad` about its right. No poles, no limits. */
+export function turn(camera: Camera, yawRad: number, pitchRad: number): Camera {
+  const { right, up } = basis(camera);
+  const whirl = (v: Vec3) => rotate(rotate(v, right, pitchRad), up, yawRad);
+  return {
+    ...camera,
+    eye: add(camera.target, whirl(sub(camera.eye, camera.target))),
+    up: normalise(whirl(up)),
+  };
+}
+
+/** Moves sideways by a drag of `dx`, `dy` pixels: the target stays under the pointer. */
+export function pan(camera: Camera, dx: number, dy: number, size: Size): Camera {
+  const { right, up } = basis(camera);
+  const perPixel = heightAtTarget(camera) / Math.max(1, size.height);
+  const shift = add(scale(right, -dx * perPixel), scale(up, dy * perPixel));
+  return { ...camera, eye: add(camera.eye, shift), target: add(camera.target, shift) };
+}
+
+/**
+ * Scales what is seen by `factor` (below 1: nearer), keeping the point at `x`, `y` pixels from the picture's
+ * centre where it is. `diagonal` is that of the volume and bounds how near and far one can go.
+ */
+export function zoom(camera: Camera, factor: number, diagonal: number, size: Size, x = 0, y = 0): Camera {
+  const bounded = boundedFactor(camera, factor, diagonal);
+  const held = pan(camera, x * (bounded - 1), y * (bounded - 1), size);
+  const eye = add(held.target, scale(sub(held.eye, held.target), bounded));
+  if (!("orthographic" in held.projection)) return { ...held, eye };
+  const height = held.projection.orthographic.height_world * bounded;
+  return { ...held, eye, projection: { orthographic: { height_world: height } } };
+}
+
+function boundedFactor(camera: Camera, factor: number, diagonal: number): number {
+  const now = heightAtTarget(camera);
+  const next = Math.min(Math.max(now * factor, NEAREST * diagonal), FARTHEST * diagonal);
+  return next / now;
+}
+
+/** Orthographic becomes perspective and back; what is seen at the target keeps its size. */
+export function toggleProjection(camera: Camera): Camera {
+  const height = heightAtTarget(camera);
+  if ("perspective" in camera.projection)
+    return { ...camera, projection: { orthographic: { height_world: height } } };
+  const { forward } = basis(camera);
+  const away = height / (2 * Math.tan(DEFAULT_FOV_Y_RAD / 2));
+  const projection: Projection = { perspective: { fov_y_rad: DEFAULT_FOV_Y_RAD } };
+  return { ...camera, eye: sub(camera.target, scale(forward, away)), projection };
+}
+
+/** Sees all of `box` looking along `forward`; keeps the projection of `like` where given. */
+export function fit(box: WorldBox, forward: Vec3, up: Vec3, size: Size, like: Camera | null = null): Camera {
+  const aspect = size.width / Math.max(1, size.height);
+  const radius = box.diagonal / 2;
+  const height = (2 * radius * FIT_MARGIN) / Math.min(1, aspect);
+  const orthographic = like !== null && "orthographic" in like.projection;
+  const fov =
+    like && "perspective" in like.projection ? like.projection.perspective.fov_y_rad : DEFAULT_FOV_Y_RAD;
+  // The sphere around the volume touches the narrower pair of sides of the pyramid of sight.
+  const narrower = 2 * Math.atan(Math.tan(fov / 2) * Math.min(1, aspect));
+  const away = orthographic ? 2 * radius * FIT_MARGIN : (radius * FIT_MARGIN) / Math.sin(narrower / 2);
+  return {
+    eye: sub(box.centre, scale(normalise(forward), away)),
+    target: box.centre,
+    up,
+    projection: orthographic
+      ? { orthographic: { height_world: height } }
+      : { perspective: { fov_y_rad: fov } },
+  };
+}
+
+/** Name, direction of sight and up of the six views along the axes, in the order of keys 1 to 6. */
+export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec3; readonly up: Vec3 }[] = [
+  { name: "from +x", forward: [-1, 0, 0], up: [0, 0, 1] },
+  { name: "from −x", forward: [1, 0, 0], up: [0, 0, 1] },
+  { name: "from +y", forward: [0, -1, 0], up: [0, 0, 1] },
+  { name: "from −y", forward: [0, 1, 0], up: [0, 0, 1] },
+  { name: "from +z", forward: [0, 0, -1], up: [0, 1, 0] },
+  { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
+];
+
+/** The view of `reset` when the server gave none: from the front, right and above. */
+export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];

@@ -1,0 +1,107 @@
+//! The keyboard: which key does what, and the list that the help shows. Controls that use a key keep it.
+
+import type { Camera } from "../view/schema";
+import type { Actions } from "../app/state";
+import { pan, turn, zoom, type Size } from "./camera";
+
+export interface KeyTarget {
+  readonly actions: Actions;
+  camera(): Camera | null;
+  diagonal(): number;
+  size(): Size;
+  move(camera: Camera): void;
+  rest(): void;
+}
+
+/** What the help lists: keys, then what they do. */
+export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string])[] = [
+  [["←", "→", "↑", "↓"], "Turn"],
+  [["Shift", "arrows"], "Move sideways"],
+  [["+", "−"], "Nearer, farther"],
+  [["R"], "Reset the camera"],
+  [["1", "…", "6"], "Look along an axis: ±x, ±y, ±z"],
+  [["O"], "Orthographic or perspective"],
+  [["Space"], "Play or pause time"],
+  [[",", "."], "One time step back, forward"],
+  [["P"], "Show or hide the panel"],
+  [["S"], "Save a picture"],
+  [["L"], "Copy a link to this view"],
+  [["?"], "This help"],
+];
+
+const TURN_RAD = Math.PI / 36;
+const STEP_PIXELS = 24;
+const ZOOM_STEP = 1.12;
+const REST_MILLIS = 220;
+
+/** Elements that use arrow keys and letters themselves. */
+const TYPING = "input, select, textarea, dialog, [role=slider]";
+
+export function listenToKeys(target: KeyTarget, stepTime: (by: number) => void): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof Element)) return;
+    if (event.target.closest(TYPING)) return;
+    if (event.key === " " && event.target.closest("button, a")) return;
+    const moved = movedCamera(target, event);
+    if (moved) {
+      target.move(moved);
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        target.rest();
+      }, REST_MILLIS);
+    } else if (!command(target.actions, event.key, stepTime)) return;
+    event.preventDefault();
+  });
+}
+
+function movedCamera(target: KeyTarget, event: KeyboardEvent): Camera | null {
+  const camera = target.camera();
+  if (!camera) return null;
+  const direction = DIRECTIONS[event.key];
+  if (direction) {
+    const [x, y] = direction;
+    if (event.shiftKey) return pan(camera, x * STEP_PIXELS, y * STEP_PIXELS, target.size());
+    return turn(camera, -x * TURN_RAD, -y * TURN_RAD);
+  }
+  if (event.key === "+" || event.key === "=")
+    return zoom(camera, 1 / ZOOM_STEP, target.diagonal(), target.size());
+  if (event.key === "-" || event.key === "_")
+    return zoom(camera, ZOOM_STEP, target.diagonal(), target.size());
+  return null;
+}
+
+const DIRECTIONS: Readonly<Record<string, readonly [x: number, y: number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+function command(actions: Actions, key: string, stepTime: (by: number) => void): boolean {
+  if (/^[1-6]$/.test(key)) {
+    actions.axisView(Number(key) - 1);
+    return true;
+  }
+  const commands: Readonly<Record<string, () => void>> = {
+    r: actions.resetCamera,
+    o: actions.toggleProjection,
+    " ": actions.togglePlay,
+    ",": () => {
+      stepTime(-1);
+    },
+    ".": () => {
+      stepTime(1);
+    },
+    p: actions.togglePanel,
+    s: actions.screenshot,
+    l: () => {
+      actions.copyLink(false);
+    },
+    "?": actions.openHelp,
+    h: actions.openHelp,
+  };
+  const run = commands[key.toLowerCase()];
+  run?.();
+  return run !== undefined;
+}

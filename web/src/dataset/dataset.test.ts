@@ -1,0 +1,108 @@
+//! Descriptions, dates, places in the world, statistics.
+
+import { describe, expect, it } from "vitest";
+
+import { DATASET } from "../../mock/dataset";
+import { parseJson } from "../json";
+import { findArray, isDrawable, parseDataset } from "./dataset";
+import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels";
+import { parseStats, statsLevel, statsRanges } from "./stats";
+import { worldBox } from "./world";
+
+const parsed = parseDataset(parseJson(JSON.stringify(DATASET)));
+const [rho] = parsed.arrays;
+if (!rho) throw new Error("expected an array");
+
+describe("description", () => {
+  it("gives arrays by name, without minding slashes, and the first that can be drawn", () => {
+    expect(findArray(parsed, "/speed")?.number).toBe(1);
+    expect(findArray(parsed, "")?.name).toBe("rho");
+    expect(findArray(parsed, "gone")).toBeNull();
+    expect(parsed.arrays.every(isDrawable)).toBe(true);
+  });
+
+  it("that is damaged says where", () => {
+    expect(() => parseDataset({ arrays: 3 })).toThrow("description");
+    expect(() => parseDataset({ arrays: [{ name: "u", axes: [{}], levels: [{ shape: [1, 2] }] }] })).toThrow(
+      "`u`",
+    );
+    expect(() => parseDataset({ arrays: [{ name: "u", axes: [], levels: [] }] })).toThrow("a level");
+  });
+
+  it("lies where its voxels lie, outer halves included", () => {
+    const box = worldBox(rho);
+    expect(box?.centre).toEqual([95.5, 79.5, 63.5]);
+    expect(box?.diagonal).toBeCloseTo(Math.hypot(192, 160, 128), 9);
+  });
+});
+
+describe("dates", () => {
+  it.each([
+    [0, "hours since 1900-01-01 00:00:0.0", "1900-01-01"],
+    [36.5, "hours since 2024-02-28", "2024-02-29 12:30"],
+    [1, "days since 1999-12-31", "2000-01-01"],
+    [90, "minutes since 2024-03-01T06:00:00Z", "2024-03-01 07:30"],
+    [86400, "seconds since 1970-1-1", "1970-01-02"],
+  ])("%d %s is %s", (value, units, expected) => {
+    expect(cfDate(value, units)).toBe(expected);
+  });
+
+  it("are not made where they would be wrong", () => {
+    expect(cfDate(1, "months since 2000-01-01")).toBeNull();
+    expect(cfDate(1, "days since 0001-01-01")).toBeNull();
+    expect(cfDate(1, "mm")).toBeNull();
+    const axis = {
+      name: "t",
+      kind: "time",
+      units: "days since 2000-01-01",
+      coordinates: { kind: "explicit", values: [59] },
+    } as const;
+    expect(positionLabel(axis, 0)).toBe("2000-02-29");
+    expect(positionLabel(axis, 0, "noleap")).toBe("59 days since 2000-01-01");
+    expect(positionLabel(axis, 5)).toBe("");
+  });
+});
+
+describe("words", () => {
+  it("are short", () => {
+    expect(formatShape([161, 94, 103])).toBe("161 × 94 × 103");
+    expect([0, 1234.5678, 1e-7, 2.5e9, -0.25].map(formatNumber)).toEqual([
+      "0",
+      "1234.6",
+      "1.00e-7",
+      "2.50e9",
+      "-0.25",
+    ]);
+    expect(["<f4", ">u2", "i8", "bool"].map(formatType)).toEqual(["float32", "uint16", "int64", "bool"]);
+    expect(["kg m-3", "m^2", "m**-1 s", "degrees_north", "CO2"].map(formatUnits)).toEqual([
+      "kg m⁻³",
+      "m²",
+      "m⁻¹ s",
+      "degrees_north",
+      "CO2",
+    ]);
+  });
+});
+
+describe("statistics", () => {
+  it("are asked at a level that is cheap, of one time", () => {
+    expect(statsLevel(rho, 0)).toBe(0);
+    const huge = {
+      ...rho,
+      levels: rho.levels.map((level, i) => ({ ...level, shape: level.shape.map((n) => n << (4 - i)) })),
+    };
+    expect(statsLevel(huge, 0)).toBeGreaterThan(0);
+    expect(statsRanges(rho, 1, 7, {})).toEqual([
+      { start: 7, count: 1, step: 1 },
+      { start: 0, count: 64, step: 1 },
+      { start: 0, count: 80, step: 1 },
+      { start: 0, count: 96, step: 1 },
+    ]);
+    expect(statsRanges(rho, 0, 9999, {})[0]).toEqual({ start: 23, count: 1, step: 1 });
+  });
+
+  it("that are damaged are turned down", () => {
+    expect(() => parseStats({ histogram: { low: 0, high: 1, counts: [1.5] } })).toThrow("whole counts");
+    expect(() => parseStats({})).toThrow("histogram");
+  });
+});

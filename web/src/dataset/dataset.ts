@@ -1,0 +1,154 @@
+//! The description of a data set as `describe` answers it, reduced to what the page shows and uses. Reading is
+//! strict about shapes (they size controls) and lenient about the rest.
+
+import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json";
+
+export type AxisKind = "time" | "z" | "y" | "x" | "channel" | "other";
+
+export type Coordinates =
+  | { readonly kind: "index" }
+  | { readonly kind: "regular"; readonly origin: number; readonly step: number }
+  | { readonly kind: "explicit"; readonly values: readonly number[] };
+
+export interface Axis {
+  readonly name: string;
+  readonly kind: AxisKind;
+  readonly units: string;
+  readonly coordinates: Coordinates;
+}
+
+/** Rows of `world = m[..][0..3] * [x, y, z] + m[..][3]`; input in voxels of the level. */
+export type Affine = readonly (readonly number[])[];
+
+export interface Level {
+  /** In the array's axis order. */
+  readonly shape: readonly number[];
+  readonly origin: string;
+  readonly worldFromVoxel: Affine;
+}
+
+export interface ArrayInfo {
+  /** Its number in the description. */
+  readonly number: number;
+  readonly name: string;
+  readonly dtype: string;
+  readonly axes: readonly Axis[];
+  readonly units: string;
+  /** What the file calls it at length; empty if it does not. */
+  readonly title: string;
+  /** `standard` unless the file says otherwise. */
+  readonly calendar: string;
+  readonly levels: readonly Level[];
+  readonly worldUnits: string;
+  readonly notes: readonly string[];
+}
+
+export interface Dataset {
+  readonly id: string;
+  readonly generation: number;
+  readonly name: string;
+  readonly format: string;
+  readonly arrays: readonly ArrayInfo[];
+  readonly warnings: readonly string[];
+}
+
+/** Most arrays that the page lists; the rest can be named in a link. */
+const MAX_ARRAYS = 10_000;
+const MAX_LEVELS = 64;
+const KINDS: readonly string[] = ["time", "z", "y", "x", "channel", "other"];
+
+/** Throws an `Error` that names what is wrong. */
+export function parseDataset(value: Json): Dataset {
+  if (!isObject(value) || !isArray(value.arrays)) throw new Error("expected the description of a data set");
+  return {
+    id: textOr(value.id, ""),
+    generation: isCount(value.generation) ? value.generation : 0,
+    name: textOr(value.name, "data set"),
+    format: textOr(value.format, ""),
+    arrays: value.arrays.slice(0, MAX_ARRAYS).map(parseArray),
+    warnings: texts(value.warnings),
+  };
+}
+
+/** The array with this name; for the empty name the first that can be drawn. */
+export function findArray(dataset: Dataset, name: string): ArrayInfo | null {
+  const trim = (text: string) => text.replace(/^\/+|\/+$/g, "");
+  if (trim(name) !== "") return dataset.arrays.find((array) => trim(array.name) === trim(name)) ?? null;
+  return dataset.arrays.find(isDrawable) ?? dataset.arrays[0] ?? null;
+}
+
+/** Whether it fills space: it has the axes z, y and x, none of them empty. */
+export function isDrawable(array: ArrayInfo): boolean {
+  const has = (kind: AxisKind) => array.axes.some((axis) => axis.kind === kind);
+  return has("z") && has("y") && has("x") && (array.levels[0]?.shape ?? []).every((size) => size > 0);
+}
+
+export function isSpatial(kind: AxisKind): boolean {
+  return kind === "x" || kind === "y" || kind === "z";
+}
+
+function parseArray(value: Json, number: number): ArrayInfo {
+  if (!isObject(value) || !isArray(value.axes) || !isArray(value.levels)) {
+    throw new Error(`expected array ${number} to have axes and levels`);
+  }
+  const name = textOr(value.name, `array ${number}`);
+  const axes = value.axes.map(parseAxis);
+  const levels = value.levels.slice(0, MAX_LEVELS).map((level) => parseLevel(level, axes.length, name));
+  if (levels.length === 0) throw new Error(`expected array \`${name}\` to have a level`);
+  const attributes = isObject(value.attributes) ? value.attributes : {};
+  return {
+    number,
+    name,
+    dtype: textOr(value.dtype, ""),
+    axes,
+    units: textOr(value.units, ""),
+    title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
+    calendar: textOr(attributes.calendar, "standard"),
+    levels,
+    worldUnits: textOr(value.world_units, ""),
+    notes: texts(value.notes),
+  };
+}
+
+function parseAxis(value: Json): Axis {
+  const axis: JsonObject = isObject(value) ? value : {};
+  const kind = textOr(axis.kind, "other");
+  return {
+    name: textOr(axis.name, "axis"),
+    kind: KINDS.includes(kind) ? (kind as AxisKind) : "other",
+    units: textOr(axis.units, ""),
+    coordinates: parseCoordinates(axis.coordinates),
+  };
+}
+
+function parseCoordinates(value: Json | undefined): Coordinates {
+  if (isObject(value) && isObject(value.regular)) {
+    const { origin, step } = value.regular;
+    return { kind: "regular", origin: scalarOr(origin, 0), step: scalarOr(step, 1) };
+  }
+  if (isObject(value) && isArray(value.explicit)) {
+    return { kind: "explicit", values: value.explicit.map((v) => scalarOr(v, Number.NaN)) };
+  }
+  return { kind: "index" };
+}
+
+function parseLevel(value: Json, axes: number, array: string): Level {
+  const shape = isObject(value) && isArray(value.shape) ? value.shape.filter(isCount) : [];
+  if (!isObject(value) || shape.length !== axes) {
+    throw new Error(`expected every level of array \`${array}\` to have ${axes} axes`);
+  }
+  const rows = isArray(value.world_from_voxel) ? value.world_from_voxel : [];
+  const matrix = rows.map((row) => (isArray(row) ? row.map((x) => scalarOr(x, 0)) : []));
+  const isAffine = matrix.length === 3 && matrix.every((row) => row.length === 4);
+  return { shape, origin: textOr(value.origin, "stored"), worldFromVoxel: isAffine ? matrix : IDENTITY };
+}
+
+const IDENTITY: Affine = [
+  [1, 0, 0, 0],
+  [0, 1, 0, 0],
+  [0, 0, 1, 0],
+];
+
+function texts(value: Json | undefined): string[] {
+  return isArray(value) ? value.filter((text) => typeof text === "string") : [];
+}

@@ -1,0 +1,86 @@
+//! Statistics of values, as `stats` answers them, and where to ask for them: at a level that is cheap to read.
+
+import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json";
+import type { Range } from "../wire/operations";
+import { isSpatial, type ArrayInfo } from "./dataset";
+
+export interface Histogram {
+  readonly low: number;
+  readonly high: number;
+  readonly counts: readonly number[];
+}
+
+export interface Stats {
+  readonly count: number;
+  readonly missing: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly histogram: Histogram;
+}
+
+/** Bins asked for: about one per two pixels of the editor. */
+export const HISTOGRAM_BINS = 128;
+const MAX_BINS = 65_535;
+/** Most elements that a histogram reads; beyond, a coarser level is taken. */
+const MAX_ELEMENTS = 1 << 22;
+
+/** Throws an `Error` that names what is wrong. */
+export function parseStats(value: Json): Stats {
+  const histogram = isObject(value) ? value.histogram : undefined;
+  if (!isObject(value) || !isObject(histogram) || !isArray(histogram.counts)) {
+    throw new Error("expected statistics with a histogram");
+  }
+  const counts = histogram.counts.filter(isCount);
+  const { low, high } = histogram;
+  if (
+    counts.length !== histogram.counts.length ||
+    counts.length > MAX_BINS ||
+    !isFinite(low) ||
+    !isFinite(high)
+  ) {
+    throw new Error("expected a histogram of finite bounds and whole counts");
+  }
+  return {
+    count: isCount(value.count) ? value.count : 0,
+    missing: isCount(value.missing) ? value.missing : 0,
+    min: scalarOr(value.min, low),
+    max: scalarOr(value.max, high),
+    mean: scalarOr(value.mean, Number.NaN),
+    histogram: { low, high, counts },
+  };
+}
+
+/** The finest level from `shown` on that is cheap; it is there already, so nothing is made for a histogram. */
+export function statsLevel(array: ArrayInfo, shown: number): number {
+  const elements = (level: number) =>
+    (array.levels[level]?.shape ?? []).reduce((n, size, at) => (isFree(array, at) ? n * size : n), 1);
+  const shownOrigin = array.levels[shown]?.origin;
+  for (let level = shown; level < array.levels.length; level++) {
+    const origin = array.levels[level]?.origin;
+    const isAlike = origin === shownOrigin || origin === "stored" || shownOrigin === "stored";
+    if (isAlike && elements(level) <= MAX_ELEMENTS) return level;
+  }
+  return shown;
+}
+
+/** All of space at one time and one position on the other axes. */
+export function statsRanges(
+  array: ArrayInfo,
+  level: number,
+  time: number,
+  at: Readonly<Record<string, number>>,
+): Range[] {
+  const shape = array.levels[level]?.shape ?? [];
+  return array.axes.map((axis, i) => {
+    const size = shape[i] ?? 1;
+    if (isFree(array, i)) return { start: 0, count: size, step: 1 };
+    const index = axis.kind === "time" ? time : (at[axis.name] ?? 0);
+    return { start: Math.max(0, Math.min(index, size - 1)), count: Math.min(1, size), step: 1 };
+  });
+}
+
+function isFree(array: ArrayInfo, axis: number): boolean {
+  const kind = array.axes[axis]?.kind;
+  return kind !== undefined && isSpatial(kind);
+}

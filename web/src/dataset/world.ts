@@ -1,0 +1,54 @@
+//! Where an array lies in world space.
+
+import type { Vec3 } from "../view/schema";
+import type { Affine, ArrayInfo } from "./dataset";
+
+/** What cameras are fitted to: the volume's centre and the length of its longest diagonal. */
+export interface WorldBox {
+  readonly centre: Vec3;
+  readonly diagonal: number;
+}
+
+/** The box of level 0 including the outer halves of its outermost voxels; null without levels. */
+export function worldBox(array: ArrayInfo): WorldBox | null {
+  const level = array.levels[0];
+  if (!level) return null;
+  const counts = (["x", "y", "z"] as const).map((kind) => {
+    const at = array.axes.findIndex((axis) => axis.kind === kind);
+    return at < 0 ? 1 : Math.max(1, level.shape[at] ?? 1);
+  });
+  const [nx = 1, ny = 1, nz = 1] = counts;
+  const centre = apply(level.worldFromVoxel, [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2]);
+  const opposite: [Vec3, Vec3][] = [
+    [
+      [0, 0, 0],
+      [nx, ny, nz],
+    ],
+    [
+      [nx, 0, 0],
+      [0, ny, nz],
+    ],
+    [
+      [0, ny, 0],
+      [nx, 0, nz],
+    ],
+    [
+      [0, 0, nz],
+      [nx, ny, 0],
+    ],
+  ];
+  const lengths = opposite.map(([a, b]) => {
+    const [p, q] = [apply(level.worldFromVoxel, a), apply(level.worldFromVoxel, b)];
+    return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+  });
+  const diagonal = Math.max(...lengths);
+  return { centre, diagonal: Number.isFinite(diagonal) && diagonal > 0 ? diagonal : 1 };
+}
+
+function apply(map: Affine, p: Vec3): Vec3 {
+  const row = (i: number) => {
+    const [a = 0, b = 0, c = 0, d = 0] = map[i] ?? [];
+    return a * p[0] + b * p[1] + c * p[2] + d;
+  };
+  return [row(0), row(1), row(2)];
+}

@@ -1,0 +1,78 @@
+//! The page's entry: puts the parts together and starts the viewer.
+
+import "./ui/style/base.css";
+import "./ui/style/layout.css";
+import "./ui/style/controls.css";
+import "./ui/style/parts.css";
+import "./ui/style/transfer.css";
+
+import { pageState, type Part, type State } from "./app/state";
+import { Viewer } from "./app/viewer";
+import { Gestures } from "./camera/gestures";
+import { listenToKeys } from "./camera/keys";
+import type { Json } from "./json";
+import { parseColormaps } from "./transfer/colormap";
+import { axesBar } from "./ui/axes";
+import { el } from "./ui/dom";
+import { header } from "./ui/header";
+import { helpDialog } from "./ui/help";
+import { notice } from "./ui/notice";
+import { sidePanel } from "./ui/side";
+import { toasts } from "./ui/toasts";
+import { toolbar } from "./ui/toolbar";
+import { truthBadge } from "./ui/truth";
+
+function start(): void {
+  const canvas = document.querySelector<HTMLCanvasElement>("#picture");
+  if (!canvas) throw new Error("expected the page's canvas");
+  const help = helpDialog();
+  const parts: Part[] = [];
+  const show = (state: State) => {
+    document.body.dataset.state = pageState(state);
+    document.body.classList.toggle("panel-open", state.isPanelOpen);
+    for (const part of parts) part.update(state);
+  };
+  const viewer = new Viewer({
+    canvas,
+    openHelp: () => {
+      help.showModal();
+    },
+    onChange: show,
+  });
+  const [head, tools, side, truth] = [header(viewer), toolbar(viewer), sidePanel(viewer), truthBadge()];
+  const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
+  parts.push(head, tools, side, truth, axes, words, messages);
+  const right = el("div", { class: "right" }, tools.element, side.element);
+  const others = [head.element, right, truth.element, axes.element, words.element, messages.element];
+  document.body.append(el("div", { class: "overlay" }, ...others), help);
+  if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
+
+  const target = {
+    actions: viewer,
+    camera: () => viewer.camera(),
+    diagonal: () => viewer.box()?.diagonal ?? 1,
+    size: () => ({ width: canvas.clientWidth, height: canvas.clientHeight }),
+    move: (camera: NonNullable<State["view"]["camera"]>) => {
+      viewer.change({ camera }, true);
+    },
+    rest: () => {
+      viewer.rest();
+    },
+  };
+  new Gestures(canvas, target);
+  listenToKeys(target, viewer.stepTime);
+  viewer.start();
+  void loadColormaps(viewer);
+}
+
+/** Without them the page works in grey; the picture is the server's in any case. */
+async function loadColormaps(viewer: Viewer): Promise<void> {
+  try {
+    const response = await fetch(new URL("colormaps.json", document.baseURI));
+    if (response.ok) viewer.setColormaps(parseColormaps((await response.json()) as Json));
+  } catch {
+    // Not reachable now; the names in use still show.
+  }
+}
+
+start();

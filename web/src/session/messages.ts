@@ -1,0 +1,152 @@
+//! What the viewing node says during a `join`, read from JSON, and the notes that go back.
+
+import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json";
+
+export type TruthState = "complete" | "loading" | "moving" | "failed";
+
+/** The facts of the truth badge. */
+export interface Truth {
+  readonly levelShown: number;
+  readonly levelWanted: number;
+  /** How the level shown was made: stored, mean, mode, sampled. */
+  readonly origin: string;
+  /** Why the wanted level is not finer: finest, screen, memory. */
+  readonly limit: string;
+  readonly blocksPresent: number;
+  readonly blocksTotal: number;
+  readonly state: TruthState;
+  readonly exact: boolean;
+  readonly levelsMade: readonly [done: number, total: number] | null;
+  /** One sentence for people. */
+  readonly text: string;
+}
+
+export interface FrameInfo {
+  readonly id: number;
+  /** Number of the view that it shows. */
+  readonly seq: number;
+  readonly width: number;
+  readonly height: number;
+  readonly codec: "jpeg" | "png";
+  readonly truth: Truth;
+}
+
+export interface Participant {
+  readonly id: number;
+  readonly name: string;
+  readonly role: string;
+}
+
+export type Severity = "info" | "warning" | "error";
+
+export type SessionItem =
+  | {
+      readonly kind: "joined";
+      readonly you: number;
+      readonly role: string;
+      readonly dataset: string;
+      readonly view: Json;
+    }
+  | { readonly kind: "participants"; readonly list: readonly Participant[] }
+  | { readonly kind: "view"; readonly seq: number; readonly view: Json }
+  | { readonly kind: "frame"; readonly frame: FrameInfo }
+  | { readonly kind: "truth"; readonly truth: Truth }
+  | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
+  /** Of a newer node; ignored. */
+  | { readonly kind: "unknown" };
+
+export type Note =
+  | { readonly kind: "view"; readonly seq: number; readonly view: JsonObject; readonly moving: boolean }
+  | { readonly kind: "resize"; readonly width: number; readonly height: number }
+  | { readonly kind: "shown"; readonly frame: number }
+  | { readonly kind: "still" };
+
+/** Parameters of `join`. */
+export interface Join {
+  readonly session: string;
+  readonly name: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+const MAX_PARTICIPANTS = 1024;
+const STATES: readonly string[] = ["complete", "loading", "moving", "failed"];
+
+/** Reads an item's body. Throws an `Error` that names what is wrong. */
+export function parseItem(body: Uint8Array): SessionItem {
+  const value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  if (!isObject(value)) throw new Error("expected an item of the session, found something else");
+  switch (value.kind) {
+    case "joined":
+      return {
+        kind: "joined",
+        you: count(value, "you"),
+        role: textOr(value.role, "watch"),
+        dataset: textOr(value.dataset, ""),
+        view: value.view ?? {},
+      };
+    case "participants":
+      return { kind: "participants", list: parseParticipants(value.list) };
+    case "view":
+      return { kind: "view", seq: count(value, "seq"), view: value.view ?? {} };
+    case "frame":
+      return { kind: "frame", frame: parseFrame(value) };
+    case "truth":
+      return { kind: "truth", truth: parseTruth(value.truth) };
+    case "message": {
+      const severity = value.severity === "error" || value.severity === "warning" ? value.severity : "info";
+      return { kind: "message", severity, text: textOr(value.text, "") };
+    }
+    default:
+      return { kind: "unknown" };
+  }
+}
+
+function parseFrame(value: JsonObject): FrameInfo {
+  if (value.codec !== "jpeg" && value.codec !== "png") {
+    throw new Error(`expected a frame as jpeg or png, found \`${textOr(value.codec, "nothing")}\``);
+  }
+  return {
+    id: count(value, "id"),
+    seq: count(value, "seq"),
+    width: count(value, "width"),
+    height: count(value, "height"),
+    codec: value.codec,
+    truth: parseTruth(value.truth),
+  };
+}
+
+function parseTruth(value: Json | undefined): Truth {
+  if (!isObject(value)) throw new Error("expected the facts of a frame, found none");
+  const made = isArray(value.levels_made) ? value.levels_made : [];
+  const [done, total] = made;
+  const state = textOr(value.state, "");
+  if (!STATES.includes(state)) throw new Error(`expected a known state of the picture, found \`${state}\``);
+  return {
+    levelShown: count(value, "level_shown"),
+    levelWanted: count(value, "level_wanted"),
+    origin: textOr(value.origin, "stored"),
+    limit: textOr(value.limit, "finest"),
+    blocksPresent: count(value, "blocks_present"),
+    blocksTotal: count(value, "blocks_total"),
+    state: state as TruthState,
+    exact: value.exact === true,
+    levelsMade: isCount(done) && isCount(total) ? [done, total] : null,
+    text: textOr(value.text, ""),
+  };
+}
+
+function parseParticipants(value: Json | undefined): Participant[] {
+  const list = isArray(value) ? value.slice(0, MAX_PARTICIPANTS) : [];
+  return list.filter(isObject).map((person) => ({
+    id: isCount(person.id) ? person.id : 0,
+    name: textOr(person.name, ""),
+    role: textOr(person.role, "watch"),
+  }));
+}
+
+function count(value: JsonObject, name: string): number {
+  const found = value[name];
+  if (!isCount(found)) throw new Error(`expected \`${name}\` to be a whole number of at least 0`);
+  return found;
+}

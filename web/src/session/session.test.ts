@@ -1,0 +1,137 @@
+//! Own and others' changes of the view, waiting, playing, tokens.
+
+import { describe, expect, it } from "vitest";
+
+import { pixelSize } from "../draw/picture";
+import { backoffMillis } from "./backoff";
+import { parseItem } from "./messages";
+import { nextStepMillis, nextTime, STEP_MILLIS } from "./player";
+import { keepToken, keptToken } from "./token";
+import { SEQ_STEP, Views } from "./views";
+
+const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+function joined(): Views {
+  const views = new Views();
+  views.joined({ v: 1, array: "rho", time: 0 }, {});
+  return views;
+}
+
+describe("own changes", () => {
+  it("are bundled into one note, numbered upwards", () => {
+    const views = joined();
+    views.change({ time: 1 }, true);
+    views.change({ time: 2, level: 1 }, true);
+    const note = views.takeNote();
+    expect(note).toEqual({ kind: "view", seq: SEQ_STEP, view: { v: 1, time: 2, level: 1 }, moving: true });
+    expect(views.takeNote()).toBeNull();
+    views.rest();
+    expect(views.takeNote()).toEqual({ kind: "view", seq: 2 * SEQ_STEP, view: { v: 1 }, moving: false });
+    expect(views.takeNote()).toBeNull();
+  });
+
+  it("make the picture current again only once a frame shows them", () => {
+    const views = joined();
+    expect(views.isCurrent(0)).toBe(true);
+    views.change({ time: 1 }, true);
+    expect(views.isCurrent(0)).toBe(false);
+    views.takeNote();
+    views.rest();
+    views.takeNote();
+    expect(views.isCurrent(SEQ_STEP - 1)).toBe(false);
+    expect(views.isCurrent(SEQ_STEP)).toBe(true);
+  });
+
+  it("from a link go out at once after joining", () => {
+    const views = new Views();
+    views.joined({ v: 1, array: "rho", time: 0 }, { time: 5 });
+    expect(views.view).toMatchObject({ array: "rho", time: 5 });
+    expect(views.takeNote()).toMatchObject({ view: { time: 5 }, moving: false });
+  });
+});
+
+describe("changes by the node", () => {
+  it("are taken over, except where a newer own change is not seen yet", () => {
+    const views = joined();
+    views.change({ time: 3 }, false);
+    views.takeNote();
+    views.incoming(1, { v: 1, array: "u", time: 0 });
+    expect(views.view).toMatchObject({ array: "u", time: 3 });
+    views.incoming(SEQ_STEP + 1, { v: 1, array: "u", time: 9 });
+    expect(views.view.time).toBe(9);
+  });
+
+  it("do not touch what waits to be sent, and numbers go on from theirs", () => {
+    const views = joined();
+    views.change({ level: 2 }, false);
+    views.incoming(70_000, { v: 1, level: null });
+    expect(views.view.level).toBe(2);
+    expect(views.takeNote()).toMatchObject({ seq: 70_000 + SEQ_STEP });
+  });
+
+  it("begin anew with a connection", () => {
+    const views = joined();
+    views.change({ time: 3 }, false);
+    views.takeNote();
+    views.joined({ v: 1, array: "rho", time: 0 }, views.view);
+    expect(views.takeNote()).toMatchObject({ seq: SEQ_STEP, view: { time: 3 } });
+  });
+});
+
+describe("items", () => {
+  it("that are wrong say what was expected", () => {
+    expect(() => parseItem(bytes([1]))).toThrow("an item of the session");
+    expect(() => parseItem(bytes({ kind: "frame", codec: "gif" }))).toThrow("jpeg or png");
+    expect(() => parseItem(bytes({ kind: "truth", truth: { state: "tired" } }))).toThrow("tired");
+    expect(() => parseItem(bytes({ kind: "view", seq: -1 }))).toThrow("`seq`");
+  });
+
+  it("of a newer node are passed over", () => {
+    expect(parseItem(bytes({ kind: "cursor", at: [1, 2, 3] }))).toEqual({ kind: "unknown" });
+  });
+});
+
+describe("waiting", () => {
+  it("grows, is bounded, and is spread", () => {
+    const waits = Array.from({ length: 40 }, (_, attempt) => backoffMillis(attempt, 1));
+    expect(waits[0]).toBe(500);
+    expect(waits).toEqual([...waits].sort((a, b) => a - b));
+    expect(Math.max(...waits)).toBe(15_000);
+    expect(backoffMillis(3, 0)).toBe(0.75 * backoffMillis(3, 1));
+  });
+});
+
+describe("playing", () => {
+  it("waits for the picture and goes round", () => {
+    expect(nextStepMillis(1000, false)).toBe(Infinity);
+    expect(nextStepMillis(1000, true)).toBe(1000 + STEP_MILLIS);
+    expect([nextTime(0, 3), nextTime(2, 3), nextTime(0, 0)]).toEqual([1, 0, 0]);
+  });
+});
+
+describe("token", () => {
+  it("is kept per page and missing storage is no failure", () => {
+    const map = new Map<string, string>();
+    const store = {
+      getItem: (k: string) => map.get(k) ?? null,
+      setItem: (k: string, v: string) => map.set(k, v),
+    };
+    keepToken(store, "/a/", "secret");
+    expect([keptToken(store, "/a/"), keptToken(store, "/b/")]).toEqual(["secret", ""]);
+    const refuse = () => {
+      throw new Error("switched off");
+    };
+    keepToken({ getItem: refuse, setItem: refuse }, "/", "x");
+    expect(keptToken({ getItem: refuse, setItem: refuse }, "/")).toBe("");
+  });
+});
+
+describe("size of the picture", () => {
+  it("follows the screen's pixels up to a bound and keeps the aspect", () => {
+    expect(pixelSize(1280, 800, 1)).toEqual({ width: 1280, height: 800 });
+    expect(pixelSize(390, 844, 2)).toEqual({ width: 780, height: 1688 });
+    const large = pixelSize(3840, 2160, 2);
+    expect(large).toEqual({ width: 2048, height: 1152 });
+    expect(pixelSize(0, 0, 1)).toEqual({ width: 16, height: 16 });
+  });
+});

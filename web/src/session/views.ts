@@ -1,0 +1,89 @@
+//! The view as this participant holds it: own changes go out numbered and bundled, changes by the node come in,
+//! and neither overwrites what is newer. Pure; the page calls `takeNote` once per animation frame.
+
+import type { Json } from "../json";
+import { parseView, viewToJson } from "../view/parse";
+import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema";
+import type { Note } from "./messages";
+
+/**
+ * Own changes are numbered in steps of this: the node numbers its changes by one, so that the room between tells
+ * for certain which came first.
+ */
+export const SEQ_STEP = 1024;
+
+export class Views {
+  #view: View = EMPTY_VIEW;
+  #pending: ViewPatch = {};
+  #moving = false;
+  #sentMoving = false;
+  #seq = 0;
+  /** Number of the last own change that altered the picture. */
+  #alteredSeq = 0;
+  readonly #fieldSeq = new Map<string, number>();
+
+  get view(): View {
+    return this.#view;
+  }
+
+  /** Whether the frame of view `seq` shows the newest own change. */
+  isCurrent(seq: number): boolean {
+    return seq >= this.#alteredSeq && Object.keys(this.#pending).length === 0;
+  }
+
+  /** Number of the last own change that alters the picture; frames from this number on show it. */
+  get alteredSeq(): number {
+    return this.#alteredSeq;
+  }
+
+  /** A connection begins: the node's view first, then what was chosen here or in the link goes to it again. */
+  joined(view: Json, wanted: ViewPatch): void {
+    this.#seq = 0;
+    this.#alteredSeq = 0;
+    this.#fieldSeq.clear();
+    this.#pending = {};
+    this.#sentMoving = false;
+    this.#view = { ...EMPTY_VIEW, ...parseView(view).patch };
+    if (Object.keys(wanted).length > 0) this.change(wanted, false);
+  }
+
+  /** An own change; `moving` while more are expected at once. */
+  change(patch: ViewPatch, moving: boolean): void {
+    this.#view = { ...this.#view, ...patch };
+    this.#pending = { ...this.#pending, ...patch };
+    this.#moving = moving;
+  }
+
+  /** The interaction rests: the node may draw sharply. */
+  rest(): void {
+    this.#moving = false;
+  }
+
+  /** The node, or somebody else, changed the view. Own changes that it has not seen yet stay. */
+  incoming(seq: number, view: Json): void {
+    this.#seq = Math.max(this.#seq, seq);
+    const { patch } = parseView(view);
+    const isTheirs = ([name]: [string, unknown]) =>
+      !(name in this.#pending) && (this.#fieldSeq.get(name) ?? 0) <= seq;
+    this.#view = { ...this.#view, ...Object.fromEntries(Object.entries(patch).filter(isTheirs)) };
+  }
+
+  /** What is to be told to the node since the last call, if anything. */
+  takeNote(): Note | null {
+    const fields = Object.keys(this.#pending);
+    if (fields.length === 0 && this.#moving === this.#sentMoving) return null;
+    // A picture that only comes to rest keeps its number, as far as waiting for it is concerned.
+    this.#seq += SEQ_STEP;
+    if (fields.length > 0) this.#alteredSeq = this.#seq;
+    for (const field of fields) this.#fieldSeq.set(field, this.#seq);
+    const note: Note = {
+      kind: "view",
+      seq: this.#seq,
+      view: viewToJson(this.#pending),
+      moving: this.#moving,
+    };
+    this.#pending = {};
+    this.#sentMoving = this.#moving;
+    return note;
+  }
+}

@@ -1,0 +1,133 @@
+//! Editing a transfer function: points, range, presets. Pure; points stay sorted and within bounds.
+
+import { MAX_OPACITY_POINTS, type OpacityPoint, type Transfer } from "../view/schema";
+
+const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
+
+/** The opacity at `value`; holds beyond the outermost points; at a step the right-hand side counts. */
+export function opacityAt(points: readonly OpacityPoint[], value: number): number {
+  const after = points.findIndex((point) => point[0] > value);
+  const next = after < 0 ? undefined : points[after];
+  const before = after < 0 ? points.at(-1) : points[after - 1];
+  if (!before || !next) return (before ?? next)?.[1] ?? 0;
+  return before[1] + ((value - before[0]) / (next[0] - before[0])) * (next[1] - before[1]);
+}
+
+/** Moves point `index`, not past its neighbours. */
+export function movePoint(transfer: Transfer, index: number, value: number, alpha: number): Transfer {
+  const { opacity } = transfer;
+  if (index < 0 || index >= opacity.length) return transfer;
+  const low = opacity[index - 1]?.[0] ?? -Infinity;
+  const high = opacity[index + 1]?.[0] ?? Infinity;
+  const moved: OpacityPoint = [clamp(value, low, high), clamp(alpha, 0, 1)];
+  return { ...transfer, opacity: opacity.with(index, moved) };
+}
+
+/** Adds a point and tells its index; -1 when there are as many as there may be. */
+export function addPoint(
+  transfer: Transfer,
+  value: number,
+  alpha: number,
+): { transfer: Transfer; index: number } {
+  if (transfer.opacity.length >= MAX_OPACITY_POINTS) return { transfer, index: -1 };
+  const after = transfer.opacity.findIndex((point) => point[0] > value);
+  const index = after < 0 ? transfer.opacity.length : after;
+  const added: OpacityPoint = [value, clamp(alpha, 0, 1)];
+  return { transfer: { ...transfer, opacity: transfer.opacity.toSpliced(index, 0, added) }, index };
+}
+
+/** Removes point `index`; the last two stay, a curve needs them. */
+export function removePoint(transfer: Transfer, index: number): Transfer {
+  if (transfer.opacity.length <= 2 || index < 0 || index >= transfer.opacity.length) return transfer;
+  return { ...transfer, opacity: transfer.opacity.toSpliced(index, 1) };
+}
+
+/** Moves one end of the colour range, keeping a little room between the ends. */
+export function moveRange(transfer: Transfer, end: "low" | "high", value: number, domain: number): Transfer {
+  const [low, high] = transfer.range;
+  const room = Math.abs(domain) * 1e-3;
+  const range: [number, number] =
+    end === "low" ? [Math.min(value, high - room), high] : [low, Math.max(value, low + room)];
+  return range[0] < range[1] ? { ...transfer, range } : transfer;
+}
+
+/** Shapes to begin from: fractions of the colour range with their opacities. */
+export const PRESETS: readonly {
+  readonly name: string;
+  readonly hint: string;
+  readonly shape: readonly OpacityPoint[];
+}[] = [
+  {
+    name: "Ramp",
+    hint: "more opaque towards high values",
+    shape: [
+      [0, 0],
+      [0.15, 0],
+      [1, 0.3],
+    ],
+  },
+  {
+    name: "Shell",
+    hint: "one band of values, like a soft surface",
+    shape: [
+      [0, 0],
+      [0.3, 0],
+      [0.4, 0.3],
+      [0.5, 0],
+      [1, 0],
+    ],
+  },
+  {
+    name: "Solid",
+    hint: "everything above a threshold",
+    shape: [
+      [0, 0],
+      [0.35, 0],
+      [0.42, 0.85],
+      [1, 0.95],
+    ],
+  },
+  {
+    name: "Ends",
+    hint: "low and high values, the middle clear",
+    shape: [
+      [0, 0.25],
+      [0.3, 0],
+      [0.7, 0],
+      [1, 0.25],
+    ],
+  },
+  {
+    name: "Fog",
+    hint: "a thin, even veil",
+    shape: [
+      [0, 0.01],
+      [1, 0.04],
+    ],
+  },
+];
+
+export function applyPreset(transfer: Transfer, shape: readonly OpacityPoint[]): Transfer {
+  const [low, high] = transfer.range;
+  return { ...transfer, opacity: shape.map(([at, alpha]) => [low + at * (high - low), alpha]) };
+}
+
+/** Opacity below this is not seen even through hundreds of voxels. */
+const VISIBLE_ALPHA = 1e-4;
+
+/** Whether anything can be seen: some value that occurs (all of `domain`, where counts are not known) has opacity. */
+export function showsSomething(
+  transfer: Transfer,
+  histogram: { readonly low: number; readonly high: number; readonly counts: readonly number[] } | null,
+): boolean {
+  if (!histogram || histogram.counts.length === 0)
+    return transfer.opacity.some((point) => point[1] > VISIBLE_ALPHA);
+  const width = (histogram.high - histogram.low) / histogram.counts.length;
+  const isSeen = (low: number, high: number) =>
+    opacityAt(transfer.opacity, low) > VISIBLE_ALPHA ||
+    opacityAt(transfer.opacity, high) > VISIBLE_ALPHA ||
+    transfer.opacity.some((point) => point[0] >= low && point[0] <= high && point[1] > VISIBLE_ALPHA);
+  return histogram.counts.some(
+    (n, i) => n > 0 && isSeen(histogram.low + i * width, histogram.low + (i + 1) * width),
+  );
+}

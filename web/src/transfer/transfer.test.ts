@@ -1,0 +1,171 @@
+//! Editing transfer functions.
+
+import { describe, expect, it } from "vitest";
+
+import type { Transfer } from "../view/schema";
+import { cssColour, cssGradient, parseColormaps } from "./colormap";
+import {
+  addPoint,
+  applyPreset,
+  movePoint,
+  moveRange,
+  opacityAt,
+  PRESETS,
+  removePoint,
+  showsSomething,
+} from "./edit";
+import { alphaAt, domainOf, fractionOf, heightOf, logHeights, valueAt } from "./scale";
+
+const TRANSFER: Transfer = {
+  range: [0, 100],
+  map: "gray",
+  opacity: [
+    [0, 0],
+    [50, 0.5],
+    [100, 1],
+  ],
+};
+
+describe("opacity", () => {
+  it("is linear between points, holds beyond them, and at a step the right side counts", () => {
+    expect([-5, 0, 25, 75, 100, 500].map((v) => opacityAt(TRANSFER.opacity, v))).toEqual([
+      0, 0, 0.25, 0.75, 1, 1,
+    ]);
+    expect(
+      opacityAt(
+        [
+          [0, 0],
+          [10, 0],
+          [10, 1],
+          [20, 1],
+        ],
+        10,
+      ),
+    ).toBe(1);
+    expect(opacityAt([[3, 0.4]], -100)).toBe(0.4);
+    expect(opacityAt([], 1)).toBe(0);
+  });
+});
+
+describe("points", () => {
+  it("stay sorted and within bounds when moved", () => {
+    expect(movePoint(TRANSFER, 1, 900, 3).opacity[1]).toEqual([100, 1]);
+    expect(movePoint(TRANSFER, 1, -900, -3).opacity[1]).toEqual([0, 0]);
+    expect(movePoint(TRANSFER, 9, 1, 1)).toBe(TRANSFER);
+  });
+
+  it("are added where they belong, up to a limit", () => {
+    const { transfer, index } = addPoint(TRANSFER, 70, 0.1);
+    expect(index).toBe(2);
+    expect(transfer.opacity.map((point) => point[0])).toEqual([0, 50, 70, 100]);
+    let full = TRANSFER;
+    for (let i = 0; i < 400; i++) full = addPoint(full, i % 100, 0.5).transfer;
+    expect(full.opacity).toHaveLength(256);
+    expect(addPoint(full, 1, 1).index).toBe(-1);
+  });
+
+  it("are removed down to two", () => {
+    const two = removePoint(TRANSFER, 1);
+    expect(two.opacity).toEqual([
+      [0, 0],
+      [100, 1],
+    ]);
+    expect(removePoint(two, 0)).toBe(two);
+  });
+});
+
+describe("range", () => {
+  it("never turns inside out", () => {
+    expect(moveRange(TRANSFER, "low", 500, 100).range).toEqual([99.9, 100]);
+    expect(moveRange(TRANSFER, "high", -500, 100).range).toEqual([0, 0.1]);
+    expect(moveRange(TRANSFER, "low", -20, 100).range).toEqual([-20, 100]);
+  });
+});
+
+describe("presets", () => {
+  it.each(PRESETS.map((preset) => [preset.name, preset] as const))(
+    "%s is a legal curve over the range",
+    (_, { shape }) => {
+      const { opacity } = applyPreset({ ...TRANSFER, range: [-7, 3] }, shape);
+      const values = opacity.map((point) => point[0]);
+      expect(values).toEqual([...values].sort((a, b) => a - b));
+      expect([Math.min(...values), Math.max(...values)]).toEqual([-7, 3]);
+      expect(opacity.every((point) => point[1] >= 0 && point[1] <= 1)).toBe(true);
+    },
+  );
+});
+
+describe("what can be seen", () => {
+  const histogram = { low: 0, high: 100, counts: [5, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
+  it("depends on the values that occur", () => {
+    const high: Transfer = {
+      ...TRANSFER,
+      opacity: [
+        [0, 0],
+        [60, 0],
+        [100, 1],
+      ],
+    };
+    expect(showsSomething(high, null)).toBe(true);
+    expect(showsSomething(high, histogram)).toBe(false);
+    expect(
+      showsSomething(
+        {
+          ...high,
+          opacity: [
+            [0, 0],
+            [5, 1],
+            [9, 0],
+          ],
+        },
+        histogram,
+      ),
+    ).toBe(true);
+    expect(
+      showsSomething(
+        {
+          ...high,
+          opacity: [
+            [0, 0],
+            [100, 0],
+          ],
+        },
+        null,
+      ),
+    ).toBe(false);
+  });
+});
+
+describe("scale", () => {
+  it("goes there and back", () => {
+    const domain = domainOf([10, 20], { low: -5, high: 12 });
+    expect(domain).toEqual({ low: -5, high: 20 });
+    expect(valueAt(domain, fractionOf(domain, 7))).toBeCloseTo(7, 12);
+    expect(alphaAt(heightOf(0.03))).toBeCloseTo(0.03, 12);
+    expect(domainOf([3, 3], null).high).toBeGreaterThan(3);
+  });
+
+  it("draws rare values too", () => {
+    const [rare = 0, none, most] = logHeights([1, 0, 1_000_000]);
+    expect(most).toBe(1);
+    expect(none).toBe(0);
+    expect(rare).toBeGreaterThan(0.04);
+    expect(logHeights([0, 0])).toEqual([0, 0]);
+  });
+});
+
+describe("colour maps", () => {
+  it("are read from base64, the damaged left out", () => {
+    const table = Uint8Array.from({ length: 768 }, (_, i) => i % 256);
+    const maps = parseColormaps({
+      good: Buffer.from(table).toString("base64"),
+      short: "AAAA",
+      bad: "%%",
+      odd: 3,
+    });
+    expect([...maps.keys()]).toEqual(["good"]);
+    expect(cssColour(maps.get("good"), 1)).toBe(`rgb(${table[765]} ${table[766]} ${table[767]})`);
+    expect(cssGradient(undefined, 3).match(/rgb/g)).toHaveLength(3);
+    expect(parseColormaps(null).size).toBe(0);
+  });
+});

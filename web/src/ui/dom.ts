@@ -1,0 +1,101 @@
+//! Making elements. Text always goes in as text, never as markup.
+
+type Attributes = Readonly<Record<string, string | number | boolean>>;
+type Child = Node | string;
+
+/** An element with attributes (`true`: present without a value; `false`: absent) and children. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  setAttributes(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+/** The same for SVG. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAttributes(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+export function setAttributes(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false) element.removeAttribute(name);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/** Sets text only when it changed: screen readers and layout are left alone otherwise. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Outlines on a 20 by 20 grid. */
+const ICONS = {
+  reset: "M4 10a6 6 0 1 0 2-4.5M4 3.5V7h3.5",
+  camera: "M3 7h3l1.5-2h5L14 7h3v9H3zM10 13.6a2.4 2.4 0 1 0 0-4.8 2.4 2.4 0 0 0 0 4.8z",
+  link: "M8.5 11.5l3-3M7 9L5.2 10.8a2.8 2.8 0 0 0 4 4L11 13M9 7l1.8-1.8a2.8 2.8 0 0 1 4 4L13 11",
+  panel: "M3.5 6h7M14.5 6h2M3.5 14h2M9.5 14h7M12.5 4v4M7.5 12v4",
+  help: "M7.6 7.6a2.4 2.4 0 1 1 3.4 2.2c-.7.3-1 .8-1 1.6v.3M10 14.6v.2",
+  box: "M10 3l6 3.4v7.2L10 17l-6-3.4V6.4zM4 6.4l6 3.4 6-3.4M10 9.8V17",
+  play: "M6.5 4.5l9 5.5-9 5.5z",
+  pause: "M7 5v10M13 5v10",
+  close: "M5.5 5.5l9 9M14.5 5.5l-9 9",
+} as const;
+
+export type IconName = keyof typeof ICONS;
+
+export function icon(name: IconName): SVGSVGElement {
+  return svg(
+    "svg",
+    { class: "icon", viewBox: "0 0 20 20", "aria-hidden": "true" },
+    svg("path", { d: ICONS[name] }),
+  );
+}
+
+export function setIcon(button: Element, name: IconName): void {
+  button.querySelector(".icon path")?.setAttribute("d", ICONS[name]);
+}
+
+/** A button that shows only an icon; `label` is read out and shown as a hint, with its key. */
+export function iconButton(name: IconName, label: string, key: string, run: () => void): HTMLButtonElement {
+  const hint = key === "" ? label : `${label} (${key})`;
+  const button = el(
+    "button",
+    { type: "button", class: "icon-button", "aria-label": label, title: hint },
+    icon(name),
+  );
+  button.addEventListener("click", run);
+  return button;
+}
+
+export function textButton(label: string, run: () => void, className = "text-button"): HTMLButtonElement {
+  const button = el("button", { type: "button", class: className }, label);
+  button.addEventListener("click", run);
+  return button;
+}
+
+/** Replaces the options of a select only when they changed, so that an open list stays open. */
+export function setOptions(
+  select: HTMLSelectElement,
+  options: readonly { readonly value: string; readonly label: string; readonly isDisabled?: boolean }[],
+  value: string,
+): void {
+  const key = JSON.stringify(options);
+  if (select.dataset.options !== key) {
+    select.dataset.options = key;
+    select.replaceChildren(
+      ...options.map((o) => el("option", { value: o.value, disabled: o.isDisabled === true }, o.label)),
+    );
+  }
+  if (select.value !== value) select.value = value;
+}

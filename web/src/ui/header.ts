@@ -1,0 +1,54 @@
+//! Top left: the data set, and which of its arrays is shown.
+
+import type { Actions, Part, State } from "../app/state";
+import { isDrawable, type ArrayInfo } from "../dataset/dataset";
+import { formatShape, formatType, formatUnits } from "../dataset/labels";
+import { el, setOptions, setText } from "./dom";
+
+export function header(actions: Actions): Part {
+  const name = el("h1", { class: "header-name" }, "Corridor");
+  const format = el("span", { class: "tag" });
+  const select = el("select", { "aria-label": "Array", id: "array" });
+  const chooser = el("label", { class: "select" }, select);
+  const facts = el("p", { class: "header-facts" });
+  const people = el("p", { class: "header-people" });
+  select.addEventListener("change", () => {
+    actions.showArray(select.value);
+  });
+  const element = el(
+    "header",
+    { class: "panel header" },
+    el("div", { class: "header-line" }, name, format),
+    chooser,
+    facts,
+    people,
+  );
+  const update = (state: State) => {
+    const { dataset, array } = state;
+    setText(name, dataset?.name ?? "Corridor");
+    name.title = dataset?.name ?? "";
+    setText(format, dataset?.format ?? "");
+    format.hidden = !dataset?.format;
+    chooser.hidden = !dataset || dataset.arrays.length < 2;
+    setOptions(select, (dataset?.arrays ?? []).map(option), array?.name ?? "");
+    setText(facts, array ? factsOf(array, chooser.hidden) : "");
+    facts.title = array?.notes.join("\n") ?? "";
+    const others = state.participants.filter((person) => person.id !== state.you);
+    people.hidden = others.length === 0;
+    setText(people, `With ${others.map((person) => person.name).join(", ")}`);
+  };
+  return { element, update };
+}
+
+function option(array: ArrayInfo): { value: string; label: string; isDisabled: boolean } {
+  const shape = formatShape(array.levels[0]?.shape ?? []);
+  const units = array.units === "" ? "" : `, ${formatUnits(array.units)}`;
+  return { value: array.name, label: `${array.name} (${shape}${units})`, isDisabled: !isDrawable(array) };
+}
+
+/** What the chooser does not say already. */
+function factsOf(array: ArrayInfo, isAlone: boolean): string {
+  const shape = formatShape(array.levels[0]?.shape ?? []);
+  const alone = isAlone ? [shape, formatUnits(array.units)] : [];
+  return [array.title, ...alone, formatType(array.dtype)].filter((part) => part !== "").join(" · ");
+}

@@ -1,0 +1,40 @@
+//! Resolution: chosen by the viewer, or forced to one level.
+
+import type { Actions, Part, State } from "../app/state";
+import { isSpatial, type ArrayInfo, type Level } from "../dataset/dataset";
+import { formatShape } from "../dataset/labels";
+import { el, setOptions, setText } from "./dom";
+
+const AUTOMATIC = "auto";
+
+export function levelControl(actions: Actions): Part {
+  const select = el("select", { "aria-label": "Resolution", id: "level" });
+  const hint = el("p", { class: "hint" });
+  select.addEventListener("change", () => {
+    actions.change({ level: select.value === AUTOMATIC ? null : Number(select.value) });
+  });
+  const element = el(
+    "section",
+    { class: "group" },
+    el("h2", {}, "Resolution"),
+    el("label", { class: "select" }, select),
+    hint,
+  );
+  const update = (state: State) => {
+    const { array, view } = state;
+    const levels = (array?.levels ?? []).map((level, number) => ({
+      value: String(number),
+      label: array ? labelOf(array, level, number) : "",
+    }));
+    const forced = view.level === null ? AUTOMATIC : String(view.level);
+    setOptions(select, [{ value: AUTOMATIC, label: "Automatic" }, ...levels], forced);
+    const why = "As fine as the screen shows and the memory holds.";
+    setText(hint, view.level === null ? why : "Forced: the viewer keeps to this level.");
+  };
+  return { element, update };
+}
+
+function labelOf(array: ArrayInfo, level: Level, number: number): string {
+  const shape = level.shape.filter((_, i) => isSpatial(array.axes[i]?.kind ?? "other"));
+  return `${number} · ${formatShape(shape)} · ${level.origin}`;
+}

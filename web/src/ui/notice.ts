@@ -1,0 +1,139 @@
+//! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
+
+import type { Actions, Part, State } from "../app/state";
+import { isDrawable } from "../dataset/dataset";
+import { applyPreset, PRESETS, showsSomething } from "../transfer/edit";
+import { el, setText, textButton } from "./dom";
+
+interface Notice {
+  readonly tone: "busy" | "bad" | "hint";
+  readonly title: string;
+  readonly text: string;
+  readonly action: "retry" | "token" | "opacity" | null;
+}
+
+export function notice(actions: Actions): Part {
+  const title = el("h2", {});
+  const text = el("p", {});
+  const retry = textButton("Connect now", actions.connectNow, "button");
+  const opacity = textButton("Use a simple ramp", () => undefined, "button");
+  const token = tokenForm(actions);
+  const spinner = el(
+    "div",
+    { class: "bar open-ended", "aria-hidden": "true" },
+    el("span", { class: "bar-fill" }),
+  );
+  const element = el(
+    "div",
+    { class: "panel notice", role: "status" },
+    title,
+    text,
+    spinner,
+    token,
+    retry,
+    opacity,
+  );
+  let current: State | null = null;
+  opacity.addEventListener("click", () => {
+    const transfer = current?.view.transfer;
+    const ramp = PRESETS[0];
+    if (transfer && ramp) actions.change({ transfer: applyPreset(transfer, ramp.shape) });
+  });
+  const show = () => {
+    const what = current ? noticeFor(current, performance.now()) : null;
+    element.hidden = what === null;
+    if (!what || !current) return;
+    element.dataset.tone = what.tone;
+    element.classList.toggle("aside", what.tone === "hint" || current.frame !== null);
+    setText(title, what.title);
+    setText(text, what.text);
+    spinner.hidden = what.tone !== "busy";
+    token.hidden = what.action !== "token";
+    retry.hidden = what.action !== "retry";
+    opacity.hidden = what.action !== "opacity";
+  };
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const update = (state: State) => {
+    current = state;
+    show();
+    clearInterval(timer);
+    if (state.link.kind === "waiting") timer = setInterval(show, 250);
+  };
+  return { element, update };
+}
+
+/** What there is to say, if anything. */
+function noticeFor(state: State, nowMillis: number): Notice | null {
+  const { link } = state;
+  switch (link.kind) {
+    case "connecting":
+      return state.frame
+        ? null
+        : { tone: "busy", title: "Connecting", text: "Reaching the server…", action: null };
+    case "waiting": {
+      const seconds = Math.max(0, Math.ceil((link.untilMillis - nowMillis) / 1000));
+      const title = state.frame ? "Connection lost" : "The server cannot be reached";
+      const text = `${sentence(link.reason)} Trying again ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
+      return { tone: "bad", title, text, action: "retry" };
+    }
+    case "refused":
+      return refusal(link.reason, link.isToken);
+    case "unsupported":
+      return { tone: "bad", title: "This browser cannot show it", text: link.reason, action: null };
+    case "open":
+      return opened(state);
+  }
+}
+
+function refusal(reason: string, isToken: boolean): Notice {
+  if (!isToken)
+    return { tone: "bad", title: "The server cannot show this", text: sentence(reason), action: "retry" };
+  const text = `${sentence(reason)} Open the link that the server printed, or enter its token.`;
+  return { tone: "bad", title: "Access needs a token", text, action: "token" };
+}
+
+function opened(state: State): Notice | null {
+  const { dataset, view, truth } = state;
+  if (dataset && !dataset.arrays.some(isDrawable)) {
+    const text = "None of its arrays has the axes z, y and x.";
+    return { tone: "bad", title: "Nothing to draw in this data set", text, action: null };
+  }
+  if (!state.frame) {
+    const text = truth?.text ?? (dataset ? "Waiting for the first picture…" : "Reading the description…");
+    if (truth?.state === "failed") return { tone: "bad", title: "No picture", text, action: null };
+    return { tone: "busy", title: dataset ? `Opening ${dataset.name}` : "Connected", text, action: null };
+  }
+  const histogram = state.stats?.stats.histogram ?? null;
+  if (view.transfer && !showsSomething(view.transfer, histogram)) {
+    const text = "Every value that occurs is fully transparent. Raise a point of the opacity curve.";
+    return { tone: "hint", title: "Nothing visible with this transfer function", text, action: "opacity" };
+  }
+  return null;
+}
+
+function tokenForm(actions: Actions): HTMLFormElement {
+  const input = el("input", {
+    type: "password",
+    autocomplete: "off",
+    "aria-label": "Token",
+    placeholder: "Token",
+  });
+  const form = el(
+    "form",
+    { class: "token" },
+    input,
+    el("button", { type: "submit", class: "button" }, "Connect"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (input.value.trim() !== "") actions.useToken(input.value.trim());
+  });
+  return form;
+}
+
+/** Messages of the project begin in lower case and end without a stop; here they stand among sentences. */
+function sentence(message: string): string {
+  const text = message.trim();
+  if (text === "") return "";
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
+}

@@ -1,0 +1,24 @@
+//! The panel at the right: appearance (transfer function, colours) and resolution.
+
+import type { Actions, Part, State } from "../app/state";
+import { el, iconButton } from "./dom";
+import { levelControl } from "./level";
+import { colourMaps } from "./transfer/maps";
+import { transferEditor } from "./transfer/editor";
+
+export function sidePanel(actions: Actions): Part {
+  const parts = [transferEditor(actions), colourMaps(actions), levelControl(actions)];
+  const close = iconButton("close", "Hide the panel", "P", actions.togglePanel);
+  close.classList.add("small", "side-close");
+  const element = el(
+    "aside",
+    { class: "panel side", id: "side", "aria-label": "Appearance" },
+    close,
+    ...parts.map((part) => part.element),
+  );
+  const update = (state: State) => {
+    element.hidden = !state.isPanelOpen;
+    for (const part of parts) part.update(state);
+  };
+  return { element, update };
+}

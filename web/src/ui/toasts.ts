@@ -1,0 +1,27 @@
+//! Short messages that come and go.
+
+import type { Actions, Part, State } from "../app/state";
+import { el, iconButton, textButton } from "./dom";
+
+export function toasts(actions: Actions): Part {
+  const element = el("div", { class: "toasts", role: "log", "aria-live": "polite" });
+  let key = "";
+  const update = (state: State) => {
+    const next = state.toasts.map((toast) => toast.id).join(" ");
+    if (next === key) return;
+    key = next;
+    element.replaceChildren(
+      ...state.toasts.map((toast) => {
+        const box = el("div", { class: `panel toast ${toast.severity}` }, el("p", {}, toast.text));
+        if (toast.action) box.append(textButton(toast.action.label, toast.action.run));
+        const dismiss = iconButton("close", "Dismiss", "", () => {
+          actions.dismiss(toast.id);
+        });
+        dismiss.classList.add("small");
+        box.append(dismiss);
+        return box;
+      }),
+    );
+  };
+  return { element, update };
+}

@@ -1,0 +1,30 @@
+//! Top right: what one does with the picture as a whole.
+
+import type { Actions, Part, State } from "../app/state";
+import { el, iconButton } from "./dom";
+
+export function toolbar(actions: Actions): Part {
+  const projection = iconButton("box", "Orthographic projection", "O", actions.toggleProjection);
+  const save = iconButton("camera", "Save a picture", "S", actions.screenshot);
+  const panel = iconButton("panel", "Appearance panel", "P", actions.togglePanel);
+  panel.setAttribute("aria-controls", "side");
+  const element = el(
+    "nav",
+    { class: "panel toolbar", "aria-label": "Picture" },
+    iconButton("reset", "Reset the camera", "R", actions.resetCamera),
+    projection,
+    save,
+    iconButton("link", "Copy a link to this view", "L", () => {
+      actions.copyLink(false);
+    }),
+    iconButton("help", "Keys and gestures", "?", actions.openHelp),
+    panel,
+  );
+  const update = (state: State) => {
+    const camera = state.view.camera;
+    projection.setAttribute("aria-pressed", String(camera !== null && "orthographic" in camera.projection));
+    panel.setAttribute("aria-expanded", String(state.isPanelOpen));
+    save.disabled = state.frame === null;
+  };
+  return { element, update };
+}

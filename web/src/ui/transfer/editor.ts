@@ -1,0 +1,108 @@
+//! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
+
+import type { Actions, Part, State } from "../../app/state";
+import { formatNumber, formatUnits } from "../../dataset/labels";
+import { addPoint, applyPreset, movePoint, moveRange, PRESETS, removePoint } from "../../transfer/edit";
+import { domainOf } from "../../transfer/scale";
+import type { Transfer } from "../../view/schema";
+import { el, setText, textButton } from "../dom";
+import { Plot } from "./plot";
+import { rangeInputs } from "./range";
+
+export function transferEditor(actions: Actions): Part {
+  const readout = el("output", { class: "tf-readout" });
+  const source = el("p", { class: "hint" });
+  let state: State | null = null;
+  let selected = -1;
+  const transfer = () => state?.view.transfer ?? null;
+  const domain = () => domainOf(transfer()?.range ?? [0, 1], state?.stats?.stats.histogram ?? null);
+  const change = (next: Transfer, isMoving: boolean) => {
+    actions.change({ transfer: next }, isMoving);
+  };
+  const edit = (how: (now: Transfer) => Transfer, isMoving: boolean) => {
+    const now = transfer();
+    if (now) change(how(now), isMoving);
+  };
+  const plot = new Plot({
+    select: (index) => {
+      selected = index;
+      draw();
+    },
+    movePoint: (index, value, alpha) => {
+      edit((now) => movePoint(now, index, value, alpha), true);
+    },
+    moveRange: (end, value) => {
+      edit((now) => moveRange(now, end, value, domain().high - domain().low), true);
+    },
+    add: (value, alpha) => {
+      const now = transfer();
+      const added = now ? addPoint(now, value, alpha) : null;
+      if (!added || added.index < 0) return;
+      selected = added.index;
+      change(added.transfer, false);
+      requestAnimationFrame(() => {
+        plot.focusPoint(selected);
+      });
+    },
+    remove: (index) => {
+      selected = -1;
+      edit((now) => removePoint(now, index), false);
+    },
+    rest: actions.rest,
+  });
+  const range = rangeInputs((low, high) => {
+    edit((now) => ({ ...now, range: [low, high] }), false);
+  });
+  const presets = PRESETS.map((preset) => {
+    const button = textButton(
+      preset.name,
+      () => {
+        edit((now) => applyPreset(now, preset.shape), false);
+      },
+      "chip-button",
+    );
+    button.title = preset.hint;
+    return button;
+  });
+  const element = el(
+    "section",
+    { class: "group" },
+    el("div", { class: "group-head" }, el("h2", {}, "Opacity"), readout),
+    plot.element,
+    range.element,
+    el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...presets),
+    source,
+  );
+  const draw = () => {
+    const now = transfer();
+    element.classList.toggle("is-empty", now === null);
+    if (!state || !now) return;
+    if (selected >= now.opacity.length) selected = -1;
+    const stats = state.stats?.stats ?? null;
+    const histogram = stats?.histogram ?? null;
+    plot.draw({ transfer: now, domain: domain(), histogram, map: state.colormaps.get(now.map), selected });
+    setText(readout, readoutOf(now, selected, state));
+    range.update(now.range, stats ? [stats.min, stats.max] : null);
+    setText(source, sourceOf(state));
+  };
+  const update = (next: State) => {
+    state = next;
+    draw();
+  };
+  return { element, update };
+}
+
+function readoutOf(transfer: Transfer, selected: number, state: State): string {
+  const point = transfer.opacity[selected];
+  if (!point) return formatUnits(state.array?.units ?? "");
+  return `${formatNumber(point[0])} → ${(100 * point[1]).toPrecision(3)} %`;
+}
+
+/** A histogram of a coarse level is not that of the data: say which it is. */
+function sourceOf(state: State): string {
+  const { stats, array } = state;
+  if (!stats) return "No histogram yet.";
+  const origin = array?.levels[stats.level]?.origin ?? "stored";
+  const of = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
+  return `Histogram of ${of}, logarithmic. Double-click adds a point.`;
+}

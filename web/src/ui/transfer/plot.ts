@@ -1,0 +1,324 @@
+//! The drawing of the transfer-function editor: histogram, opacity curve, points, colour bar with its handles.
+//! It draws and reports what a person does to a point or handle; what that means is decided in `editor.ts`.
+
+import { cssColour, type Colormap } from "../../transfer/colormap";
+import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale";
+import type { Transfer } from "../../view/schema";
+import { setAttributes, svg } from "../dom";
+import { formatNumber } from "../../dataset/labels";
+
+export interface PlotInput {
+  readonly transfer: Transfer;
+  readonly domain: Domain;
+  /** Where the histogram lies; null without one. */
+  readonly histogram: {
+    readonly low: number;
+    readonly high: number;
+    readonly counts: readonly number[];
+  } | null;
+  readonly map: Colormap | undefined;
+  readonly selected: number;
+}
+
+export interface PlotActions {
+  select(index: number): void;
+  /** `isDone`: the pointer was lifted. */
+  movePoint(index: number, value: number, alpha: number): void;
+  moveRange(end: "low" | "high", value: number): void;
+  add(value: number, alpha: number): void;
+  remove(index: number): void;
+  rest(): void;
+}
+
+const HEIGHT = 128;
+const BAR_HEIGHT = 12;
+const GAP = 10;
+const INSET = 8;
+/** Height of the drawing, CSS pixels; it is as wide as its place. */
+export const PLOT_HEIGHT = HEIGHT + GAP + BAR_HEIGHT + 14;
+const POINT_RADIUS = 5.5;
+const HIT_RADIUS = 14;
+const STOPS = 24;
+/** Pieces in which a straight line is drawn on the square-root scale. */
+const FINENESS = 24;
+
+export class Plot {
+  readonly element: SVGSVGElement;
+  readonly #actions: PlotActions;
+  readonly #bars = svg("path", { class: "tf-histogram" });
+  readonly #fill = svg("path", { class: "tf-fill", fill: "url(#tf-colours)" });
+  readonly #curve = svg("path", { class: "tf-curve" });
+  readonly #points = svg("g");
+  readonly #bar = svg("rect", {
+    class: "tf-bar",
+    fill: "url(#tf-colours)",
+    rx: 3,
+    height: BAR_HEIGHT,
+    y: HEIGHT + GAP,
+  });
+  readonly #handles: Readonly<Record<"low" | "high", SVGGElement>>;
+  readonly #gradient = svg("linearGradient", {
+    id: "tf-colours",
+    gradientUnits: "userSpaceOnUse",
+    y1: 0,
+    y2: 0,
+  });
+  readonly #floor = svg("path", { class: "tf-floor" });
+  #input: PlotInput | null = null;
+  #width = 268;
+  #histogramKey: unknown = null;
+  #mapKey: unknown = null;
+
+  constructor(actions: PlotActions) {
+    this.#actions = actions;
+    this.#handles = { low: this.#handle("low"), high: this.#handle("high") };
+    for (let i = 0; i < STOPS; i++) this.#gradient.append(svg("stop", { offset: i / (STOPS - 1) }));
+    this.element = svg(
+      "svg",
+      { class: "tf-plot", height: PLOT_HEIGHT, role: "group", "aria-label": "Opacity curve over values" },
+      svg("defs", {}, this.#gradient),
+      this.#bars,
+      this.#fill,
+      this.#floor,
+      this.#curve,
+      this.#bar,
+      this.#handles.low,
+      this.#handles.high,
+      this.#points,
+    );
+    this.element.addEventListener("dblclick", (event) => {
+      const { value, alpha, y } = this.#at(event);
+      if (y <= HEIGHT + 4) this.#actions.add(value, alpha);
+    });
+    this.element.addEventListener("contextmenu", (event) => {
+      event.preventDefault();
+    });
+    new ResizeObserver(() => {
+      this.#width = Math.max(120, this.element.clientWidth);
+      this.#histogramKey = null;
+      if (this.#input) this.draw(this.#input);
+    }).observe(this.element);
+  }
+
+  draw(input: PlotInput): void {
+    this.#input = input;
+    const { transfer } = input;
+    this.#drawHistogram(input);
+    this.#drawColours(input);
+    const places = transfer.opacity.map(([value, alpha]) => [this.#x(value), this.#y(alpha)] as const);
+    const first = places[0];
+    const last = places.at(-1);
+    if (!first || !last) return;
+    // Opacity holds beyond the outermost points.
+    const line = [[INSET, first[1]], ...this.#fine(places), [this.#width - INSET, last[1]]]
+      .map(([x = 0, y = 0]) => `${x.toFixed(1)} ${y.toFixed(1)}`)
+      .join("L");
+    setAttributes(this.#curve, { d: `M${line}` });
+    setAttributes(this.#fill, { d: `M${INSET} ${HEIGHT}L${line}L${this.#width - INSET} ${HEIGHT}Z` });
+    setAttributes(this.#floor, { d: `M${INSET} ${HEIGHT + 0.5}H${this.#width - INSET}` });
+    this.#drawPoints(input, places);
+  }
+
+  /** Puts the keyboard on a point, for example one just added. */
+  focusPoint(index: number): void {
+    const point = this.#points.children[index];
+    if (point instanceof SVGElement) point.focus();
+  }
+
+  /** Straight lines in opacity are curves on the square-root scale: a few places between make them so. */
+  #fine(places: readonly (readonly [number, number])[]): [number, number][] {
+    const fine: [number, number][] = [];
+    places.forEach(([x, y], i) => {
+      const next = places[i + 1];
+      fine.push([x, y]);
+      if (!next || next[0] - x < 4) return;
+      const [from, to] = [this.#alpha(y), this.#alpha(next[1])];
+      for (let k = 1; k < FINENESS; k++) {
+        const share = (1 - Math.cos((Math.PI * k) / FINENESS)) / 2; // denser at the ends, where it bends
+        fine.push([x + (next[0] - x) * share, this.#y(from + (to - from) * share)]);
+      }
+    });
+    return fine;
+  }
+
+  #drawHistogram({ histogram, domain }: PlotInput): void {
+    const key = JSON.stringify([domain, histogram?.low, histogram?.high, histogram?.counts.length]);
+    const next = histogram ? `${key}${histogram.counts.reduce((sum, n) => sum + n, 0)}` : "";
+    if (next === this.#histogramKey) return;
+    this.#histogramKey = next;
+    if (!histogram || histogram.counts.length === 0) {
+      setAttributes(this.#bars, { d: "" });
+      return;
+    }
+    const { low, high, counts } = histogram;
+    const width = (high - low) / counts.length;
+    const steps = logHeights(counts).map((height, i) => {
+      const y = (HEIGHT - height * (HEIGHT - 14)).toFixed(1);
+      return `L${this.#x(low + i * width).toFixed(1)} ${y}L${this.#x(low + (i + 1) * width).toFixed(1)} ${y}`;
+    });
+    setAttributes(this.#bars, {
+      d: `M${this.#x(low).toFixed(1)} ${HEIGHT}${steps.join("")}L${this.#x(high).toFixed(1)} ${HEIGHT}Z`,
+    });
+  }
+
+  #drawColours({ transfer, map }: PlotInput): void {
+    const [low, high] = transfer.range.map((value) => this.#x(value)) as [number, number];
+    setAttributes(this.#gradient, { x1: low, x2: Math.max(high, low + 0.01) });
+    setAttributes(this.#bar, { x: INSET, width: this.#width - 2 * INSET });
+    for (const end of ["low", "high"] as const) {
+      const value = transfer.range[end === "low" ? 0 : 1];
+      setAttributes(this.#handles[end], {
+        transform: `translate(${(end === "low" ? low : high).toFixed(1)} ${HEIGHT + GAP + BAR_HEIGHT})`,
+        "aria-valuenow": value,
+        "aria-valuetext": formatNumber(value),
+      });
+    }
+    const key = map ?? transfer.map;
+    if (key === this.#mapKey) return;
+    this.#mapKey = key;
+    [...this.#gradient.children].forEach((stop, i) => {
+      setAttributes(stop, { "stop-color": cssColour(map, i / (STOPS - 1)) });
+    });
+  }
+
+  #drawPoints(input: PlotInput, places: readonly (readonly [number, number])[]): void {
+    while (this.#points.children.length > places.length) this.#points.lastElementChild?.remove();
+    while (this.#points.children.length < places.length) this.#points.append(this.#point());
+    places.forEach(([x, y], i) => {
+      const point = this.#points.children[i];
+      const [value, alpha] = input.transfer.opacity[i] ?? [0, 0];
+      if (!point) return;
+      const text = `value ${formatNumber(value)}, opacity ${formatNumber(alpha)}`;
+      setAttributes(point, {
+        transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
+        "data-index": i,
+        "aria-label": `Opacity point ${i + 1} of ${places.length}`,
+        "aria-valuenow": alpha,
+        "aria-valuetext": text,
+        class: i === input.selected ? "tf-point selected" : "tf-point",
+      });
+    });
+  }
+
+  #point(): SVGGElement {
+    const point = svg(
+      "g",
+      { tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
+      svg("circle", { class: "tf-hit", r: HIT_RADIUS }),
+      svg("circle", { class: "tf-dot", r: POINT_RADIUS }),
+    );
+    const index = () => Number(point.dataset.index);
+    point.addEventListener("focus", () => {
+      this.#actions.select(index());
+    });
+    point.addEventListener("pointerdown", (event) => {
+      if (event.button === 2) this.#actions.remove(index());
+      else
+        this.#drag(point, event, ({ value, alpha }) => {
+          this.#actions.movePoint(index(), value, alpha);
+        });
+    });
+    point.addEventListener("dblclick", (event) => {
+      event.stopPropagation();
+    });
+    point.addEventListener("keydown", (event) => {
+      this.#pointKey(index(), event);
+    });
+    point.addEventListener("keyup", () => {
+      this.#actions.rest();
+    });
+    return point;
+  }
+
+  #pointKey(index: number, event: KeyboardEvent): void {
+    const [value, alpha] = this.#input?.transfer.opacity[index] ?? [0, 0];
+    const domain = this.#input?.domain;
+    const step = event.shiftKey ? 10 : 1;
+    const direction = ARROWS[event.key];
+    if (direction && domain) {
+      const [dx, dy] = direction;
+      const next = value + (dx * step * (domain.high - domain.low)) / 200;
+      this.#actions.movePoint(index, next, alphaAt(heightOf(alpha) + (dy * step) / 100));
+    } else if (event.key === "Delete" || event.key === "Backspace") this.#actions.remove(index);
+    else return;
+    event.preventDefault();
+  }
+
+  #handle(end: "low" | "high"): SVGGElement {
+    const label = end === "low" ? "Low end of the colours" : "High end of the colours";
+    const handle = svg(
+      "g",
+      { tabindex: 0, role: "slider", class: "tf-handle", "aria-label": label },
+      svg("rect", { class: "tf-hit", x: -12, y: -BAR_HEIGHT - 4, width: 24, height: BAR_HEIGHT + 20 }),
+      svg("path", { class: "tf-grip", d: `M0 ${-BAR_HEIGHT - 2}V0L-5 6V11H5V6L0 0` }),
+    );
+    handle.addEventListener("pointerdown", (event) => {
+      this.#drag(handle, event, ({ value }) => {
+        this.#actions.moveRange(end, value);
+      });
+    });
+    handle.addEventListener("keydown", (event) => {
+      const domain = this.#input?.domain;
+      const value = this.#input?.transfer.range[end === "low" ? 0 : 1];
+      const direction = ARROWS[event.key];
+      if (!direction || !domain || value === undefined) return;
+      event.preventDefault();
+      const step =
+        ((direction[0] + direction[1]) * (event.shiftKey ? 10 : 1) * (domain.high - domain.low)) / 200;
+      this.#actions.moveRange(end, value + step);
+    });
+    handle.addEventListener("keyup", () => {
+      this.#actions.rest();
+    });
+    return handle;
+  }
+
+  #drag(
+    element: SVGElement,
+    event: PointerEvent,
+    move: (at: { value: number; alpha: number }) => void,
+  ): void {
+    event.preventDefault();
+    element.focus();
+    element.setPointerCapture(event.pointerId);
+    const onMove = (moved: PointerEvent) => {
+      move(this.#at(moved));
+    };
+    const onEnd = () => {
+      element.removeEventListener("pointermove", onMove);
+      element.removeEventListener("lostpointercapture", onEnd);
+      this.#actions.rest();
+    };
+    element.addEventListener("pointermove", onMove);
+    element.addEventListener("lostpointercapture", onEnd);
+  }
+
+  #at(event: MouseEvent): { value: number; alpha: number; y: number } {
+    const box = this.element.getBoundingClientRect();
+    const domain = this.#input?.domain ?? { low: 0, high: 1 };
+    const fraction = (event.clientX - box.left - INSET) / (this.#width - 2 * INSET);
+    const y = event.clientY - box.top;
+    return { value: valueAt(domain, Math.min(Math.max(fraction, 0), 1)), alpha: this.#alpha(y), y };
+  }
+
+  #x(value: number): number {
+    const domain = this.#input?.domain ?? { low: 0, high: 1 };
+    const fraction = Math.min(Math.max(fractionOf(domain, value), 0), 1);
+    return INSET + fraction * (this.#width - 2 * INSET);
+  }
+
+  #y(alpha: number): number {
+    return HEIGHT - heightOf(alpha) * (HEIGHT - INSET);
+  }
+
+  #alpha(y: number): number {
+    return alphaAt((HEIGHT - y) / (HEIGHT - INSET));
+  }
+}
+
+const ARROWS: Readonly<Record<string, readonly [dx: number, dy: number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+};

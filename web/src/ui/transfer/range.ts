@@ -1,0 +1,54 @@
+//! The ends of the colour range as numbers, and a button that spans all values.
+
+import { formatNumber } from "../../dataset/labels";
+import { el, textButton } from "../dom";
+
+export interface RangeInputs {
+  readonly element: HTMLElement;
+  update(range: readonly [number, number], all: readonly [number, number] | null): void;
+}
+
+export function rangeInputs(set: (low: number, high: number) => void): RangeInputs {
+  const low = field("Lowest value of the colours");
+  const high = field("Highest value of the colours");
+  let span: readonly [number, number] | null = null;
+  const full = textButton("Full range", () => {
+    if (span && span[0] < span[1]) set(span[0], span[1]);
+  });
+  const commit = () => {
+    const [from, to] = [Number(low.value), Number(high.value)];
+    const isValid =
+      low.value.trim() !== "" && high.value.trim() !== "" && from < to && Number.isFinite(to - from);
+    for (const input of [low, high]) input.setAttribute("aria-invalid", String(!isValid));
+    if (isValid) set(from, to);
+  };
+  low.addEventListener("change", commit);
+  high.addEventListener("change", commit);
+  const element = el("div", { class: "range" }, low, full, high);
+  const update = (range: readonly [number, number], all: readonly [number, number] | null) => {
+    span = all;
+    full.disabled = all === null;
+    show(low, range[0]);
+    show(high, range[1]);
+  };
+  return { element, update };
+}
+
+function field(label: string): HTMLInputElement {
+  return el("input", {
+    type: "text",
+    inputmode: "decimal",
+    class: "number",
+    "aria-label": label,
+    spellcheck: "false",
+  });
+}
+
+/** What a person is typing is left alone. */
+function show(input: HTMLInputElement, value: number): void {
+  if (document.activeElement === input) return;
+  const text = formatNumber(value);
+  if (input.value !== text) input.value = text;
+  input.title = String(value);
+  input.setAttribute("aria-invalid", "false");
+}

@@ -1,0 +1,118 @@
+//! The truth badge, always visible: what the picture shows, what is missing, and whether waiting will help.
+
+import type { Part, State } from "../app/state";
+import type { Truth } from "../session/messages";
+import { el, setText } from "./dom";
+
+const ORIGINS: Readonly<Record<string, string>> = {
+  stored: "stored values",
+  mean: "means",
+  mode: "most frequent labels",
+  sampled: "samples, not means",
+};
+
+export function truthBadge(): Part {
+  const title = el("span", { class: "truth-title" });
+  const level = el("span", { class: "truth-level" });
+  const bar = el("span", { class: "bar-fill" });
+  const progress = el("div", { class: "bar", role: "progressbar", "aria-label": "Blocks present" }, bar);
+  const chips = el("div", { class: "chips" });
+  const sentence = el("p", { class: "truth-text" });
+  const announcer = el("p", { class: "visually-hidden", "aria-live": "polite" });
+  const element = el(
+    "section",
+    { class: "panel truth", id: "truth", "aria-label": "What the picture shows" },
+    el("div", { class: "truth-line" }, el("span", { class: "dot" }), title, level),
+    progress,
+    chips,
+    sentence,
+    announcer,
+  );
+  const update = (state: State) => {
+    const { truth } = state;
+    const words = headline(state);
+    element.dataset.tone = tone(state);
+    setText(title, words);
+    setText(announcer, words);
+    setText(level, truth ? levelText(truth) : "");
+    setText(sentence, truth?.text ?? "");
+    sentence.hidden = sentence.textContent === "";
+    setData(element, truth);
+    setProgress(progress, bar, state);
+    setChips(chips, truth ? chipsOf(state, truth) : []);
+  };
+  return { element, update };
+}
+
+function headline(state: State): string {
+  const { truth, link } = state;
+  if (link.kind !== "open") return link.kind === "connecting" ? "Connecting" : "Not connected";
+  if (!truth) return "Waiting for the first picture";
+  if (truth.state === "failed") return "Incomplete";
+  if (truth.state === "moving") return "Moving";
+  if (truth.state === "loading" || !state.isCurrent) return "Sharpening";
+  return truth.exact ? "Complete, exact" : "Complete";
+}
+
+function tone(state: State): string {
+  if (state.link.kind !== "open") return "idle";
+  if (state.truth?.state === "failed") return "failed";
+  return state.truth?.state === "complete" && state.isCurrent ? "complete" : "loading";
+}
+
+/** 0 is full resolution; people read it as such. */
+function levelText(truth: Truth): string {
+  const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
+  if (truth.levelShown === truth.levelWanted) return name(truth.levelShown);
+  return `level ${truth.levelShown} → ${truth.levelWanted}`;
+}
+
+function chipsOf(state: State, truth: Truth): { text: string; tone: string }[] {
+  const chips = [
+    { text: ORIGINS[truth.origin] ?? truth.origin, tone: truth.origin === "sampled" ? "warn" : "" },
+  ];
+  if (truth.blocksTotal > 0) chips.push({ text: blocksText(truth), tone: "" });
+  if (truth.levelsMade) {
+    chips.push({ text: `making levels ${truth.levelsMade[0]}/${truth.levelsMade[1]}`, tone: "" });
+  }
+  if (truth.limit === "memory") chips.push({ text: "limited by memory", tone: "warn" });
+  else if (truth.limit === "screen" && truth.levelWanted > 0)
+    chips.push({ text: "as fine as the screen", tone: "" });
+  if (state.frame) chips.push({ text: state.frame.codec === "png" ? "lossless" : "lossy JPEG", tone: "" });
+  return chips;
+}
+
+function blocksText(truth: Truth): string {
+  const { blocksPresent: present, blocksTotal: total } = truth;
+  return present >= total ? `${total} ${total === 1 ? "block" : "blocks"}` : `${present} of ${total} blocks`;
+}
+
+function setChips(container: Element, chips: readonly { text: string; tone: string }[]): void {
+  const key = JSON.stringify(chips);
+  if (container instanceof HTMLElement && container.dataset.key !== key) {
+    container.dataset.key = key;
+    container.replaceChildren(
+      ...chips.map((chip) => el("span", { class: `tag ${chip.tone}`.trim() }, chip.text)),
+    );
+  }
+}
+
+function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): void {
+  const { truth } = state;
+  const share = truth && truth.blocksTotal > 0 ? truth.blocksPresent / truth.blocksTotal : 0;
+  const isOpenEnded = state.link.kind !== "open" ? state.link.kind === "connecting" : truth === null;
+  progress.classList.toggle("open-ended", isOpenEnded);
+  progress.setAttribute("aria-valuenow", String(Math.round(100 * share)));
+  bar.style.transform = isOpenEnded ? "" : `scaleX(${share})`;
+}
+
+/** What tests and people's scripts read. */
+function setData(element: HTMLElement, truth: Truth | null): void {
+  const { dataset } = element;
+  dataset.levelShown = truth ? String(truth.levelShown) : "";
+  dataset.levelWanted = truth ? String(truth.levelWanted) : "";
+  dataset.blocksPresent = truth ? String(truth.blocksPresent) : "";
+  dataset.blocksTotal = truth ? String(truth.blocksTotal) : "";
+  dataset.state = truth?.state ?? "";
+  dataset.exact = truth ? String(truth.exact) : "";
+}

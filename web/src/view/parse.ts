@@ -1,0 +1,142 @@
+//! Reads views from JSON that others wrote. A field that does not fit is left out with a warning, so that a
+//! damaged link still shows the data; fields of newer schemas are kept.
+
+import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json";
+import {
+  MAX_OPACITY_POINTS,
+  MAX_POSITIONS,
+  SCHEMA_VERSION,
+  type Camera,
+  type OpacityPoint,
+  type Projection,
+  type Transfer,
+  type Vec3,
+  type ViewPatch,
+} from "./schema";
+
+export interface ParsedView {
+  readonly patch: ViewPatch;
+  /** One sentence per field that was left out. */
+  readonly warnings: readonly string[];
+}
+
+type FieldName = Exclude<keyof ViewPatch, "other">;
+type FieldReader = (value: Json) => unknown;
+
+/** Gives the field's value, or `undefined` when it does not fit. */
+const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
+  array: (value) => (typeof value === "string" ? value : undefined),
+  time: (value) => (isCount(value) ? value : undefined),
+  at: readPositions,
+  level: (value) => (value === null || (isCount(value) && value < 256) ? value : undefined),
+  camera: (value) => (value === null ? null : readCamera(value)),
+  transfer: (value) => (value === null ? null : readTransfer(value)),
+  clip: (value) => (value === null ? null : readClip(value)),
+  background: readColour,
+};
+
+export function parseView(value: Json): ParsedView {
+  if (!isObject(value)) return { patch: {}, warnings: ["expected a view, found something else"] };
+  const warnings: string[] = [];
+  const patch: Record<string, unknown> = {};
+  const other: Record<string, Json> = {};
+  for (const [name, field] of Object.entries(value)) {
+    if (name === "v") {
+      if (field !== SCHEMA_VERSION)
+        warnings.push(`expected a view of schema ${SCHEMA_VERSION}, found a different one`);
+      continue;
+    }
+    if (!isFieldName(name)) {
+      other[name] = field;
+      continue;
+    }
+    const read = FIELDS[name](field);
+    if (read === undefined) warnings.push(`the view's \`${name}\` is not valid and was left out`);
+    else patch[name] = read;
+  }
+  if (Object.keys(other).length > 0) patch.other = other;
+  return { patch, warnings };
+}
+
+/** The value as others read it; only the fields that are there. */
+export function viewToJson(patch: ViewPatch): JsonObject {
+  const { other, ...fields } = patch;
+  return { v: SCHEMA_VERSION, ...other, ...fields } as JsonObject;
+}
+
+function isFieldName(name: string): name is FieldName {
+  return Object.hasOwn(FIELDS, name);
+}
+
+function readPositions(value: Json): Record<string, number> | undefined {
+  if (!isObject(value)) return undefined;
+  const entries = Object.entries(value);
+  if (entries.length > MAX_POSITIONS) return undefined;
+  const positions = entries.filter((entry): entry is [string, number] => isCount(entry[1]));
+  return positions.length === entries.length ? Object.fromEntries(positions) : undefined;
+}
+
+function readVec3(value: Json | undefined): Vec3 | undefined {
+  if (!isArray(value) || value.length !== 3) return undefined;
+  const [x, y, z] = value;
+  return isFinite(x) && isFinite(y) && isFinite(z) ? [x, y, z] : undefined;
+}
+
+function readCamera(value: Json): Camera | undefined {
+  if (!isObject(value)) return undefined;
+  const eye = readVec3(value.eye);
+  const target = readVec3(value.target);
+  const up = readVec3(value.up);
+  const projection = readProjection(value.projection);
+  if (!eye || !target || !up || !projection) return undefined;
+  const distance = Math.hypot(eye[0] - target[0], eye[1] - target[1], eye[2] - target[2]);
+  return distance > 0 && Math.hypot(...up) > 0 ? { ...value, eye, target, up, projection } : undefined;
+}
+
+function readProjection(value: Json | undefined): Projection | undefined {
+  if (!isObject(value)) return undefined;
+  if (isObject(value.perspective)) {
+    const angle = value.perspective.fov_y_rad;
+    return isFinite(angle) && angle > 0 && angle < Math.PI
+      ? { perspective: { fov_y_rad: angle } }
+      : undefined;
+  }
+  if (isObject(value.orthographic)) {
+    const height = value.orthographic.height_world;
+    return isFinite(height) && height > 0 ? { orthographic: { height_world: height } } : undefined;
+  }
+  return undefined;
+}
+
+function readTransfer(value: Json): Transfer | undefined {
+  if (!isObject(value) || typeof value.map !== "string" || !isArray(value.range) || !isArray(value.opacity)) {
+    return undefined;
+  }
+  const [low, high] = value.range;
+  const points = value.opacity.map(readPoint);
+  const valid = points.filter((point) => point !== undefined);
+  if (!isFinite(low) || !isFinite(high) || !(low < high)) return undefined;
+  if (valid.length !== points.length || points.length === 0 || points.length > MAX_OPACITY_POINTS)
+    return undefined;
+  return { ...value, range: [low, high], map: value.map, opacity: valid.sort((a, b) => a[0] - b[0]) };
+}
+
+function readPoint(value: Json): OpacityPoint | undefined {
+  if (!isArray(value) || value.length !== 2) return undefined;
+  const [at, alpha] = value;
+  return isFinite(at) && isFinite(alpha) && alpha >= 0 && alpha <= 1 ? [at, alpha] : undefined;
+}
+
+function readClip(value: Json): readonly [Vec3, Vec3] | undefined {
+  if (!isArray(value) || value.length !== 2) return undefined;
+  const low = readVec3(value[0]);
+  const high = readVec3(value[1]);
+  const isInside = (corner: Vec3) => corner.every((x) => x >= 0 && x <= 1);
+  if (!low || !high || !isInside(low) || !isInside(high)) return undefined;
+  return low.every((x, axis) => x < (high[axis] ?? 0)) ? [low, high] : undefined;
+}
+
+function readColour(value: Json): Vec3 | undefined {
+  const colour = readVec3(value);
+  return colour?.every((c) => isCount(c) && c <= 255) ? colour : undefined;
+}

@@ -1,0 +1,68 @@
+//! The view: what is looked at and how. Schema 1, the same value in a link's fragment, in the session and in
+//! `corridor render`. Only types and constants; `parse.ts` reads it, `fragment.ts` puts it into a link.
+
+import type { Json } from "../json";
+
+export type Vec3 = readonly [number, number, number];
+
+/** `fov_y_rad`: full vertical angle; `height_world`: height of the picture in world units. */
+export type Projection =
+  | { readonly perspective: { readonly fov_y_rad: number } }
+  | { readonly orthographic: { readonly height_world: number } };
+
+/** In world space. May carry fields of a newer schema, as may [`Transfer`]. */
+export interface Camera {
+  readonly eye: Vec3;
+  readonly target: Vec3;
+  readonly up: Vec3;
+  readonly projection: Projection;
+}
+
+/** A value and its opacity (0 to 1) over one smallest voxel spacing of level 0. */
+export type OpacityPoint = readonly [value: number, alpha: number];
+
+/** Over decoded values. The colour map spans `range`; opacity is linear between points, which are sorted. */
+export interface Transfer {
+  readonly range: readonly [low: number, high: number];
+  readonly map: string;
+  readonly opacity: readonly OpacityPoint[];
+}
+
+export interface View {
+  /** Its name; empty: the only one. */
+  readonly array: string;
+  readonly time: number;
+  /** Index on each axis that is neither space nor time, by name. */
+  readonly at: Readonly<Record<string, number>>;
+  /** A forced level; null: the viewer chooses. */
+  readonly level: number | null;
+  /** null: the server fills in a default. */
+  readonly camera: Camera | null;
+  readonly transfer: Transfer | null;
+  /** Two corners in fractions of the volume. */
+  readonly clip: readonly [Vec3, Vec3] | null;
+  /** sRGB, 0 to 255. */
+  readonly background: Vec3;
+  /** Fields of a newer schema: kept, passed on, not understood. */
+  readonly other: Readonly<Record<string, Json>>;
+}
+
+export type ViewPatch = Partial<View>;
+
+export const SCHEMA_VERSION = 1;
+/** Most control points of an opacity curve. */
+export const MAX_OPACITY_POINTS = 256;
+/** Most named positions in `at`. */
+export const MAX_POSITIONS = 16;
+
+export const EMPTY_VIEW: View = {
+  array: "",
+  time: 0,
+  at: {},
+  level: null,
+  camera: null,
+  transfer: null,
+  clip: null,
+  background: [13, 14, 18],
+  other: {},
+};

@@ -1,0 +1,121 @@
+//! Views: read from what others wrote, carried through links.
+
+import { describe, expect, it } from "vitest";
+
+import type { Json } from "../json";
+import { formatFragment, formatView, parseFragment } from "./fragment";
+import { parseView, viewToJson } from "./parse";
+import { EMPTY_VIEW, type View } from "./schema";
+
+const DOCUMENTED: Json = {
+  v: 1,
+  array: "rho",
+  time: 3,
+  at: { channel: 2 },
+  level: null,
+  camera: {
+    eye: [1, 2, 3],
+    target: [0, 0, 0],
+    up: [0, 0, 1],
+    projection: { perspective: { fov_y_rad: 0.6 } },
+  },
+  transfer: {
+    range: [0, 1],
+    map: "viridis",
+    opacity: [
+      [0, 0],
+      [1, 0.5],
+    ],
+  },
+  clip: null,
+  background: [0, 0, 0],
+};
+
+describe("parse", () => {
+  it("reads the documented view and writes it unchanged", () => {
+    const { patch, warnings } = parseView(DOCUMENTED);
+    expect(warnings).toEqual([]);
+    expect(viewToJson(patch)).toEqual(DOCUMENTED);
+  });
+
+  it("keeps fields it does not know, at the top and inside", () => {
+    const newer = {
+      ...DOCUMENTED,
+      cursor: [1],
+      transfer: { ...(DOCUMENTED.transfer as object), gamma: "x" },
+    } as Json;
+    expect(viewToJson(parseView(newer).patch)).toEqual(newer);
+  });
+
+  it.each<[string, Json]>([
+    ["time", -1],
+    ["time", 0.5],
+    ["level", 400],
+    ["array", 7],
+    ["at", { channel: "two" }],
+    [
+      "camera",
+      { eye: [0, 0, 0], target: [0, 0, 0], up: [0, 0, 1], projection: { perspective: { fov_y_rad: 1 } } },
+    ],
+    ["camera", { eye: [1, 0], target: [0, 0, 0], up: [0, 0, 1], projection: {} }],
+    ["transfer", { range: [1, 1], map: "gray", opacity: [[0, 0]] }],
+    ["transfer", { range: [0, 1], map: "gray", opacity: [[0, 2]] }],
+    ["transfer", { range: [0, 1], map: "gray", opacity: [] }],
+    ["transfer", { range: [0, 1], map: "gray", opacity: Array.from({ length: 300 }, () => [0, 0]) }],
+    [
+      "clip",
+      [
+        [0, 0, 0],
+        [1, 0, 1],
+      ],
+    ],
+    ["background", [0, 0, 300]],
+  ])("leaves out a %s that does not fit, with a warning, and keeps the rest", (field, value) => {
+    const { patch, warnings } = parseView({ array: "rho", time: 1, [field]: value });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain(field);
+    expect(Object.keys(patch)).toEqual(["array", "time"].filter((name) => name !== field));
+  });
+});
+
+describe("fragment", () => {
+  const view: View = { ...EMPTY_VIEW, ...parseView(DOCUMENTED).patch };
+
+  it("carries the whole view there and back", () => {
+    const { view: read, token } = parseFragment(formatFragment(view, null));
+    expect(token).toBeNull();
+    expect({ ...EMPTY_VIEW, ...read?.patch }).toEqual(view);
+  });
+
+  it("carries any text", () => {
+    const odd: View = { ...view, array: "größe/日本 &=#" };
+    expect(parseFragment(formatFragment(odd, "a&b=c")).view?.patch.array).toBe(odd.array);
+    expect(parseFragment(formatFragment(odd, "a&b=c")).token).toBe("a&b=c");
+  });
+
+  it("is compact and of letters that survive messages", () => {
+    const text = formatView({
+      ...view,
+      camera: view.camera && { ...view.camera, eye: [1 / 3, 2 / 3, 1e9 / 7] },
+    });
+    expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
+    expect(text.length).toBeLessThan(420);
+    expect(formatView(EMPTY_VIEW).length).toBeLessThan(20);
+  });
+
+  it("reads plain and percent-encoded JSON too, and parts in any order", () => {
+    const json = JSON.stringify(DOCUMENTED);
+    for (const text of [json, encodeURIComponent(json)]) {
+      const { view: read, token } = parseFragment(`#view=${text}&token=abc`);
+      expect(read?.patch.time).toBe(3);
+      expect(token).toBe("abc");
+    }
+  });
+
+  it("with a damaged view warns instead of failing", () => {
+    for (const text of ["%%%", "AAAA", "{", "bnVsbA", "x".repeat(100_000)]) {
+      expect(parseFragment(`#view=${text}`).view?.warnings).toHaveLength(1);
+    }
+    expect(parseFragment("")).toEqual({ token: null, view: null });
+  });
+});

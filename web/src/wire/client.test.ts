@@ -1,0 +1,156 @@
+//! The client's state machine against a server played by hand.
+
+import { describe, expect, it } from "vitest";
+
+import { WireClient, type WireEvent } from "./client";
+import { crc32c } from "./crc32c";
+import { decodeFrame, encodeFrame, type Frame } from "./frames";
+import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_CHUNK_BYTES, MAX_OPERATIONS } from "./limits";
+
+const WELCOME: Frame = { kind: "welcome", version: 1, capabilities: [], program: "test", maxOperations: 16 };
+const PRIORITY = { tier: 2, weight: 0 };
+const NOTHING = new Uint8Array(0);
+
+function opened(): WireClient {
+  const client = new WireClient({ token: "t", program: "p" });
+  client.receive(encodeFrame(WELCOME));
+  client.takeOutgoing();
+  return client;
+}
+
+function take(client: WireClient): Frame[] {
+  return client.takeOutgoing().map((bytes) => decodeFrame(bytes));
+}
+
+function give(client: WireClient, ...frames: Frame[]): WireEvent[] {
+  return frames.flatMap((frame) => client.receive(encodeFrame(frame)));
+}
+
+function item(op: number, bulk: Uint8Array, number = 0): Frame {
+  return { kind: "item", op, item: number, body: NOTHING, bulkBytes: bulk.length, checksum: crc32c(bulk) };
+}
+
+describe("handshake", () => {
+  it("says hello first, with the token and credit", () => {
+    const [hello] = take(new WireClient({ token: "secret", program: "web" }));
+    expect(hello).toMatchObject({ kind: "hello", token: "secret", credit: BigInt(INITIAL_CREDIT_BYTES) });
+  });
+
+  it("sends requests before welcome, pipelined", () => {
+    const client = new WireClient({ token: "", program: "" });
+    client.request("describe", NOTHING, PRIORITY);
+    expect(take(client).map((frame) => frame.kind)).toEqual(["hello", "request"]);
+  });
+
+  it("ends when refused and says why", () => {
+    const client = new WireClient({ token: "", program: "" });
+    const error = { kind: 6, mayRetry: false, message: "no", context: [] };
+    expect(give(client, { kind: "refused", error })).toEqual([{ kind: "refused", error }]);
+    expect(() => client.request("list", NOTHING, PRIORITY)).toThrow("ended");
+  });
+
+  it("accepts nothing before welcome, and no version it does not speak", () => {
+    const early = new WireClient({ token: "", program: "" });
+    expect(() => give(early, { kind: "done", op: 1 })).toThrow("expected welcome");
+    const newer = new WireClient({ token: "", program: "" });
+    expect(() => give(newer, { ...WELCOME, version: 2 })).toThrow("version 1");
+  });
+});
+
+describe("items", () => {
+  it("come whole, whatever their chunks and interleaving", () => {
+    const client = opened();
+    const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
+    const [first, second] = [Uint8Array.of(1, 2, 3), Uint8Array.of(9, 8)];
+    const events = give(
+      client,
+      item(a, first),
+      item(b, second),
+      { kind: "chunk", op: a, item: 0, offset: 0, bytes: first.subarray(0, 2) },
+      { kind: "chunk", op: b, item: 0, offset: 0, bytes: second },
+      { kind: "chunk", op: a, item: 0, offset: 2, bytes: first.subarray(2) },
+      { kind: "done", op: b },
+    );
+    expect(events.map((event) => event.kind)).toEqual(["item", "item", "done"]);
+    expect(events[0]).toMatchObject({ op: b, bulk: second });
+    expect(events[1]).toMatchObject({ op: a, bulk: first });
+  });
+
+  it("with a wrong checksum, a gap or too many bytes end the connection", () => {
+    const bulk = Uint8Array.of(1, 2, 3, 4);
+    const chunk = (offset: number, bytes: Uint8Array): Frame => ({
+      kind: "chunk",
+      op: 1,
+      item: 0,
+      offset,
+      bytes,
+    });
+    const start = (checksum = crc32c(bulk)) => {
+      const client = opened();
+      const op = client.request("a", NOTHING, PRIORITY);
+      give(client, { kind: "item", op, item: 0, body: NOTHING, bulkBytes: 4, checksum });
+      return client;
+    };
+    expect(() => give(start(1), chunk(0, bulk))).toThrow("wrong checksum");
+    expect(() => give(start(), chunk(1, bulk.subarray(1)))).toThrow("at byte 0");
+    expect(() => give(start(), chunk(0, new Uint8Array(5)))).toThrow("found more");
+  });
+
+  it("of operations that never were are a broken peer; ends of those that ended are not", () => {
+    expect(() => give(opened(), item(7, Uint8Array.of(1)))).toThrow("operation 7");
+    expect(give(opened(), { kind: "done", op: 7 })).toEqual([]);
+  });
+
+  it("that stop in the middle are reported as failed", () => {
+    const client = opened();
+    const op = client.request("a", NOTHING, PRIORITY);
+    expect(give(client, item(op, Uint8Array.of(1, 2)), { kind: "done", op })).toMatchObject([
+      { kind: "failed", op },
+    ]);
+  });
+});
+
+describe("credit", () => {
+  it("is given back for what arrived", () => {
+    const client = opened();
+    const op = client.request("a", NOTHING, PRIORITY);
+    take(client);
+    const bulk = new Uint8Array(2 * CREDIT_STEP_BYTES);
+    give(client, item(op, bulk));
+    for (let offset = 0; offset < bulk.length; offset += MAX_CHUNK_BYTES) {
+      give(client, {
+        kind: "chunk",
+        op,
+        item: 0,
+        offset,
+        bytes: bulk.subarray(offset, offset + MAX_CHUNK_BYTES),
+      });
+    }
+    const credited = take(client).reduce(
+      (sum, frame) => sum + (frame.kind === "credit" ? frame.more : 0n),
+      0n,
+    );
+    expect(credited).toBe(BigInt(bulk.length));
+  });
+});
+
+describe("operations", () => {
+  it("are bounded and take notes and cancel only while they run", () => {
+    const client = opened();
+    const op = client.request("join", NOTHING, PRIORITY);
+    client.note(op, Uint8Array.of(1));
+    client.cancel(op);
+    give(client, { kind: "done", op });
+    client.note(op, Uint8Array.of(2));
+    client.cancel(op);
+    expect(take(client).map((frame) => frame.kind)).toEqual(["request", "note", "cancel"]);
+    for (let i = 0; i < MAX_OPERATIONS; i++) client.request("a", NOTHING, PRIORITY);
+    expect(() => client.request("a", NOTHING, PRIORITY)).toThrow("at most");
+  });
+
+  it("answers pings", () => {
+    const client = opened();
+    give(client, { kind: "ping", nonce: 5n });
+    expect(take(client)).toEqual([{ kind: "pong", nonce: 5n }]);
+  });
+});

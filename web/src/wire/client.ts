@@ -1,0 +1,234 @@
+//! The client's side of one connection as a state machine: frames in, events and frames out. It knows neither
+//! sockets nor clocks; the worker moves its bytes.
+
+import { WireError } from "./codec";
+import { crc32c } from "./crc32c";
+import { ErrorKind, type RemoteError } from "./error";
+import {
+  decodeFrame,
+  encodeFrame,
+  VERSION,
+  type Chunk,
+  type Frame,
+  type Item,
+  type Priority,
+} from "./frames";
+import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_ASSEMBLING_BYTES, MAX_OPERATIONS } from "./limits";
+
+/** What the state machine reports. `op` is the number that `request` gave. */
+export type WireEvent =
+  | { readonly kind: "welcome"; readonly program: string }
+  | { readonly kind: "refused"; readonly error: RemoteError }
+  | {
+      readonly kind: "item";
+      readonly op: number;
+      readonly body: Uint8Array;
+      readonly bulk: Uint8Array<ArrayBuffer>;
+    }
+  | { readonly kind: "done"; readonly op: number }
+  | { readonly kind: "failed"; readonly op: number; readonly error: RemoteError }
+  | { readonly kind: "closed"; readonly error: RemoteError };
+
+export interface ClientOptions {
+  readonly token: string;
+  /** Name and version of this program, for the server's log. */
+  readonly program: string;
+}
+
+interface Assembly {
+  readonly body: Uint8Array;
+  readonly bulkBytes: number;
+  readonly checksum: number;
+  /** Kept as they come: a false length costs no memory. */
+  readonly parts: Uint8Array[];
+  received: number;
+  running: number;
+}
+
+interface Operation {
+  nextItem: number;
+  readonly assembling: Map<number, Assembly>;
+}
+
+export class WireClient {
+  readonly #outgoing: Uint8Array<ArrayBuffer>[] = [];
+  readonly #operations = new Map<number, Operation>();
+  #nextOp = 1;
+  #state: "greeting" | "open" | "ended" = "greeting";
+  #assemblingBytes = 0;
+  #allowedBytes = INITIAL_CREDIT_BYTES;
+  #owedBytes = 0;
+
+  constructor(options: ClientOptions) {
+    this.#send({
+      kind: "hello",
+      lowest: VERSION,
+      highest: VERSION,
+      capabilities: ["crc32c"],
+      token: options.token,
+      credit: BigInt(INITIAL_CREDIT_BYTES),
+      program: options.program,
+    });
+  }
+
+  /** Frames to send, oldest first; each is handed out once. */
+  takeOutgoing(): Uint8Array<ArrayBuffer>[] {
+    return this.#outgoing.splice(0);
+  }
+
+  /** Starts an operation and gives its number. */
+  request(name: string, parameters: Uint8Array, priority: Priority): number {
+    if (this.#state === "ended") throw new WireError("expected an open connection, found one that ended");
+    if (this.#operations.size >= MAX_OPERATIONS) {
+      throw new WireError(`expected at most ${MAX_OPERATIONS} operations under way, found one more`);
+    }
+    const op = this.#nextOp++;
+    this.#operations.set(op, { nextItem: 0, assembling: new Map() });
+    this.#send({ kind: "request", op, name, priority, deadlineMillis: 0, parameters });
+    return op;
+  }
+
+  /** Withdraws an operation; its `failed` or `done` still comes. */
+  cancel(op: number): void {
+    if (this.#operations.has(op)) this.#send({ kind: "cancel", op });
+  }
+
+  /** A message to a running operation; dropped when it has ended. */
+  note(op: number, body: Uint8Array): void {
+    if (this.#operations.has(op)) this.#send({ kind: "note", op, body });
+  }
+
+  /** Takes one message. Throws [`WireError`] when the server breaks the protocol: close the connection then. */
+  receive(message: Uint8Array): WireEvent[] {
+    if (this.#state === "ended") return [];
+    const frame = decodeFrame(message);
+    if (this.#state === "greeting" && !["welcome", "refused", "close", "ping"].includes(frame.kind)) {
+      throw new WireError(`expected welcome or refused, found ${frame.kind}`);
+    }
+    switch (frame.kind) {
+      case "welcome":
+        return this.#welcome(frame.version, frame.program);
+      case "refused":
+        return this.#end({ kind: "refused", error: frame.error });
+      case "close":
+        return this.#end({ kind: "closed", error: frame.error });
+      case "item":
+        return this.#item(frame);
+      case "chunk":
+        return this.#chunk(frame);
+      case "done":
+      case "failed":
+        return this.#finish(frame);
+      case "ping":
+        this.#send({ kind: "pong", nonce: frame.nonce });
+        return [];
+      case "pong":
+        return [];
+      default:
+        throw new WireError(`expected a frame that servers send, found ${frame.kind}`);
+    }
+  }
+
+  #welcome(version: number, program: string): WireEvent[] {
+    if (this.#state !== "greeting") throw new WireError("expected one welcome, found another");
+    if (version !== VERSION) throw new WireError(`expected version ${VERSION} of the wire, found ${version}`);
+    this.#state = "open";
+    return [{ kind: "welcome", program }];
+  }
+
+  #item(frame: Item): WireEvent[] {
+    const operation = this.#operations.get(frame.op);
+    if (!operation)
+      throw new WireError(`expected an item of a running operation, found operation ${frame.op}`);
+    if (frame.item !== operation.nextItem) {
+      throw new WireError(
+        `expected item ${operation.nextItem} of operation ${frame.op}, found ${frame.item}`,
+      );
+    }
+    operation.nextItem++;
+    const { body, bulkBytes, checksum } = frame;
+    if (bulkBytes === 0) return [{ kind: "item", op: frame.op, body, bulk: new Uint8Array(0) }];
+    operation.assembling.set(frame.item, { body, bulkBytes, checksum, parts: [], received: 0, running: 0 });
+    return [];
+  }
+
+  #chunk(frame: Chunk): WireEvent[] {
+    const operation = this.#operations.get(frame.op);
+    const assembly = operation?.assembling.get(frame.item);
+    if (!operation || !assembly) {
+      throw new WireError(`expected a chunk of an announced item, found item ${frame.item} of ${frame.op}`);
+    }
+    this.#account(frame.bytes.length);
+    if (frame.offset !== assembly.received) {
+      throw new WireError(`expected a chunk at byte ${assembly.received}, found one at ${frame.offset}`);
+    }
+    if (assembly.received + frame.bytes.length > assembly.bulkBytes) {
+      throw new WireError(`expected ${assembly.bulkBytes} bulk bytes, found more`);
+    }
+    assembly.parts.push(frame.bytes);
+    assembly.received += frame.bytes.length;
+    assembly.running = crc32c(frame.bytes, assembly.running);
+    if (assembly.received < assembly.bulkBytes) return [];
+    operation.assembling.delete(frame.item);
+    this.#assemblingBytes -= assembly.received;
+    if (assembly.running !== assembly.checksum) {
+      throw new WireError(`item ${frame.item} of operation ${frame.op} arrived with a wrong checksum`);
+    }
+    return [
+      { kind: "item", op: frame.op, body: assembly.body, bulk: joined(assembly.parts, assembly.received) },
+    ];
+  }
+
+  /** Bulk bytes arrived: within the credit given and the memory set aside, and credited again. */
+  #account(bytes: number): void {
+    this.#allowedBytes -= bytes;
+    if (this.#allowedBytes < 0)
+      throw new WireError("expected the server to keep within its credit, found more bytes");
+    this.#assemblingBytes += bytes;
+    if (this.#assemblingBytes > MAX_ASSEMBLING_BYTES) {
+      throw new WireError(`expected at most ${MAX_ASSEMBLING_BYTES} bytes in unfinished items, found more`);
+    }
+    this.#owedBytes += bytes;
+    if (this.#owedBytes < CREDIT_STEP_BYTES) return;
+    this.#send({ kind: "credit", more: BigInt(this.#owedBytes) });
+    this.#allowedBytes += this.#owedBytes;
+    this.#owedBytes = 0;
+  }
+
+  #finish(frame: Extract<Frame, { kind: "done" | "failed" }>): WireEvent[] {
+    const operation = this.#operations.get(frame.op);
+    if (!operation) return [];
+    for (const assembly of operation.assembling.values()) this.#assemblingBytes -= assembly.received;
+    this.#operations.delete(frame.op);
+    if (frame.kind === "failed") return [{ kind: "failed", op: frame.op, error: frame.error }];
+    if (operation.assembling.size === 0) return [{ kind: "done", op: frame.op }];
+    const message = "the operation ended before all bytes of its items came";
+    return [
+      {
+        kind: "failed",
+        op: frame.op,
+        error: { kind: ErrorKind.corrupt, mayRetry: true, message, context: [] },
+      },
+    ];
+  }
+
+  #end(event: WireEvent): WireEvent[] {
+    this.#state = "ended";
+    this.#operations.clear();
+    return [event];
+  }
+
+  #send(frame: Frame): void {
+    this.#outgoing.push(encodeFrame(frame));
+  }
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,42 @@
+//! The one error of the project as it crosses the wire: a stable number, whether a retry can help, a sentence
+//! for people, and the places it passed through.
+
+import type { Reader, Writer } from "./codec";
+
+/** Stable numbers of the kinds that this side tells apart. */
+export const ErrorKind = {
+  internal: 1,
+  invalid: 2,
+  corrupt: 4,
+  denied: 6,
+  cancelled: 9,
+  unreachable: 10,
+} as const;
+
+export interface RemoteError {
+  readonly kind: number;
+  /** Whether doing the same again may help. */
+  readonly mayRetry: boolean;
+  readonly message: string;
+  /** Innermost place first. */
+  readonly context: readonly string[];
+}
+
+export function readError(reader: Reader): RemoteError {
+  const kind = reader.u16();
+  const mayRetry = reader.u8() === 1;
+  return { kind, mayRetry, message: reader.str(), context: reader.list((r) => r.str()) };
+}
+
+export function writeError(writer: Writer, error: RemoteError): void {
+  writer
+    .u16(error.kind)
+    .u8(error.mayRetry ? 1 : 0)
+    .str(error.message)
+    .list(error.context, (w, place) => w.str(place));
+}
+
+/** One line for people, outermost place first. */
+export function describeError(error: RemoteError): string {
+  return [...error.context].reverse().concat(error.message).join(": ");
+}

@@ -1,0 +1,28 @@
+//! Bounds of the wire, as `docs/wire.md` states them. Whatever comes from the network is held against these.
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Largest frame, bytes. */
+export const MAX_FRAME_BYTES = MIB + 64 * KIB;
+/** Most bulk bytes in one chunk. */
+export const MAX_CHUNK_BYTES = 256 * KIB;
+/** Most bulk bytes of one item. */
+export const MAX_ITEM_BULK_BYTES = 64 * MIB;
+/** Largest body of an item, parameters of a request, or note, bytes. */
+export const MAX_BODY_BYTES = MIB;
+/** Longest name of an operation, bytes of UTF-8. */
+export const MAX_NAME_BYTES = 64;
+/** Longest token, bytes of UTF-8. */
+export const MAX_TOKEN_BYTES = 512;
+/** Most axes in a selection. */
+export const MAX_AXES = 16;
+
+/** Bulk bytes that this client holds in unfinished items at most; two of the largest items. */
+export const MAX_ASSEMBLING_BYTES = 2 * MAX_ITEM_BULK_BYTES;
+/** Operations that this client keeps under way at most: a page needs a handful. */
+export const MAX_OPERATIONS = 256;
+/** Bulk bytes that the server may send before it must wait for credit: a few exact pictures. */
+export const INITIAL_CREDIT_BYTES = 16 * MIB;
+/** Credit is returned in steps of at least this many bytes, so that it costs few frames. */
+export const CREDIT_STEP_BYTES = 256 * KIB;

@@ -1,0 +1,183 @@
+//! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
+//! description, joins the session, and reports in the page's words.
+
+import { parseDataset } from "../dataset/dataset";
+import { parseStats } from "../dataset/stats";
+import { parseJson, type Json } from "../json";
+import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages";
+import { WireClient, type WireEvent } from "../wire/client";
+import { describeError, ErrorKind, type RemoteError } from "../wire/error";
+import { describeParameters, statsParameters } from "../wire/operations";
+import { FrameDecoder } from "./decoder";
+import type { FromWorker, ToWorker } from "./messages";
+
+/** What this page calls itself in the server's log. */
+const PROGRAM = "corridor-web/0.1";
+/** No answer to the first bytes within this time: the address leads elsewhere. */
+const GREETING_LIMIT_MILLIS = 10_000;
+
+/** Tiers as the project numbers them: 3 is waited for by a person, 2 is on screen. */
+const WAITED_FOR = { tier: 3, weight: 0 };
+const ON_SCREEN = { tier: 2, weight: 0 };
+
+type Purpose =
+  { readonly kind: "join" } | { readonly kind: "describe" } | { readonly kind: "stats"; readonly id: number };
+type Post = (message: FromWorker, transfer?: Transferable[]) => void;
+
+export class Connection {
+  readonly #socket: WebSocket;
+  readonly #client: WireClient;
+  readonly #post: Post;
+  readonly #decoder: FrameDecoder;
+  readonly #purposes = new Map<number, Purpose>();
+  readonly #greetingTimer: ReturnType<typeof setTimeout>;
+  #joinOp = 0;
+  #statsOp = 0;
+  #hasEnded = false;
+
+  constructor(url: string, token: string, join: Join, post: Post) {
+    this.#post = post;
+    this.#decoder = new FrameDecoder({
+      decoded: (frame, bitmap) => {
+        if (this.#hasEnded) bitmap.close();
+        else post({ kind: "frame", frame, bitmap }, [bitmap]);
+      },
+      failed: (frame, reason) => {
+        this.#undecodable(frame, reason);
+      },
+    });
+    this.#client = new WireClient({ token, program: PROGRAM });
+    this.#ask("describe", describeParameters(""), WAITED_FOR, { kind: "describe" });
+    this.#joinOp = this.#ask("join", encodeJson({ ...join }), WAITED_FOR, { kind: "join" });
+    this.#socket = new WebSocket(url);
+    this.#socket.binaryType = "arraybuffer";
+    this.#socket.onopen = () => {
+      this.#flush();
+    };
+    this.#socket.onmessage = (event) => {
+      this.#receive(event.data);
+    };
+    this.#socket.onclose = (event) => {
+      this.#end({ kind: "gone", reason: event.reason || "the server cannot be reached" });
+    };
+    this.#greetingTimer = setTimeout(() => {
+      this.#end({ kind: "gone", reason: "the server does not answer" });
+    }, GREETING_LIMIT_MILLIS);
+  }
+
+  note(note: Note): void {
+    if (this.#hasEnded) return;
+    this.#client.note(this.#joinOp, encodeJson(note));
+    this.#flush();
+  }
+
+  stats(request: Extract<ToWorker, { kind: "stats" }>): void {
+    if (this.#hasEnded) return;
+    this.#client.cancel(this.#statsOp);
+    const parameters = statsParameters(request.place, request.bins, request.ranges);
+    this.#statsOp = this.#ask("stats", parameters, ON_SCREEN, { kind: "stats", id: request.id });
+    this.#flush();
+  }
+
+  close(): void {
+    this.#hasEnded = true;
+    clearTimeout(this.#greetingTimer);
+    this.#socket.onclose = null;
+    this.#socket.close();
+  }
+
+  #ask(name: string, parameters: Uint8Array, priority: typeof ON_SCREEN, purpose: Purpose): number {
+    const op = this.#client.request(name, parameters, priority);
+    this.#purposes.set(op, purpose);
+    return op;
+  }
+
+  #flush(): void {
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    for (const frame of this.#client.takeOutgoing()) this.#socket.send(frame);
+  }
+
+  #receive(data: unknown): void {
+    if (this.#hasEnded) return;
+    try {
+      if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found text");
+      for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
+      this.#flush();
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      this.#end({ kind: "gone", reason: `the server's answer cannot be understood: ${detail}` });
+    }
+  }
+
+  #handle(event: WireEvent): void {
+    switch (event.kind) {
+      case "welcome":
+        clearTimeout(this.#greetingTimer);
+        return;
+      case "refused":
+        this.#refuse(event.error);
+        return;
+      case "closed":
+        this.#end({ kind: "gone", reason: describeError(event.error) });
+        return;
+      case "item":
+        this.#item(event.op, event.body, event.bulk);
+        return;
+      case "done":
+      case "failed":
+        this.#ended(event);
+        return;
+    }
+  }
+
+  #item(op: number, body: Uint8Array, bulk: Uint8Array<ArrayBuffer>): void {
+    const purpose = this.#purposes.get(op);
+    if (purpose?.kind === "describe")
+      this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
+    if (purpose?.kind === "stats")
+      this.#post({ kind: "stats", id: purpose.id, stats: parseStats(decodeJson(body)) });
+    if (purpose?.kind !== "join") return;
+    const item = parseItem(body);
+    if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
+    else if (item.kind !== "unknown") this.#post(item);
+  }
+
+  #ended(event: Extract<WireEvent, { kind: "done" | "failed" }>): void {
+    const purpose = this.#purposes.get(event.op);
+    this.#purposes.delete(event.op);
+    const error = event.kind === "failed" ? event.error : null;
+    if (purpose?.kind === "stats" && error) {
+      this.#post({ kind: "statsFailed", id: purpose.id, reason: describeError(error) });
+    }
+    if (purpose?.kind === "describe" && error) this.#refuse(error);
+    if (purpose?.kind !== "join") return;
+    if (error) this.#refuse(error);
+    else this.#end({ kind: "gone", reason: "the server ended the session" });
+  }
+
+  #refuse(error: RemoteError): void {
+    const reason = describeError(error);
+    if (error.mayRetry) this.#end({ kind: "gone", reason });
+    else this.#end({ kind: "refused", reason, isToken: error.kind === ErrorKind.denied });
+  }
+
+  /** A broken picture is told, and its place in flight given back. */
+  #undecodable(frame: FrameInfo, reason: string): void {
+    this.note({ kind: "shown", frame: frame.id });
+    this.#post({ kind: "message", severity: "error", text: `a picture could not be decoded: ${reason}` });
+  }
+
+  #end(message: FromWorker): void {
+    if (this.#hasEnded) return;
+    this.close();
+    this.#post(message);
+  }
+}
+
+function encodeJson(value: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+function decodeJson(body: Uint8Array): Json {
+  return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(body));
+}

@@ -1,0 +1,34 @@
+//! What the page and its worker say to each other.
+
+import type { Dataset } from "../dataset/dataset";
+import type { Stats } from "../dataset/stats";
+import type { Json } from "../json";
+import type { FrameInfo, Join, Note, Participant, Severity, Truth } from "../session/messages";
+import type { BlockPlace, Range } from "../wire/operations";
+
+export type ToWorker =
+  | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
+  | { readonly kind: "note"; readonly note: Note }
+  /** A newer request withdraws the older one. */
+  | {
+      readonly kind: "stats";
+      readonly id: number;
+      readonly place: BlockPlace;
+      readonly bins: number;
+      readonly ranges: readonly Range[];
+    };
+
+export type FromWorker =
+  | { readonly kind: "joined"; readonly you: number; readonly role: string; readonly view: Json }
+  | { readonly kind: "dataset"; readonly dataset: Dataset }
+  | { readonly kind: "participants"; readonly list: readonly Participant[] }
+  | { readonly kind: "view"; readonly seq: number; readonly view: Json }
+  | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
+  | { readonly kind: "truth"; readonly truth: Truth }
+  | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
+  | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
+  | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }
+  /** The node does not let this page in; trying again as it is will not help. */
+  | { readonly kind: "refused"; readonly reason: string; readonly isToken: boolean }
+  /** The connection broke, or never came to be. */
+  | { readonly kind: "gone"; readonly reason: string };

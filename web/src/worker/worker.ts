@@ -1,0 +1,30 @@
+//! The worker's entry: reads the network and decodes pictures off the page's thread, so that neither a busy page
+//! delays the network nor a large picture the page.
+
+import { Connection } from "./connection";
+import type { FromWorker, ToWorker } from "./messages";
+
+let connection: Connection | null = null;
+
+// The page's library types know windows; here `self` is a dedicated worker, whose `postMessage` takes a transfer list.
+const scope = self as unknown as { postMessage(message: FromWorker, transfer: Transferable[]): void };
+
+function post(message: FromWorker, transfer: Transferable[] = []): void {
+  scope.postMessage(message, transfer);
+}
+
+self.onmessage = (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  switch (message.kind) {
+    case "connect":
+      connection?.close();
+      connection = new Connection(message.url, message.token, message.join, post);
+      return;
+    case "note":
+      connection?.note(message.note);
+      return;
+    case "stats":
+      connection?.stats(message);
+      return;
+  }
+};
