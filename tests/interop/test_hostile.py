@@ -36,12 +36,12 @@ def refused(done, *words: str) -> None:
 
 
 def test_selection_out_of_range(home, server):
-    refused(corridor(home, "get", server.url, "500, :, :", "-o", str(home / "x.npy")), "161", "500")
+    refused(corridor(home, "get", server.url, "[500, :, :]", "-o", str(home / "x.npy")), "161", "500")
     assert not (home / "x.npy").exists()
 
 
 def test_selection_with_too_many_axes(home, server):
-    refused(corridor(home, "get", server.url, "1, 1, 1, 1", "-o", str(home / "x.npy")), "3")
+    refused(corridor(home, "get", server.url, "[1, 1, 1, 1]", "-o", str(home / "x.npy")), "3")
 
 
 def test_name_of_no_array(home, server):
@@ -115,7 +115,7 @@ def test_client_killed_while_reading(home, server):
             reader.kill()
             reader.wait()
         out = home / "small.npy"
-        done = corridor(home, "get", big.url, "0:4, 0:4, 0:4", "-o", str(out), timeout=60)
+        done = corridor(home, "get", big.url, "[0:4, 0:4, 0:4]", "-o", str(out), timeout=60)
         assert done.returncode == 0, done.stderr
         assert np.load(out).shape == (4, 4, 4)
 
@@ -125,7 +125,7 @@ def test_request_for_more_than_any_machine_holds(home):
     with running(home, "serve", url, "--listen", "127.0.0.1:0", "--json") as huge:
         refused(corridor(home, "get", huge.url, "-o", str(home / "huge.npy"), timeout=120))
         assert not (home / "huge.npy").exists()
-        small = corridor(home, "get", huge.url, "0:2, 0:2, 0:2", "-o", str(home / "s.npy"))
+        small = corridor(home, "get", huge.url, "[0:2, 0:2, 0:2]", "-o", str(home / "s.npy"))
         assert small.returncode == 0, small.stderr
 
 
