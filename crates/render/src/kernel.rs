@@ -204,23 +204,21 @@ fn split<T>(block: &Resident<T>, at: Vec3A) -> (usize, Vec3A) {
 
 #[inline(always)]
 fn index_of<T>(block: &Resident<T>, rounded: Vec3A) -> usize {
-    let [x, y, z] = rounded.to_array().map(|v| (v.to_bits() & ROUND_MASK) as usize);
+    let whole = |v: f32| (v.to_bits() & ROUND_MASK) as usize;
     let [sz, sy, _] = block.layout.strides;
-    z * sz + y * sy + x
-}
-
-/// Two neighbours along x.
-#[inline(always)]
-fn pair<T: Copy>(data: &[T], index: usize) -> [T; 2] {
-    let pair = &data[index..index + 2];
-    [pair[0], pair[1]]
+    whole(rounded.z) * sz + whole(rounded.y) * sy + whole(rounded.x)
 }
 
 /// The eight neighbours: z outermost, x innermost.
 #[inline(always)]
 fn corners<T: Copy>(block: &Resident<T>, base: usize) -> [[T; 2]; 4] {
+    // Pairs along x, so that four checks cover eight voxels.
+    let pair = |index: usize| {
+        let pair = &block.data[index..][..2];
+        [pair[0], pair[1]]
+    };
     let [sz, sy, _] = block.layout.strides;
-    [0, sy, sz, sz + sy].map(|offset| pair(&block.data, base + offset))
+    [pair(base), pair(base + sy), pair(base + sz), pair(base + sz + sy)]
 }
 
 /// Trilinear.
@@ -230,10 +228,12 @@ impl<T: Voxel> Sampling<T> for Linear {
     #[inline(always)]
     fn sample(block: &Resident<T>, at: Vec3A, shading: &Shading<'_, T>) -> Vec4 {
         let (base, share) = split(block, at);
-        let rows = corners(block, base).map(|[a, b]| {
+        let [c00, c01, c10, c11] = corners(block, base);
+        let along_x = |[a, b]: [T; 2]| {
             let (a, b) = (shading.load(a), shading.load(b));
             a + (b - a) * share.x
-        });
+        };
+        let rows = [along_x(c00), along_x(c01), along_x(c10), along_x(c11)];
         let (near, far) = (rows[0] + (rows[1] - rows[0]) * share.y, rows[2] + (rows[3] - rows[2]) * share.y);
         shading.table.entry(shading.place(near + (far - near) * share.z))
     }

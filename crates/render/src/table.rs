@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// The entry nearest to a place.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
     pub(crate) fn entry(&self, place: f32) -> Vec4 {
         const LAST: f32 = (ENTRIES - 1) as f32;

@@ -1,0 +1,165 @@
+//! What a picture wants: the level, the reason, the order, the blocks.
+
+mod common;
+
+use array::{BlockKey, LevelOrigin};
+use common::{Synthetic, linear};
+use corridor_render::{Camera, Demand, ImageSize, Limit, VolumeView, demand};
+
+const SIZE: ImageSize = ImageSize { width: 256, height: 256 };
+const PLENTY: usize = 1 << 40;
+
+/// 4096^3 bytes in blocks of 64^3, seven levels.
+fn huge() -> Synthetic {
+    Synthetic { levels: 7, ..Synthetic::new([4096; 3], [64; 3], linear) }.typed("|u1".parse().unwrap())
+}
+
+fn whole(view: &VolumeView) -> Camera {
+    Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION)
+}
+
+fn want(view: &VolumeView, camera: &Camera, max_bytes: usize) -> Demand {
+    demand(view, camera, SIZE, None, max_bytes).unwrap()
+}
+
+#[test]
+fn the_screen_decides_where_memory_does_not() {
+    let view = huge().view();
+    let camera = whole(&view);
+    let seen = want(&view, &camera, PLENTY);
+    // 4096 voxels on about 120 pixels: 32 voxels a pixel.
+    assert_eq!((seen.wanted, seen.limit), (4, Limit::Screen));
+    let mut nearer = camera;
+    for level in [3, 2] {
+        nearer = nearer.orthographic().zoom(if nearer == camera { 2.6 } else { 2.0 });
+        let seen = want(&view, &nearer, PLENTY);
+        assert_eq!((seen.wanted, seen.limit), (level, Limit::Screen));
+    }
+    let closest = want(&view, &nearer.zoom(64.0), PLENTY);
+    assert_eq!((closest.wanted, closest.limit), (0, Limit::Finest));
+}
+
+#[test]
+fn memory_decides_where_the_visible_blocks_do_not_fit() {
+    let view = huge().view();
+    let free = want(&view, &whole(&view), PLENTY);
+    let tight = want(&view, &whole(&view), free.pool_bytes - 1);
+    assert_eq!((tight.wanted, tight.limit), (5, Limit::Memory));
+    assert!(tight.pool_bytes < free.pool_bytes);
+    let nothing = want(&view, &whole(&view), 0);
+    assert_eq!((nothing.wanted, nothing.limit), (6, Limit::Memory));
+    assert_eq!(nothing.blocks.len(), 1, "the coarsest level is wanted whatever it costs");
+}
+
+#[test]
+fn what_is_wanted_costs_what_it_says() {
+    let synthetic = Synthetic { levels: 2, ..Synthetic::new([40, 50, 60], [16; 3], linear) };
+    let view = synthetic.view();
+    let camera = whole(&view).zoom(8.0);
+    let seen = want(&view, &camera, PLENTY);
+    assert_eq!(seen.wanted, 0);
+    let mut pool = corridor_render::BlockPool::new(view, seen.pool_bytes);
+    pool.mark([&seen]);
+    let blocks: Vec<_> = (0..2).flat_map(|l| synthetic.blocks(l)).collect();
+    for wanted in &seen.blocks {
+        let block = blocks.iter().find(|b| b.key == wanted.key).unwrap();
+        assert_eq!(pool.insert(block).unwrap(), corridor_render::Inserted::Placed);
+    }
+    assert_eq!(pool.used_bytes(), seen.pool_bytes);
+    assert!(seen.progress(&pool).is_complete() && seen.missing(&pool).next().is_none());
+}
+
+#[test]
+fn coarse_comes_first_then_the_centre_then_the_front() {
+    let view = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.view();
+    let camera = Camera::framing(&view.bounds(), [0.0, 1.0, 0.0]).zoom(1.9);
+    let seen = want(&view, &camera, PLENTY);
+    assert_eq!(seen.wanted, 0);
+    assert!(seen.blocks.is_sorted_by(|a, b| a.key.level >= b.key.level));
+    assert!(seen.blocks.is_sorted_by(|a, b| a.priority >= b.priority));
+    assert!(seen.blocks[0].priority > seen.blocks.iter().find(|b| b.key.level == 1).unwrap().priority);
+    let fine: Vec<[u64; 3]> =
+        seen.blocks.iter().filter(|b| b.key.level == 0).map(|b| view.locate(&b.key).unwrap().1).collect();
+    let [_, y, x] = fine[0];
+    assert!((3..5).contains(&x) && (0..2).contains(&y), "{:?}", fine[0]);
+    let front = fine.iter().position(|&at| at == [3, 0, 3]).unwrap();
+    let back = fine.iter().position(|&at| at == [3, 7, 3]).unwrap();
+    assert!(front < back);
+}
+
+#[test]
+fn only_what_the_camera_sees_is_wanted() {
+    let synthetic = Synthetic::new([128; 3], [16; 3], linear);
+    let view = synthetic.view();
+    let all = want(&view, &whole(&view), PLENTY);
+    assert_eq!(all.blocks.len(), 512);
+    let mut near = Camera::framing(&view.bounds(), [0.0, 1.0, 0.0]).orthographic().zoom(8.0);
+    near.target[2] = 20.0;
+    near.eye[2] = 20.0;
+    let some = want(&view, &near, PLENTY);
+    let places: Vec<[u64; 3]> = some.blocks.iter().map(|b| view.locate(&b.key).unwrap().1).collect();
+    assert!(places.iter().all(|&[z, _, x]| z <= 2 && (3..=4).contains(&x)), "{places:?}");
+    assert!(places.len() >= 8 * 2 && places.len() < 8 * 9);
+    let clip = common::voxel_box(&view, [0.0; 3], [20.0, 20.0, 127.0]);
+    let clipped = demand(&view, &whole(&view), SIZE, Some(&clip), PLENTY).unwrap();
+    assert_eq!(clipped.blocks.len(), 2 * 2 * 8);
+    let away = want(&view, &Camera { target: near.eye, eye: near.target, ..whole(&view) }, PLENTY);
+    assert!(away.blocks.len() <= 64 * 5, "{}", away.blocks.len());
+}
+
+/// Every block that a picture shows is among those wanted.
+#[test]
+fn a_picture_of_what_is_wanted_is_complete() {
+    let synthetic = Synthetic::new([96; 3], [16; 3], linear);
+    let view = synthetic.view();
+    let blocks = synthetic.blocks(0);
+    let base = whole(&view);
+    for camera in
+        [base, base.zoom(3.0).orbit(0.7, 0.2), base.orthographic().zoom(5.0).pan(0.3, -0.2), base.zoom(30.0)]
+    {
+        let seen = want(&view, &camera, PLENTY);
+        let wanted = |key: BlockKey| seen.blocks.iter().any(|b| b.key == key);
+        let pool = common::pool_of(&synthetic, blocks.iter().filter(|b| wanted(b.key)).cloned());
+        let scene = corridor_render::Scene { camera, size: SIZE, ..synthetic.scene() };
+        let truth = common::draw(&scene, &pool).truth;
+        assert!(truth.is_complete(), "{truth:?} from {camera:?}");
+    }
+}
+
+#[test]
+fn a_sampled_level_gives_the_first_picture_and_is_never_the_last() {
+    let mut dataset = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.dataset();
+    let levels = &mut dataset.arrays[0].levels;
+    let sampled = array::Level { origin: LevelOrigin::Sampled, ..levels[2].clone() };
+    levels.push(sampled);
+    let view = VolumeView::new(&dataset, 0, &[]).unwrap();
+    let near = want(&view, &whole(&view).zoom(4.0), PLENTY);
+    let mut steps: Vec<u8> = near.blocks.iter().map(|b| b.key.level).collect();
+    steps.dedup();
+    // No mean is made that is not shown in the end.
+    assert_eq!(steps, [3, 0]);
+    let far = want(&view, &whole(&view).zoom(0.2), PLENTY);
+    let mut steps: Vec<u8> = far.blocks.iter().map(|b| b.key.level).collect();
+    steps.dedup();
+    assert_eq!((far.wanted, steps), (2, vec![3, 2]));
+
+    // Levels that the file has are used on the way.
+    for level in &mut dataset.arrays[0].levels[..3] {
+        level.origin = LevelOrigin::Stored;
+    }
+    let view = VolumeView::new(&dataset, 0, &[]).unwrap();
+    let mut steps: Vec<u8> =
+        want(&view, &whole(&view).zoom(4.0), PLENTY).blocks.iter().map(|b| b.key.level).collect();
+    steps.dedup();
+    assert_eq!(steps, [3, 2, 1, 0]);
+}
+
+/// The work follows what is seen, not what exists: 2^54 blocks are no trouble.
+#[test]
+fn an_array_beyond_all_measure_is_no_trouble() {
+    let synthetic = Synthetic { levels: 16, ..Synthetic::new([1 << 20; 3], [4; 3], linear) }
+        .typed("|u1".parse().unwrap());
+    let view = synthetic.view();
+    let seen = want(&view, &whole(&view).zoom(1e4), 64 << 20);
+    assert!(seen.pool_bytes <= 64 << 20 && !seen.blocks.is_empty());
+}
