@@ -1,6 +1,6 @@
 //! The description of the pretended data set.
 
-import { EXTENT, STEPS } from "./field";
+import { EXTENT, STEPS } from "./field.ts";
 
 const axis = (name: string, kind: string, units: string, coordinates: unknown = "index") => ({
   name,

@@ -1,16 +1,16 @@
 //! A made-up volume for working on the page without a server: two clouds that circle each other, and how rays
 //! see them. Coarse and slow; a development aid that is never shipped.
 
-import { basis, heightAtTarget } from "../src/camera/camera";
-import { opacityAt } from "../src/transfer/edit";
-import type { View } from "../src/view/schema";
+import { basis, heightAtTarget } from "../src/camera/camera.ts";
+import { opacityAt } from "../src/transfer/edit.ts";
+import type { View } from "../src/view/schema.ts";
 
 /** Voxels per side of the table that rays sample. */
 const SIDE = 72;
 /** Extent of the volume in world units, x, y, z. */
 export const EXTENT = [192, 160, 128] as const;
 export const STEPS = 24;
-const SAMPLES_PER_RAY = 110;
+const SAMPLES_PER_RAY = 64;
 
 const tables = new Map<string, Float32Array>();
 

@@ -3,18 +3,18 @@
 
 import type { WebSocket } from "ws";
 
-import { fit, HOME_FORWARD } from "../src/camera/camera";
-import { isObject, parseJson, type Json, type JsonObject } from "../src/json";
-import { parseView, viewToJson } from "../src/view/parse";
-import { EMPTY_VIEW, type View } from "../src/view/schema";
-import { crc32c } from "../src/wire/crc32c";
-import { decodeFrame, encodeFrame, type Frame } from "../src/wire/frames";
-import { MAX_CHUNK_BYTES } from "../src/wire/limits";
-import { Reader } from "../src/wire/codec";
-import { colourMap } from "./colours";
-import { DATASET } from "./dataset";
-import { castRays, EXTENT, histogram } from "./field";
-import { encodePng } from "./png";
+import { fit, HOME_FORWARD } from "../src/camera/camera.ts";
+import { isObject, parseJson, type Json, type JsonObject } from "../src/json.ts";
+import { parseView, viewToJson } from "../src/view/parse.ts";
+import { EMPTY_VIEW, type View } from "../src/view/schema.ts";
+import { crc32c } from "../src/wire/crc32c.ts";
+import { decodeFrame, encodeFrame, type Frame } from "../src/wire/frames.ts";
+import { MAX_CHUNK_BYTES } from "../src/wire/limits.ts";
+import { Reader } from "../src/wire/codec.ts";
+import { colourMap } from "./colours.ts";
+import { DATASET } from "./dataset.ts";
+import { castRays, EXTENT, histogram } from "./field.ts";
+import { encodePng } from "./png.ts";
 
 /** A hello with any other token is refused. */
 const TOKEN = "demo";
@@ -145,7 +145,9 @@ export class MockNode {
   #draw(): void {
     if (!this.#join) return;
     const wanted = this.#view.level ?? 0;
-    const longest = this.#isMoving ? 200 : ([560, 320, 160][Math.max(this.#level, 0)] ?? 100);
+    const longest = this.#isMoving
+      ? 140
+      : ([Number(process.env.MOCK_SIDE ?? 280), 180, 110][Math.max(this.#level, 0)] ?? 100);
     const scale = Math.min(1, longest / Math.max(this.#join.width, this.#join.height));
     const width = Math.max(1, Math.round(this.#join.width * scale));
     const height = Math.max(1, Math.round(this.#join.height * scale));
@@ -158,7 +160,7 @@ export class MockNode {
     this.#timer = setTimeout(() => {
       this.#level--;
       this.#draw();
-    }, 350);
+    }, 200);
   }
 
   #truth(wanted: number): object {

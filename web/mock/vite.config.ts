@@ -5,8 +5,8 @@ import type { Duplex } from "node:stream";
 import { defineConfig } from "vite";
 import { WebSocketServer } from "ws";
 
-import { colourMapsJson } from "./colours";
-import { MockNode } from "./node";
+import { colourMapsJson } from "./colours.ts";
+import { MockNode } from "./node.ts";
 
 export default defineConfig({
   preview: { host: "127.0.0.1", port: Number(process.env.PORT ?? 4180), strictPort: true },

@@ -6,21 +6,21 @@ import "./ui/style/controls.css";
 import "./ui/style/parts.css";
 import "./ui/style/transfer.css";
 
-import { pageState, type Part, type State } from "./app/state";
-import { Viewer } from "./app/viewer";
-import { Gestures } from "./camera/gestures";
-import { listenToKeys } from "./camera/keys";
-import type { Json } from "./json";
-import { parseColormaps } from "./transfer/colormap";
-import { axesBar } from "./ui/axes";
-import { el } from "./ui/dom";
-import { header } from "./ui/header";
-import { helpDialog } from "./ui/help";
-import { notice } from "./ui/notice";
-import { sidePanel } from "./ui/side";
-import { toasts } from "./ui/toasts";
-import { toolbar } from "./ui/toolbar";
-import { truthBadge } from "./ui/truth";
+import { pageState, type Part, type State } from "./app/state.ts";
+import { Viewer } from "./app/viewer.ts";
+import { Gestures } from "./camera/gestures.ts";
+import { listenToKeys } from "./camera/keys.ts";
+import type { Json } from "./json.ts";
+import { parseColormaps } from "./transfer/colormap.ts";
+import { axesBar } from "./ui/axes.ts";
+import { el } from "./ui/dom.ts";
+import { header } from "./ui/header.ts";
+import { helpDialog } from "./ui/help.ts";
+import { notice } from "./ui/notice.ts";
+import { sidePanel } from "./ui/side.ts";
+import { toasts } from "./ui/toasts.ts";
+import { toolbar } from "./ui/toolbar.ts";
+import { truthBadge } from "./ui/truth.ts";
 
 function start(): void {
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");

@@ -1,9 +1,9 @@
 //! The page's address: the view that a link asks for comes in by it, the view on the screen goes out by it, and
 //! the token passes through it once (see `session/token.ts`).
 
-import { keepToken, keptToken } from "../session/token";
-import { formatFragment, parseFragment } from "../view/fragment";
-import type { View, ViewPatch } from "../view/schema";
+import { keepToken, keptToken } from "../session/token.ts";
+import { formatFragment, parseFragment } from "../view/fragment.ts";
+import type { View, ViewPatch } from "../view/schema.ts";
 
 /** The address follows the view after it has rested this long: browsers limit how often it may change. */
 const REMEMBER_MILLIS = 500;

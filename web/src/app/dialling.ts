@@ -1,9 +1,9 @@
 //! Keeps the page connected: starts the worker, connects, and connects again after a growing wait.
 
-import { backoffMillis } from "../session/backoff";
-import type { Join, Note } from "../session/messages";
-import type { FromWorker, ToWorker } from "../worker/messages";
-import type { Link } from "./state";
+import { backoffMillis } from "../session/backoff.ts";
+import type { Join, Note } from "../session/messages.ts";
+import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import type { Link } from "./state.ts";
 
 /** A window being dragged larger is told of at most this often. */
 const RESIZE_MILLIS = 120;

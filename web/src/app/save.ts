@@ -1,6 +1,6 @@
 //! Saving a picture as a file.
 
-import type { State } from "./state";
+import type { State } from "./state.ts";
 
 export function saveFile(blob: Blob, name: string): void {
   const link = document.createElement("a");

@@ -1,11 +1,11 @@
 //! All that the page's parts show, and all that they may ask for. Parts read a state and call actions; only
 //! the viewer changes the state.
 
-import type { ArrayInfo, Dataset } from "../dataset/dataset";
-import type { Stats } from "../dataset/stats";
-import type { FrameInfo, Participant, Severity, Truth } from "../session/messages";
-import type { Colormap } from "../transfer/colormap";
-import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema";
+import type { ArrayInfo, Dataset } from "../dataset/dataset.ts";
+import type { Stats } from "../dataset/stats.ts";
+import type { FrameInfo, Participant, Severity, Truth } from "../session/messages.ts";
+import type { Colormap } from "../transfer/colormap.ts";
+import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
 /** Where the connection stands. */
 export type Link =
@@ -86,6 +86,8 @@ export interface Actions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
   readonly rest: () => void;
+  /** Changes the newest transfer function, which may be newer than the state that was shown last. */
+  readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean) => void;
   /** Shows another array, with a camera and a transfer function that suit it. */
   readonly showArray: (name: string) => void;
   readonly togglePlay: () => void;

@@ -1,21 +1,21 @@
 //! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by parts
 //! from the state; everything about the network happens in the worker.
 
-import { AXIS_VIEWS, fit, HOME_FORWARD, toggleProjection } from "../camera/camera";
-import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset";
-import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats";
-import { worldBox, type WorldBox } from "../dataset/world";
-import { Picture, pixelSize } from "../draw/picture";
-import type { Json } from "../json";
-import type { FrameInfo, Severity, Truth } from "../session/messages";
-import { nextStepMillis, nextTime } from "../session/player";
-import { Views } from "../session/views";
-import type { Camera, Vec3, ViewPatch } from "../view/schema";
-import type { FromWorker } from "../worker/messages";
-import { Address } from "./address";
-import { Dialling } from "./dialling";
-import { saveFile, fileNameFor } from "./save";
-import { FIRST_STATE, type Actions, type State, type Toast } from "./state";
+import { AXIS_VIEWS, fit, HOME_FORWARD, toggleProjection } from "../camera/camera.ts";
+import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
+import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats.ts";
+import { worldBox, type WorldBox } from "../dataset/world.ts";
+import { Picture, pixelSize } from "../draw/picture.ts";
+import type { Json } from "../json.ts";
+import type { FrameInfo, Severity, Truth } from "../session/messages.ts";
+import { nextStepMillis, nextTime } from "../session/player.ts";
+import { Views } from "../session/views.ts";
+import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
+import type { FromWorker } from "../worker/messages.ts";
+import { Address } from "./address.ts";
+import { Dialling } from "./dialling.ts";
+import { saveFile, fileNameFor } from "./save.ts";
+import { FIRST_STATE, type Actions, type State, type Toast } from "./state.ts";
 
 /** Toasts on the screen at once. */
 const MAX_TOASTS = 3;
@@ -106,6 +106,11 @@ export class Viewer implements Actions {
   rest = (): void => {
     this.#views.rest();
     this.#schedule();
+  };
+
+  edit = (how: (transfer: Transfer) => Transfer, moving = false): void => {
+    const { transfer } = this.#views.view;
+    if (transfer) this.change({ transfer: how(transfer) }, moving);
   };
 
   showArray = (name: string): void => {

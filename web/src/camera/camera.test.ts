@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import type { Camera, Vec3 } from "../view/schema";
+import type { Camera, Vec3 } from "../view/schema.ts";
 import {
   AXIS_VIEWS,
   basis,
@@ -14,8 +14,8 @@ import {
   toggleProjection,
   turn,
   zoom,
-} from "./camera";
-import { add, dot, length, scale, sub } from "./vec";
+} from "./camera.ts";
+import { add, dot, length, scale, sub } from "./vec.ts";
 
 const SIZE = { width: 800, height: 600 };
 const DIAGONAL = 20;

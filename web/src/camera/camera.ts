@@ -1,9 +1,9 @@
 //! Moving a camera: orbit, pan, zoom, fit, axis views. Pure: a camera and a wish in, a camera out.
 //! Screen positions are in pixels with y down; everything else is in world units.
 
-import type { Camera, Projection, Vec3 } from "../view/schema";
-import type { WorldBox } from "../dataset/world";
-import { add, cross, length, normalise, rotate, scale, sub } from "./vec";
+import type { Camera, Projection, Vec3 } from "../view/schema.ts";
+import type { WorldBox } from "../dataset/world.ts";
+import { add, cross, length, normalise, rotate, scale, sub } from "./vec.ts";
 
 /** Angle of a full drag across the smaller side of the picture. */
 const DRAG_ANGLE_RAD = Math.PI;

@@ -1,8 +1,8 @@
 //! Turns mouse, touch and wheel on the picture into camera moves: one finger or the left button turns, two
 //! fingers or the right button (or shift) move sideways, pinch and wheel go nearer.
 
-import type { Camera } from "../view/schema";
-import { orbit, pan, zoom, type Size } from "./camera";
+import type { Camera } from "../view/schema.ts";
+import { orbit, pan, zoom, type Size } from "./camera.ts";
 
 export interface GestureTarget {
   /** The camera now; null while there is none. */

@@ -1,8 +1,8 @@
 //! The keyboard: which key does what, and the list that the help shows. Controls that use a key keep it.
 
-import type { Camera } from "../view/schema";
-import type { Actions } from "../app/state";
-import { pan, turn, zoom, type Size } from "./camera";
+import type { Camera } from "../view/schema.ts";
+import type { Actions } from "../app/state.ts";
+import { pan, turn, zoom, type Size } from "./camera.ts";
 
 export interface KeyTarget {
   readonly actions: Actions;

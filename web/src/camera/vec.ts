@@ -1,6 +1,6 @@
 //! Three-component vectors, immutable.
 
-import type { Vec3 } from "../view/schema";
+import type { Vec3 } from "../view/schema.ts";
 
 export const add = (a: Vec3, b: Vec3): Vec3 => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
 export const sub = (a: Vec3, b: Vec3): Vec3 => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];

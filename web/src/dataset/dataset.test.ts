@@ -2,12 +2,12 @@
 
 import { describe, expect, it } from "vitest";
 
-import { DATASET } from "../../mock/dataset";
-import { parseJson } from "../json";
-import { findArray, isDrawable, parseDataset } from "./dataset";
-import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels";
-import { parseStats, statsLevel, statsRanges } from "./stats";
-import { worldBox } from "./world";
+import { DATASET } from "../../mock/dataset.ts";
+import { parseJson } from "../json.ts";
+import { findArray, isDrawable, parseDataset } from "./dataset.ts";
+import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
+import { parseStats, statsLevel, statsRanges } from "./stats.ts";
+import { worldBox } from "./world.ts";
 
 const parsed = parseDataset(parseJson(JSON.stringify(DATASET)));
 const [rho] = parsed.arrays;

@@ -1,7 +1,7 @@
 //! The description of a data set as `describe` answers it, reduced to what the page shows and uses. Reading is
 //! strict about shapes (they size controls) and lenient about the rest.
 
-import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json";
+import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json.ts";
 
 export type AxisKind = "time" | "z" | "y" | "x" | "channel" | "other";
 

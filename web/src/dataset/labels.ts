@@ -1,6 +1,6 @@
 //! What people read beside a control: positions along axes, dates (CF conventions), shapes, numbers.
 
-import type { ArrayInfo, Axis, Dataset } from "./dataset";
+import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = {
   s: 1,

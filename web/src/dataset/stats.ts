@@ -1,8 +1,8 @@
 //! Statistics of values, as `stats` answers them, and where to ask for them: at a level that is cheap to read.
 
-import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json";
-import type { Range } from "../wire/operations";
-import { isSpatial, type ArrayInfo } from "./dataset";
+import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json.ts";
+import type { Range } from "../wire/operations.ts";
+import { isSpatial, type ArrayInfo } from "./dataset.ts";
 
 export interface Histogram {
   readonly low: number;

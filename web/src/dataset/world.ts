@@ -1,7 +1,7 @@
 //! Where an array lies in world space.
 
-import type { Vec3 } from "../view/schema";
-import type { Affine, ArrayInfo } from "./dataset";
+import type { Vec3 } from "../view/schema.ts";
+import type { Affine, ArrayInfo } from "./dataset.ts";
 
 /** What cameras are fitted to: the volume's centre and the length of its longest diagonal. */
 export interface WorldBox {

@@ -1,6 +1,6 @@
 //! Puts decoded pictures on the canvas, newest first, on demand: one drawing per new picture, none otherwise.
 
-import type { FrameInfo } from "../session/messages";
+import type { FrameInfo } from "../session/messages.ts";
 
 export interface PixelSize {
   readonly width: number;

@@ -1,6 +1,6 @@
 //! What the viewing node says during a `join`, read from JSON, and the notes that go back.
 
-import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json";
+import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json.ts";
 
 export type TruthState = "complete" | "loading" | "moving" | "failed";
 

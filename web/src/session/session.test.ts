@@ -2,12 +2,12 @@
 
 import { describe, expect, it } from "vitest";
 
-import { pixelSize } from "../draw/picture";
-import { backoffMillis } from "./backoff";
-import { parseItem } from "./messages";
-import { nextStepMillis, nextTime, STEP_MILLIS } from "./player";
-import { keepToken, keptToken } from "./token";
-import { SEQ_STEP, Views } from "./views";
+import { pixelSize } from "../draw/picture.ts";
+import { backoffMillis } from "./backoff.ts";
+import { parseItem } from "./messages.ts";
+import { nextStepMillis, nextTime, STEP_MILLIS } from "./player.ts";
+import { keepToken, keptToken } from "./token.ts";
+import { SEQ_STEP, Views } from "./views.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 

@@ -1,10 +1,10 @@
 //! The view as this participant holds it: own changes go out numbered and bundled, changes by the node come in,
 //! and neither overwrites what is newer. Pure; the page calls `takeNote` once per animation frame.
 
-import type { Json } from "../json";
-import { parseView, viewToJson } from "../view/parse";
-import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema";
-import type { Note } from "./messages";
+import type { Json } from "../json.ts";
+import { parseView, viewToJson } from "../view/parse.ts";
+import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema.ts";
+import type { Note } from "./messages.ts";
 
 /**
  * Own changes are numbered in steps of this: the node numbers its changes by one, so that the room between tells

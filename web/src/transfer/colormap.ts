@@ -1,6 +1,6 @@
 //! Colour maps: tables of 256 sRGB colours, given by the server so that the page and the renderer agree.
 
-import { isObject, type Json } from "../json";
+import { isObject, type Json } from "../json.ts";
 
 const ENTRIES = 256;
 /** Most maps that the page offers. */

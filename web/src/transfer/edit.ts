@@ -1,6 +1,7 @@
 //! Editing a transfer function: points, range, presets. Pure; points stay sorted and within bounds.
 
-import { MAX_OPACITY_POINTS, type OpacityPoint, type Transfer } from "../view/schema";
+import { MAX_OPACITY_POINTS, type OpacityPoint, type Transfer } from "../view/schema.ts";
+import { alphaAt, heightOf } from "./scale.ts";
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
 
@@ -21,6 +22,12 @@ export function movePoint(transfer: Transfer, index: number, value: number, alph
   const high = opacity[index + 1]?.[0] ?? Infinity;
   const moved: OpacityPoint = [clamp(value, low, high), clamp(alpha, 0, 1)];
   return { ...transfer, opacity: opacity.with(index, moved) };
+}
+
+/** Moves point `index` by `by` in value and by `up` parts of the editor's height. */
+export function nudgePoint(transfer: Transfer, index: number, by: number, up: number): Transfer {
+  const point = transfer.opacity[index];
+  return point ? movePoint(transfer, index, point[0] + by, alphaAt(heightOf(point[1]) + up)) : transfer;
 }
 
 /** Adds a point and tells its index; -1 when there are as many as there may be. */

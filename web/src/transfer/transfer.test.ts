@@ -2,19 +2,20 @@
 
 import { describe, expect, it } from "vitest";
 
-import type { Transfer } from "../view/schema";
-import { cssColour, cssGradient, parseColormaps } from "./colormap";
+import type { Transfer } from "../view/schema.ts";
+import { cssColour, cssGradient, parseColormaps } from "./colormap.ts";
 import {
   addPoint,
   applyPreset,
   movePoint,
   moveRange,
+  nudgePoint,
   opacityAt,
   PRESETS,
   removePoint,
   showsSomething,
-} from "./edit";
-import { alphaAt, domainOf, fractionOf, heightOf, logHeights, valueAt } from "./scale";
+} from "./edit.ts";
+import { alphaAt, domainOf, fractionOf, heightOf, logHeights, valueAt } from "./scale.ts";
 
 const TRANSFER: Transfer = {
   range: [0, 100],
@@ -52,6 +53,12 @@ describe("points", () => {
     expect(movePoint(TRANSFER, 1, 900, 3).opacity[1]).toEqual([100, 1]);
     expect(movePoint(TRANSFER, 1, -900, -3).opacity[1]).toEqual([0, 0]);
     expect(movePoint(TRANSFER, 9, 1, 1)).toBe(TRANSFER);
+  });
+
+  it("are nudged on the scale of the editor", () => {
+    expect(nudgePoint(TRANSFER, 2, -10, -0.5).opacity[2]).toEqual([90, 0.25]);
+    expect(nudgePoint(TRANSFER, 1, 0, -5).opacity[1]).toEqual([50, 0]);
+    expect(nudgePoint(TRANSFER, 7, 0, 1)).toBe(TRANSFER);
   });
 
   it("are added where they belong, up to a limit", () => {

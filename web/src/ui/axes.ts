@@ -1,11 +1,11 @@
 //! Bottom: time with its play button, and one slider for every other axis that is not space.
 
-import type { Actions, Part, State } from "../app/state";
-import type { ArrayInfo, Axis, Dataset } from "../dataset/dataset";
-import { isSpatial } from "../dataset/dataset";
-import { calendarOf, positionLabel } from "../dataset/labels";
-import type { View } from "../view/schema";
-import { el, iconButton, setIcon, setText } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import type { ArrayInfo, Axis, Dataset } from "../dataset/dataset.ts";
+import { isSpatial } from "../dataset/dataset.ts";
+import { calendarOf, positionLabel } from "../dataset/labels.ts";
+import type { View } from "../view/schema.ts";
+import { el, iconButton, setIcon, setText } from "./dom.ts";
 
 interface Row {
   readonly element: HTMLElement;

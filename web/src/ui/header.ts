@@ -1,9 +1,9 @@
 //! Top left: the data set, and which of its arrays is shown.
 
-import type { Actions, Part, State } from "../app/state";
-import { isDrawable, type ArrayInfo } from "../dataset/dataset";
-import { formatShape, formatType, formatUnits } from "../dataset/labels";
-import { el, setOptions, setText } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
+import { formatShape, formatType, formatUnits } from "../dataset/labels.ts";
+import { el, setOptions, setText } from "./dom.ts";
 
 export function header(actions: Actions): Part {
   const name = el("h1", { class: "header-name" }, "Corridor");

@@ -1,7 +1,7 @@
 //! The help: keys and gestures, in a dialog.
 
-import { KEY_HELP } from "../camera/keys";
-import { el, iconButton } from "./dom";
+import { KEY_HELP } from "../camera/keys.ts";
+import { el, iconButton } from "./dom.ts";
 
 const GESTURES: readonly (readonly [gesture: string, does: string])[] = [
   ["Drag, one finger", "Turn"],

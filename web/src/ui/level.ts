@@ -1,9 +1,9 @@
 //! Resolution: chosen by the viewer, or forced to one level.
 
-import type { Actions, Part, State } from "../app/state";
-import { isSpatial, type ArrayInfo, type Level } from "../dataset/dataset";
-import { formatShape } from "../dataset/labels";
-import { el, setOptions, setText } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import { isSpatial, type ArrayInfo, type Level } from "../dataset/dataset.ts";
+import { formatShape } from "../dataset/labels.ts";
+import { el, setOptions, setText } from "./dom.ts";
 
 const AUTOMATIC = "auto";
 

@@ -1,9 +1,9 @@
 //! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
 
-import type { Actions, Part, State } from "../app/state";
-import { isDrawable } from "../dataset/dataset";
-import { applyPreset, PRESETS, showsSomething } from "../transfer/edit";
-import { el, setText, textButton } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import { isDrawable } from "../dataset/dataset.ts";
+import { applyPreset, PRESETS, showsSomething } from "../transfer/edit.ts";
+import { el, setText, textButton } from "./dom.ts";
 
 interface Notice {
   readonly tone: "busy" | "bad" | "hint";
@@ -35,9 +35,8 @@ export function notice(actions: Actions): Part {
   );
   let current: State | null = null;
   opacity.addEventListener("click", () => {
-    const transfer = current?.view.transfer;
     const ramp = PRESETS[0];
-    if (transfer && ramp) actions.change({ transfer: applyPreset(transfer, ramp.shape) });
+    if (ramp) actions.edit((now) => applyPreset(now, ramp.shape));
   });
   const show = () => {
     const what = current ? noticeFor(current, performance.now()) : null;

@@ -1,10 +1,10 @@
 //! The panel at the right: appearance (transfer function, colours) and resolution.
 
-import type { Actions, Part, State } from "../app/state";
-import { el, iconButton } from "./dom";
-import { levelControl } from "./level";
-import { colourMaps } from "./transfer/maps";
-import { transferEditor } from "./transfer/editor";
+import type { Actions, Part, State } from "../app/state.ts";
+import { el, iconButton } from "./dom.ts";
+import { levelControl } from "./level.ts";
+import { colourMaps } from "./transfer/maps.ts";
+import { transferEditor } from "./transfer/editor.ts";
 
 export function sidePanel(actions: Actions): Part {
   const parts = [transferEditor(actions), colourMaps(actions), levelControl(actions)];

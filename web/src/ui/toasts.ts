@@ -1,7 +1,7 @@
 //! Short messages that come and go.
 
-import type { Actions, Part, State } from "../app/state";
-import { el, iconButton, textButton } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import { el, iconButton, textButton } from "./dom.ts";
 
 export function toasts(actions: Actions): Part {
   const element = el("div", { class: "toasts", role: "log", "aria-live": "polite" });

@@ -1,7 +1,7 @@
 //! Top right: what one does with the picture as a whole.
 
-import type { Actions, Part, State } from "../app/state";
-import { el, iconButton } from "./dom";
+import type { Actions, Part, State } from "../app/state.ts";
+import { el, iconButton } from "./dom.ts";
 
 export function toolbar(actions: Actions): Part {
   const projection = iconButton("box", "Orthographic projection", "O", actions.toggleProjection);

@@ -1,8 +1,8 @@
 //! The truth badge, always visible: what the picture shows, what is missing, and whether waiting will help.
 
-import type { Part, State } from "../app/state";
-import type { Truth } from "../session/messages";
-import { el, setText } from "./dom";
+import type { Part, State } from "../app/state.ts";
+import type { Truth } from "../session/messages.ts";
+import { el, setText } from "./dom.ts";
 
 const ORIGINS: Readonly<Record<string, string>> = {
   stored: "stored values",

@@ -1,9 +1,9 @@
 //! The part of a link after `#`: `token=...&view=...`, in any order, either may be missing. The view is its JSON
 //! in base64url (nothing in it breaks when pasted into a message); plain and percent-encoded JSON are read too.
 
-import { parseJson } from "../json";
-import { parseView, viewToJson, type ParsedView } from "./parse";
-import { EMPTY_VIEW, type View, type ViewPatch } from "./schema";
+import { parseJson } from "../json.ts";
+import { parseView, viewToJson, type ParsedView } from "./parse.ts";
+import { EMPTY_VIEW, type View, type ViewPatch } from "./schema.ts";
 
 /** Longest fragment that is looked at, characters. */
 export const MAX_FRAGMENT_CHARS = 65_536;

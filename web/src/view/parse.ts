@@ -1,7 +1,7 @@
 //! Reads views from JSON that others wrote. A field that does not fit is left out with a warning, so that a
 //! damaged link still shows the data; fields of newer schemas are kept.
 
-import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json";
+import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json.ts";
 import {
   MAX_OPACITY_POINTS,
   MAX_POSITIONS,
@@ -12,7 +12,7 @@ import {
   type Transfer,
   type Vec3,
   type ViewPatch,
-} from "./schema";
+} from "./schema.ts";
 
 export interface ParsedView {
   readonly patch: ViewPatch;

@@ -1,7 +1,7 @@
 //! The view: what is looked at and how. Schema 1, the same value in a link's fragment, in the session and in
 //! `corridor render`. Only types and constants; `parse.ts` reads it, `fragment.ts` puts it into a link.
 
-import type { Json } from "../json";
+import type { Json } from "../json.ts";
 
 export type Vec3 = readonly [number, number, number];
 

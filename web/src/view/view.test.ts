@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 
-import type { Json } from "../json";
-import { formatFragment, formatView, parseFragment } from "./fragment";
-import { parseView, viewToJson } from "./parse";
-import { EMPTY_VIEW, type View } from "./schema";
+import type { Json } from "../json.ts";
+import { formatFragment, formatView, parseFragment } from "./fragment.ts";
+import { parseView, viewToJson } from "./parse.ts";
+import { EMPTY_VIEW, type View } from "./schema.ts";
 
 const DOCUMENTED: Json = {
   v: 1,

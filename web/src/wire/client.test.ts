@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 
-import { WireClient, type WireEvent } from "./client";
-import { crc32c } from "./crc32c";
-import { decodeFrame, encodeFrame, type Frame } from "./frames";
-import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_CHUNK_BYTES, MAX_OPERATIONS } from "./limits";
+import { WireClient, type WireEvent } from "./client.ts";
+import { crc32c } from "./crc32c.ts";
+import { decodeFrame, encodeFrame, type Frame } from "./frames.ts";
+import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_CHUNK_BYTES, MAX_OPERATIONS } from "./limits.ts";
 
 const WELCOME: Frame = { kind: "welcome", version: 1, capabilities: [], program: "test", maxOperations: 16 };
 const PRIORITY = { tier: 2, weight: 0 };

@@ -1,9 +1,9 @@
 //! The client's side of one connection as a state machine: frames in, events and frames out. It knows neither
 //! sockets nor clocks; the worker moves its bytes.
 
-import { WireError } from "./codec";
-import { crc32c } from "./crc32c";
-import { ErrorKind, type RemoteError } from "./error";
+import { WireError } from "./codec.ts";
+import { crc32c } from "./crc32c.ts";
+import { ErrorKind, type RemoteError } from "./error.ts";
 import {
   decodeFrame,
   encodeFrame,
@@ -12,8 +12,8 @@ import {
   type Frame,
   type Item,
   type Priority,
-} from "./frames";
-import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_ASSEMBLING_BYTES, MAX_OPERATIONS } from "./limits";
+} from "./frames.ts";
+import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_ASSEMBLING_BYTES, MAX_OPERATIONS } from "./limits.ts";
 
 /** What the state machine reports. `op` is the number that `request` gave. */
 export type WireEvent =

@@ -1,7 +1,7 @@
 //! The one error of the project as it crosses the wire: a stable number, whether a retry can help, a sentence
 //! for people, and the places it passed through.
 
-import type { Reader, Writer } from "./codec";
+import type { Reader, Writer } from "./codec.ts";
 
 /** Stable numbers of the kinds that this side tells apart. */
 export const ErrorKind = {

@@ -1,8 +1,8 @@
 //! The frames of the wire, both directions, as `docs/wire.md` lists them. Both directions are encoded and decoded
 //! here so that golden vectors cover all of them; a page sends one half and receives the other.
 
-import { Reader, WireError, Writer } from "./codec";
-import { readError, writeError, type RemoteError } from "./error";
+import { Reader, WireError, Writer } from "./codec.ts";
+import { readError, writeError, type RemoteError } from "./error.ts";
 import {
   MAX_BODY_BYTES,
   MAX_CHUNK_BYTES,
@@ -10,7 +10,7 @@ import {
   MAX_ITEM_BULK_BYTES,
   MAX_NAME_BYTES,
   MAX_TOKEN_BYTES,
-} from "./limits";
+} from "./limits.ts";
 
 /** "CODR", the first field of a hello. */
 export const MAGIC = 0x52444f43;

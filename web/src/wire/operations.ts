@@ -1,7 +1,7 @@
 //! Parameters of the operations that a page asks for, beside `join`.
 
-import { WireError, Writer } from "./codec";
-import { MAX_AXES } from "./limits";
+import { WireError, Writer } from "./codec.ts";
+import { MAX_AXES } from "./limits.ts";
 
 /** Where something lies: data set, generation, array, level. */
 export interface BlockPlace {

@@ -3,14 +3,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 
-import { parseDataset } from "../dataset/dataset";
-import { parseStats } from "../dataset/stats";
-import { isObject, parseJson, type Json, type JsonObject } from "../json";
-import { parseItem } from "../session/messages";
-import { WireError, Writer } from "./codec";
-import { crc32c } from "./crc32c";
-import { decodeFrame, encodeFrame, type Frame } from "./frames";
-import { describeParameters, statsParameters, type BlockPlace, type Range } from "./operations";
+import { parseDataset } from "../dataset/dataset.ts";
+import { parseStats } from "../dataset/stats.ts";
+import { isObject, parseJson, type Json, type JsonObject } from "../json.ts";
+import { parseItem } from "../session/messages.ts";
+import { WireError, Writer } from "./codec.ts";
+import { crc32c } from "./crc32c.ts";
+import { decodeFrame, encodeFrame, type Frame } from "./frames.ts";
+import { describeParameters, statsParameters, type BlockPlace, type Range } from "./operations.ts";
 
 interface Vector {
   readonly name: string;

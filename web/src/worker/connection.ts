@@ -1,15 +1,15 @@
 //! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
 //! description, joins the session, and reports in the page's words.
 
-import { parseDataset } from "../dataset/dataset";
-import { parseStats } from "../dataset/stats";
-import { parseJson, type Json } from "../json";
-import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages";
-import { WireClient, type WireEvent } from "../wire/client";
-import { describeError, ErrorKind, type RemoteError } from "../wire/error";
-import { describeParameters, statsParameters } from "../wire/operations";
-import { FrameDecoder } from "./decoder";
-import type { FromWorker, ToWorker } from "./messages";
+import { parseDataset } from "../dataset/dataset.ts";
+import { parseStats } from "../dataset/stats.ts";
+import { parseJson, type Json } from "../json.ts";
+import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
+import { WireClient, type WireEvent } from "../wire/client.ts";
+import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
+import { describeParameters, statsParameters } from "../wire/operations.ts";
+import { FrameDecoder } from "./decoder.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** What this page calls itself in the server's log. */
 const PROGRAM = "corridor-web/0.1";

@@ -1,6 +1,6 @@
 //! Decodes frames one at a time; while one is being decoded only the newest of those that arrive is kept.
 
-import type { FrameInfo } from "../session/messages";
+import type { FrameInfo } from "../session/messages.ts";
 
 export interface EncodedFrame {
   readonly frame: FrameInfo;

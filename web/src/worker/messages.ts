@@ -1,10 +1,10 @@
 //! What the page and its worker say to each other.
 
-import type { Dataset } from "../dataset/dataset";
-import type { Stats } from "../dataset/stats";
-import type { Json } from "../json";
-import type { FrameInfo, Join, Note, Participant, Severity, Truth } from "../session/messages";
-import type { BlockPlace, Range } from "../wire/operations";
+import type { Dataset } from "../dataset/dataset.ts";
+import type { Stats } from "../dataset/stats.ts";
+import type { Json } from "../json.ts";
+import type { FrameInfo, Join, Note, Participant, Severity, Truth } from "../session/messages.ts";
+import type { BlockPlace, Range } from "../wire/operations.ts";
 
 export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }

@@ -1,8 +1,8 @@
 //! The worker's entry: reads the network and decodes pictures off the page's thread, so that neither a busy page
 //! delays the network nor a large picture the page.
 
-import { Connection } from "./connection";
-import type { FromWorker, ToWorker } from "./messages";
+import { Connection } from "./connection.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
 
 let connection: Connection | null = null;
 

@@ -1,13 +1,21 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
-import type { Actions, Part, State } from "../../app/state";
-import { formatNumber, formatUnits } from "../../dataset/labels";
-import { addPoint, applyPreset, movePoint, moveRange, PRESETS, removePoint } from "../../transfer/edit";
-import { domainOf } from "../../transfer/scale";
-import type { Transfer } from "../../view/schema";
-import { el, setText, textButton } from "../dom";
-import { Plot } from "./plot";
-import { rangeInputs } from "./range";
+import type { Actions, Part, State } from "../../app/state.ts";
+import { formatNumber, formatUnits } from "../../dataset/labels.ts";
+import {
+  addPoint,
+  applyPreset,
+  movePoint,
+  moveRange,
+  nudgePoint,
+  PRESETS,
+  removePoint,
+} from "../../transfer/edit.ts";
+import { domainOf } from "../../transfer/scale.ts";
+import type { Transfer } from "../../view/schema.ts";
+import { el, setText, textButton } from "../dom.ts";
+import { Plot } from "./plot.ts";
+import { rangeInputs } from "./range.ts";
 
 export function transferEditor(actions: Actions): Part {
   const readout = el("output", { class: "tf-readout" });
@@ -15,49 +23,50 @@ export function transferEditor(actions: Actions): Part {
   let state: State | null = null;
   let selected = -1;
   const transfer = () => state?.view.transfer ?? null;
+  const width = () => domain().high - domain().low;
   const domain = () => domainOf(transfer()?.range ?? [0, 1], state?.stats?.stats.histogram ?? null);
-  const change = (next: Transfer, isMoving: boolean) => {
-    actions.change({ transfer: next }, isMoving);
-  };
-  const edit = (how: (now: Transfer) => Transfer, isMoving: boolean) => {
-    const now = transfer();
-    if (now) change(how(now), isMoving);
-  };
   const plot = new Plot({
     select: (index) => {
       selected = index;
       draw();
     },
     movePoint: (index, value, alpha) => {
-      edit((now) => movePoint(now, index, value, alpha), true);
+      actions.edit((now) => movePoint(now, index, value, alpha), true);
+    },
+    nudgePoint: (index, across, up) => {
+      actions.edit((now) => nudgePoint(now, index, across * width(), up), true);
     },
     moveRange: (end, value) => {
-      edit((now) => moveRange(now, end, value, domain().high - domain().low), true);
+      actions.edit((now) => moveRange(now, end, value, width()), true);
+    },
+    nudgeRange: (end, across) => {
+      const by = across * width();
+      actions.edit((now) => moveRange(now, end, now.range[end === "low" ? 0 : 1] + by, width()), true);
     },
     add: (value, alpha) => {
-      const now = transfer();
-      const added = now ? addPoint(now, value, alpha) : null;
-      if (!added || added.index < 0) return;
-      selected = added.index;
-      change(added.transfer, false);
+      actions.edit((now) => {
+        const added = addPoint(now, value, alpha);
+        if (added.index >= 0) selected = added.index;
+        return added.transfer;
+      });
       requestAnimationFrame(() => {
         plot.focusPoint(selected);
       });
     },
     remove: (index) => {
       selected = -1;
-      edit((now) => removePoint(now, index), false);
+      actions.edit((now) => removePoint(now, index));
     },
     rest: actions.rest,
   });
   const range = rangeInputs((low, high) => {
-    edit((now) => ({ ...now, range: [low, high] }), false);
+    actions.edit((now) => ({ ...now, range: [low, high] }));
   });
   const presets = PRESETS.map((preset) => {
     const button = textButton(
       preset.name,
       () => {
-        edit((now) => applyPreset(now, preset.shape), false);
+        actions.edit((now) => applyPreset(now, preset.shape));
       },
       "chip-button",
     );

@@ -1,22 +1,18 @@
 //! The choice of a colour map, as swatches.
 
-import type { Actions, Part, State } from "../../app/state";
-import { cssGradient } from "../../transfer/colormap";
-import { el } from "../dom";
+import type { Actions, Part, State } from "../../app/state.ts";
+import { cssGradient } from "../../transfer/colormap.ts";
+import { el } from "../dom.ts";
 
 export function colourMaps(actions: Actions): Part {
   const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Colour map" });
   const element = el("section", { class: "group" }, el("h2", {}, "Colours"), grid);
-  let current: State | null = null;
   let key = "";
   grid.addEventListener("change", (event) => {
-    const transfer = current?.view.transfer;
-    if (transfer && event.target instanceof HTMLInputElement) {
-      actions.change({ transfer: { ...transfer, map: event.target.value } });
-    }
+    const { target } = event;
+    if (target instanceof HTMLInputElement) actions.edit((now) => ({ ...now, map: target.value }));
   });
   const update = (state: State) => {
-    current = state;
     const chosen = state.view.transfer?.map ?? "";
     // A map that the server does not list (a link from elsewhere) is still named.
     const names = [...new Set([...state.colormaps.keys(), ...(chosen === "" ? [] : [chosen])])];

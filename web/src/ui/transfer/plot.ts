@@ -1,11 +1,11 @@
 //! The drawing of the transfer-function editor: histogram, opacity curve, points, colour bar with its handles.
 //! It draws and reports what a person does to a point or handle; what that means is decided in `editor.ts`.
 
-import { cssColour, type Colormap } from "../../transfer/colormap";
-import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale";
-import type { Transfer } from "../../view/schema";
-import { setAttributes, svg } from "../dom";
-import { formatNumber } from "../../dataset/labels";
+import { cssColour, type Colormap } from "../../transfer/colormap.ts";
+import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale.ts";
+import type { Transfer } from "../../view/schema.ts";
+import { setAttributes, svg } from "../dom.ts";
+import { formatNumber } from "../../dataset/labels.ts";
 
 export interface PlotInput {
   readonly transfer: Transfer;
@@ -22,9 +22,11 @@ export interface PlotInput {
 
 export interface PlotActions {
   select(index: number): void;
-  /** `isDone`: the pointer was lifted. */
   movePoint(index: number, value: number, alpha: number): void;
+  /** By `across` parts of the plot's width and `up` parts of its height. */
+  nudgePoint(index: number, across: number, up: number): void;
   moveRange(end: "low" | "high", value: number): void;
+  nudgeRange(end: "low" | "high", across: number): void;
   add(value: number, alpha: number): void;
   remove(index: number): void;
   rest(): void;
@@ -231,15 +233,9 @@ export class Plot {
   }
 
   #pointKey(index: number, event: KeyboardEvent): void {
-    const [value, alpha] = this.#input?.transfer.opacity[index] ?? [0, 0];
-    const domain = this.#input?.domain;
-    const step = event.shiftKey ? 10 : 1;
-    const direction = ARROWS[event.key];
-    if (direction && domain) {
-      const [dx, dy] = direction;
-      const next = value + (dx * step * (domain.high - domain.low)) / 200;
-      this.#actions.movePoint(index, next, alphaAt(heightOf(alpha) + (dy * step) / 100));
-    } else if (event.key === "Delete" || event.key === "Backspace") this.#actions.remove(index);
+    const direction = arrow(event);
+    if (direction) this.#actions.nudgePoint(index, direction[0], direction[1]);
+    else if (event.key === "Delete" || event.key === "Backspace") this.#actions.remove(index);
     else return;
     event.preventDefault();
   }
@@ -258,14 +254,10 @@ export class Plot {
       });
     });
     handle.addEventListener("keydown", (event) => {
-      const domain = this.#input?.domain;
-      const value = this.#input?.transfer.range[end === "low" ? 0 : 1];
-      const direction = ARROWS[event.key];
-      if (!direction || !domain || value === undefined) return;
+      const direction = arrow(event);
+      if (!direction) return;
       event.preventDefault();
-      const step =
-        ((direction[0] + direction[1]) * (event.shiftKey ? 10 : 1) * (domain.high - domain.low)) / 200;
-      this.#actions.moveRange(end, value + step);
+      this.#actions.nudgeRange(end, direction[0] + direction[1]);
     });
     handle.addEventListener("keyup", () => {
       this.#actions.rest();
@@ -316,9 +308,17 @@ export class Plot {
   }
 }
 
-const ARROWS: Readonly<Record<string, readonly [dx: number, dy: number]>> = {
+const ARROWS: Readonly<Record<string, readonly [across: number, up: number]>> = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
   ArrowUp: [0, 1],
   ArrowDown: [0, -1],
 };
+/** Part of the plot that one press of an arrow key moves by; with shift ten times as much. */
+const KEY_STEP = 0.01;
+
+function arrow(event: KeyboardEvent): readonly [across: number, up: number] | null {
+  const direction = ARROWS[event.key];
+  const step = event.shiftKey ? 10 * KEY_STEP : KEY_STEP;
+  return direction ? [direction[0] * step, direction[1] * step] : null;
+}

@@ -1,7 +1,7 @@
 //! The ends of the colour range as numbers, and a button that spans all values.
 
-import { formatNumber } from "../../dataset/labels";
-import { el, textButton } from "../dom";
+import { formatNumber } from "../../dataset/labels.ts";
+import { el, textButton } from "../dom.ts";
 
 export interface RangeInputs {
   readonly element: HTMLElement;

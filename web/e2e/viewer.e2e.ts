@@ -1,0 +1,191 @@
+//! A visit: the picture becomes complete, turns, changes colour and time, is saved, and comes back by its link.
+
+import { readFileSync } from "node:fs";
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+
+import { badge, complete, difference, drag, keep, launch, open, thumbnail, visibleShare } from "./visit.ts";
+
+/** Mean difference (see `difference`) beyond which two pictures show different things, and within which the same. */
+const CHANGED = 2.5;
+const SAME = 0.5;
+
+const url = inject("baseUrl");
+let browser: Browser;
+let page: Page;
+let errors: string[];
+
+beforeAll(async () => {
+  browser = await launch();
+  ({ page, errors } = await open(browser, url));
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+async function changes(what: () => Promise<void>): Promise<number> {
+  const before = await thumbnail(page);
+  await what();
+  await complete(page);
+  return difference(before, await thumbnail(page));
+}
+
+describe("the picture", () => {
+  it("becomes complete at the wanted level and shows something", async () => {
+    await complete(page);
+    const facts = await badge(page);
+    await keep(page, "1-complete");
+    expect(facts.state).toBe("complete");
+    expect(facts.levelShown).toBe(facts.levelWanted);
+    expect(facts.blocksPresent).toBe(facts.blocksTotal);
+    const level = process.env.CORRIDOR_E2E_LEVEL;
+    if (level !== undefined) expect(facts.levelShown).toBe(level);
+    const share = visibleShare(await thumbnail(page));
+    expect(share).toBeGreaterThan(0.02);
+    expect(share).toBeLessThan(0.98);
+  });
+
+  it("keeps the token out of the address", () => {
+    expect(page.url()).not.toContain("token=");
+  });
+
+  it("turns with the mouse and with the keys, and comes back", async () => {
+    expect(await changes(() => drag(page, [560, 400], [170, -60]))).toBeGreaterThan(CHANGED);
+    await keep(page, "2-turned");
+    await page.locator("#picture").focus();
+    expect(await changes(() => page.keyboard.press("3"))).toBeGreaterThan(CHANGED);
+    const turned = changes(async () => {
+      for (let i = 0; i < 6; i++) await page.keyboard.press("ArrowLeft");
+    });
+    expect(await turned).toBeGreaterThan(CHANGED);
+    await page.keyboard.press("r");
+    await complete(page);
+  });
+
+  it("comes nearer with the wheel", async () => {
+    const before = visibleShare(await thumbnail(page));
+    await page.mouse.move(560, 400);
+    await page.mouse.wheel(0, -300);
+    // The wheel rests a moment after its last turn.
+    await page.waitForTimeout(400);
+    await complete(page);
+    expect(visibleShare(await thumbnail(page))).toBeGreaterThan(before);
+    await page.keyboard.press("r");
+    await complete(page);
+  });
+});
+
+describe("the transfer function", () => {
+  it("has a histogram", async () => {
+    await page.waitForFunction(
+      () => (document.querySelector(".tf-histogram")?.getAttribute("d") ?? "").length > 20,
+    );
+  });
+
+  it("changes the picture when a point is dragged", async () => {
+    const point = page.locator(".tf-point").last();
+    const box = await point.locator(".tf-dot").boundingBox();
+    const plot = await page.locator(".tf-plot").boundingBox();
+    if (!box || !plot) throw new Error("expected a point in the plot");
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const isLow = y > plot.y + 60;
+    const change = await changes(() => drag(page, [x, y], [0, isLow ? -55 : 55]));
+    await keep(page, "3-opacity");
+    expect(change).toBeGreaterThan(CHANGED);
+  });
+
+  it("that hides everything is told, and one click makes things visible again", async () => {
+    const points = page.locator(".tf-point");
+    for (let i = 0; i < (await points.count()); i++) {
+      await points.nth(i).focus();
+      for (let n = 0; n < 11; n++) await page.keyboard.press("Shift+ArrowDown");
+    }
+    await complete(page);
+    expect(visibleShare(await thumbnail(page))).toBeLessThan(0.002);
+    await page.waitForSelector(".notice:has-text('Nothing visible')");
+    await keep(page, "4-nothing-visible");
+    await page.click(".notice button:visible");
+    await complete(page);
+    expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.01);
+  });
+
+  it("takes another colour map", async () => {
+    const other = page.locator(".map input:not(:checked)").first();
+    expect(await changes(() => other.check({ force: true }))).toBeGreaterThan(CHANGED);
+    await keep(page, "5-colours");
+  });
+});
+
+describe("time", () => {
+  it("steps where there is a time axis", async (context) => {
+    if (!(await page.locator("#time").isVisible())) {
+      context.skip("no time axis");
+      return;
+    }
+    await page.locator("#picture").focus();
+    expect(await changes(() => page.keyboard.press("."))).toBeGreaterThan(SAME);
+    await keep(page, "6-time");
+    expect(await page.locator("#time").inputValue()).toBe("1");
+  });
+});
+
+describe("the view", () => {
+  it("is saved as PNG", async () => {
+    const download = page.waitForEvent("download");
+    await page.click('[aria-label="Save a picture"]');
+    const file = await download;
+    expect(file.suggestedFilename()).toMatch(/\.png$/);
+    const bytes = readFileSync(await file.path());
+    expect([...bytes.subarray(1, 4)]).toEqual([0x50, 0x4e, 0x47]);
+    expect(bytes.length).toBeGreaterThan(2000);
+  });
+
+  it("survives a reload and travels by its link", async () => {
+    await page.waitForFunction(() => location.hash.includes("view="));
+    await page.waitForTimeout(700); // the address follows the view at its ease
+    await complete(page);
+    const before = await thumbnail(page);
+    await page.reload();
+    await complete(page);
+    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+
+    const token = /token=[^&]*/.exec(url)?.[0] ?? "";
+    const other = await open(browser, `${page.url()}&${token}`);
+    await complete(other.page);
+    expect(difference(before, await thumbnail(other.page))).toBeLessThan(SAME);
+    expect(other.errors).toEqual([]);
+    await other.page.context().close();
+  });
+
+  it("fits a telephone", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.waitForTimeout(400); // the node is told of a size once it rests
+    await complete(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await keep(page, "7-telephone");
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+});
+
+describe("a wrong token", () => {
+  it("is told, with a place to enter the right one", async (context) => {
+    const token = /token=([^&]*)/.exec(url)?.[1];
+    if (token === undefined) {
+      context.skip("this viewer needs no token");
+      return;
+    }
+    const wrong = await open(browser, url.replace(token, "wrong"));
+    await wrong.page.waitForSelector('body[data-state="failed"]');
+    await keep(wrong.page, "8-refused");
+    await wrong.page.fill(".token input", decodeURIComponent(token));
+    await wrong.page.click(".token button");
+    await complete(wrong.page);
+    await wrong.page.context().close();
+  });
+});
+
+it("and nothing went wrong on the page", () => {
+  expect(errors).toEqual([]);
+});
