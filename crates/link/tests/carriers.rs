@@ -1,6 +1,10 @@
 //! Every carrier passes the same suite: what a client and a server say to each other does not depend on how it crosses.
 
-#![expect(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -25,5 +25,6 @@ pub use client::{Client, ClientConfig, ClientEvent};
 pub use codec::{Reader, Writer};
 pub use deframer::Deframer;
 pub use frame::{Chunk, Frame, Hello, ItemHead, Message, OpId, Request, Welcome};
+pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
 pub use server::{Server, ServerConfig, ServerEvent};

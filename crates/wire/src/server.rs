@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use array::{Error, ErrorKind, Result, Retry, Urgency};
+use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
 
 use crate::client::{check_capabilities, unexpected, within};
@@ -192,6 +192,12 @@ impl Server {
     #[must_use]
     pub fn room_bytes(&self, op: OpId) -> usize {
         self.ops.get(&op).map_or(0, |o| self.outbox.room_bytes(o.urgency.priority))
+    }
+
+    /// How much an operation matters now; `None` once its last frame was sent.
+    #[must_use]
+    pub fn priority(&self, op: OpId) -> Option<Priority> {
+        self.ops.get(&op).map(|o| o.urgency.priority)
     }
 
     /// True until the operation has ended, here or on the other side.
