@@ -54,7 +54,7 @@ pub fn process_io_counts() -> IoCounts {
 
 /// Bytes that can be read at any position, from several threads at once.
 pub trait ByteStore: Send + Sync + 'static {
-    /// How many bytes there are.
+    /// How many bytes there are; `u64::MAX` where only reading tells (packed data).
     fn size_bytes(&self) -> u64;
 
     /// Fills `into` from `offset` on. Blocking.
@@ -135,6 +135,29 @@ impl FileBytes {
         DatasetId::of(self.identity())
     }
 
+    /// The file's name, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Opens a file that this one names. It must lie in the same directory or below: a header is foreign
+    /// input and must not reach the rest of the disk.
+    ///
+    /// # Errors
+    /// `Denied` for other places; as [`open`](Self::open).
+    pub fn open_beside(&self, name: &str) -> Result<Arc<Self>> {
+        use std::path::Component::{CurDir, Normal};
+        let relative = Path::new(name);
+        if name.is_empty() || !relative.components().all(|c| matches!(c, Normal(_) | CurDir)) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                format!("expected the name of a file in the same directory or below, found `{name}`"),
+            ));
+        }
+        Self::open(&self.path.with_file_name("").join(relative))
+    }
+
     /// The first bytes, at most `limit`.
     ///
     /// # Errors
@@ -207,6 +230,20 @@ mod tests {
         assert_eq!(file.read_at(8, &mut three).unwrap_err().kind(), ErrorKind::Corrupt);
         std::fs::write(&path, b"short").unwrap();
         assert_eq!(file.read_at(0, &mut three).unwrap_err().kind(), ErrorKind::Stale);
+    }
+
+    #[test]
+    fn headers_reach_only_files_beside_them() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("in")).unwrap();
+        for name in ["secret", "in/header", "in/data"] {
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        let header = FileBytes::open(&dir.path().join("in/header")).unwrap();
+        assert_eq!(header.open_beside("./data").unwrap().head(99).unwrap(), b"in/data");
+        for name in ["../secret", "/etc/passwd", "x/../../secret", ""] {
+            assert_eq!(header.open_beside(name).unwrap_err().kind(), ErrorKind::Denied, "{name}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{Error, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
-use crate::{FileBytes, Format, FormatSource};
+use crate::{FileBytes, Format, FormatSource, hdf5, nifti, nrrd, raw};
 
 /// How far a long task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl fmt::Debug for OpenOptions {
 }
 
 /// Bytes looked at to recognise a file.
-const HEAD_BYTES: usize = 4096;
+const HEAD_BYTES: usize = 64 << 10;
 
 type Open = fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>;
 
@@ -50,18 +50,40 @@ type Open = fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>;
 struct Kind {
     /// For error messages.
     name: &'static str,
-    /// Whether these first bytes, or failing that this lower-case file name, are of this format.
-    recognises: fn(head: &[u8], name: &str) -> bool,
+    /// Whether a file that begins with these bytes is of this format.
+    recognises: fn(head: &[u8]) -> bool,
+    /// How lower-case names of such files end; they decide only when no format recognises the bytes.
+    endings: &'static [&'static str],
     open: Open,
 }
 
-/// Every format of files. The first that recognises a file opens it, so those known by their bytes stand
-/// before those known by their name.
-const KINDS: &[Kind] = &[Kind {
-    name: "HDF5",
-    recognises: crate::hdf5::recognises,
-    open: |file, _| Ok(Arc::new(crate::hdf5::open(file)?)),
-}];
+/// Every format of files.
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "HDF5",
+        recognises: |head| hdf5::recognises(head, ""),
+        endings: &[".h5", ".hdf5", ".he5", ".nc4"],
+        open: |file, _| Ok(Arc::new(hdf5::open(file)?)),
+    },
+    Kind {
+        name: "NRRD",
+        recognises: nrrd::recognises,
+        endings: &[".nrrd", ".nhdr"],
+        open: |file, options| Ok(Arc::new(nrrd::open(file, options)?)),
+    },
+    Kind {
+        name: "NIfTI",
+        recognises: nifti::recognises,
+        endings: &[".nii", ".nii.gz", ".hdr"],
+        open: |file, options| Ok(Arc::new(nifti::open(file, options)?)),
+    },
+    Kind {
+        name: "raw",
+        recognises: |_| false,
+        endings: &[".toml"],
+        open: |file, options| Ok(Arc::new(raw::open(file, options)?)),
+    },
+];
 
 /// Opens a location as a source.
 ///
@@ -89,7 +111,9 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    match KINDS.iter().find(|kind| (kind.recognises)(&head, &name)) {
+    let by_bytes = KINDS.iter().find(|kind| (kind.recognises)(&head));
+    let by_name = || KINDS.iter().find(|kind| kind.endings.iter().any(|ending| name.ends_with(ending)));
+    match by_bytes.or_else(by_name) {
         Some(kind) => (kind.open)(file, options).map_err(|e| e.context(kind.name)),
         None => Err(Error::unsupported(format!(
             "expected one of the formats {}; found a file that begins with {:02x?}",

@@ -1,0 +1,170 @@
+//! The inside of a gzip file, read at any position without unpacking the whole each time.
+//!
+//! The first read unpacks once from end to end, checks the checksums, and notes restart points: places in the
+//! packed stream, about one per MiB of output, with the 32 KiB before them that decoding needs. Later reads
+//! decode from the nearest point. Points are kept in the side directory where there is one. Decoded
+//! stretches are kept for the next read, within a bound.
+//!
+//! ```text
+//! inflate   zlib, stopping at block boundaries        decoder   members, headers, checksums, resuming
+//! index     restart points, built and kept            segments  decoded stretches kept in memory
+//! ```
+
+mod decoder;
+mod index;
+mod inflate;
+mod segments;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use array::{Error, Result};
+use parking_lot::Mutex;
+
+use self::decoder::Decoder;
+use self::index::Index;
+use self::segments::Segments;
+use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions};
+
+/// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
+const MAX_SEGMENT_BYTES: u64 = 8 << 20;
+/// Scratch for output that is thrown away.
+const SCRATCH_BYTES: usize = 64 << 10;
+
+/// Whether these are the first bytes of a gzip stream.
+pub(crate) fn recognises(head: &[u8]) -> bool {
+    head.starts_with(&[0x1f, 0x8b])
+}
+
+/// The first bytes of the inside, as far as `head` and `limit` reach; to recognise what is inside.
+pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
+    let mut inside = Vec::new();
+    let mut reader = flate2::read::GzDecoder::new(head).take(limit as u64);
+    // An error is the end of what can be seen: whoever opens the file will say what is wrong.
+    drop(reader.read_to_end(&mut inside));
+    inside
+}
+
+/// The inside of a gzip file.
+pub struct GzipBytes {
+    file: Arc<FileBytes>,
+    start: u64,
+    kept_at: Option<PathBuf>,
+    on_progress: Option<OnProgress>,
+    index: Mutex<Option<Result<Arc<Index>>>>,
+    segments: Segments,
+}
+
+impl GzipBytes {
+    /// The stream that begins at byte `start` of `file`. Reads nothing yet.
+    #[must_use]
+    pub fn new(file: Arc<FileBytes>, start: u64, options: &OpenOptions) -> Self {
+        let id = file.dataset_id();
+        let kept_at = options.side_dir.as_ref().map(|dir| dir.join(id.to_string()).join("gzip-points"));
+        Self {
+            file,
+            start,
+            kept_at,
+            on_progress: options.on_progress.clone(),
+            index: Mutex::new(None),
+            segments: Segments::default(),
+        }
+    }
+
+    /// The index: from memory, from the side directory, or built now, by one thread while others wait.
+    fn index(&self) -> Result<Arc<Index>> {
+        let mut index = self.index.lock();
+        index.get_or_insert_with(|| self.load_or_build().map(Arc::new)).clone()
+    }
+
+    fn load_or_build(&self) -> Result<Index> {
+        let identity = self.file.dataset_id();
+        if let Some(path) = &self.kept_at {
+            match Index::load(path, identity, self.start) {
+                Ok(Some(index)) => return Ok(index),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "the kept gzip index cannot be used and is made anew"),
+            }
+        }
+        let index = Index::build(&self.file, self.start, self.on_progress.as_ref(), &self.segments)?;
+        let kept = self.kept_at.as_ref().filter(|_| !index.is_cut);
+        if let Some(Err(error)) = kept.map(|path| index.save(path, identity, self.start)) {
+            tracing::warn!(%error, "the gzip index cannot be kept; it will be made again next time");
+        }
+        Ok(index)
+    }
+
+    /// Decodes segment `number` whole.
+    fn decode_segment(&self, index: &Index, number: usize) -> Result<Vec<u8>> {
+        let (start, end) = index.span(number);
+        let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
+        let mut segment = vec![0; size];
+        let mut decoder = self.resume(index, number)?;
+        decoder.fill(&mut segment)?;
+        Ok(segment)
+    }
+
+    fn resume(&self, index: &Index, number: usize) -> Result<Decoder<'_>> {
+        let point = &index.points[number];
+        Decoder::resume(&self.file, point.packed, point.bits, &point.window()?)
+    }
+
+    /// Fills `into` from the long segment `number` on, skipping `skip` bytes of it.
+    fn decode_part(&self, index: &Index, number: usize, skip: u64, into: &mut [u8]) -> Result<()> {
+        let mut decoder = self.resume(index, number)?;
+        let mut scratch = vec![0; SCRATCH_BYTES];
+        let mut left = skip;
+        while left > 0 {
+            let size = usize::try_from(left).unwrap_or(usize::MAX).min(SCRATCH_BYTES);
+            decoder.fill(&mut scratch[..size])?;
+            left -= size as u64;
+        }
+        decoder.fill(into)
+    }
+}
+
+impl ByteStore for GzipBytes {
+    fn size_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let index = self.index()?;
+        let end = offset.checked_add(into.len() as u64).filter(|&end| end <= index.size_bytes);
+        if end.is_none() {
+            let why = if index.is_cut { "the file is cut short" } else { "its header promises more" };
+            return Err(Error::corrupt(format!(
+                "expected {} bytes at {offset} of the unpacked data, found {} in all: {why}: `{}`",
+                into.len(),
+                index.size_bytes,
+                self.file.path().display()
+            )));
+        }
+        let (mut at, mut rest) = (offset, into);
+        while !rest.is_empty() {
+            let number = index.segment_at(at);
+            let (start, end) = index.span(number);
+            let here = usize::try_from(end - at).unwrap_or(usize::MAX).min(rest.len());
+            let (now, later) = rest.split_at_mut(here);
+            if end - start > MAX_SEGMENT_BYTES {
+                self.decode_part(&index, number, at - start, now)?;
+            } else {
+                let segment =
+                    self.segments.get(number, end - start, || self.decode_segment(&index, number))?;
+                let first = usize::try_from(at - start).unwrap_or(usize::MAX);
+                now.copy_from_slice(&segment[first..first + here]);
+            }
+            at += here as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> IoCounts {
+        self.file.counts()
+    }
+}
+
+#[cfg(test)]
+mod tests;

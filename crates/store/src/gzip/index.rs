@@ -1,0 +1,245 @@
+//! Restart points of one gzip file: found in one pass, kept in a small file.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use array::{DatasetId, Error, Result};
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::MAX_SEGMENT_BYTES;
+use super::decoder::{Decoder, Stop};
+use super::segments::Segments;
+use crate::{ByteStore, FileBytes, OnProgress, Progress};
+
+/// Output between two points, at first.
+const SPACING_BYTES: u64 = 1 << 20;
+/// Most points; beyond, every other one is given up and the spacing doubles. Their windows, packed, are
+/// what an index costs in memory: rarely more than half of 32 KiB each.
+const MAX_POINTS: usize = 2048;
+/// What deflate may refer back to.
+const WINDOW_BYTES: usize = 32 << 10;
+/// Longest index file, bytes.
+const MAX_FILE_BYTES: u64 = 128 << 20;
+/// Progress is told each time so many packed bytes are done.
+const TELL_BYTES: u64 = 4 << 20;
+/// First bytes of an index file; the last one is its version.
+const MAGIC: &[u8; 8] = b"corrgzi\x01";
+
+/// A place from which decoding can start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    /// Where it is in the unpacked data.
+    pub(super) unpacked: u64,
+    /// The next byte of the file.
+    pub(super) packed: u64,
+    /// How many bits of the byte before are still to be used.
+    pub(super) bits: u8,
+    /// The output before it, deflated.
+    window: Vec<u8>,
+}
+
+impl Point {
+    fn new(unpacked: u64, packed: u64, bits: u8, window: &[u8]) -> Result<Self> {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(window)?;
+        Ok(Self { unpacked, packed, bits, window: encoder.finish()? })
+    }
+
+    /// The output before it, at most 32 KiB.
+    pub(super) fn window(&self) -> Result<Vec<u8>> {
+        let mut window = Vec::with_capacity(WINDOW_BYTES);
+        DeflateDecoder::new(self.window.as_slice()).take(WINDOW_BYTES as u64).read_to_end(&mut window)?;
+        Ok(window)
+    }
+}
+
+/// The restart points of a file, in order; the first is its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) points: Vec<Point>,
+    /// Of the unpacked data.
+    pub(super) size_bytes: u64,
+    /// The file ended before its data.
+    pub(super) is_cut: bool,
+}
+
+impl Index {
+    /// Which segment holds the unpacked byte `at`.
+    pub(super) fn segment_at(&self, at: u64) -> usize {
+        self.points.partition_point(|p| p.unpacked <= at).saturating_sub(1)
+    }
+
+    /// Start and end of a segment in the unpacked data.
+    pub(super) fn span(&self, number: usize) -> (u64, u64) {
+        let end = self.points.get(number + 1).map_or(self.size_bytes, |p| p.unpacked);
+        (self.points[number].unpacked, end)
+    }
+
+    /// Unpacks everything once. What it decodes is kept in `segments` as far as it fits.
+    pub(super) fn build(
+        file: &FileBytes,
+        start: u64,
+        on_progress: Option<&OnProgress>,
+        segments: &Segments,
+    ) -> Result<Self> {
+        let mut decoder = Decoder::start(file, start)?;
+        let mut points = vec![Point::new(0, decoder.packed(), 0, &[])?];
+        let mut pass =
+            Pass { window: Vec::new(), segment: Some(Vec::new()), unpacked: 0, spacing: SPACING_BYTES };
+        let mut output = vec![0; 128 << 10];
+        let mut told = 0;
+        let is_cut = loop {
+            let (made, stop) = decoder.step(&mut output, true)?;
+            pass.take(&output[..made]);
+            if decoder.packed() >= told + TELL_BYTES || matches!(stop, Stop::End | Stop::Cut) {
+                told = decoder.packed();
+                tell(on_progress, file, told);
+            }
+            match stop {
+                Stop::Within => {}
+                Stop::End => break false,
+                Stop::Cut => break true,
+                Stop::Block { packed, bits } => {
+                    let last = points.last().map_or(0, |p| p.unpacked);
+                    if pass.unpacked - last >= pass.spacing {
+                        if let Some(segment) = pass.segment.replace(Vec::new()) {
+                            segments.put(points.len() - 1, segment);
+                        }
+                        points.push(Point::new(pass.unpacked, packed, bits, &pass.window)?);
+                        if points.len() >= MAX_POINTS {
+                            thin(&mut points);
+                            pass.spacing *= 2;
+                            segments.clear();
+                        }
+                    }
+                }
+            }
+        };
+        Ok(Self { points, size_bytes: pass.unpacked, is_cut })
+    }
+
+    /// The index kept at `path`; `None` when there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is damaged or of another file.
+    pub(super) fn load(path: &Path, id: DatasetId, start: u64) -> Result<Option<Self>> {
+        let size = match fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other?.len(),
+        };
+        if size > MAX_FILE_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected an index of at most {MAX_FILE_BYTES} bytes, found {size}"
+            )));
+        }
+        let bytes = fs::read(path)?;
+        Self::decode(&bytes, id, start)
+            .map(Some)
+            .ok_or_else(|| Error::corrupt("expected a whole index of this very file"))
+    }
+
+    /// Writes it to `path`, all or nothing.
+    pub(super) fn save(&self, path: &Path, id: DatasetId, start: u64) -> Result<()> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(dir)?;
+        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        let written = fs::write(&partial, self.encode(id, start)).and_then(|()| fs::rename(&partial, path));
+        if written.is_err() {
+            drop(fs::remove_file(&partial));
+        }
+        Ok(written?)
+    }
+
+    fn encode(&self, id: DatasetId, start: u64) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(id.0.to_le_bytes());
+        for number in [start, self.size_bytes, self.points.len() as u64] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for point in &self.points {
+            for number in [point.unpacked, point.packed, u64::from(point.bits), point.window.len() as u64] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(&point.window);
+        }
+        let checksum = xxh3_64(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8], id: DatasetId, start: u64) -> Option<Self> {
+        let (body, checksum) = bytes.split_last_chunk::<8>()?;
+        if xxh3_64(body) != u64::from_le_bytes(*checksum) {
+            return None;
+        }
+        let mut rest = body.strip_prefix(MAGIC)?.strip_prefix(&id.0.to_le_bytes())?;
+        let (found_start, size_bytes, count) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
+        if found_start != start || count == 0 || count > MAX_POINTS as u64 {
+            return None;
+        }
+        let mut points = Vec::new();
+        for _ in 0..count {
+            let (unpacked, packed) = (number(&mut rest)?, number(&mut rest)?);
+            let bits = u8::try_from(number(&mut rest)?).ok().filter(|&b| b < 8)?;
+            let length = usize::try_from(number(&mut rest)?).ok()?;
+            let (window, after) = rest.split_at_checked(length)?;
+            points.push(Point { unpacked, packed, bits, window: window.to_vec() });
+            rest = after;
+        }
+        let in_order = points.windows(2).all(|w| w[0].unpacked < w[1].unpacked);
+        let complete = points[0].unpacked == 0 && points.iter().all(|p| p.unpacked <= size_bytes);
+        (in_order && complete && rest.is_empty()).then_some(Self { points, size_bytes, is_cut: false })
+    }
+}
+
+/// What is remembered while passing through the data.
+struct Pass {
+    /// The last 32 KiB.
+    window: Vec<u8>,
+    /// Everything since the last point, unless that became too long to keep.
+    segment: Option<Vec<u8>>,
+    unpacked: u64,
+    spacing: u64,
+}
+
+impl Pass {
+    fn take(&mut self, output: &[u8]) {
+        self.unpacked += output.len() as u64;
+        let keep = WINDOW_BYTES.saturating_sub(output.len()).min(self.window.len());
+        self.window.drain(..self.window.len() - keep);
+        self.window.extend(&output[output.len().saturating_sub(WINDOW_BYTES)..]);
+        if let Some(segment) = &mut self.segment {
+            if (segment.len() + output.len()) as u64 <= MAX_SEGMENT_BYTES {
+                segment.extend(output);
+            } else {
+                self.segment = None;
+            }
+        }
+    }
+}
+
+/// Gives up every other point, keeping the first.
+fn thin(points: &mut Vec<Point>) {
+    let mut number = 0;
+    points.retain(|_| {
+        number += 1;
+        number % 2 == 1
+    });
+}
+
+fn tell(on_progress: Option<&OnProgress>, file: &FileBytes, done_bytes: u64) {
+    if let Some(tell) = on_progress {
+        let what = format!("indexing {}", file.name());
+        tell(Progress { what, done_bytes, total_bytes: file.size_bytes() });
+    }
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (first, after) = rest.split_first_chunk::<8>()?;
+    *rest = after;
+    Some(u64::from_le_bytes(*first))
+}

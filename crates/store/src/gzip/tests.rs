@@ -1,0 +1,154 @@
+use std::io::Write;
+
+use array::ErrorKind;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use super::*;
+
+/// Half structure, half noise, so that deflate makes many blocks.
+fn data(size: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let noisy = |i: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if (i / 1000).is_multiple_of(2) { (state >> 24).to_le_bytes()[0] } else { (i / 64).to_le_bytes()[0] }
+    };
+    (0..size).map(noisy).collect()
+}
+
+fn packed(data: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(4));
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+struct Case {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    options: OpenOptions,
+}
+
+impl Case {
+    fn new(bytes: &[u8]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.gz");
+        std::fs::write(&path, bytes).unwrap();
+        let options = OpenOptions { side_dir: Some(dir.path().join("side")), ..OpenOptions::default() };
+        Self { _dir: dir, path, options }
+    }
+
+    fn open(&self) -> GzipBytes {
+        GzipBytes::new(FileBytes::open(&self.path).unwrap(), 0, &self.options)
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.open().kept_at.unwrap()
+    }
+}
+
+fn read(inside: &GzipBytes, offset: usize, size: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; size];
+    inside.read_at(offset as u64, &mut bytes).map(|()| bytes)
+}
+
+#[test]
+fn later_reads_decode_only_a_stretch() {
+    let data = data(6 << 20);
+    let case = Case::new(&packed(&data));
+    assert_eq!(read(&case.open(), 5_000_000, 9).unwrap(), &data[5_000_000..5_000_009]);
+    assert!(case.kept().exists());
+    let again = case.open();
+    assert_eq!(read(&again, 3_000_000, 1000).unwrap(), &data[3_000_000..3_001_000]);
+    let whole = FileBytes::open(&case.path).unwrap().size_bytes();
+    assert!(
+        again.counts().bytes < whole / 2,
+        "{} of {whole} packed bytes for one stretch",
+        again.counts().bytes
+    );
+    let index = again.index().unwrap();
+    assert!((4..=6).contains(&index.points.len()), "{}", index.points.len());
+    assert_eq!(read(&again, 0, data.len()).unwrap(), data);
+}
+
+#[test]
+fn members_one_after_another_are_one_stream() {
+    let data = data(3 << 20);
+    let mut bytes: Vec<u8> = data.chunks(100_000).flat_map(packed).collect();
+    bytes.extend([0; 512]);
+    let case = Case::new(&bytes);
+    for inside in [case.open(), case.open()] {
+        assert_eq!(read(&inside, 0, data.len()).unwrap(), data);
+        assert_eq!(read(&inside, 2_999_990, 20).unwrap(), &data[2_999_990..3_000_010]);
+    }
+}
+
+#[test]
+fn a_damaged_index_is_made_again() {
+    let data = data(2 << 20);
+    let case = Case::new(&packed(&data));
+    read(&case.open(), 0, 1).unwrap();
+    let good = std::fs::read(case.kept()).unwrap();
+    for at in [0, 9, 30, good.len() / 2, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 4;
+        std::fs::write(case.kept(), &bad).unwrap();
+        assert_eq!(read(&case.open(), 1_500_000, 10).unwrap(), &data[1_500_000..1_500_010]);
+        assert_eq!(std::fs::read(case.kept()).unwrap(), good);
+    }
+    std::fs::write(case.kept(), &good[..40]).unwrap();
+    assert_eq!(read(&case.open(), 7, 3).unwrap(), &data[7..10]);
+}
+
+#[test]
+fn damage_and_truncation_are_said() {
+    let data = data(2 << 20);
+    let mut bytes = packed(&data);
+    let case = Case::new(&bytes[..bytes.len() / 2]);
+    assert_eq!(read(&case.open(), 100, 10).unwrap(), &data[100..110], "what is there can be read");
+    let error = read(&case.open(), (2 << 20) - 5, 5).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("cut short"), "{error}");
+    let checksum = bytes.len() - 6;
+    bytes[checksum] ^= 1;
+    let error = read(&Case::new(&bytes).open(), 0, 1).unwrap_err();
+    assert!(error.to_string().contains("checksum"), "{error}");
+}
+
+#[test]
+fn progress_is_told_to_the_end() {
+    let case = Case::new(&packed(&data(1 << 20)));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&told);
+    let options = OpenOptions { on_progress: Some(Arc::new(move |p| to.lock().push(p))), side_dir: None };
+    let inside = GzipBytes::new(FileBytes::open(&case.path).unwrap(), 0, &options);
+    read(&inside, 0, 1).unwrap();
+    let last = told.lock().last().cloned().unwrap();
+    assert_eq!((last.done_bytes, last.what.as_str()), (last.total_bytes, "indexing x.gz"));
+}
+
+#[test]
+fn streams_without_boundaries_are_read_within_bounds() {
+    // Zeros in one stored-size stream: few blocks, each far longer than a segment may be.
+    let zeros = vec![0u8; 40 << 20];
+    let case = Case::new(&packed(&zeros));
+    let inside = case.open();
+    assert_eq!(read(&inside, 30 << 20, 4).unwrap(), [0; 4]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn flipped_bits_never_panic(flips in prop::collection::vec((0usize..60_000, 0u8..8), 1..4)) {
+        let mut bytes = packed(&data(100_000));
+        for (at, bit) in flips {
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+        }
+        let case = Case::new(&bytes);
+        if let Ok(found) = read(&case.open(), 50_000, 100) {
+            prop_assert_eq!(found.len(), 100);
+        }
+    }
+}
