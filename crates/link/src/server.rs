@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use wire::{Error, ErrorKind, Hello, Machine, OpId, Result, Server, ServerConfig, ServerEvent, Urgency};
+use wire::{
+    Bulk, Error, ErrorKind, Hello, Machine, OpId, Result, Server, ServerConfig, ServerEvent, Urgency,
+};
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
@@ -368,9 +370,11 @@ impl Operation {
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.
     pub async fn item(&self, body: Bytes, bulk: Bytes) -> Result<()> {
+        // The checksum is made here, outside the lock and once.
+        let bulk = Bulk::from(bulk);
         loop {
             self.room().await;
-            match self.try_item(body.clone(), bulk.clone()) {
+            match self.put(body.clone(), bulk.clone()) {
                 // Somebody else was faster.
                 Err(error) if error.kind() == ErrorKind::Busy => {}
                 done => return done,
@@ -383,6 +387,10 @@ impl Operation {
     /// # Errors
     /// `Busy` when there is none; otherwise as [`item`](Self::item).
     pub fn try_item(&self, body: Bytes, bulk: Bytes) -> Result<()> {
+        self.put(body, bulk.into())
+    }
+
+    fn put(&self, body: Bytes, bulk: Bulk) -> Result<()> {
         self.shared.change(|side| side.machine.item(self.op, body, bulk))
     }
 

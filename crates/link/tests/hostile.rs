@@ -1,6 +1,10 @@
 //! Peers that are not who they should be, say what is no message, or say nothing: a clear error, and a live server.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::time::Duration;
 

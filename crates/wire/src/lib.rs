@@ -27,4 +27,4 @@ pub use deframer::Deframer;
 pub use frame::{Chunk, Frame, Hello, ItemHead, Message, OpId, Request, Welcome};
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
-pub use server::{Server, ServerConfig, ServerEvent};
+pub use server::{Bulk, Server, ServerConfig, ServerEvent};

@@ -17,6 +17,29 @@ use crate::liveness::Liveness;
 use crate::outbox::Outbox;
 use crate::{Frame, Hello, ItemHead, Machine, Message, OpId, Request, Welcome};
 
+/// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
+/// for bytes that are sent several times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bulk {
+    bytes: Bytes,
+    crc32c: u32,
+}
+
+impl Bulk {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+impl From<Bytes> for Bulk {
+    fn from(bytes: Bytes) -> Self {
+        let crc32c = crc32c::crc32c(&bytes);
+        Self { bytes, crc32c }
+    }
+}
+
 /// What a server says of itself.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -164,7 +187,8 @@ impl Server {
     /// # Errors
     /// `Cancelled` when the operation is over, `Busy` when there is no [room](Self::room_bytes), `TooLarge` when
     /// body or bulk exceed their limit.
-    pub fn item(&mut self, op: OpId, body: Bytes, bulk: Bytes) -> Result<()> {
+    pub fn item(&mut self, op: OpId, body: Bytes, bulk: Bulk) -> Result<()> {
+        let Bulk { bytes: bulk, crc32c: bulk_crc32c } = bulk;
         within(body.len(), MAX_BODY_BYTES, "the body of an item")?;
         within(
             bulk.len(),
@@ -182,7 +206,7 @@ impl Server {
         state.next_item = item
             .checked_add(1)
             .ok_or_else(|| Error::too_large("expected at most 2^32 items in an operation, found more"))?;
-        let (bulk_bytes, bulk_crc32c) = (bulk.len() as u64, crc32c::crc32c(&bulk));
+        let bulk_bytes = bulk.len() as u64;
         self.outbox.push_item(priority, ItemHead { op, item, body, bulk_bytes, bulk_crc32c }, bulk);
         Ok(())
     }

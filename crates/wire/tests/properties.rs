@@ -300,7 +300,7 @@ fn a_flipped_bit_fails_its_operation_and_no_other() {
     let (now, mut client, mut server) = open();
     let [bad, good] = [0, 1].map(|_| ask(now, &mut client, &mut server, Urgency::of(Priority::NORMAL)));
     for op in [bad, good] {
-        server.item(op, Bytes::new(), vec![7; 600_000].into()).unwrap();
+        server.item(op, Bytes::new(), Bytes::from(vec![7; 600_000]).into()).unwrap();
         server.done(op);
     }
     while let Some(message) = server.poll_transmit(now) {
@@ -331,12 +331,12 @@ fn something_urgent_overtakes_a_full_queue_after_one_chunk_at_most() {
     up(now, &mut client, &mut server);
     let slow = ask(now, &mut client, &mut server, Urgency::of(Priority::BACKGROUND));
     while server.room_bytes(slow) > 0 {
-        server.item(slow, Bytes::new(), vec![0; 3 << 20].into()).unwrap();
+        server.item(slow, Bytes::new(), Bytes::from(vec![0; 3 << 20]).into()).unwrap();
     }
     let first: Vec<_> = (0..4).map_while(|_| server.poll_transmit(now)).collect();
     assert_eq!(first.len(), 4);
     let urgent = ask(now, &mut client, &mut server, Urgency::of(Priority::URGENT));
-    server.item(urgent, Bytes::new(), vec![1; 100_000].into()).unwrap();
+    server.item(urgent, Bytes::new(), Bytes::from(vec![1; 100_000]).into()).unwrap();
     server.done(urgent);
     let next: Vec<Frame> =
         (0..3).map(|_| Frame::decode(server.poll_transmit(now).unwrap().into_bytes()).unwrap()).collect();

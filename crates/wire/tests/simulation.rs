@@ -286,11 +286,11 @@ impl World {
                 continue;
             };
             if self.server.room_bytes(op) == 0 {
-                let busy = self.server.item(op, body.clone(), bulk.clone()).unwrap_err();
+                let busy = self.server.item(op, body.clone(), bulk.clone().into()).unwrap_err();
                 assert_eq!(busy.kind(), ErrorKind::Busy);
                 continue;
             }
-            self.server.item(op, body.clone(), bulk.clone()).unwrap();
+            self.server.item(op, body.clone(), bulk.clone().into()).unwrap();
             job.queued += bulk.len();
             job.next += 1;
         }
@@ -376,7 +376,7 @@ impl World {
                     assert!(self.server.is_open(op))
                 }
                 ServerEvent::Cancel { op } => {
-                    assert!(self.server.item(op, Bytes::new(), Bytes::new()).is_err());
+                    assert!(self.server.item(op, Bytes::new(), Bytes::new().into()).is_err());
                 }
                 ServerEvent::Closed { error } => panic!("the server closed: {error}"),
             }
