@@ -5,6 +5,31 @@
 //! application and a [`Driver`], the loop that moves bytes; whoever calls owns the task it runs in. This crate
 //! knows no arrays, keeps no files, and decides about no token.
 //!
+//! ```
+//! # use bytes::Bytes;
+//! # use wire::{ClientConfig, Priority, Result, ServerConfig, Urgency};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let (near, far) = corridor_link::local::pair();
+//! let (client, client_driver) = corridor_link::connect(near, ClientConfig::default())?;
+//! let (connection, server_driver) = corridor_link::serve(far, ServerConfig::default())?;
+//! let mut tasks = tokio::task::JoinSet::new();
+//! tasks.spawn(client_driver);
+//! tasks.spawn(server_driver);
+//! tasks.spawn(async move {
+//!     connection.hello().await.unwrap(); // its token is good
+//!     connection.accept();
+//!     while let Some(operation) = connection.next().await {
+//!         operation.item(operation.parameters(), Bytes::from("bulk")).await.unwrap();
+//!         operation.done();
+//!     }
+//! });
+//! let item = client.call("echo", Bytes::from("hello"), Urgency::of(Priority::NORMAL)).await?;
+//! assert_eq!((&item.body[..], &item.bulk[..]), (&b"hello"[..], &b"bulk"[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Read [`Carrier`] first (what a protocol has to offer), then `drive.rs`, the one loop over all of them.
 
 mod carrier;
