@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use array::{ArrayInfo, Attribute, Attributes, DType, ElementType, Meaning, Scalar};
 
 pub(crate) use axes::{Coordinate, Dimension};
-pub(crate) use decoding::{DefaultFill, stored_dtype};
+pub(crate) use decoding::{DefaultFill, decoding, stored_dtype};
 
 /// The value of an attribute, with the type it is stored in: types decide what decoding gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dime
     info.axes = axes::axes(dimensions);
     info.units = text(values, "units").unwrap_or_default().to_owned();
     info.attributes = attributes(values);
-    info.decoding = decoding::decoding(info.dtype, values, fill);
+    info.decoding = decoding(info.dtype, values, fill);
     if values.contains_key("flag_values") || values.contains_key("flag_masks") {
         info.meaning = Meaning::Labels;
     }

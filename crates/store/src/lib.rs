@@ -14,6 +14,7 @@ mod format;
 mod gzip;
 mod hdf5;
 mod jobs;
+mod netcdf3;
 mod nifti;
 mod nrrd;
 mod open;

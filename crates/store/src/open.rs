@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{Error, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
-use crate::{FileBytes, Format, FormatSource, hdf5, nifti, nrrd, raw};
+use crate::{FileBytes, Format, FormatSource, hdf5, netcdf3, nifti, nrrd, raw};
 
 /// How far a long task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,12 @@ const KINDS: &[Kind] = &[
         recognises: |head| hdf5::recognises(head, ""),
         endings: &[".h5", ".hdf5", ".he5", ".nc4"],
         open: |file, _| Ok(Arc::new(hdf5::open(file)?)),
+    },
+    Kind {
+        name: "NetCDF-3",
+        recognises: netcdf3::recognises,
+        endings: &[".nc", ".cdf", ".nc3"],
+        open: |file, options| Ok(Arc::new(netcdf3::open(file, options)?)),
     },
     Kind {
         name: "NRRD",

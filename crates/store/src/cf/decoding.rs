@@ -33,7 +33,7 @@ pub(crate) fn stored_dtype(dtype: DType, values: &Values) -> DType {
 }
 
 /// How stored values of `dtype` (after [`stored_dtype`]) become the meant ones.
-pub(super) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Decoding {
+pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Decoding {
     let element = dtype.element();
     let one = |name: &str| number(values, name, element, is_unsigned(values));
     let mut missing: Vec<Scalar> =

@@ -1,0 +1,144 @@
+//! NetCDF-3 files: classic, 64-bit offset, and 64-bit data (CDF-1, CDF-2, CDF-5).
+//!
+//! Variables lie flat; those with the record dimension lie interleaved, one record after the other. What
+//! attributes mean is told by `cf`, as for NetCDF-4.
+
+mod header;
+
+use std::sync::Arc;
+
+use array::{ArrayInfo, LeftOut, Region, Result, Selection, Target};
+
+use self::header::{Header, Type, Variable};
+use crate::cf::{self, Coordinate, DefaultFill, Dimension};
+use crate::flat::FlatArray;
+use crate::flat_file::{About, FlatFile, Placed};
+use crate::{Access, ByteStore, Cancel, FileBytes, OpenOptions, describe};
+
+/// Longest text of a character variable that is shown.
+const MAX_SHOWN_BYTES: u64 = 256;
+
+/// Whether these are the first bytes of a NetCDF-3 file.
+pub(crate) fn recognises(head: &[u8]) -> bool {
+    matches!(head, [b'C', b'D', b'F', 1 | 2 | 5, ..])
+}
+
+/// Opens a file.
+///
+/// # Errors
+/// `Corrupt`: what was expected of the header and what was found.
+pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
+    let opened = Opened { header: Header::read(&file)?, file };
+    let mut about = About {
+        format: "NetCDF-3",
+        attributes: cf::attributes(&opened.header.attributes),
+        ..About::default()
+    };
+    let mut placed = Vec::new();
+    for variable in &opened.header.variables {
+        match opened.place(variable) {
+            Ok(array) => placed.push(array),
+            Err(left_out) => about.left_out.push(left_out),
+        }
+    }
+    FlatFile::new(&[&opened.file], about, placed)
+}
+
+struct Opened {
+    file: Arc<FileBytes>,
+    header: Header,
+}
+
+impl Opened {
+    /// A variable of numbers with its place; anything else is named and left out.
+    fn place(&self, variable: &Variable) -> std::result::Result<Placed, LeftOut> {
+        let leave_out = |what: String, value| Err(LeftOut { name: variable.name.clone(), what, value });
+        let Type::Number(_) = variable.element else {
+            return leave_out("text".into(), self.text(variable));
+        };
+        match self.flat(variable).and_then(|place| place.check_within(self.file.size_bytes()).map(|()| place))
+        {
+            Ok(place) => Ok(Placed {
+                info: self.info(variable),
+                place,
+                store: Arc::clone(&self.file) as Arc<dyn ByteStore>,
+                access: Access::Flat,
+            }),
+            Err(error) => leave_out(error.to_string(), None),
+        }
+    }
+
+    fn flat(&self, variable: &Variable) -> Result<FlatArray> {
+        let shape = self.header.shape(variable);
+        let item_bytes = variable.element.size_bytes();
+        if self.header.is_record(variable) {
+            FlatArray::records(variable.begin, item_bytes, &shape, self.header.record_bytes)
+        } else {
+            FlatArray::c_order(variable.begin, item_bytes, &shape)
+        }
+    }
+
+    fn info(&self, variable: &Variable) -> ArrayInfo {
+        let dimensions: Vec<Dimension> =
+            variable.dimensions.iter().map(|&number| self.dimension(number)).collect();
+        let dtype = cf::stored_dtype(variable.element.dtype(), &variable.attributes);
+        let axes = describe::guessed_axes(dimensions.len());
+        let mut info = describe::array(&variable.name, dtype, axes, &self.header.shape(variable), None);
+        cf::complete(&mut info, &variable.attributes, &dimensions, DefaultFill::Missing);
+        if self.is_curvilinear(variable) {
+            info.notes.push("curvilinear grid, drawn in index space".into());
+        }
+        info
+    }
+
+    fn dimension(&self, number: usize) -> Dimension {
+        let name = self.header.dimensions[number].name.clone();
+        let own = |v: &&Variable| v.name == name && v.dimensions == [number];
+        let coordinate = self.header.variables.iter().find(own).map(|variable| Coordinate {
+            values: variable.attributes.clone(),
+            samples: self.samples(variable).unwrap_or_default(),
+        });
+        Dimension { name, coordinate }
+    }
+
+    /// The decoded values of a coordinate variable that a description may carry.
+    fn samples(&self, variable: &Variable) -> Option<Vec<f64>> {
+        let Type::Number(_) = variable.element else { return None };
+        let count = self.header.shape(variable).first().copied()?;
+        usize::try_from(count).ok().filter(|&n| n <= array::Coordinates::MAX_EXPLICIT)?;
+        let bytes = self.read(variable).ok()?;
+        let dtype = cf::stored_dtype(variable.element.dtype(), &variable.attributes);
+        let decoding = cf::decoding(dtype, &variable.attributes, DefaultFill::Missing);
+        let values = (0..bytes.len() / dtype.size_bytes()).filter_map(|i| dtype.scalar_at(&bytes, i));
+        Some(values.map(|stored| decoding.decode(stored)).collect())
+    }
+
+    /// The whole of a small variable.
+    fn read(&self, variable: &Variable) -> Result<Vec<u8>> {
+        let place = self.flat(variable)?;
+        place.check_within(self.file.size_bytes())?;
+        let shape = self.header.shape(variable);
+        let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
+        place.read(self.file.as_ref(), &Selection::all(&shape), region, &Cancel::default())?;
+        target.into_vec()
+    }
+
+    /// The content of a short character variable.
+    fn text(&self, variable: &Variable) -> Option<String> {
+        let size = self.header.shape(variable).iter().try_fold(1u64, |n, &s| n.checked_mul(s))?;
+        let bytes = (size <= MAX_SHOWN_BYTES).then(|| self.read(variable).ok()).flatten()?;
+        Some(String::from_utf8_lossy(&bytes).trim_end_matches(['\0', ' ']).to_owned())
+    }
+
+    /// Whether places are given by variables of two dimensions.
+    fn is_curvilinear(&self, variable: &Variable) -> bool {
+        let names = cf::text(&variable.attributes, "coordinates").unwrap_or_default();
+        names.split_whitespace().any(|name| {
+            let named = self.header.variables.iter().find(|v| v.name == name);
+            named.is_some_and(|v| v.dimensions.len() == 2 && variable.dimensions.ends_with(&v.dimensions))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
