@@ -37,11 +37,13 @@ export async function open(browser: Browser, url: string, size = { width: 1280, 
   return { page, errors };
 }
 
-/** Waits until the page says that what it shows is complete and shows the newest change. */
+/** Waits until the page says that it shows the newest change, completely and without loss. */
 export async function complete(page: Page): Promise<void> {
   // Two animation frames: whatever was just done has reached the page's state.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  await page.waitForSelector('body[data-state="complete"]', { timeout: COMPLETE_MILLIS });
+  await page.waitForSelector('body[data-state="complete"] #truth[data-exact="true"]', {
+    timeout: COMPLETE_MILLIS,
+  });
 }
 
 export interface Badge {

@@ -77,8 +77,13 @@ export function pageState(state: State): PageState {
   if (state.link.kind === "refused" || state.link.kind === "unsupported") return "failed";
   if (state.link.kind !== "open") return "connecting";
   if (state.truth?.state === "failed") return "failed";
-  const isComplete = state.frame !== null && state.isCurrent && state.truth?.state === "complete";
-  return isComplete ? "complete" : "loading";
+  return isFinished(state) ? "complete" : "loading";
+}
+
+/** The picture on the screen is the final one of this view: not one drawn in haste while it moved. */
+export function isFinished(state: State): boolean {
+  const { frame, truth, isCurrent } = state;
+  return frame !== null && isCurrent && truth?.state === "complete" && frame.truth.state !== "moving";
 }
 
 /** What parts may ask for. */

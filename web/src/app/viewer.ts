@@ -1,7 +1,7 @@
 //! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by parts
 //! from the state; everything about the network happens in the worker.
 
-import { AXIS_VIEWS, fit, HOME_FORWARD, toggleProjection } from "../camera/camera.ts";
+import { AXIS_VIEWS, distance, fit, HOME_FORWARD, toggleProjection, widened } from "../camera/camera.ts";
 import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
@@ -217,8 +217,7 @@ export class Viewer implements Actions {
         this.#set({ participants: message.list });
         return;
       case "view":
-        this.#views.incoming(message.seq, message.view);
-        this.#viewChanged();
+        this.#incoming(message.seq, message.view);
         return;
       case "frame":
         this.#picture.show(message.frame, message.bitmap);
@@ -250,6 +249,17 @@ export class Viewer implements Actions {
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
     this.#set({ frame: null, truth: null });
     this.#viewChanged();
+  }
+
+  #incoming(seq: number, view: Json): void {
+    const hadCamera = this.camera() !== null;
+    this.#views.incoming(seq, view);
+    this.#viewChanged();
+    const camera = this.camera();
+    if (hadCamera || !camera) return;
+    const { clientWidth: width, clientHeight: height } = this.#options.canvas;
+    const wide = widened(camera, this.box()?.diagonal ?? distance(camera), { width, height });
+    if (wide !== camera) this.change({ camera: wide });
   }
 
   #describe(dataset: Dataset): void {

@@ -13,6 +13,7 @@ import {
   pan,
   toggleProjection,
   turn,
+  widened,
   zoom,
 } from "./camera.ts";
 import { add, dot, length, scale, sub } from "./vec.ts";
@@ -154,5 +155,14 @@ describe("fit", () => {
         expect((half * width) / height).toBeGreaterThan(reach);
       }
     }
+  });
+});
+
+describe("widened", () => {
+  it("moves away on a narrow screen only", () => {
+    expect(widened(CAMERA, DIAGONAL, SIZE)).toBe(CAMERA);
+    const moved = widened(CAMERA, DIAGONAL, { width: 300, height: 600 });
+    expect(heightAtTarget(moved)).toBeCloseTo(2 * heightAtTarget(CAMERA), 9);
+    expectNear(moved.target, CAMERA.target);
   });
 });

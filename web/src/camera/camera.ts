@@ -7,10 +7,10 @@ import { add, cross, length, normalise, rotate, scale, sub } from "./vec.ts";
 
 /** Angle of a full drag across the smaller side of the picture. */
 const DRAG_ANGLE_RAD = Math.PI;
-/** Default full vertical angle of view. */
-export const DEFAULT_FOV_Y_RAD = 0.6;
+/** Default full vertical angle of view; the node's own. */
+export const DEFAULT_FOV_Y_RAD = Math.PI / 6;
 /** Room left around a fitted volume. */
-const FIT_MARGIN = 1.08;
+const FIT_MARGIN = 1.02;
 /** Nearest and farthest distance from the target, in diagonals of the volume. */
 const NEAREST = 0.005;
 const FARTHEST = 50;
@@ -125,6 +125,13 @@ export function fit(box: WorldBox, forward: Vec3, up: Vec3, size: Size, like: Ca
   };
 }
 
+/** A camera made for a picture as wide as high, moved away so that a narrower picture shows as much. */
+export function widened(camera: Camera, diagonal: number, size: Size): Camera {
+  return size.width < size.height
+    ? zoom(camera, size.height / Math.max(1, size.width), diagonal, size)
+    : camera;
+}
+
 /** Name, direction of sight and up of the six views along the axes, in the order of keys 1 to 6. */
 export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec3; readonly up: Vec3 }[] = [
   { name: "from +x", forward: [-1, 0, 0], up: [0, 0, 1] },
@@ -135,5 +142,5 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
   { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
 ];
 
-/** The view of `reset` when the server gave none: from the front, right and above. */
+/** Direction of sight of `reset`, the node's own first look: from the front, a little right and above. */
 export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];

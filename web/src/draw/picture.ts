@@ -25,7 +25,7 @@ export class Picture {
   readonly #context: CanvasRenderingContext2D;
   readonly #onDrawn: (frame: FrameInfo) => void;
   #newest: { readonly frame: FrameInfo; readonly bitmap: ImageBitmap } | null = null;
-  #background = "black";
+  #background = "#0d0e12";
   #isScheduled = false;
   #isNew = false;
 
@@ -78,9 +78,11 @@ export class Picture {
   }
 
   #draw(): void {
+    const { width, height } = this.#canvas;
+    this.#context.fillStyle = this.#background;
+    this.#context.fillRect(0, 0, width, height);
     if (!this.#newest) return;
     const { bitmap } = this.#newest;
-    const { width, height } = this.#canvas;
     const [across, down] = [width / bitmap.width, height / bitmap.height];
     this.#context.imageSmoothingQuality = "high";
     if (Math.abs(across / down - 1) < SAME_ASPECT) {
@@ -89,8 +91,6 @@ export class Picture {
     }
     // The node keeps the vertical angle: the middle of the picture stays where it is.
     const [w, h] = [bitmap.width * down, height];
-    this.#context.fillStyle = this.#background;
-    this.#context.fillRect(0, 0, width, height);
     this.#context.drawImage(bitmap, (width - w) / 2, 0, w, h);
   }
 }

@@ -17,7 +17,7 @@ export function sidePanel(actions: Actions): Part {
     ...parts.map((part) => part.element),
   );
   const update = (state: State) => {
-    element.hidden = !state.isPanelOpen;
+    element.hidden = !state.isPanelOpen || state.array === null;
     for (const part of parts) part.update(state);
   };
   return { element, update };

@@ -21,7 +21,8 @@ export function toolbar(actions: Actions): Part {
     panel,
   );
   const update = (state: State) => {
-    const camera = state.view.camera;
+    const { camera } = state.view;
+    element.hidden = state.array === null;
     projection.setAttribute("aria-pressed", String(camera !== null && "orthographic" in camera.projection));
     panel.setAttribute("aria-expanded", String(state.isPanelOpen));
     save.disabled = state.frame === null;

@@ -1,6 +1,6 @@
 //! The truth badge, always visible: what the picture shows, what is missing, and whether waiting will help.
 
-import type { Part, State } from "../app/state.ts";
+import { isFinished, type Part, type State } from "../app/state.ts";
 import type { Truth } from "../session/messages.ts";
 import { el, setText } from "./dom.ts";
 
@@ -50,14 +50,14 @@ function headline(state: State): string {
   if (!truth) return "Waiting for the first picture";
   if (truth.state === "failed") return "Incomplete";
   if (truth.state === "moving") return "Moving";
-  if (truth.state === "loading" || !state.isCurrent) return "Sharpening";
+  if (!isFinished(state)) return "Sharpening";
   return truth.exact ? "Complete, exact" : "Complete";
 }
 
 function tone(state: State): string {
   if (state.link.kind !== "open") return "idle";
   if (state.truth?.state === "failed") return "failed";
-  return state.truth?.state === "complete" && state.isCurrent ? "complete" : "loading";
+  return isFinished(state) ? "complete" : "loading";
 }
 
 /** 0 is full resolution; people read it as such. */
