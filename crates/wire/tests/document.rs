@@ -1,7 +1,5 @@
 //! The table of limits in `docs/wire.md` and the constants say the same.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use corridor_wire::limits;
 
 const KIB: usize = 1 << 10;
