@@ -4,6 +4,7 @@
 //! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface).
 
 #![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
+#![expect(clippy::cast_possible_truncation, reason = "values lie between 0 and 255")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

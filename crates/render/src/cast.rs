@@ -111,7 +111,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let wanted_rank = view.rank_of(scene.finest_level)?;
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(|&r| pool.count_at(r) > 0).collect();
         let finest = ranks.first().copied().unwrap_or(wanted_rank);
-        let step_world = view.spacing_world(finest) * scene.quality.step;
+        let step_world = view.step_world(finest, scene.quality.step);
         let table = Table::new(&scene.transfer, &view.decoding, step_world / view.spacing_world(0));
         let fields = pool
             .all_slots()
@@ -211,7 +211,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
             span = (span.0.max(clip.0), span.1.min(clip.1));
         }
         let first = if self.lens.perspective { span.0.max(0.0) } else { span.0 };
-        let (first, end) = (first.ceil() as i64, span.1.ceil() as i64);
+        // From farther away than this, numbers of samples would not be whole any more.
+        const FARTHEST: i64 = 1 << 52;
+        let first = (first.ceil() as i64).max(-FARTHEST);
+        let end = (span.1.ceil() as i64).min(FARTHEST);
         (first < end).then_some((first, end))
     }
 

@@ -7,7 +7,7 @@ use glam::{BVec3A, Vec3A, Vec4};
 
 use crate::resident::{CELL, Resident};
 use crate::skip::Field;
-use crate::table::Table;
+use crate::table::{ROUND, Table};
 use crate::voxel::{Missing, Voxel};
 
 /// Samples of one ray that lie in one block: sample `i` at `start + i * step`, in the block's voxels.
@@ -49,9 +49,9 @@ impl<'a, T: Voxel> Shading<'a, T> {
         }
     }
 
-    /// The place in the table of something interpolated between loaded values.
+    /// The places in the table of what was interpolated between loaded values.
     #[inline(always)]
-    fn place(&self, interpolated: f32) -> f32 {
+    fn places(&self, interpolated: Vec4) -> Vec4 {
         if T::WIDE { interpolated } else { (interpolated - self.origin) * self.gain }
     }
 }
@@ -102,7 +102,7 @@ fn march_as<T: Voxel, S: Sampling<T>>(
     }
 }
 
-/// Samples `from` to `end` of a segment.
+/// Samples `from` to `end` of a segment, four at a time.
 #[inline(always)]
 fn run<T: Voxel, S: Sampling<T>>(
     block: &Resident<T>,
@@ -112,15 +112,30 @@ fn run<T: Voxel, S: Sampling<T>>(
     shading: &Shading<'_, T>,
     colour: &mut Vec4,
 ) {
+    const AHEAD: Vec4 = Vec4::new(0.0, 1.0, 2.0, 3.0);
     let last = last_position(block);
     let mut gathered = *colour;
-    for i in from..end {
-        let at = (segment.start + segment.step * i as f32).max(Vec3A::ZERO).min(last);
-        let sample = S::sample(block, at, shading);
-        gathered += sample * (1.0 - gathered.w);
-        if gathered.w >= shading.opaque {
-            break;
+    let mut i = from;
+    while i < end {
+        let numbers = AHEAD + i as f32;
+        let along = |start: f32, step: f32, last: f32| {
+            (numbers * step + start).max(Vec4::ZERO).min(Vec4::splat(last))
+        };
+        let at = Four {
+            x: along(segment.start.x, segment.step.x, last.x),
+            y: along(segment.start.y, segment.step.y, last.y),
+            z: along(segment.start.z, segment.step.z, last.z),
+        };
+        let samples = S::four(block, &at, shading);
+        // Samples beyond the end were taken at legal places and are dropped here.
+        for sample in &samples[..4.min(end - i) as usize] {
+            gathered += *sample * (1.0 - gathered.w);
+            if gathered.w >= shading.opaque {
+                *colour = gathered;
+                return;
+            }
         }
+        i += 4;
     }
     *colour = gathered;
 }
@@ -185,40 +200,49 @@ impl CellWalk {
     }
 }
 
-/// A way of getting one sample's colour; `at` lies within the block.
+/// Four positions in a block, one per lane.
+struct Four {
+    x: Vec4,
+    y: Vec4,
+    z: Vec4,
+}
+
+/// A way of getting the colours of four samples; `at` lies within the block.
 trait Sampling<T> {
-    fn sample(block: &Resident<T>, at: Vec3A, shading: &Shading<'_, T>) -> Vec4;
+    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4];
 }
 
-/// Adding this to a small float leaves its nearest whole number in the low bits.
-const ROUND: f32 = 12_582_912.0;
-const ROUND_MASK: u32 = 0x003F_FFFF;
-
-/// Index of the first of the eight neighbours and the shares `(x, y, z)` of the upper ones.
+/// Per lane, the index of the voxel at the whole numbers in the low bits of these floats. In 32 bits, so that
+/// sums of a few cannot overflow a `usize`; legal places do not wrap, and an illegal one would fail the check
+/// of the voxel's slice.
 #[inline(always)]
-fn split<T>(block: &Resident<T>, at: Vec3A) -> (usize, Vec3A) {
+fn indices<T>(block: &Resident<T>, rounded: &Four) -> [u32; 4] {
+    const MASK: u32 = 0x003F_FFFF;
+    let [sz, sy] = block.layout.strides_zy();
+    let index =
+        |x: f32, y: f32, z: f32| (z.to_bits() & MASK) * sz + (y.to_bits() & MASK) * sy + (x.to_bits() & MASK);
+    let Four { x, y, z } = rounded;
+    [index(x.x, y.x, z.x), index(x.y, y.y, z.y), index(x.z, y.z, z.z), index(x.w, y.w, z.w)]
+}
+
+/// Index of the first of the eight neighbours, and the shares of the upper ones.
+#[inline(always)]
+fn split<T>(block: &Resident<T>, at: &Four) -> ([u32; 4], Four) {
     // Rounding down by half; a whole number may also become the cell below with a share of 1, the same place.
-    let rounded = (at - 0.5) + ROUND;
-    (index_of(block, rounded), at - (rounded - ROUND))
+    let down = |v: Vec4| (v - 0.5) + ROUND;
+    let rounded = Four { x: down(at.x), y: down(at.y), z: down(at.z) };
+    let share =
+        Four { x: at.x - (rounded.x - ROUND), y: at.y - (rounded.y - ROUND), z: at.z - (rounded.z - ROUND) };
+    (indices(block, &rounded), share)
 }
 
+/// Two neighbours along x.
 #[inline(always)]
-fn index_of<T>(block: &Resident<T>, rounded: Vec3A) -> usize {
-    let whole = |v: f32| (v.to_bits() & ROUND_MASK) as usize;
-    let [sz, sy, _] = block.layout.strides;
-    whole(rounded.z) * sz + whole(rounded.y) * sy + whole(rounded.x)
-}
-
-/// The eight neighbours: z outermost, x innermost.
-#[inline(always)]
-fn corners<T: Copy>(block: &Resident<T>, base: usize) -> [[T; 2]; 4] {
-    // Pairs along x, so that four checks cover eight voxels.
-    let pair = |index: usize| {
-        let pair = &block.data[index..][..2];
-        [pair[0], pair[1]]
-    };
-    let [sz, sy, _] = block.layout.strides;
-    [pair(base), pair(base + sy), pair(base + sz), pair(base + sz + sy)]
+fn pair<T: Copy>(data: &[T], index: u32) -> [T; 2] {
+    let index = index as usize;
+    // The upper one first: its check covers the other.
+    let upper = data[index + 1];
+    [data[index], upper]
 }
 
 /// Trilinear.
@@ -226,16 +250,21 @@ struct Linear;
 
 impl<T: Voxel> Sampling<T> for Linear {
     #[inline(always)]
-    fn sample(block: &Resident<T>, at: Vec3A, shading: &Shading<'_, T>) -> Vec4 {
-        let (base, share) = split(block, at);
-        let [c00, c01, c10, c11] = corners(block, base);
-        let along_x = |[a, b]: [T; 2]| {
-            let (a, b) = (shading.load(a), shading.load(b));
+    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
+        let (bases, share) = split(block, at);
+        let [sz, sy] = block.layout.strides_zy();
+        let along_x = |offset: u32| {
+            let lane = |i: usize| pair(&block.data, bases[i].wrapping_add(offset)).map(|v| shading.load(v));
+            let [[a0, b0], [a1, b1], [a2, b2], [a3, b3]] = [lane(0), lane(1), lane(2), lane(3)];
+            let (a, b) = (Vec4::new(a0, a1, a2, a3), Vec4::new(b0, b1, b2, b3));
             a + (b - a) * share.x
         };
-        let rows = [along_x(c00), along_x(c01), along_x(c10), along_x(c11)];
-        let (near, far) = (rows[0] + (rows[1] - rows[0]) * share.y, rows[2] + (rows[3] - rows[2]) * share.y);
-        shading.table.entry(shading.place(near + (far - near) * share.z))
+        let along_y = |offset: u32| {
+            let (a, b) = (along_x(offset), along_x(offset.wrapping_add(sy)));
+            a + (b - a) * share.y
+        };
+        let (near, far) = (along_y(0), along_y(sz));
+        shading.table.entries(shading.places(near + (far - near) * share.z))
     }
 }
 
@@ -245,19 +274,27 @@ struct LinearPresent;
 
 impl<T: Voxel> Sampling<T> for LinearPresent {
     #[inline]
-    fn sample(block: &Resident<T>, at: Vec3A, shading: &Shading<'_, T>) -> Vec4 {
-        let (base, share) = split(block, at);
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for (i, value) in corners(block, base).as_flattened().iter().enumerate() {
-            if shading.missing.is_missing(*value) {
-                continue;
+    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
+        let (bases, share) = split(block, at);
+        let [sz, sy] = block.layout.strides_zy();
+        let (mut sums, mut weights) = ([0.0f32; 4], [0.0f32; 4]);
+        for lane in 0..4 {
+            for corner in 0..8usize {
+                let row = [0, sy, sz, sz + sy][corner / 2];
+                let value = pair(&block.data, bases[lane] + row)[corner % 2];
+                if shading.missing.is_missing(value) {
+                    continue;
+                }
+                let along = |bit: usize, share: f32| if corner & bit == 0 { 1.0 - share } else { share };
+                let weight = along(1, share.x[lane]) * along(2, share.y[lane]) * along(4, share.z[lane]);
+                sums[lane] += shading.load(value) * weight;
+                weights[lane] += weight;
             }
-            let along = |bit: usize, share: f32| if i & bit == 0 { 1.0 - share } else { share };
-            let w = along(1, share.x) * along(2, share.y) * along(4, share.z);
-            sum += shading.load(*value) * w;
-            weight += w;
         }
-        if weight < 0.5 { Vec4::ZERO } else { shading.table.entry(shading.place(sum / weight)) }
+        let (sums, weights) = (Vec4::from(sums), Vec4::from(weights));
+        let present = Vec4::select(weights.cmpge(Vec4::splat(0.5)), Vec4::ONE, Vec4::ZERO).to_array();
+        let entries = shading.table.entries(shading.places(sums / weights));
+        [0, 1, 2, 3].map(|lane| entries[lane] * present[lane])
     }
 }
 
@@ -266,11 +303,15 @@ struct Nearest;
 
 impl<T: Voxel> Sampling<T> for Nearest {
     #[inline]
-    fn sample(block: &Resident<T>, at: Vec3A, shading: &Shading<'_, T>) -> Vec4 {
-        let value = block.data[index_of(block, at + ROUND)];
-        if block.has_missing && shading.missing.is_missing(value) {
-            return Vec4::ZERO;
-        }
-        shading.table.label_entry(shading.place(shading.load(value)), value.label())
+    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
+        let rounded = Four { x: at.x + ROUND, y: at.y + ROUND, z: at.z + ROUND };
+        indices(block, &rounded).map(|index| {
+            let value = block.data[index as usize];
+            if block.has_missing && shading.missing.is_missing(value) {
+                return Vec4::ZERO;
+            }
+            let place = shading.places(Vec4::splat(shading.load(value))).x;
+            shading.table.label_entry(place, value.label())
+        })
     }
 }

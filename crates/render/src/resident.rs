@@ -49,6 +49,13 @@ impl Layout {
         (z * self.extent[1] + y) * self.pitch() + x
     }
 
+    /// Strides along z and y; a block's voxels, apron included, are fewer than 2^31.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "see above")]
+    pub(crate) fn strides_zy(&self) -> [u32; 2] {
+        [self.strides[0] as u32, self.strides[1] as u32]
+    }
+
     pub(crate) fn cell_count(&self) -> usize {
         self.cells.iter().product()
     }

@@ -44,7 +44,8 @@ impl ImageSize {
 pub struct Quality {
     /// A ray ends when less than this share of what lies behind would still be seen.
     pub termination: f32,
-    /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn.
+    /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn; see
+    /// [`VolumeView::step_world`].
     pub step: f64,
     /// Leap over what the transfer function hides. Off only to check that it changes nothing.
     pub skip_empty: bool,

@@ -14,11 +14,14 @@ use crate::transfer::interpolate;
 /// 1/4094 of the transfer function's domain.
 const ENTRIES: usize = 2048;
 
+/// Adding this to a float between 0 and 2^22 leaves its nearest whole number in the low bits.
+pub(crate) const ROUND: f32 = 12_582_912.0;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Premultiplied colour and opacity of one sample.
-    entries: Vec<Vec4>,
+    entries: Box<[Vec4; ENTRIES]>,
     /// Place in the table = `(stored - origin) * gain`.
     pub(crate) origin: f64,
     pub(crate) gain: f64,
@@ -34,13 +37,12 @@ impl Table {
         let [low, high] = transfer.domain();
         let colours = transfer.colours();
         let per_value = (ENTRIES - 1) as f64 / (high - low);
-        let entries: Vec<Vec4> = (0..ENTRIES)
-            .map(|i| {
-                let value = low + i as f64 / per_value;
-                let opacity = corrected(transfer.opacity_at(value), thickness);
-                premultiplied(interpolate(&colours, transfer.range, value), opacity)
-            })
-            .collect();
+        let entry = |i: usize| {
+            let value = low + i as f64 / per_value;
+            let opacity = corrected(transfer.opacity_at(value), thickness);
+            premultiplied(interpolate(&colours, transfer.range, value), opacity)
+        };
+        let entries: Box<[Vec4; ENTRIES]> = Box::new(std::array::from_fn(entry));
         let mut visible_before = vec![0; ENTRIES + 1];
         for (i, entry) in entries.iter().enumerate() {
             visible_before[i + 1] = visible_before[i] + u32::from(entry.w > 0.0);
@@ -56,14 +58,19 @@ impl Table {
         }
     }
 
+    /// The entries nearest to four places.
+    #[inline(always)]
+    pub(crate) fn entries(&self, places: Vec4) -> [Vec4; 4] {
+        const LAST: Vec4 = Vec4::splat((ENTRIES - 1) as f32);
+        let rounded = places.max(Vec4::ZERO).min(LAST) + ROUND;
+        let entry = |v: f32| self.entries[v.to_bits() as usize & (ENTRIES - 1)];
+        [entry(rounded.x), entry(rounded.y), entry(rounded.z), entry(rounded.w)]
+    }
+
     /// The entry nearest to a place.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
     pub(crate) fn entry(&self, place: f32) -> Vec4 {
-        const LAST: f32 = (ENTRIES - 1) as f32;
-        // Comparison order makes NaN (never a present value) fall on entry 0.
-        let clamped = if place > 0.0 { if place < LAST { place } else { LAST } } else { 0.0 };
-        self.entries[(clamped + 0.5) as i32 as usize & (ENTRIES - 1)]
+        self.entries(Vec4::splat(place))[0]
     }
 
     /// The colour of one sample of a label at a place.

@@ -38,6 +38,7 @@ pub struct ViewLevel {
     /// Voxel position in this level = `scale * volume position + shift`, per axis `(x, y, z)`.
     pub(crate) scale: DVec3,
     pub(crate) shift: DVec3,
+    inverse_scale: DVec3,
     /// Where this view's blocks lie in the array's block grid: a place in it whose spatial entries are 0.
     grid_origin: Vec<u64>,
     array_grid: Vec<u64>,
@@ -159,6 +160,19 @@ impl VolumeView {
         if smallest.is_finite() { smallest } else { per_axis.min_element() }
     }
 
+    /// Distance of samples for a picture whose finest blocks are of this rank, world units: the smallest voxel
+    /// spacing times `multiple`. Bounded from below, so that a ray along a much longer spacing does not take
+    /// hundreds of samples per voxel.
+    #[must_use]
+    pub fn step_world(&self, rank: usize, multiple: f64) -> f64 {
+        const MOST_PER_VOXEL_SIDE: f64 = 4.0;
+        let (low, high) = self.volume_box();
+        let edges_world = self.axis_spacing_world(0) * (high - low);
+        let shape = xyz(self.levels[rank].shape);
+        let shortest = edges_world.length() / (MOST_PER_VOXEL_SIDE * (shape.x + shape.y + shape.z));
+        (self.spacing_world(rank) * multiple).max(shortest)
+    }
+
     /// The key of the block at `[z, y, x]` of the grid of a rank.
     #[must_use]
     pub fn key(&self, rank: usize, at: [u64; 3]) -> BlockKey {
@@ -263,6 +277,7 @@ impl ViewLevel {
             factor,
             scale,
             shift,
+            inverse_scale: scale.recip(),
             grid_origin,
             array_grid,
             array_shape: level.shape.clone(),
@@ -323,17 +338,11 @@ impl ViewLevel {
     )]
     pub(crate) fn place_of(&self, volume: DVec3) -> ([u64; 3], DVec3) {
         let voxel = self.voxel_from_volume(volume);
-        let within = voxel.clamp(DVec3::ZERO, xyz(self.shape) - 1.0);
-        let at = [
-            (within.z as u64 / self.block[0]).min(self.grid[0] - 1),
-            (within.y as u64 / self.block[1]).min(self.grid[1] - 1),
-            (within.x as u64 / self.block[2]).min(self.grid[2] - 1),
-        ];
-        let start = DVec3::new(
-            (at[2] * self.block[2]) as f64,
-            (at[1] * self.block[1]) as f64,
-            (at[0] * self.block[0]) as f64,
-        );
+        let [nz, ny, nx] = self.shape.map(|n| (n - 1) as f64);
+        let [bz, by, bx] = self.block.map(|n| n as f64);
+        let block = voxel.clamp(DVec3::ZERO, DVec3::new(nx, ny, nz)) / DVec3::new(bx, by, bz);
+        let at = [block.z as u64, block.y as u64, block.x as u64];
+        let start = DVec3::new(at[2] as f64 * bx, at[1] as f64 * by, at[0] as f64 * bz);
         (at, voxel - start)
     }
 
@@ -346,10 +355,10 @@ impl ViewLevel {
         for (axis, zyx) in [2, 1, 0].into_iter().enumerate() {
             let start = at[zyx] * self.block[zyx];
             if at[zyx] > 0 {
-                low[axis] = (start as f64 - self.shift[axis]) / self.scale[axis];
+                low[axis] = (start as f64 - self.shift[axis]) * self.inverse_scale[axis];
             }
             if at[zyx] + 1 < self.grid[zyx] {
-                high[axis] = ((start + self.block[zyx]) as f64 - self.shift[axis]) / self.scale[axis];
+                high[axis] = ((start + self.block[zyx]) as f64 - self.shift[axis]) * self.inverse_scale[axis];
             }
         }
         (low, high)
@@ -599,6 +608,18 @@ pub(crate) mod tests {
             &[1, 0, 0, 0],
         );
         assert_eq!(view.unwrap().levels[0].shape, [3, 4, 5]);
+    }
+
+    #[test]
+    fn steps_are_bounded_where_spacings_differ_wildly() {
+        let view = |spacing| {
+            let map = Affine::from_spacing(spacing, [0.0; 3]);
+            let levels = vec![level(&[40, 100, 100], &[8; 3], &[1.0; 3], map)];
+            VolumeView::new(&dataset(&ZYX, "|u1".parse().unwrap(), levels), 0, &[]).unwrap()
+        };
+        assert!((view([0.5, 1.0, 3.0]).step_world(0, 1.0) - 0.5).abs() < 1e-12);
+        let degrees_and_metres = view([0.25, 0.25, 1000.0]).step_world(0, 1.0);
+        assert!((40_000.0 / degrees_and_metres - 960.0).abs() < 1.0, "{degrees_and_metres}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a picture wants: the level, the reason, the order, the blocks.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use array::{BlockKey, LevelOrigin};

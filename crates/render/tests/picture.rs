@@ -1,6 +1,8 @@
 //! Pictures of analytic fields: against a second caster in double precision, and against each other where
 //! blocks, levels, types, threads and skipping must not show.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests")]
+
 mod common;
 #[path = "common/reference.rs"]
 mod reference;

@@ -1,5 +1,7 @@
 //! The pool: its limit, what it drops, what it refuses.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! Synthetic volumes for the picture tests: an analytic field, stored in blocks of any type at any levels.
 
 #![allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,0 +1,122 @@
+//! Descriptions, cameras and transfer functions from outside: an error or a picture, never a panic and never
+//! more work than the shape of the array explains.
+
+#![expect(clippy::cast_possible_truncation, reason = "tests")]
+
+mod common;
+
+use array::{Affine, ErrorKind, Level, LevelOrigin};
+use common::{Synthetic, cubic};
+use corridor_render::{
+    BlockPool, Bounds, Camera, Cancel, ImageSize, OpacityPoint, Projection, Quality, Scene, TransferFunction,
+    VolumeView, cast, demand,
+};
+use proptest::prelude::*;
+
+/// Ordinary numbers, and now and then one that is not.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        60 => -100.0..100.0f64,
+        4 => (-12..12i32).prop_map(|e| 10f64.powi(e)),
+        1 => prop_oneof![Just(0.0), Just(-0.0), Just(1e300), Just(-1e-300), Just(f64::NAN), Just(f64::INFINITY)],
+    ]
+}
+
+fn triple() -> impl Strategy<Value = [f64; 3]> {
+    [number(), number(), number()]
+}
+
+fn map() -> impl Strategy<Value = Affine> {
+    let row = || [number(), number(), number(), number()];
+    prop_oneof![
+        Just(Affine::IDENTITY),
+        triple().prop_map(|s| Affine::from_spacing(s, [0.0; 3])),
+        [row(), row(), row()].prop_map(Affine),
+    ]
+}
+
+prop_compose! {
+    fn level()(
+        shape in [1..20u64, 1..20u64, 1..20u64],
+        block in [1..9u64, 1..9u64, 1..9u64],
+        factor in triple(),
+        honest in any::<bool>(),
+        sampled in any::<bool>(),
+        world_from_voxel in map(),
+    ) -> Level {
+        Level {
+            shape: shape.to_vec(),
+            block: block.to_vec(),
+            origin: if sampled { LevelOrigin::Sampled } else { LevelOrigin::Mean },
+            factor: if honest { vec![2.0; 3] } else { factor.to_vec() },
+            world_from_voxel,
+        }
+    }
+}
+
+prop_compose! {
+    fn camera()(eye in triple(), target in triple(), up in triple(), span in number(), perspective in any::<bool>()) -> Camera {
+        let projection = if perspective {
+            Projection::Perspective { fov_y_rad: span.abs().min(3.0) }
+        } else {
+            Projection::Orthographic { height_world: span }
+        };
+        Camera { eye, target, up, projection }
+    }
+}
+
+prop_compose! {
+    fn transfer()(range in [number(), number()], points in prop::collection::vec((number(), 0.0..1.1f64), 0..5)) -> TransferFunction {
+        let mut opacity: Vec<_> = points.into_iter().map(|(value, opacity)| OpacityPoint { value, opacity }).collect();
+        opacity.sort_by(|a, b| a.value.total_cmp(&b.value));
+        TransferFunction { range, opacity, ..TransferFunction::ramp(0.0, 1.0, 1.0) }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn anything_is_an_error_or_a_picture(
+        levels in prop::collection::vec(level(), 1..4),
+        first_map in map(),
+        framed in any::<bool>(),
+        wild in camera(),
+        transfer in transfer(),
+        clip in prop::option::of((triple(), triple())),
+        values in prop::collection::vec(number(), 1..20),
+        keep in any::<u32>(),
+    ) {
+        let mut dataset = Synthetic::new([8; 3], [4; 3], cubic).dataset();
+        dataset.arrays[0].levels = levels;
+        dataset.arrays[0].levels[0].world_from_voxel = first_map;
+        dataset.arrays[0].levels[0].factor = vec![1.0; 3];
+        let Ok(view) = VolumeView::new(&dataset, 0, &[]).map(std::sync::Arc::new) else { return Ok(()) };
+        let camera = if framed { Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION) } else { wild };
+        let size = ImageSize { width: 9, height: 7 };
+        let clip = clip.map(|(min, max)| Bounds { min, max });
+
+        let mut pool = BlockPool::new(view.clone(), 1 << 20);
+        for (number, level) in dataset.arrays[0].levels.iter().enumerate() {
+            for index in (0..level.block_count()).filter(|i| keep >> (i % 32) & 1 == 1) {
+                let count: u64 = level.block_selection(index).unwrap().ranges().iter().map(|r| r.count).product();
+                let bytes: Vec<u8> = (0..count).flat_map(|i| (values[i as usize % values.len()] as f32).to_ne_bytes()).collect();
+                let key = array::BlockKey { level: number as u8, index, ..view.key(0, [0; 3]) };
+                let content = array::Content::Data { bytes: bytes.into(), range: None };
+                pool.insert(&array::Block { key, content }).unwrap();
+                prop_assert!(pool.used_bytes() <= pool.limit_bytes());
+            }
+        }
+        match demand(&view, &camera, size, clip.as_ref(), 1 << 16) {
+            Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
+        }
+        let scene = Scene { view, camera, transfer, size, clip, quality: Quality::STILL, finest_level: 0 };
+        match cast(&scene, &pool, &Cancel::new()) {
+            Ok(frame) => for pixel in frame.image.rgba {
+                prop_assert!(pixel.iter().all(|v| (0.0..=1.001).contains(v)), "{pixel:?}");
+            },
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
+        }
+    }
+}
