@@ -198,6 +198,11 @@ impl ChunkStore {
             return Ok(Arc::clone(bytes));
         }
         let bytes: Arc<[u8]> = match decode() {
+            // Nothing to keep: whatever was never written.
+            Ok(bytes) if bytes.is_empty() => {
+                KEPT.lock().forget(key);
+                return Ok(bytes.into());
+            }
             Ok(bytes) => bytes.into(),
             Err(e) => {
                 KEPT.lock().forget(key);

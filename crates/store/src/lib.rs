@@ -24,6 +24,7 @@ mod slabs;
 mod source;
 mod synthetic;
 mod workers;
+mod zarr;
 
 pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};

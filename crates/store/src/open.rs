@@ -114,6 +114,9 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
         return Ok(Arc::new(Synthetic::open(location)?));
     }
     let path = Path::new(location);
+    if path.is_dir() {
+        return open_directory(path);
+    }
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -127,4 +130,13 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
             &head[..head.len().min(8)]
         ))),
     }
+}
+
+fn open_directory(path: &Path) -> Result<Arc<dyn Format>> {
+    if crate::zarr::recognises(path) {
+        return Ok(Arc::new(crate::zarr::open(path).map_err(|e| e.context("Zarr"))?));
+    }
+    Err(Error::unsupported(
+        "expected a file or a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`), found another directory",
+    ))
 }

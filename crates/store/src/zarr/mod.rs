@@ -1,0 +1,96 @@
+//! Zarr stores of versions 2 and 3 in a directory, among them OME-Zarr pyramids and climate stores.
+//!
+//! Codecs are those of zarrs; the hierarchy, its bounds and its conventions are handled here. Values are given
+//! as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
+//! Every array can be reached by its path; a pyramid is besides one array with its levels. Identity covers the
+//! metadata documents, not every chunk: a store whose chunks are rewritten in place keeps its name.
+//!
+//! ```text
+//! directory   files below one directory, links out of it refused
+//! nodes       groups and arrays with their metadata     stored     one array and its chunks
+//! shards      the index of files with many chunks
+//! ome         pyramids and labels                       describe   the description
+//! ```
+
+mod describe;
+mod directory;
+mod nodes;
+mod ome;
+mod shards;
+mod stored;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use array::{Dataset, Error, Region, Result, Selection};
+
+use self::directory::Directory;
+use self::stored::Stored;
+use crate::chunked::ChunkStore;
+use crate::{Access, Cancel, Format};
+
+/// Whether a directory is a store.
+pub(crate) fn recognises(directory: &Path) -> bool {
+    ["zarr.json", ".zgroup", ".zarray", ".zmetadata"].iter().any(|name| directory.join(name).is_file())
+}
+
+/// Opens a store.
+///
+/// # Errors
+/// `NotFound` without metadata, `Corrupt` when those of the root are wrong.
+pub(crate) fn open(path: &Path) -> Result<Zarr> {
+    let directory = Arc::new(Directory::open(path)?);
+    let nodes = nodes::read(&directory)?;
+    let described = describe::describe(&directory, nodes)?;
+    described.dataset.check()?;
+    Ok(Zarr {
+        dataset: Arc::new(described.dataset),
+        stored: described.stored,
+        levels: described.levels,
+        chunks: ChunkStore::new(),
+    })
+}
+
+/// An open store.
+pub(crate) struct Zarr {
+    dataset: Arc<Dataset>,
+    stored: Vec<Stored>,
+    /// Per array of the data set and level: which stored array it is.
+    levels: Vec<Vec<usize>>,
+    chunks: ChunkStore,
+}
+
+impl Format for Zarr {
+    fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset)
+    }
+
+    fn access(&self, _array: u32) -> Access {
+        Access::Chunked
+    }
+
+    fn read(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let number =
+            self.levels.get(array as usize).and_then(|levels| levels.get(usize::from(level))).copied();
+        let found = number.and_then(|n| Some((u32::try_from(n).ok()?, self.stored.get(n)?)));
+        let Some((number, stored)) = found else {
+            return Err(Error::not_found(format!(
+                "expected a stored level, found array {array}, level {level}"
+            )));
+        };
+        stored.read(number, selection, into, &self.chunks, cancel).map_err(|e| {
+            let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
+            e.context(format!("read array `{name}`"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Groups and arrays of a store with their metadata documents, of versions 2 and 3 alike.
+//!
+//! Consolidated metadata are believed where they exist, as other readers do; else directories are listed.
+//! Chunks are never listed.
+
+use std::collections::BTreeMap;
+
+use array::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::directory::Directory;
+
+/// Most nodes of a store that are looked at.
+const MAX_NODES: usize = 65_536;
+/// Deepest nesting of groups.
+const MAX_DEPTH: usize = 64;
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Group,
+    /// `.zarray`.
+    ArrayV2(Value),
+    /// `zarr.json`.
+    ArrayV3(Value),
+}
+
+/// A group or an array.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) attributes: Map<String, Value>,
+}
+
+/// All nodes of a store.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// By path without slashes at its ends; the root is empty. A group sorts before what is in it.
+    pub(super) by_path: BTreeMap<String, Node>,
+    /// Parts of the data set's identity.
+    pub(super) identity: Vec<Vec<u8>>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads the metadata of a whole store.
+///
+/// # Errors
+/// `Corrupt` when the root's metadata are wrong, `NotFound` when there are none.
+pub(super) fn read(directory: &Directory) -> Result<Nodes> {
+    let mut nodes = Nodes::default();
+    if let Some((document, file)) = directory.document(".zmetadata")? {
+        nodes.identity.extend(file.identity());
+        nodes.consolidated_v2(&document)?;
+        return Ok(nodes);
+    }
+    nodes.visit(directory, String::new(), 0)?;
+    if nodes.by_path.is_empty() {
+        return Err(Error::not_found("expected `zarr.json`, `.zgroup` or `.zarray` in the directory"));
+    }
+    Ok(nodes)
+}
+
+impl Nodes {
+    fn visit(&mut self, directory: &Directory, path: String, depth: usize) -> Result<()> {
+        let Some((node, consolidated)) = self.node(directory, &path)? else { return Ok(()) };
+        let is_group = node.kind == Kind::Group;
+        self.by_path.insert(path.clone(), node);
+        if let Some(consolidated) = consolidated {
+            return self.consolidated_v3(&path, &consolidated);
+        }
+        if !is_group || depth >= MAX_DEPTH {
+            return Ok(());
+        }
+        let (names, more) = directory.directories(&path, MAX_NODES.saturating_sub(self.by_path.len()))?;
+        if more {
+            self.warnings.push(format!("only the first {MAX_NODES} groups and arrays were looked at"));
+        }
+        for name in names {
+            if self.by_path.len() >= MAX_NODES {
+                break;
+            }
+            let below = join(&path, &name);
+            if let Err(e) = self.visit(directory, below.clone(), depth + 1) {
+                self.warnings.push(format!("left out `{below}`: {e}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The node at a path, and its consolidated metadata where it has them.
+    fn node(&mut self, directory: &Directory, path: &str) -> Result<Option<(Node, Option<Value>)>> {
+        let mut document = |name: &str| -> Result<Option<Value>> {
+            let Some((value, file)) = directory.document(&join(path, name))? else { return Ok(None) };
+            self.identity.extend(file.identity());
+            Ok(Some(value))
+        };
+        if let Some(mut value) = document("zarr.json")? {
+            let consolidated = value.get_mut("consolidated_metadata").map(Value::take);
+            return Ok(node_v3(value).map(|node| (node, consolidated.filter(Value::is_object))));
+        }
+        let kind = match document(".zarray")? {
+            Some(value) => Kind::ArrayV2(value),
+            None if document(".zgroup")?.is_some() => Kind::Group,
+            None => return Ok(None),
+        };
+        let attributes = document(".zattrs")?.map(object).unwrap_or_default();
+        Ok(Some((Node { kind, attributes }, None)))
+    }
+
+    fn consolidated_v2(&mut self, document: &Value) -> Result<()> {
+        let entries = document
+            .get("metadata")
+            .and_then(Value::as_object)
+            .ok_or_else(|| Error::corrupt("expected `metadata` in `.zmetadata`"))?;
+        for (key, value) in entries.iter().take(3 * MAX_NODES) {
+            let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
+            let kind = match name {
+                ".zarray" => Kind::ArrayV2(value.clone()),
+                ".zgroup" => Kind::Group,
+                _ => continue,
+            };
+            let attributes = entries.get(&join(path, ".zattrs")).cloned().map(object).unwrap_or_default();
+            self.by_path.insert(path.to_owned(), Node { kind, attributes });
+        }
+        Ok(())
+    }
+
+    fn consolidated_v3(&mut self, group: &str, document: &Value) -> Result<()> {
+        let entries = document
+            .get("metadata")
+            .and_then(Value::as_object)
+            .ok_or_else(|| Error::corrupt("expected `metadata` in `consolidated_metadata`"))?;
+        for (path, value) in entries.iter().take(MAX_NODES) {
+            if let Some(node) = node_v3(value.clone()) {
+                self.by_path.insert(join(group, path.trim_matches('/')), node);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn node_v3(mut document: Value) -> Option<Node> {
+    let attributes = document.get_mut("attributes").map(|a| object(a.take())).unwrap_or_default();
+    let kind = match document.get("node_type").and_then(Value::as_str) {
+        Some("array") => {
+            // Attributes are kept beside: zarrs need not look at them.
+            document.as_object_mut()?.remove("attributes");
+            Kind::ArrayV3(document)
+        }
+        Some("group") => Kind::Group,
+        _ => return None,
+    };
+    Some(Node { kind, attributes })
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// A path below another.
+pub(super) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}

@@ -1,0 +1,277 @@
+//! One stored array: its metadata made ready, and reading its chunks through zarrs.
+//!
+//! Chunks are the units that can be decoded alone: inner chunks where an array is sharded. Encoded bytes are
+//! looked at before they are decoded, because two compressors promise their decoded size up front and would
+//! be believed.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use array::{DType, ElementType, Error, Region, Result, Selection};
+use serde_json::Value;
+use zarrs::array::{
+    Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, ChunkShape, CodecChain, CodecOptions,
+};
+
+use super::directory::Directory;
+use super::nodes::Kind;
+use super::shards::Shards;
+use crate::Cancel;
+use crate::chunked::{ChunkStore, Part, fill, for_each_chunk};
+
+/// Largest chunk that is decoded, bytes.
+const MAX_CHUNK_BYTES: u64 = 1 << 30;
+/// An array of a store.
+pub(super) struct Stored {
+    array: Array<Directory>,
+    pub(super) dtype: DType,
+    /// Elements per axis of what is decoded at once.
+    pub(super) chunk: Vec<u64>,
+    chunk_shape: ChunkShape,
+    inner: Option<Inner>,
+    /// What packed the chunks last.
+    packing: Packing,
+    /// One element as stored.
+    fill: Vec<u8>,
+    options: CodecOptions,
+}
+
+/// Inner chunks of shards.
+struct Inner {
+    codecs: CodecChain,
+    shards: Shards,
+}
+
+impl Stored {
+    /// Prepares an array.
+    ///
+    /// # Errors
+    /// `Unsupported`, saying what is: element type, codec, chunk grid, size of chunks.
+    pub(super) fn open(directory: &Arc<Directory>, path: &str, kind: &Kind) -> Result<Self> {
+        let dtype = dtype(kind)?;
+        let metadata = metadata(kind)?;
+        let array = guarded(|| {
+            Array::new_with_metadata(Arc::clone(directory), &format!("/{path}"), metadata)
+                .map_err(|e| Error::unsupported(e.to_string()))
+        })?;
+        if array.shape().len() > array::MAX_AXES {
+            return Err(Error::unsupported(format!("array of {} axes", array.shape().len())));
+        }
+        let outer = guarded(|| {
+            let first = vec![0; array.shape().len()];
+            array.chunk_shape(&first).map_err(|e| Error::unsupported(e.to_string()))
+        })?;
+        let inner = guarded(|| inner(&array, kind, &outer))?;
+        let (chunk_shape, packing) = match &inner {
+            Some((shape, _, codecs)) => (shape.clone(), Packing::of(codecs)),
+            None => (outer, outer_packing(kind)),
+        };
+        let chunk: Vec<u64> = chunk_shape.iter().map(|n| n.get()).collect();
+        chunk_bytes(&chunk, dtype)?;
+        let mut fill = array.fill_value().as_ne_bytes().to_vec();
+        if fill.len() != dtype.size_bytes() {
+            return Err(Error::corrupt("expected a fill value of the array's type"));
+        }
+        dtype.to_native(&mut fill);
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let inner = inner.map(|(_, inner, _)| inner);
+        Ok(Self { array, dtype, chunk, chunk_shape, inner, packing, fill, options })
+    }
+
+    pub(super) fn shape(&self) -> &[u64] {
+        self.array.shape()
+    }
+
+    /// Reads a selection, chunk by chunk.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Denied`, `Io`, `Cancelled`.
+    pub(super) fn read(
+        &self,
+        number: u32,
+        selection: &Selection,
+        into: Region,
+        store: &ChunkStore,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let size = chunk_bytes(&self.chunk, self.dtype)?;
+        for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
+            cancel.check()?;
+            let decode = || guarded(|| self.decode(part.position, size));
+            let bytes: Arc<[u8]> = if part.is_whole(&self.chunk) {
+                decode().map(Into::into)
+            } else {
+                store.get(number, self.linear(part.position), size, decode)
+            }
+            .map_err(|e| e.context(format!("chunk {:?}", part.position)))?;
+            self.copy(&bytes, part, into)
+        })
+    }
+
+    /// A chunk that was never written is kept as no bytes at all.
+    fn copy(&self, bytes: &[u8], part: &Part<'_>, into: Region) -> Result<()> {
+        if bytes.is_empty() { fill(into, &self.fill) } else { part.copy(bytes, &self.chunk, into) }
+    }
+
+    /// C order over the grid.
+    fn linear(&self, position: &[u64]) -> u64 {
+        let axes = position.iter().zip(&self.chunk).zip(self.shape());
+        axes.fold(0, |n, ((&p, &c), &s)| n.saturating_mul(s.div_ceil(c)).saturating_add(p))
+    }
+
+    /// The elements of a chunk as stored; empty when it does not exist.
+    fn decode(&self, position: &[u64], size: usize) -> Result<Vec<u8>> {
+        let corrupt = |e: &dyn std::fmt::Display| Error::corrupt(e.to_string());
+        let directory = self.array.storage();
+        let most = most_encoded_bytes(size);
+        let whole = self.array.codecs();
+        let (encoded, codecs) = match &self.inner {
+            Some(inner) => {
+                let (shard, number) = inner.shards.place(position);
+                let key = self.array.chunk_key(&shard);
+                (inner.shards.encoded(&directory, key.as_str(), number, most)?, &inner.codecs)
+            }
+            None => (directory.object(self.array.chunk_key(position).as_str(), most)?, &*whole),
+        };
+        let Some(encoded) = encoded else { return Ok(Vec::new()) };
+        self.packing.check(&encoded, size)?;
+        let decoded = codecs
+            .decode(
+                Cow::Owned(encoded),
+                &self.chunk_shape,
+                self.array.data_type(),
+                self.array.fill_value(),
+                &self.options,
+            )
+            .map_err(|e| corrupt(&e))?;
+        let mut bytes = decoded.into_fixed().map_err(|e| corrupt(&e))?.into_owned();
+        if bytes.len() != size {
+            return Err(Error::corrupt(format!("expected a chunk of {size} bytes, found {}", bytes.len())));
+        }
+        // zarrs gives the host's order; swapping is its own inverse.
+        self.dtype.to_native(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// zarrs is careful, and so are we: a panic in it becomes an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::corrupt("expected a chunk that can be decoded, found one that cannot"))
+    })
+}
+
+fn chunk_bytes(chunk: &[u64], dtype: DType) -> Result<usize> {
+    let bytes = chunk.iter().try_fold(dtype.size_bytes() as u64, |n, &c| n.checked_mul(c));
+    bytes.filter(|&n| n <= MAX_CHUNK_BYTES).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        Error::too_large(format!("expected chunks of at most {MAX_CHUNK_BYTES} bytes, found {chunk:?}"))
+    })
+}
+
+/// Longest encoded form of a chunk: codecs may add a little, an index of inner chunks more.
+fn most_encoded_bytes(chunk_bytes: usize) -> u64 {
+    (chunk_bytes as u64).saturating_mul(2).saturating_add(1 << 20)
+}
+
+/// Version 2 names types as numpy does, byte order and all; version 3 has no byte order of its own.
+fn dtype(kind: &Kind) -> Result<DType> {
+    let name = match kind {
+        Kind::ArrayV2(document) => document.get("dtype"),
+        Kind::ArrayV3(document) => document.get("data_type"),
+        Kind::Group => None,
+    };
+    let Some(name) = name.and_then(Value::as_str) else {
+        return Err(Error::unsupported("compound or extension element type"));
+    };
+    match kind {
+        Kind::ArrayV2(_) => name.parse().map_err(|_| Error::unsupported(format!("element type `{name}`"))),
+        _ => {
+            let element = ElementType::ALL.into_iter().find(|e| e.name() == name);
+            element.map(DType::native).ok_or_else(|| Error::unsupported(format!("element type `{name}`")))
+        }
+    }
+}
+
+fn metadata(kind: &Kind) -> Result<ArrayMetadata> {
+    let wrong = |e: serde_json::Error| Error::corrupt(format!("expected metadata of an array, found: {e}"));
+    match kind {
+        Kind::ArrayV2(document) => {
+            Ok(ArrayMetadata::V2(serde_json::from_value(document.clone()).map_err(wrong)?))
+        }
+        Kind::ArrayV3(document) => {
+            let grid = document.pointer("/chunk_grid/name").and_then(Value::as_str);
+            if grid != Some("regular") {
+                return Err(Error::unsupported(format!("chunk grid `{}`", grid.unwrap_or("unnamed"))));
+            }
+            Ok(ArrayMetadata::V3(serde_json::from_value(document.clone()).map_err(wrong)?))
+        }
+        Kind::Group => Err(Error::internal("a group is no array")),
+    }
+}
+
+/// Inner chunks, where shards have no codec around them: shape, how to read them, their codecs' metadata.
+type Sharded = (ChunkShape, Inner, Vec<Value>);
+
+fn inner(array: &Array<Directory>, kind: &Kind, outer: &ChunkShape) -> Result<Option<Sharded>> {
+    let (true, Kind::ArrayV3(document)) = (array.is_exclusively_sharded(), kind) else { return Ok(None) };
+    let Some(shape) = array.effective_subchunk_shape() else { return Ok(None) };
+    let Some(configuration) = document.pointer("/codecs/0/configuration") else { return Ok(None) };
+    let sizes = |shape: &ChunkShape| shape.iter().map(|n| n.get()).collect::<Vec<u64>>();
+    let Some(shards) = Shards::of(configuration, &sizes(outer), &sizes(&shape))? else { return Ok(None) };
+    let codecs = configuration.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let parsed: Vec<_> = serde_json::from_value(Value::Array(codecs.clone()))
+        .map_err(|e| Error::corrupt(format!("expected codecs of a shard, found: {e}")))?;
+    let chain = CodecChain::from_metadata(&parsed).map_err(|e| Error::unsupported(e.to_string()))?;
+    Ok(Some((shape, Inner { codecs: chain, shards }, codecs)))
+}
+
+fn outer_packing(kind: &Kind) -> Packing {
+    let name =
+        |document: &Value| document.pointer("/compressor/id").and_then(Value::as_str).map(str::to_owned);
+    match kind {
+        Kind::ArrayV2(document) => Packing { compressor: name(document), checksum_bytes: 0 },
+        Kind::ArrayV3(document) => {
+            Packing::of(document.get("codecs").and_then(Value::as_array).map_or(&[], Vec::as_slice))
+        }
+        Kind::Group => Packing { compressor: None, checksum_bytes: 0 },
+    }
+}
+
+/// The last compressor of a chain, and the checksums that follow what it wrote.
+struct Packing {
+    compressor: Option<String>,
+    checksum_bytes: usize,
+}
+
+impl Packing {
+    fn of(codecs: &[Value]) -> Self {
+        let names = codecs.iter().rev().map(|c| c.get("name").and_then(Value::as_str).unwrap_or_default());
+        let checksums = names.clone().take_while(|name| *name == "crc32c").count();
+        let compressor = names.into_iter().nth(checksums).map(str::to_owned);
+        Self { compressor, checksum_bytes: checksums * size_of::<u32>() }
+    }
+
+    /// Refuses bytes whose header promises more than a chunk holds: memory would be taken on that word alone.
+    fn check(&self, encoded: &[u8], chunk_bytes: usize) -> Result<()> {
+        let packed = encoded.get(..encoded.len().saturating_sub(self.checksum_bytes)).unwrap_or_default();
+        let promised = match self.compressor.as_deref() {
+            Some("zstd") => zstd::zstd_safe::decompress_bound(packed)
+                .map_err(|_| Error::corrupt("expected a chunk packed by zstd"))?,
+            Some("blosc") => packed
+                .get(4..8)
+                .and_then(|raw| raw.first_chunk::<4>())
+                .map(|raw| u64::from(u32::from_le_bytes(*raw)))
+                .ok_or_else(|| Error::corrupt("expected a chunk packed by blosc"))?,
+            _ => return Ok(()),
+        };
+        // Streams without a size are bounded by their blocks, up to 128 KiB each, which need not be full.
+        let most = (chunk_bytes as u64).saturating_mul(4).saturating_add(1 << 20);
+        if promised > most {
+            return Err(Error::corrupt(format!(
+                "expected a chunk of {chunk_bytes} bytes, found a promise of {promised}"
+            )));
+        }
+        Ok(())
+    }
+}
