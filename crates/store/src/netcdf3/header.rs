@@ -117,16 +117,15 @@ impl Header {
 
     /// Bytes of one record of a variable.
     fn record_part(&self, variable: &Variable) -> Result<u64> {
-        let sizes =
+        let mut sizes =
             variable.dimensions.iter().skip(1).map(|&d| self.dimensions[d].size.unwrap_or(self.records));
-        sizes.fold(Some(variable.element.size_bytes() as u64), |n, size| n?.checked_mul(size)).ok_or_else(
-            || {
-                Error::corrupt(format!(
-                    "expected records below 2^64 bytes, found larger ones in `{}`",
-                    variable.name
-                ))
-            },
-        )
+        let size = sizes.try_fold(variable.element.size_bytes() as u64, u64::checked_mul);
+        size.ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected records below 2^64 bytes, found larger ones in `{}`",
+                variable.name
+            ))
+        })
     }
 
     /// Parts are padded to four bytes, except when there is only one record variable.
