@@ -76,7 +76,7 @@ describe("items", () => {
     expect(events[1]).toMatchObject({ op: a, bulk: first });
   });
 
-  it("with a wrong checksum, a gap or too many bytes end the connection", () => {
+  it("with a gap or too many bytes end the connection", () => {
     const bulk = Uint8Array.of(1, 2, 3, 4);
     const chunk = (offset: number, bytes: Uint8Array): Frame => ({
       kind: "chunk",
@@ -85,15 +85,35 @@ describe("items", () => {
       offset,
       bytes,
     });
-    const start = (checksum = crc32c(bulk)) => {
+    const start = () => {
       const client = opened();
       const op = client.request("a", NOTHING, PRIORITY);
-      give(client, { kind: "item", op, item: 0, body: NOTHING, bulkBytes: 4, checksum });
+      give(client, { kind: "item", op, item: 0, body: NOTHING, bulkBytes: 4, checksum: crc32c(bulk) });
       return client;
     };
-    expect(() => give(start(1), chunk(0, bulk))).toThrow("wrong checksum");
     expect(() => give(start(), chunk(1, bulk.subarray(1)))).toThrow("at byte 0");
     expect(() => give(start(), chunk(0, new Uint8Array(5)))).toThrow("found more");
+  });
+
+  it("with a wrong checksum fail their operation, which is withdrawn; the others go on", () => {
+    const client = opened();
+    const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
+    take(client);
+    const bulk = Uint8Array.of(1, 2);
+    const chunk = (op: number, number = 0): Frame => ({
+      kind: "chunk",
+      op,
+      item: number,
+      offset: 0,
+      bytes: bulk,
+    });
+    const wrong: Frame = { kind: "item", op: a, item: 0, body: NOTHING, bulkBytes: 2, checksum: 7 };
+    expect(give(client, wrong, chunk(a))).toMatchObject([
+      { kind: "failed", op: a, error: { kind: 4, mayRetry: true } },
+    ]);
+    expect(take(client)).toEqual([{ kind: "cancel", op: a }]);
+    expect(give(client, item(a, bulk, 1), chunk(a, 1), { kind: "done", op: a })).toEqual([]);
+    expect(give(client, item(b, bulk), chunk(b))).toMatchObject([{ kind: "item", op: b }]);
   });
 
   it("of operations that never were are a broken peer; ends of those that ended are not", () => {
@@ -146,6 +166,19 @@ describe("operations", () => {
     expect(take(client).map((frame) => frame.kind)).toEqual(["request", "note", "cancel"]);
     for (let i = 0; i < MAX_OPERATIONS; i++) client.request("a", NOTHING, PRIORITY);
     expect(() => client.request("a", NOTHING, PRIORITY)).toThrow("at most");
+  });
+
+  it("asks for signs of life, and says why it breaks off", () => {
+    const client = opened();
+    client.ping();
+    client.ping();
+    client.breakOff("nonsense");
+    expect(take(client)).toMatchObject([
+      { kind: "ping", nonce: 1n },
+      { kind: "ping", nonce: 2n },
+      { kind: "close", error: { message: "nonsense" } },
+    ]);
+    expect(give(client, WELCOME)).toEqual([]);
   });
 
   it("answers pings", () => {

@@ -13,7 +13,13 @@ import {
   type Item,
   type Priority,
 } from "./frames.ts";
-import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_ASSEMBLING_BYTES, MAX_OPERATIONS } from "./limits.ts";
+import {
+  CREDIT_STEP_BYTES,
+  INITIAL_CREDIT_BYTES,
+  MAX_ASSEMBLING_BYTES,
+  MAX_ASSEMBLING_ITEMS,
+  MAX_OPERATIONS,
+} from "./limits.ts";
 
 /** What the state machine reports. `op` is the number that `request` gave. */
 export type WireEvent =
@@ -47,6 +53,8 @@ interface Assembly {
 
 interface Operation {
   nextItem: number;
+  /** Reported as failed; what still comes for it is only counted. */
+  hasFailed: boolean;
   readonly assembling: Map<number, Assembly>;
 }
 
@@ -54,6 +62,8 @@ export class WireClient {
   readonly #outgoing: Uint8Array<ArrayBuffer>[] = [];
   readonly #operations = new Map<number, Operation>();
   #nextOp = 1;
+  #nextPing = 1n;
+  #assemblingItems = 0;
   #state: "greeting" | "open" | "ended" = "greeting";
   #assemblingBytes = 0;
   #allowedBytes = INITIAL_CREDIT_BYTES;
@@ -83,7 +93,7 @@ export class WireClient {
       throw new WireError(`expected at most ${MAX_OPERATIONS} operations under way, found one more`);
     }
     const op = this.#nextOp++;
-    this.#operations.set(op, { nextItem: 0, assembling: new Map() });
+    this.#operations.set(op, { nextItem: 0, hasFailed: false, assembling: new Map() });
     this.#send({ kind: "request", op, name, priority, deadlineMillis: 0, parameters });
     return op;
   }
@@ -98,6 +108,17 @@ export class WireClient {
     if (this.#operations.has(op)) this.#send({ kind: "note", op, body });
   }
 
+  /** Asks the server for a sign of life. */
+  ping(): void {
+    this.#send({ kind: "ping", nonce: this.#nextPing++ });
+  }
+
+  /** Ends the connection from this side and tells the server why. */
+  breakOff(message: string): void {
+    this.#send({ kind: "close", error: { kind: ErrorKind.corrupt, mayRetry: false, message, context: [] } });
+    this.#end();
+  }
+
   /** Takes one message. Throws [`WireError`] when the server breaks the protocol: close the connection then. */
   receive(message: Uint8Array): WireEvent[] {
     if (this.#state === "ended") return [];
@@ -109,9 +130,11 @@ export class WireClient {
       case "welcome":
         return this.#welcome(frame.version, frame.program);
       case "refused":
-        return this.#end({ kind: "refused", error: frame.error });
+        this.#end();
+        return [{ kind: "refused", error: frame.error }];
       case "close":
-        return this.#end({ kind: "closed", error: frame.error });
+        this.#end();
+        return [{ kind: "closed", error: frame.error }];
       case "item":
         return this.#item(frame);
       case "chunk":
@@ -147,7 +170,11 @@ export class WireClient {
     }
     operation.nextItem++;
     const { body, bulkBytes, checksum } = frame;
+    if (operation.hasFailed && bulkBytes === 0) return [];
     if (bulkBytes === 0) return [{ kind: "item", op: frame.op, body, bulk: new Uint8Array(0) }];
+    if (++this.#assemblingItems > MAX_ASSEMBLING_ITEMS) {
+      throw new WireError(`expected at most ${MAX_ASSEMBLING_ITEMS} unfinished items, found one more`);
+    }
     operation.assembling.set(frame.item, { body, bulkBytes, checksum, parts: [], received: 0, running: 0 });
     return [];
   }
@@ -170,13 +197,25 @@ export class WireClient {
     assembly.running = crc32c(frame.bytes, assembly.running);
     if (assembly.received < assembly.bulkBytes) return [];
     operation.assembling.delete(frame.item);
-    this.#assemblingBytes -= assembly.received;
-    if (assembly.running !== assembly.checksum) {
-      throw new WireError(`item ${frame.item} of operation ${frame.op} arrived with a wrong checksum`);
-    }
+    this.#release(assembly);
+    if (operation.hasFailed) return [];
+    if (assembly.running !== assembly.checksum) return this.#damaged(frame, operation);
     return [
       { kind: "item", op: frame.op, body: assembly.body, bulk: joined(assembly.parts, assembly.received) },
     ];
+  }
+
+  /** Bytes changed on the way: this operation is lost, the connection is not. */
+  #damaged(frame: Chunk, operation: Operation): WireEvent[] {
+    operation.hasFailed = true;
+    this.cancel(frame.op);
+    const message = `item ${frame.item} arrived with a wrong checksum`;
+    return [failed(frame.op, { kind: ErrorKind.corrupt, mayRetry: true, message, context: [] })];
+  }
+
+  #release(assembly: Assembly): void {
+    this.#assemblingBytes -= assembly.received;
+    this.#assemblingItems--;
   }
 
   /** Bulk bytes arrived: within the credit given and the memory set aside, and credited again. */
@@ -198,29 +237,27 @@ export class WireClient {
   #finish(frame: Extract<Frame, { kind: "done" | "failed" }>): WireEvent[] {
     const operation = this.#operations.get(frame.op);
     if (!operation) return [];
-    for (const assembly of operation.assembling.values()) this.#assemblingBytes -= assembly.received;
+    for (const assembly of operation.assembling.values()) this.#release(assembly);
     this.#operations.delete(frame.op);
-    if (frame.kind === "failed") return [{ kind: "failed", op: frame.op, error: frame.error }];
+    if (operation.hasFailed) return [];
+    if (frame.kind === "failed") return [failed(frame.op, frame.error)];
     if (operation.assembling.size === 0) return [{ kind: "done", op: frame.op }];
     const message = "the operation ended before all bytes of its items came";
-    return [
-      {
-        kind: "failed",
-        op: frame.op,
-        error: { kind: ErrorKind.corrupt, mayRetry: true, message, context: [] },
-      },
-    ];
+    return [failed(frame.op, { kind: ErrorKind.corrupt, mayRetry: true, message, context: [] })];
   }
 
-  #end(event: WireEvent): WireEvent[] {
+  #end(): void {
     this.#state = "ended";
     this.#operations.clear();
-    return [event];
   }
 
   #send(frame: Frame): void {
     this.#outgoing.push(encodeFrame(frame));
   }
+}
+
+function failed(op: number, error: RemoteError): WireEvent {
+  return { kind: "failed", op, error };
 }
 
 function joined(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {

@@ -55,9 +55,11 @@ export class Reader {
     return this.#slice(length);
   }
 
-  /** `u16` length, then UTF-8. */
-  str(): string {
-    const raw = this.#slice(this.u16());
+  /** `u16` length, then UTF-8 of at most `most` bytes. */
+  str(most = 0xffff): string {
+    const length = this.u16();
+    if (length > most) throw new WireError(`expected a string of at most ${most} bytes, found ${length}`);
+    const raw = this.#slice(length);
     try {
       return strictUtf8.decode(raw);
     } catch {
@@ -65,9 +67,10 @@ export class Reader {
     }
   }
 
-  /** `u16` count, then items. */
-  list<T>(item: (reader: Reader) => T): T[] {
+  /** `u16` count, at most `most`, then items. */
+  list<T>(item: (reader: Reader) => T, most = 0xffff): T[] {
     const count = this.u16();
+    if (count > most) throw new WireError(`expected at most ${most} items in a list, found ${count}`);
     const items: T[] = [];
     // Each item takes at least one byte or throws, so a false count costs no memory.
     for (let i = 0; i < count; i++) items.push(item(this));

@@ -5,6 +5,7 @@ import { Reader, WireError, Writer } from "./codec.ts";
 import { readError, writeError, type RemoteError } from "./error.ts";
 import {
   MAX_BODY_BYTES,
+  MAX_CAPABILITIES,
   MAX_CHUNK_BYTES,
   MAX_FRAME_BYTES,
   MAX_ITEM_BULK_BYTES,
@@ -121,8 +122,8 @@ function writeFields(w: Writer, frame: Frame): void {
   switch (frame.kind) {
     case "hello":
       w.u32(MAGIC).u16(frame.lowest).u16(frame.highest);
-      w.list(frame.capabilities, (writer, name) => writer.str(name));
-      w.str(frame.token, MAX_TOKEN_BYTES).u64(frame.credit).str(frame.program);
+      w.list(frame.capabilities, (writer, name) => writer.str(name, MAX_NAME_BYTES));
+      w.str(frame.token, MAX_TOKEN_BYTES).u64(frame.credit).str(frame.program, MAX_NAME_BYTES);
       return;
     case "request":
       writePriority(w.u32(frame.op).str(frame.name, MAX_NAME_BYTES), frame.priority);
@@ -151,8 +152,8 @@ function writeFields(w: Writer, frame: Frame): void {
       writeError(w, frame.error);
       return;
     case "welcome":
-      w.u16(frame.version).list(frame.capabilities, (writer, name) => writer.str(name));
-      w.str(frame.program).u32(frame.maxOperations);
+      w.u16(frame.version).list(frame.capabilities, (writer, name) => writer.str(name, MAX_NAME_BYTES));
+      w.str(frame.program, MAX_NAME_BYTES).u32(frame.maxOperations);
       return;
     case "item":
       w.u32(frame.op)
@@ -186,7 +187,7 @@ export function decodeFrame(message: Uint8Array): Frame {
       return {
         kind: "request",
         op: r.u32(),
-        name: atMost(r.str(), MAX_NAME_BYTES, "a name"),
+        name: r.str(MAX_NAME_BYTES),
         priority: readPriority(r),
         deadlineMillis: r.u32(),
         parameters: r.bytes(MAX_BODY_BYTES),
@@ -209,8 +210,8 @@ export function decodeFrame(message: Uint8Array): Frame {
       return {
         kind: "welcome",
         version: r.u16(),
-        capabilities: r.list((reader) => reader.str()),
-        program: r.str(),
+        capabilities: readCapabilities(r),
+        program: r.str(MAX_NAME_BYTES),
         maxOperations: r.u32(),
       };
     case CODES.refused:
@@ -243,11 +244,15 @@ function readHello(r: Reader): Hello {
     kind: "hello",
     lowest: r.u16(),
     highest: r.u16(),
-    capabilities: r.list((reader) => reader.str()),
-    token: atMost(r.str(), MAX_TOKEN_BYTES, "a token"),
+    capabilities: readCapabilities(r),
+    token: r.str(MAX_TOKEN_BYTES),
     credit: r.u64(),
-    program: r.str(),
+    program: r.str(MAX_NAME_BYTES),
   };
+}
+
+function readCapabilities(r: Reader): string[] {
+  return r.list((reader) => reader.str(MAX_NAME_BYTES), MAX_CAPABILITIES);
 }
 
 function readChunk(r: Reader): Chunk {
@@ -269,10 +274,4 @@ function within(bytes: Uint8Array, most: number, what: string): Uint8Array {
   if (bytes.length > most)
     throw new WireError(`expected ${what} of at most ${most} bytes, found ${bytes.length}`);
   return bytes;
-}
-
-function atMost(text: string, most: number, what: string): string {
-  const length = new TextEncoder().encode(text).length;
-  if (length > most) throw new WireError(`expected ${what} of at most ${most} bytes, found ${length}`);
-  return text;
 }

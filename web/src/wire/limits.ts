@@ -11,10 +11,20 @@ export const MAX_CHUNK_BYTES = 256 * KIB;
 export const MAX_ITEM_BULK_BYTES = 64 * MIB;
 /** Largest body of an item, parameters of a request, or note, bytes. */
 export const MAX_BODY_BYTES = MIB;
-/** Longest name of an operation, bytes of UTF-8. */
+/** Longest name (of an operation, a capability, a program), bytes of UTF-8. */
 export const MAX_NAME_BYTES = 64;
 /** Longest token, bytes of UTF-8. */
 export const MAX_TOKEN_BYTES = 512;
+/** Most capabilities in a hello or welcome. */
+export const MAX_CAPABILITIES = 64;
+/** Most items of a connection whose last chunk is missing. */
+export const MAX_ASSEMBLING_ITEMS = 4096;
+/** A side that has heard nothing for this long sends a ping. */
+export const PING_AFTER_MILLIS = 10_000;
+/** A peer that has been silent for this long is gone. */
+export const GONE_AFTER_MILLIS = 40_000;
+/** Longest wait for welcome. */
+export const GREETING_LIMIT_MILLIS = 10_000;
 /** Most axes in a selection. */
 export const MAX_AXES = 16;
 

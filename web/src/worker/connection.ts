@@ -7,14 +7,15 @@ import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
+import { GONE_AFTER_MILLIS, GREETING_LIMIT_MILLIS, PING_AFTER_MILLIS } from "../wire/limits.ts";
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** What this page calls itself in the server's log. */
 const PROGRAM = "corridor-web/0.1";
-/** No answer to the first bytes within this time: the address leads elsewhere. */
-const GREETING_LIMIT_MILLIS = 10_000;
+/** How often silence is looked at. */
+const WATCH_MILLIS = 2500;
 
 /** Tiers as the project numbers them: 3 is waited for by a person, 2 is on screen. */
 const WAITED_FOR = { tier: 3, weight: 0 };
@@ -31,8 +32,11 @@ export class Connection {
   readonly #decoder: FrameDecoder;
   readonly #purposes = new Map<number, Purpose>();
   readonly #greetingTimer: ReturnType<typeof setTimeout>;
+  readonly #watchTimer: ReturnType<typeof setInterval>;
   #joinOp = 0;
   #statsOp = 0;
+  #heardMillis = performance.now();
+  #pingedMillis = 0;
   #hasEnded = false;
 
   constructor(url: string, token: string, join: Join, post: Post) {
@@ -63,6 +67,9 @@ export class Connection {
     this.#greetingTimer = setTimeout(() => {
       this.#end({ kind: "gone", reason: "the server does not answer" });
     }, GREETING_LIMIT_MILLIS);
+    this.#watchTimer = setInterval(() => {
+      this.#watch(performance.now());
+    }, WATCH_MILLIS);
   }
 
   note(note: Note): void {
@@ -82,6 +89,7 @@ export class Connection {
   close(): void {
     this.#hasEnded = true;
     clearTimeout(this.#greetingTimer);
+    clearInterval(this.#watchTimer);
     this.#socket.onclose = null;
     this.#socket.close();
   }
@@ -97,14 +105,28 @@ export class Connection {
     for (const frame of this.#client.takeOutgoing()) this.#socket.send(frame);
   }
 
+  /** A connection may die without a word (a lost network, a sleeping machine): silence is asked about, then ends it. */
+  #watch(nowMillis: number): void {
+    if (nowMillis - this.#heardMillis > GONE_AFTER_MILLIS) {
+      this.#end({ kind: "gone", reason: "the server has fallen silent" });
+    } else if (nowMillis - Math.max(this.#heardMillis, this.#pingedMillis) > PING_AFTER_MILLIS) {
+      this.#pingedMillis = nowMillis;
+      this.#client.ping();
+      this.#flush();
+    }
+  }
+
   #receive(data: unknown): void {
     if (this.#hasEnded) return;
+    this.#heardMillis = performance.now();
     try {
       if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found text");
       for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
       this.#flush();
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
+      this.#client.breakOff(detail);
+      this.#flush();
       this.#end({ kind: "gone", reason: `the server's answer cannot be understood: ${detail}` });
     }
   }
@@ -132,14 +154,30 @@ export class Connection {
 
   #item(op: number, body: Uint8Array, bulk: Uint8Array<ArrayBuffer>): void {
     const purpose = this.#purposes.get(op);
-    if (purpose?.kind === "describe")
-      this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
-    if (purpose?.kind === "stats")
-      this.#post({ kind: "stats", id: purpose.id, stats: parseStats(decodeJson(body)) });
+    if (purpose?.kind === "describe") this.#describe(body);
+    if (purpose?.kind === "stats") this.#stats(purpose.id, body);
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);
     if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
     else if (item.kind !== "unknown") this.#post(item);
+  }
+
+  #describe(body: Uint8Array): void {
+    try {
+      this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
+    } catch (error) {
+      // The next connection would bring the same description.
+      this.#end({ kind: "refused", reason: messageOf(error), isToken: false });
+    }
+  }
+
+  /** There may be nothing to count (every value missing): then there is no histogram, and nothing is broken. */
+  #stats(id: number, body: Uint8Array): void {
+    try {
+      this.#post({ kind: "stats", id, stats: parseStats(decodeJson(body)) });
+    } catch (error) {
+      this.#post({ kind: "statsFailed", id, reason: messageOf(error) });
+    }
   }
 
   #ended(event: Extract<WireEvent, { kind: "done" | "failed" }>): void {
@@ -172,6 +210,10 @@ export class Connection {
     this.close();
     this.#post(message);
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function encodeJson(value: object): Uint8Array {
