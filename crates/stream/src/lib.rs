@@ -1,1 +1,40 @@
-//! How pictures reach a viewer: frame loop, encoders, bounded frames in flight.
+//! How pictures reach a viewer: which blocks are fetched, when and how sharply a picture is drawn, how it is
+//! encoded, and what is said about it.
+//!
+//! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
+//! `render` draws, `session` decides who sees what. Read [`Session`] first (people look at a data set
+//! together), then [`render_still`] (one finished picture, nobody looking).
+//!
+//! ```text
+//!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
+//!                              |  ^                                            |
+//!                           Encoder '------- Volume (pool of blocks) <-- Feed -'
+//!                              |
+//!   item <------------------ Outbox
+//! ```
+//!
+//! Every queue is bounded: wants by number and bytes, frames by what the viewer has shown, everything else by
+//! "newest wins".
+
+mod aim;
+mod encode;
+mod feed;
+mod frame_loop;
+mod host;
+mod live;
+mod loader;
+mod outbox;
+mod overview;
+mod pace;
+mod picture;
+mod seat;
+mod still;
+mod truth;
+mod volume;
+
+pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
+pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};
+pub use loader::{FIRST_BACKOFF, LONGEST_BACKOFF, MAX_ATTEMPTS, MAX_WANTS_UNDER_WAY};
+pub use outbox::Outgoing;
+pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
+pub use still::{Still, StillRequest, render_still};

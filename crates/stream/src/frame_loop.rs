@@ -1,0 +1,369 @@
+//! The frame loop of one participant: draws what they want to see, as sharply as blocks and time allow.
+//!
+//! It asks `pace.rs` what to do, `aim.rs` for the blocks of a view, and draws on threads of its own kind.
+//! Errors become messages to the participant; the loop goes on.
+
+use std::sync::Arc;
+
+use array::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use render::{Cancel, ImageSize, Quality, Scene};
+use session::{Codec, FrameInfo, Item, ParticipantId, Severity, State, Transfer, Truth};
+use tokio::time::Instant;
+
+use crate::aim::Aim;
+use crate::encode::{Encoder, Jpeg, Png};
+use crate::host::Host;
+use crate::pace::{Decision, Pacer, Plan, Situation};
+use crate::picture::{any_transfer, image_size, shared_camera, transfer_of};
+use crate::seat::{Seat, Wanted};
+use crate::truth::Facts;
+
+/// Least time between two items that only say that facts changed.
+const TRUTH_REFRESH: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// Draws for `who` until they leave.
+pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
+    let ends = Ends { host: Arc::clone(&host), who, seat: Arc::clone(&seat) };
+    let frames = FrameLoop {
+        host,
+        who,
+        seat,
+        pacer: Pacer::default(),
+        encoders: None,
+        aim: None,
+        refused: None,
+        chosen: None,
+        shown: None,
+        told: None,
+        frames: 0,
+    };
+    frames.run().await;
+    drop(ends);
+}
+
+/// However the loop ends, even by a panic, the participant hears that nothing more comes.
+struct Ends {
+    host: Arc<Host>,
+    who: ParticipantId,
+    seat: Arc<Seat>,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.host.feed.forget(self.who);
+        self.seat.outbox.close();
+    }
+}
+
+/// The encoders of one participant; they travel to the drawing thread and back.
+struct Encoders {
+    jpeg: Jpeg,
+    png: Png,
+}
+
+/// A transfer function that this loop chose.
+struct Chosen {
+    transfer: Transfer,
+    /// How many blocks it rests on.
+    blocks: usize,
+}
+
+struct FrameLoop {
+    host: Arc<Host>,
+    who: ParticipantId,
+    seat: Arc<Seat>,
+    pacer: Pacer,
+    encoders: Option<Encoders>,
+    aim: Option<Aim>,
+    /// Number of a view that could not be aimed at or drawn; it is not tried again.
+    refused: Option<u64>,
+    chosen: Option<Chosen>,
+    /// Level shown by the last picture.
+    shown: Option<u8>,
+    /// The last facts told, and when.
+    told: Option<(Truth, Instant)>,
+    frames: u64,
+}
+
+impl FrameLoop {
+    async fn run(mut self) {
+        let mut shares = self.host.volumes.shares();
+        while let Some(wanted) = self.seat.wanted() {
+            self.pacer.shown(wanted.shown);
+            if self.refused == Some(wanted.seq) {
+                self.seat.wake.notified().await;
+                continue;
+            }
+            let shares_changed = shares.has_changed().unwrap_or(false);
+            shares.mark_unchanged();
+            if let Err(error) = self.step(&wanted, shares_changed, &mut shares).await {
+                self.refuse(wanted.seq, &error);
+            }
+        }
+    }
+
+    /// Does the next thing that is due, or waits until something may be.
+    async fn step(
+        &mut self,
+        wanted: &Wanted,
+        shares_changed: bool,
+        shares: &mut tokio::sync::watch::Receiver<usize>,
+    ) -> Result<()> {
+        self.aim(wanted, shares_changed).await?;
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let mut arrivals = aim.watching.volume.arrivals();
+        arrivals.mark_unchanged();
+        let facts = Facts::of(aim, self.host.feed.outlook(self.who), self.shown);
+        if self.fill_in(wanted, &facts)? {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let situation = situation(wanted, &facts);
+        let mut until = match self.pacer.decide(&situation, now) {
+            Decision::Draw(plan) => return self.draw(wanted, plan, situation, facts).await,
+            Decision::WaitUntil(at) => Some(at),
+            Decision::Idle => None,
+        };
+        if let Some(at) = self.tell_truth(&situation, facts, now) {
+            until = Some(until.map_or(at, |u| u.min(at)));
+        }
+        tokio::select! {
+            () = self.seat.wake.notified() => {}
+            _ = arrivals.changed() => {}
+            _ = shares.changed() => shares.mark_changed(),
+            () = sleep_until(until) => {}
+        }
+        Ok(())
+    }
+
+    /// Makes `self.aim` the right one for what is wanted.
+    async fn aim(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
+        let size = image_size(wanted.size);
+        if let Some(aim) = &mut self.aim
+            && aim.serves(&wanted.view, size)
+            && !shares_changed
+        {
+            aim.view = Arc::clone(&wanted.view);
+            return Ok(());
+        }
+        let (host, who, view, old) =
+            (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), self.aim.take());
+        self.aim = Some(blocking(move || Aim::new(&host, who, view, size, old)).await??);
+        self.shown = None;
+        Ok(())
+    }
+
+    /// Gives the view the camera and the transfer function that it leaves to us; true when it did.
+    fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
+        let Some(aim) = &self.aim else { return Ok(false) };
+        if wanted.view.camera.is_none() {
+            let fields = field("camera", &shared_camera(&aim.camera))?;
+            self.host.fill_in(self.who, wanted.seq, &fields)?;
+            return Ok(true);
+        }
+        let known = match (&wanted.view.transfer, &self.chosen) {
+            (None, _) => 0,
+            (Some(transfer), Some(chosen)) if *transfer == chosen.transfer => chosen.blocks,
+            _ => return Ok(false),
+        };
+        let Some((blocks, transfer)) = aim.watching.volume.sensible_transfer() else { return Ok(false) };
+        // Each correction changes the picture under people's eyes: few, each on much more than the last.
+        if known > 0 && blocks < 2 * known && !(facts.is_settled() && blocks > known) {
+            return Ok(false);
+        }
+        let changes = wanted.view.transfer.as_ref() != Some(&transfer);
+        let fields = field("transfer", &transfer)?;
+        self.chosen = Some(Chosen { transfer, blocks });
+        if changes {
+            self.host.fill_in(self.who, wanted.seq, &fields)?;
+        }
+        Ok(changes)
+    }
+
+    /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
+    async fn draw(&mut self, wanted: &Wanted, plan: Plan, situation: Situation, facts: Facts) -> Result<()> {
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let transfer = wanted.view.transfer.clone().unwrap_or_else(any_transfer);
+        let volume = Arc::clone(&aim.watching.volume);
+        let scene = Scene {
+            view: Arc::clone(&volume.view),
+            camera: aim.camera,
+            transfer: transfer_of(&transfer)?,
+            size: ImageSize { width: plan.width, height: plan.height },
+            clip: aim.clip,
+            quality: if plan.is_moving { Quality::MOVING } else { Quality::STILL },
+            finest_level: aim.demand.wanted,
+        };
+        let mut encoders = match self.encoders.take() {
+            Some(encoders) => encoders,
+            None => Encoders { jpeg: Jpeg::new()?, png: Png },
+        };
+        let turn = self.host.draws.acquire().await;
+        let began = Instant::now();
+        let cancel = CancelOnDrop::default();
+        let flag = cancel.flag();
+        let background = wanted.view.background;
+        let job = blocking(move || {
+            let drawn = volume.cast(&scene, &flag).and_then(|frame| {
+                let encoder: &mut dyn Encoder = match plan.codec {
+                    Codec::Jpeg => &mut encoders.jpeg,
+                    Codec::Png => &mut encoders.png,
+                };
+                Ok((encoder.encode(&frame.image, background)?, frame.truth))
+            });
+            (encoders, drawn)
+        });
+        let (encoders, drawn) = unless_outdated(job, &self.seat, wanted.seq, plan, &cancel.0).await?;
+        drop(turn);
+        self.encoders = Some(encoders);
+        match drawn {
+            Ok((bytes, truth)) => self.send(bytes, &truth, plan, situation, facts, began),
+            Err(error) if error.kind() == ErrorKind::Cancelled => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        bytes: Bytes,
+        drawn: &render::Truth,
+        plan: Plan,
+        situation: Situation,
+        mut facts: Facts,
+        began: Instant,
+    ) {
+        let now = Instant::now();
+        self.frames += 1;
+        self.shown = drawn.coarsest_shown.filter(|_| !facts.is_complete()).or(Some(facts.level_wanted));
+        if let Some(aim) = &self.aim {
+            facts = facts.showing(aim, self.shown);
+        }
+        facts.is_moving = plan.is_moving;
+        facts.is_lossless = plan.codec == Codec::Png;
+        let truth = facts.truth();
+        let info = FrameInfo {
+            id: self.frames,
+            seq: situation.seq,
+            width: plan.width,
+            height: plan.height,
+            codec: plan.codec,
+            truth: truth.clone(),
+        };
+        self.told = Some((truth, now));
+        if plan.codec == Codec::Png {
+            self.seat.change(|w| w.wants_still = false);
+        }
+        self.pacer.sent(self.frames, plan, situation, began, now);
+        self.seat.outbox.push(Item::Frame(info), bytes);
+    }
+
+    /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
+    fn tell_truth(&mut self, situation: &Situation, mut facts: Facts, now: Instant) -> Option<Instant> {
+        facts.is_moving = situation.is_moving(now);
+        facts.is_lossless = self.pacer.is_exact(situation);
+        let truth = facts.truth();
+        if let Some((told, at)) = &self.told {
+            if *told == truth {
+                return None;
+            }
+            let due = *at + TRUTH_REFRESH;
+            if due > now && told.state == truth.state {
+                return Some(due);
+            }
+        }
+        self.told = Some((truth.clone(), now));
+        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+        None
+    }
+
+    /// Says what went wrong with a view, and waits for another one.
+    fn refuse(&mut self, seq: u64, error: &Error) {
+        self.refused = Some(seq);
+        self.aim = None;
+        self.host.feed.forget(self.who);
+        let item = Item::Message { severity: Severity::Error, text: error.to_string() };
+        self.seat.outbox.push(item, Bytes::new());
+        if let Some((mut truth, _)) = self.told.take() {
+            truth.state = State::Failed;
+            truth.exact = false;
+            truth.text = format!("Cannot be drawn: {error}.");
+            self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+        }
+    }
+}
+
+/// Waits for a drawing; withdraws it when it shows a view that rests and has been replaced.
+async fn unless_outdated<T>(
+    job: impl Future<Output = T>,
+    seat: &Seat,
+    seq: u64,
+    plan: Plan,
+    cancel: &Cancel,
+) -> T {
+    tokio::pin!(job);
+    loop {
+        tokio::select! {
+            done = &mut job => return done,
+            () = seat.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
+                if seat.wanted().is_none_or(|w| w.seq != seq) {
+                    cancel.cancel();
+                }
+            }
+        }
+    }
+}
+
+fn situation(wanted: &Wanted, facts: &Facts) -> Situation {
+    let has_transfer = wanted.view.transfer.is_some();
+    Situation {
+        seq: wanted.seq,
+        changed_at: wanted.changed_at,
+        says_moving: wanted.says_moving,
+        size: wanted.size,
+        is_drawable: facts.blocks_total == 0 || (has_transfer && facts.blocks_present > 0),
+        blocks_present: facts.blocks_present,
+        is_settled: facts.is_settled(),
+        wants_still: wanted.wants_still,
+    }
+}
+
+/// Withdraws a drawing when whoever waits for it is dropped.
+#[derive(Default)]
+pub(crate) struct CancelOnDrop(Cancel);
+
+impl CancelOnDrop {
+    /// The flag, for whoever draws.
+    pub(crate) fn flag(&self) -> Cancel {
+        self.0.clone()
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// One field of a view.
+fn field<T: serde::Serialize>(name: &str, value: &T) -> Result<serde_json::Map<String, serde_json::Value>> {
+    let value = serde_json::to_value(value).map_err(|e| Error::internal(format!("a view in JSON: {e}")))?;
+    Ok(serde_json::Map::from_iter([(name.to_owned(), value)]))
+}
+
+/// Runs work that blocks on a thread that may.
+///
+/// # Errors
+/// `Internal` when the work panicked.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| Error::internal(format!("drawing ended unexpectedly: {e}")))
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,158 @@
+//! A running session: one data set that people look at together, each from where they like.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{Dataset, Error, Result, Source};
+use session::{Join, ParticipantId, Role, View};
+use tokio::task::JoinSet;
+
+use crate::frame_loop;
+use crate::host::{Host, check};
+use crate::outbox::Outgoing;
+use crate::picture::{camera_of, shared_camera, volume_of};
+use crate::seat::Seat;
+
+/// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
+pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
+
+/// One data set, its blocks, and everybody who looks at it. Each block is fetched once for all of them, and
+/// all pools of blocks together keep to one budget.
+///
+/// Dropping it ends the session for everybody.
+pub struct Session {
+    host: Arc<Host>,
+    /// The feed and one frame loop per participant.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Session {
+    /// Begins a session on what `source` describes. `memory_bytes` bounds blocks that are ready to be drawn and
+    /// blocks on their way; `first_view` is what people see first (`None`: the first volume there is).
+    ///
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// `TooLarge` below [`MIN_MEMORY_BYTES`], `Unsupported` when there is nothing to draw, and what does not fit
+    /// in `first_view`.
+    pub fn begin(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        memory_bytes: u64,
+        first_view: Option<View>,
+    ) -> Result<Self> {
+        check_memory(memory_bytes)?;
+        let mut view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
+        view.check()?;
+        check(&view, &dataset)?;
+        let volume = volume_of(&view, &dataset)?;
+        view.camera = Some(
+            view.camera
+                .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
+        );
+        let host = Arc::new(Host::new(dataset, source, memory_bytes, view));
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(&host);
+        tasks.spawn(async move { fed.feed.run().await });
+        Ok(Self { host, tasks: Mutex::new(tasks) })
+    }
+
+    /// Somebody takes part, until the participant is dropped.
+    ///
+    /// # Errors
+    /// `Busy` when the session is full.
+    pub fn join(&self, join: &Join, role: Role) -> Result<Participant> {
+        let (who, seat) = self.host.join(join, role)?;
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&seat)));
+        Ok(Participant { who, host: Arc::clone(&self.host), seat })
+    }
+
+    /// What it holds and does now.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let volumes = self.host.volumes.all();
+        let (wants_under_way, bytes_under_way) = self.host.feed.under_way();
+        let pools: Vec<(usize, usize)> = volumes.iter().map(|v| v.memory()).collect();
+        Load {
+            pool_bytes: pools.iter().map(|p| p.0).sum(),
+            pool_limit_bytes: pools.iter().map(|p| p.1).sum(),
+            wants_under_way,
+            bytes_under_way,
+        }
+    }
+}
+
+/// # Errors
+/// `TooLarge` when blocks could not even take turns.
+pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
+    if memory_bytes >= MIN_MEMORY_BYTES {
+        return Ok(());
+    }
+    Err(Error::too_large(format!(
+        "expected at least {MIN_MEMORY_BYTES} bytes of memory for pictures, found {memory_bytes}"
+    )))
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("dataset", &self.host.dataset.name)
+            .field("load", &self.load())
+            .finish()
+    }
+}
+
+/// What a session holds and does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Blocks ready to be drawn, bytes.
+    pub pool_bytes: usize,
+    /// What they may reach, bytes.
+    pub pool_limit_bytes: usize,
+    /// Blocks asked for and not yet ready.
+    pub wants_under_way: usize,
+    /// What those may bring, bytes.
+    pub bytes_under_way: u64,
+}
+
+/// Somebody in a session, as their connection sees them. Dropping it leaves.
+pub struct Participant {
+    who: ParticipantId,
+    host: Arc<Host>,
+    seat: Arc<Seat>,
+}
+
+impl Participant {
+    /// Their number.
+    #[must_use]
+    pub fn id(&self) -> ParticipantId {
+        self.who
+    }
+
+    /// A note came from them, as JSON text. Never fails: what is wrong with it is told to them.
+    pub fn note(&self, text: &[u8]) {
+        self.host.note(self.who, text);
+    }
+
+    /// The next thing to send to them; `None` when the session has ended. Call it from one place only.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next(&self) -> Option<Outgoing> {
+        self.seat.outbox.next().await
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        self.host.leave(self.who);
+    }
+}
+
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant").field("id", &self.who).finish()
+    }
+}

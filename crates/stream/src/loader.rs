@@ -1,0 +1,440 @@
+//! Which blocks are fetched now: the wishes of all participants turned into wants, within hard limits.
+//!
+//! A state machine: time comes in as an argument, wants come out; `feed.rs` moves them. Each block is fetched
+//! once however many participants wish for it, at the highest of their priorities. It knows nothing of
+//! pictures and nothing of how blocks are kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Block, BlockKey, Error, ErrorKind, Priority, Result, Retry, Urgency, Want, WantHandle, want};
+use session::ParticipantId;
+use tokio::time::Instant;
+
+/// Most wants under way at once: what fills 10 Gb/s over 150 ms with blocks of half a megabyte.
+pub const MAX_WANTS_UNDER_WAY: usize = 512;
+/// How often a block is tried before it counts as failed.
+pub const MAX_ATTEMPTS: u32 = 5;
+/// Wait before the second attempt; doubles with each further one.
+pub const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+/// Longest wait between attempts.
+pub const LONGEST_BACKOFF: Duration = Duration::from_secs(4);
+
+/// One block that a participant's picture lacks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wish {
+    /// Which.
+    pub(crate) key: BlockKey,
+    /// How much it matters.
+    pub(crate) priority: Priority,
+    /// What it costs in memory while under way, bytes.
+    pub(crate) size_bytes: u64,
+}
+
+/// What of somebody's wishes cannot be had.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trouble {
+    /// Blocks given up.
+    pub(crate) failed: u64,
+    /// Blocks that will be tried again.
+    pub(crate) retrying: u64,
+    /// Why, for one of them (of those given up, if any).
+    pub(crate) reason: Option<Error>,
+}
+
+/// A want that was handed to the source.
+struct UnderWay {
+    handle: WantHandle,
+    size_bytes: u64,
+    batch: u64,
+    /// The block is here and waits for its place in the pool.
+    has_arrived: bool,
+}
+
+/// What happens next with a block that failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    TryAgainAt(Instant),
+    /// Queued or under way once more.
+    Trying,
+    GivenUp,
+}
+
+struct Failure {
+    attempts: u32,
+    next: Next,
+    error: Error,
+}
+
+/// Turns wishes into wants; see the module.
+///
+/// Inputs: [`wish`](Self::wish), [`forget`](Self::forget), [`complete`](Self::complete), [`ended`](Self::ended),
+/// [`placed`](Self::placed). Output: [`start`](Self::start), to be called after each input and at
+/// [`next_retry`](Self::next_retry).
+pub(crate) struct Loader {
+    max_bytes_under_way: u64,
+    wishes: BTreeMap<ParticipantId, BTreeMap<BlockKey, Wish>>,
+    /// All wishes, each block once, at its highest priority.
+    merged: BTreeMap<BlockKey, Wish>,
+    /// Not under way and not waiting for a retry; least urgent first.
+    queue: Vec<Wish>,
+    under_way: BTreeMap<BlockKey, UnderWay>,
+    bytes_under_way: u64,
+    /// Only of blocks that are wished for.
+    failures: BTreeMap<BlockKey, Failure>,
+    batches: u64,
+}
+
+impl Loader {
+    /// With nothing to do. A block larger than `max_bytes_under_way` travels alone.
+    #[must_use]
+    pub(crate) fn new(max_bytes_under_way: u64) -> Self {
+        Self {
+            max_bytes_under_way,
+            wishes: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            queue: Vec::new(),
+            under_way: BTreeMap::new(),
+            bytes_under_way: 0,
+            failures: BTreeMap::new(),
+            batches: 0,
+        }
+    }
+
+    /// What `who` lacks now, instead of what they lacked before. Wants that nobody wishes for any more are
+    /// cancelled, the others learn their new priority.
+    pub(crate) fn wish(&mut self, who: ParticipantId, wishes: Vec<Wish>) {
+        self.wishes.insert(who, wishes.into_iter().map(|w| (w.key, w)).collect());
+        self.merge();
+    }
+
+    /// `who` left.
+    pub(crate) fn forget(&mut self, who: ParticipantId) {
+        if self.wishes.remove(&who).is_some() {
+            self.merge();
+        }
+    }
+
+    fn merge(&mut self) {
+        self.merged.clear();
+        for wish in self.wishes.values().flat_map(BTreeMap::values) {
+            let best = self.merged.entry(wish.key).or_insert(*wish);
+            best.priority = best.priority.max(wish.priority);
+        }
+        let merged = &self.merged;
+        // What has arrived takes its place in any case: it costs nothing more.
+        self.under_way.retain(|key, w| w.has_arrived || merged.contains_key(key));
+        self.bytes_under_way = self.under_way.values().map(|w| w.size_bytes).sum();
+        self.failures.retain(|key, _| merged.contains_key(key));
+        for (key, under_way) in &self.under_way {
+            if let Some(wish) = merged.get(key) {
+                under_way.handle.adjust(Urgency::of(wish.priority));
+            }
+        }
+        self.refill();
+    }
+
+    fn refill(&mut self) {
+        let may_start = |key: &BlockKey| self.failures.get(key).is_none_or(|f| f.next == Next::Trying);
+        let waits = |key: &BlockKey| !self.under_way.contains_key(key) && may_start(key);
+        self.queue = self.merged.values().filter(|w| waits(&w.key)).copied().collect();
+        self.queue.sort_by_key(|w| (w.priority, std::cmp::Reverse(w.key)));
+    }
+
+    /// The wants to hand to the source now, the most urgent first, and the number of their batch.
+    pub(crate) fn start(&mut self, now: Instant) -> Option<(u64, Vec<Want>)> {
+        self.queue_retries(now);
+        let mut wants = Vec::new();
+        while self.under_way.len() < MAX_WANTS_UNDER_WAY {
+            let Some(wish) = self.queue.last().copied() else { break };
+            let fits = self.bytes_under_way.saturating_add(wish.size_bytes) <= self.max_bytes_under_way;
+            if !fits && !self.under_way.is_empty() {
+                break;
+            }
+            self.queue.pop();
+            let (want, handle) = want(wish.key, Urgency::of(wish.priority));
+            self.bytes_under_way += wish.size_bytes;
+            let batch = self.batches;
+            let under_way = UnderWay { handle, size_bytes: wish.size_bytes, batch, has_arrived: false };
+            self.under_way.insert(wish.key, under_way);
+            wants.push(want);
+        }
+        if wants.is_empty() {
+            return None;
+        }
+        self.batches += 1;
+        Some((self.batches - 1, wants))
+    }
+
+    fn queue_retries(&mut self, now: Instant) {
+        let mut some_are_due = false;
+        for failure in self.failures.values_mut() {
+            if matches!(failure.next, Next::TryAgainAt(at) if at <= now) {
+                failure.next = Next::Trying;
+                some_are_due = true;
+            }
+        }
+        if some_are_due {
+            self.refill();
+        }
+    }
+
+    /// When [`Loader::start`] may have something to do although nothing else happens.
+    #[must_use]
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
+        let times = self.failures.values().filter_map(|f| match f.next {
+            Next::TryAgainAt(at) => Some(at),
+            _ => None,
+        });
+        times.min()
+    }
+
+    /// The source answered. A block that is still wanted comes back, to be placed and then reported with
+    /// [`Loader::placed`]; late answers to withdrawn wants are dropped.
+    pub(crate) fn complete(
+        &mut self,
+        batch: u64,
+        key: BlockKey,
+        result: Result<Arc<Block>>,
+        now: Instant,
+    ) -> Option<Arc<Block>> {
+        let under_way = self.under_way.get_mut(&key).filter(|w| w.batch == batch && !w.has_arrived)?;
+        match result {
+            Ok(block) => {
+                under_way.has_arrived = true;
+                Some(block)
+            }
+            Err(error) => {
+                self.release(key);
+                self.fail(key, error, now);
+                None
+            }
+        }
+    }
+
+    /// The batch gives nothing more: wants it left unanswered have failed.
+    pub(crate) fn ended(&mut self, batch: u64, now: Instant) {
+        let is_open = |w: &UnderWay| w.batch == batch && !w.has_arrived;
+        let open: Vec<BlockKey> =
+            self.under_way.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
+        for key in open {
+            self.release(key);
+            self.fail(key, Error::internal("expected an answer for every block, found none"), now);
+        }
+    }
+
+    /// An arrived block took its place, or `refused` says why it could not.
+    pub(crate) fn placed(&mut self, key: BlockKey, refused: Option<Error>, now: Instant) {
+        self.release(key);
+        match refused {
+            Some(error) => self.fail(key, error, now),
+            None => {
+                self.failures.remove(&key);
+                self.merged.remove(&key);
+                for wishes in self.wishes.values_mut() {
+                    wishes.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn release(&mut self, key: BlockKey) {
+        if let Some(gone) = self.under_way.remove(&key) {
+            self.bytes_under_way -= gone.size_bytes;
+        }
+    }
+
+    fn fail(&mut self, key: BlockKey, error: Error, now: Instant) {
+        if !self.merged.contains_key(&key) {
+            return;
+        }
+        let attempts = self.failures.get(&key).map_or(0, |f| f.attempts) + 1;
+        // Somebody between here and the data withdrew it; the wish stands.
+        let may_help = error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Cancelled;
+        let is_over = !may_help || attempts >= MAX_ATTEMPTS;
+        let next = if is_over { Next::GivenUp } else { Next::TryAgainAt(now + backoff(attempts)) };
+        self.failures.insert(key, Failure { attempts, next, error });
+    }
+
+    /// How many blocks `who` still lacks, those given up included.
+    #[must_use]
+    pub(crate) fn lacking(&self, who: ParticipantId) -> u64 {
+        self.wishes.get(&who).map_or(0, |wishes| wishes.len() as u64)
+    }
+
+    /// What of the wishes of `who` cannot be had, at least not at once.
+    #[must_use]
+    pub(crate) fn trouble(&self, who: ParticipantId) -> Trouble {
+        let mut trouble = Trouble::default();
+        let Some(wishes) = self.wishes.get(&who) else { return trouble };
+        for (_, failure) in self.failures.iter().filter(|(key, _)| wishes.contains_key(key)) {
+            let is_over = failure.next == Next::GivenUp;
+            let count = if is_over { &mut trouble.failed } else { &mut trouble.retrying };
+            *count += 1;
+            if trouble.reason.is_none() || (is_over && trouble.failed == 1) {
+                trouble.reason = Some(failure.error.clone());
+            }
+        }
+        trouble
+    }
+
+    /// Wants handed out and not answered, and what they may bring, bytes.
+    #[must_use]
+    pub(crate) fn under_way(&self) -> (usize, u64) {
+        (self.under_way.len(), self.bytes_under_way)
+    }
+}
+
+fn backoff(attempts: u32) -> Duration {
+    FIRST_BACKOFF.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_BACKOFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{Content, DatasetId, Generation};
+
+    use super::*;
+
+    const ADA: ParticipantId = ParticipantId(1);
+    const BOB: ParticipantId = ParticipantId(2);
+
+    fn key(index: u64) -> BlockKey {
+        BlockKey { dataset: DatasetId(1), generation: Generation(0), array: 0, level: 0, index }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    fn wish(index: u64) -> Wish {
+        Wish { key: key(index), priority: Priority::NORMAL.weighted(-(index as f32)), size_bytes: 10 }
+    }
+
+    fn wishes(indices: std::ops::Range<u64>) -> Vec<Wish> {
+        indices.map(wish).collect()
+    }
+
+    fn block(index: u64) -> Result<Arc<Block>> {
+        Ok(Arc::new(Block { key: key(index), content: Content::NotCovered }))
+    }
+
+    fn indices(wants: &[Want]) -> Vec<u64> {
+        wants.iter().map(|w| w.key().index).collect()
+    }
+
+    fn start(loader: &mut Loader, now: Instant) -> (u64, Vec<Want>) {
+        loader.start(now).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_most_urgent_go_first_and_limits_are_hard() {
+        let now = Instant::now();
+        let mut loader = Loader::new(35);
+        loader.wish(ADA, wishes(0..100));
+        let (batch, wants) = start(&mut loader, now);
+        assert_eq!(indices(&wants), [0, 1, 2]);
+        assert_eq!(loader.under_way(), (3, 30));
+        assert!(loader.start(now).is_none());
+        assert!(loader.complete(batch, key(1), block(1), now).is_some());
+        assert!(loader.start(now).is_none(), "an arrived block still holds memory");
+        loader.placed(key(1), None, now);
+        assert_eq!(indices(&start(&mut loader, now).1), [3]);
+    }
+
+    #[test]
+    fn many_small_blocks_are_limited_by_number() {
+        let mut loader = Loader::new(u64::MAX);
+        loader.wish(ADA, wishes(0..10_000));
+        assert_eq!(start(&mut loader, Instant::now()).1.len(), MAX_WANTS_UNDER_WAY);
+        assert!(loader.start(Instant::now()).is_none());
+    }
+
+    #[test]
+    fn a_block_larger_than_the_limit_travels_alone() {
+        let now = Instant::now();
+        let mut loader = Loader::new(35);
+        loader.wish(ADA, vec![Wish { size_bytes: 100, ..wish(0) }, wish(1)]);
+        let (batch, wants) = start(&mut loader, now);
+        assert_eq!(indices(&wants), [0]);
+        assert!(loader.complete(batch, key(0), block(0), now).is_some());
+        loader.placed(key(0), None, now);
+        assert_eq!(indices(&start(&mut loader, now).1), [1]);
+    }
+
+    #[test]
+    fn a_new_view_cancels_what_it_no_longer_needs_and_adjusts_the_rest() {
+        let now = Instant::now();
+        let mut loader = Loader::new(1000);
+        loader.wish(ADA, wishes(0..4));
+        let (batch, wants) = start(&mut loader, now);
+        loader.wish(ADA, vec![Wish { priority: Priority::URGENT, ..wish(3) }, wish(7)]);
+        let cancelled: Vec<bool> = wants.iter().map(Want::is_cancelled).collect();
+        assert_eq!(cancelled, [true, true, true, false]);
+        assert_eq!(wants[3].urgency().priority, Priority::URGENT);
+        assert_eq!(indices(&start(&mut loader, now).1), [7]);
+        assert!(loader.complete(batch, key(0), block(0), now).is_none(), "too late");
+        // Wished for again: a late answer to the first want does not end the second.
+        loader.wish(ADA, wishes(0..1));
+        let (again, _) = start(&mut loader, now);
+        assert!(loader.complete(batch, key(0), Err(Error::cancelled()), now).is_none());
+        assert!(loader.complete(again, key(0), block(0), now).is_some());
+    }
+
+    #[test]
+    fn everybody_shares_one_fetch_at_the_highest_priority() {
+        let now = Instant::now();
+        let mut loader = Loader::new(1000);
+        loader.wish(ADA, wishes(0..2));
+        let (batch, wants) = start(&mut loader, now);
+        loader.wish(BOB, vec![Wish { priority: Priority::INTERACTIVE, ..wish(1) }]);
+        assert!(loader.start(now).is_none());
+        assert_eq!(wants[1].urgency().priority, Priority::INTERACTIVE);
+        loader.forget(ADA);
+        assert_eq!((wants[0].is_cancelled(), wants[1].is_cancelled()), (true, false));
+        assert!(loader.complete(batch, key(1), block(1), now).is_some());
+        loader.placed(key(1), None, now);
+        assert_eq!(loader.under_way(), (0, 0));
+        assert!(loader.start(now).is_none());
+    }
+
+    #[test]
+    fn what_may_help_is_retried_a_few_times_then_given_up() {
+        let mut now = Instant::now();
+        let mut loader = Loader::new(1000);
+        loader.wish(ADA, wishes(0..1));
+        let busy = || Error::new(ErrorKind::Busy, "later");
+        let mut waited = Vec::new();
+        for attempt in 1..=MAX_ATTEMPTS {
+            let (batch, wants) = start(&mut loader, now);
+            assert_eq!(wants.len(), 1, "attempt {attempt}");
+            assert!(loader.complete(batch, key(0), Err(busy()), now).is_none());
+            assert!(loader.start(now).is_none(), "no hot loop");
+            if let Some(at) = loader.next_retry() {
+                assert_eq!(loader.trouble(ADA).retrying, 1);
+                waited.push((at - now).as_millis());
+                now = at;
+            }
+        }
+        assert_eq!(waited, [250, 500, 1000, 2000]);
+        let trouble = loader.trouble(ADA);
+        assert_eq!((trouble.failed, trouble.retrying, trouble.reason), (1, 0, Some(busy())));
+        assert!(loader.start(now + Duration::from_secs(3600)).is_none());
+        // Looking elsewhere and back tries anew.
+        loader.wish(ADA, wishes(5..6));
+        loader.wish(ADA, wishes(0..1));
+        assert_eq!(indices(&start(&mut loader, now).1), [0]);
+    }
+
+    #[test]
+    fn what_cannot_help_is_given_up_at_once() {
+        let now = Instant::now();
+        let mut loader = Loader::new(1000);
+        loader.wish(ADA, wishes(0..3));
+        let (batch, _) = start(&mut loader, now);
+        loader.complete(batch, key(0), Err(Error::corrupt("bad checksum")), now);
+        assert!(loader.complete(batch, key(1), block(1), now).is_some());
+        loader.placed(key(1), Some(Error::corrupt("wrong size")), now);
+        loader.ended(batch, now);
+        assert_eq!(loader.trouble(ADA).failed, 3);
+        assert_eq!(loader.trouble(BOB), Trouble::default());
+        assert_eq!((loader.next_retry(), loader.under_way()), (None, (0, 0)));
+    }
+}

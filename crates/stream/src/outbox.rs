@@ -1,0 +1,130 @@
+//! What waits to be sent to one participant: bounded, newest wins.
+//!
+//! An item replaces an older one of its kind that nobody took yet, so the outbox never holds more than a few;
+//! frames are bounded by whoever draws (see `pace.rs`), messages by [`MAX_MESSAGES`].
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use session::Item;
+use tokio::sync::Notify;
+
+/// Most messages that wait; older ones are dropped.
+const MAX_MESSAGES: usize = 8;
+
+/// One item on its way to a participant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outgoing {
+    /// What it says.
+    pub item: Item,
+    /// The encoded picture of a frame; empty otherwise.
+    pub bulk: Bytes,
+}
+
+impl Outgoing {
+    /// The item as the JSON that travels.
+    ///
+    /// # Errors
+    /// `Internal` when it cannot be written, which no item of this crate does.
+    pub fn body(&self) -> array::Result<Vec<u8>> {
+        serde_json::to_vec(&self.item).map_err(|e| array::Error::internal(format!("an item in JSON: {e}")))
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: VecDeque<Outgoing>,
+    is_closed: bool,
+}
+
+/// The items that wait for one participant.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+impl Outbox {
+    /// Adds an item, or puts it in the place of an older one of its kind.
+    pub(crate) fn push(&self, item: Item, bulk: Bytes) {
+        self.with(|w| {
+            if w.is_closed {
+                return;
+            }
+            let is_message = matches!(item, Item::Message { .. });
+            let same = |o: &Outgoing| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
+            let replaces = matches!(item, Item::Truth { .. } | Item::Participants { .. } | Item::View { .. });
+            if is_message && w.items.iter().filter(|o| same(o)).count() >= MAX_MESSAGES
+                || replaces && w.items.iter().any(same)
+            {
+                let oldest = w.items.iter().position(same);
+                oldest.and_then(|at| w.items.remove(at));
+            }
+            w.items.push_back(Outgoing { item, bulk });
+        });
+        self.changed.notify_one();
+    }
+
+    /// Nothing more will come; what waits can still be taken.
+    pub(crate) fn close(&self) {
+        self.with(|w| w.is_closed = true);
+        self.changed.notify_one();
+    }
+
+    /// The next item; `None` when closed and empty.
+    ///
+    /// # Cancel safety
+    /// Safe: an item is taken only when it is returned. One taker at a time.
+    pub(crate) async fn next(&self) -> Option<Outgoing> {
+        loop {
+            let changed = self.changed.notified();
+            let (item, is_closed) = self.with(|w| (w.items.pop_front(), w.is_closed));
+            if item.is_some() || is_closed {
+                return item;
+            }
+            changed.await;
+        }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Waiting) -> T) -> T {
+        // A panic elsewhere leaves a whole queue behind.
+        f(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::{Severity, View};
+
+    use super::*;
+
+    fn message(n: usize) -> Item {
+        Item::Message { severity: Severity::Info, text: n.to_string() }
+    }
+
+    #[tokio::test]
+    async fn newer_items_replace_older_ones_of_their_kind_and_messages_are_bounded() {
+        let outbox = Outbox::default();
+        for seq in 0..100 {
+            outbox.push(Item::View { seq, view: View::default() }, Bytes::new());
+            outbox.push(message(usize::try_from(seq).unwrap()), Bytes::new());
+        }
+        outbox.close();
+        outbox.push(message(1000), Bytes::new());
+        let mut taken = Vec::new();
+        while let Some(out) = outbox.next().await {
+            taken.push(out.item);
+        }
+        assert_eq!(taken.len(), 1 + MAX_MESSAGES);
+        assert!(taken.contains(&message(99)) && !taken.contains(&message(91)));
+        assert!(taken.iter().any(|item| matches!(item, Item::View { seq: 99, .. })));
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_is_woken() {
+        let outbox = Outbox::default();
+        let (got, ()) = tokio::join!(outbox.next(), async { outbox.push(message(1), Bytes::new()) });
+        assert_eq!(got.unwrap().item, message(1));
+    }
+}

@@ -1,0 +1,366 @@
+//! When to draw for one participant, how sharply, and in which encoding.
+//!
+//! A state machine without a clock: `now` is an argument. Its rules, in order of importance:
+//! nothing is drawn that changes nothing; at most [`MAX_FRAMES_IN_FLIGHT`] frames are unseen; while the view
+//! moves, a frame keeps to [`MOVING_BUDGET`] by losing resolution; when it rests, arriving blocks refresh
+//! the picture now and then, and the last picture is exact.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use session::{Codec, PictureSize};
+use tokio::time::Instant;
+
+/// Frames sent and not yet shown, at most: one on its way while one is decoded.
+pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
+/// What a frame may take to draw and encode while the view moves: twenty frames per second.
+pub const MOVING_BUDGET: Duration = Duration::from_millis(50);
+/// The same for pictures of a resting view that more blocks will soon replace.
+pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
+/// Least time between two pictures of the same view while blocks arrive.
+pub const REFRESH: Duration = Duration::from_millis(150);
+/// A view that has not changed for so long rests, whatever was announced.
+pub const MOVING_HOLD: Duration = Duration::from_millis(400);
+/// A view rests so long before it is sent exactly: the exact picture is large.
+pub const SETTLE: Duration = Duration::from_millis(200);
+/// Steps in which the resolution falls: eighths of the sides.
+const SCALE_STEPS: u32 = 8;
+/// Share of the sides that is drawn before anything was measured, in eighths.
+const FIRST_SCALE: u32 = 4;
+/// Weight of the newest measurement.
+const NEWEST_WEIGHT: f64 = 0.4;
+
+/// What the pacer is told about the view and its blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Situation {
+    /// Number of the view.
+    pub(crate) seq: u64,
+    /// When it last changed.
+    pub(crate) changed_at: Instant,
+    /// The participant says that more changes follow.
+    pub(crate) says_moving: bool,
+    pub(crate) size: PictureSize,
+    /// There is something to draw: a block, or the certainty that none is in sight.
+    pub(crate) is_drawable: bool,
+    /// Changes whenever a new picture of the same view would differ: counts arrivals of its blocks.
+    pub(crate) blocks_present: u64,
+    /// No block will come any more: all are there, or the missing ones were given up.
+    pub(crate) is_settled: bool,
+    /// The participant asked for an exact picture of what is shown.
+    pub(crate) wants_still: bool,
+}
+
+impl Situation {
+    /// The time up to which the view counts as moving.
+    fn moves_until(&self) -> Option<Instant> {
+        self.says_moving.then(|| self.changed_at + MOVING_HOLD)
+    }
+
+    pub(crate) fn is_moving(&self, now: Instant) -> bool {
+        self.moves_until().is_some_and(|end| now < end)
+    }
+}
+
+/// One picture to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) codec: Codec,
+    /// The view moves: speed before sharpness.
+    pub(crate) is_moving: bool,
+    /// Nothing was traded for speed.
+    pub(crate) is_full: bool,
+}
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Draw this.
+    Draw(Plan),
+    /// Nothing before then.
+    WaitUntil(Instant),
+    /// Nothing until something happens.
+    Idle,
+}
+
+struct Drawn {
+    situation: Situation,
+    plan: Plan,
+    at: Instant,
+    took: Duration,
+}
+
+/// Decides about one participant's frames; see the module.
+#[derive(Default)]
+pub(crate) struct Pacer {
+    in_flight: VecDeque<u64>,
+    drawn: Option<Drawn>,
+    secs_per_pixel: Option<f64>,
+}
+
+impl Pacer {
+    /// What to do now.
+    pub(crate) fn decide(&self, s: &Situation, now: Instant) -> Decision {
+        if !s.is_drawable || self.in_flight.len() >= MAX_FRAMES_IN_FLIGHT {
+            return Decision::Idle;
+        }
+        let moving = s.is_moving(now);
+        let Some(drawn) =
+            self.drawn.as_ref().filter(|d| d.situation.seq == s.seq && d.situation.size == s.size)
+        else {
+            return Decision::Draw(self.plan(s, moving));
+        };
+        let refresh_at = drawn.at + REFRESH.max(drawn.took * 2);
+        let is_new = drawn.situation.blocks_present != s.blocks_present;
+        if let (true, Some(rest_at)) = (moving, s.moves_until()) {
+            return match is_new {
+                true if refresh_at <= now => Decision::Draw(self.plan(s, moving)),
+                true => Decision::WaitUntil(refresh_at.min(rest_at)),
+                false => Decision::WaitUntil(rest_at),
+            };
+        }
+        if s.wants_still {
+            return Decision::Draw(exact(s));
+        }
+        if s.is_settled {
+            return self.finish(s, drawn, is_new, now);
+        }
+        match is_new || drawn.plan.is_moving {
+            true if refresh_at <= now || drawn.plan.is_moving => Decision::Draw(self.plan(s, moving)),
+            true => Decision::WaitUntil(refresh_at),
+            false => Decision::Idle,
+        }
+    }
+
+    /// Nothing more comes: a sharp picture at once, the exact one when the view has rested.
+    fn finish(&self, s: &Situation, drawn: &Drawn, is_new: bool, now: Instant) -> Decision {
+        if drawn.plan.codec == Codec::Png && !is_new {
+            return Decision::Idle;
+        }
+        let exact_at = s.changed_at + SETTLE;
+        if exact_at <= now {
+            return Decision::Draw(exact(s));
+        }
+        if is_new || !drawn.plan.is_full {
+            return Decision::Draw(self.plan(s, false));
+        }
+        Decision::WaitUntil(exact_at)
+    }
+
+    fn plan(&self, s: &Situation, is_moving: bool) -> Plan {
+        let budget = match (is_moving, s.is_settled) {
+            (true, _) => Some(MOVING_BUDGET),
+            (false, false) => Some(LOADING_BUDGET),
+            (false, true) => None,
+        };
+        let eighths = budget.map_or(SCALE_STEPS, |b| self.scale(s.size, b));
+        let side = |n: u32| (n * eighths / SCALE_STEPS).max(1);
+        let (width, height) = (side(s.size.width()), side(s.size.height()));
+        Plan { width, height, codec: Codec::Jpeg, is_moving, is_full: !is_moving && eighths == SCALE_STEPS }
+    }
+
+    /// Eighths of the sides that can be drawn within `budget`.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 1 to 8")]
+    fn scale(&self, size: PictureSize, budget: Duration) -> u32 {
+        let Some(secs_per_pixel) = self.secs_per_pixel else { return FIRST_SCALE };
+        let full_secs = secs_per_pixel * f64::from(size.width()) * f64::from(size.height());
+        let share = (budget.as_secs_f64() / full_secs).sqrt() * f64::from(SCALE_STEPS);
+        share.clamp(1.0, f64::from(SCALE_STEPS)) as u32
+    }
+
+    /// A picture was drawn as planned for `situation` between `began` and `now`, and is sent as `frame`.
+    pub(crate) fn sent(
+        &mut self,
+        frame: u64,
+        plan: Plan,
+        situation: Situation,
+        began: Instant,
+        now: Instant,
+    ) {
+        let took = now - began;
+        let measured = took.as_secs_f64() / (f64::from(plan.width) * f64::from(plan.height));
+        // Exact pictures are encoded otherwise: they say little about the next moving one.
+        if plan.codec == Codec::Jpeg {
+            let old = self.secs_per_pixel.unwrap_or(measured);
+            self.secs_per_pixel = Some(old + NEWEST_WEIGHT * (measured - old));
+        }
+        self.in_flight.push_back(frame);
+        self.drawn = Some(Drawn { situation, plan, at: now, took });
+    }
+
+    /// The participant has shown `frame` and all before it.
+    pub(crate) fn shown(&mut self, frame: u64) {
+        self.in_flight.retain(|&f| f > frame);
+    }
+
+    /// The last picture was lossless and showed what `situation` says.
+    pub(crate) fn is_exact(&self, situation: &Situation) -> bool {
+        self.drawn.as_ref().is_some_and(|d| {
+            d.plan.codec == Codec::Png
+                && (d.situation.seq, d.situation.size, d.situation.blocks_present)
+                    == (situation.seq, situation.size, situation.blocks_present)
+        })
+    }
+}
+
+fn exact(s: &Situation) -> Plan {
+    Plan {
+        width: s.size.width(),
+        height: s.size.height(),
+        codec: Codec::Png,
+        is_moving: false,
+        is_full: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Desk {
+        pacer: Pacer,
+        now: Instant,
+        s: Situation,
+        frames: u64,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let now = Instant::now();
+            let s = Situation {
+                seq: 1,
+                changed_at: now,
+                says_moving: false,
+                size: PictureSize::new(800, 400),
+                is_drawable: true,
+                blocks_present: 1,
+                is_settled: false,
+                wants_still: false,
+            };
+            Self { pacer: Pacer::default(), now, s, frames: 0 }
+        }
+
+        fn decide(&self) -> Decision {
+            self.pacer.decide(&self.s, self.now)
+        }
+
+        /// Draws what is due, taking `millis`; `None` when nothing is.
+        fn draw(&mut self, millis: u64) -> Option<Plan> {
+            let Decision::Draw(plan) = self.decide() else { return None };
+            let began = self.now;
+            self.now += Duration::from_millis(millis);
+            self.frames += 1;
+            self.pacer.sent(self.frames, plan, self.s, began, self.now);
+            Some(plan)
+        }
+
+        fn shown(&mut self) {
+            self.pacer.shown(self.frames);
+        }
+
+        fn change(&mut self, says_moving: bool) {
+            self.s = Situation { seq: self.s.seq + 1, changed_at: self.now, says_moving, ..self.s };
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_before_the_first_block_nor_when_nothing_changed() {
+        let mut desk = Desk::new();
+        desk.s.is_drawable = false;
+        assert_eq!(desk.decide(), Decision::Idle);
+        desk.s.is_drawable = true;
+        assert!(desk.draw(10).is_some());
+        assert_eq!(desk.decide(), Decision::Idle);
+        desk.now += Duration::from_secs(60);
+        assert_eq!(desk.decide(), Decision::Idle);
+    }
+
+    #[test]
+    fn two_frames_in_flight_and_no_more() {
+        let mut desk = Desk::new();
+        for _ in 0..MAX_FRAMES_IN_FLIGHT {
+            assert!(desk.draw(10).is_some());
+            desk.change(true);
+        }
+        assert_eq!(desk.decide(), Decision::Idle);
+        desk.pacer.shown(1);
+        assert!(desk.draw(10).is_some());
+    }
+
+    #[test]
+    fn moving_frames_lose_resolution_to_keep_their_budget() {
+        let mut desk = Desk::new();
+        let mut sides = Vec::new();
+        for _ in 0..12 {
+            desk.change(true);
+            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+            // A heavy scene: a microsecond per pixel.
+            let micros = u64::from(plan.width * plan.height);
+            desk.draw(micros / 1000);
+            desk.shown();
+            sides.push(plan.width);
+            assert!(!plan.is_full && plan.codec == Codec::Jpeg);
+        }
+        let last = u64::from(sides[11]) * u64::from(sides[11] / 2);
+        assert!(last <= 50_000 && last > 12_000, "{sides:?}");
+    }
+
+    #[test]
+    fn arriving_blocks_refresh_now_and_then() {
+        let mut desk = Desk::new();
+        desk.draw(10);
+        desk.shown();
+        desk.s.blocks_present += 1;
+        assert_eq!(desk.decide(), Decision::WaitUntil(desk.now + REFRESH));
+        desk.now += REFRESH;
+        // Slow pictures come more rarely: drawing must leave time for loading.
+        assert!(desk.draw(1000).is_some());
+        desk.shown();
+        desk.s.blocks_present += 1;
+        assert_eq!(desk.decide(), Decision::WaitUntil(desk.now + Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn the_last_picture_is_exact_and_comes_once() {
+        let mut desk = Desk::new();
+        desk.draw(10);
+        desk.shown();
+        desk.s.blocks_present = 9;
+        desk.s.is_settled = true;
+        let sharp = desk.draw(10).expect("sharp at once");
+        assert_eq!((sharp.width, sharp.codec, sharp.is_full), (800, Codec::Jpeg, true));
+        desk.shown();
+        assert_eq!(desk.decide(), Decision::WaitUntil(desk.s.changed_at + SETTLE));
+        desk.now = desk.s.changed_at + SETTLE;
+        let exact = desk.draw(10).expect("then exactly");
+        assert_eq!((exact.width, exact.codec), (800, Codec::Png));
+        desk.shown();
+        assert_eq!(desk.decide(), Decision::Idle);
+        assert!(desk.pacer.is_exact(&desk.s));
+    }
+
+    #[test]
+    fn a_view_that_stops_moving_without_saying_so_becomes_sharp() {
+        let mut desk = Desk::new();
+        desk.s.is_settled = true;
+        desk.change(true);
+        assert!(desk.draw(10).expect("moving").is_moving);
+        desk.shown();
+        assert_eq!(desk.decide(), Decision::WaitUntil(desk.s.changed_at + MOVING_HOLD));
+        desk.now = desk.s.changed_at + MOVING_HOLD;
+        assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
+    }
+
+    #[test]
+    fn an_exact_picture_can_be_asked_for_before_all_is_there() {
+        let mut desk = Desk::new();
+        desk.draw(10);
+        desk.shown();
+        desk.s.wants_still = true;
+        assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
+        desk.shown();
+        desk.s.wants_still = false;
+        assert_eq!(desk.decide(), Decision::Idle);
+    }
+}

@@ -1,0 +1,78 @@
+//! From a view, which people share, to a scene, which can be drawn.
+
+use std::sync::Arc;
+
+use array::stats::Histogram;
+use array::{Dataset, Meaning, Result};
+use render::{Bounds, Camera, ImageSize, OpacityPoint, Projection, TransferFunction, VolumeView};
+use session::{PictureSize, Transfer, View};
+
+/// The volume that a view shows.
+///
+/// # Errors
+/// Those of [`View::place_in`] and [`VolumeView::new`].
+pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView>> {
+    let (array, _, position) = view.place_in(dataset)?;
+    Ok(Arc::new(VolumeView::new(dataset, array, &position)?))
+}
+
+/// The camera of a view; one that sees the whole volume where it names none.
+///
+/// # Errors
+/// `Invalid` when it looks nowhere.
+pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
+    let Some(camera) = &view.camera else {
+        return Ok(Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION));
+    };
+    let projection = match camera.projection {
+        session::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
+        session::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
+    };
+    let camera = Camera { eye: camera.eye, target: camera.target, up: camera.up, projection };
+    camera.check()?;
+    Ok(camera)
+}
+
+/// A camera as a view carries it.
+pub(crate) fn shared_camera(camera: &Camera) -> session::Camera {
+    let projection = match camera.projection {
+        Projection::Perspective { fov_y_rad } => session::Projection::Perspective { fov_y_rad },
+        Projection::Orthographic { height_world } => session::Projection::Orthographic { height_world },
+    };
+    let other = serde_json::Map::new();
+    session::Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, other }
+}
+
+/// A transfer function as the renderer takes it.
+///
+/// # Errors
+/// `Invalid`, for example for an unknown colour map.
+pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
+    let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
+    let function = TransferFunction {
+        colour_map: transfer.map.clone(),
+        reversed: false,
+        range: transfer.range,
+        opacity: transfer.opacity.iter().map(point).collect(),
+    };
+    function.check()?;
+    Ok(function)
+}
+
+/// The clip box in world space: fractions of the box around the volume.
+pub(crate) fn clip_of(view: &View, volume: &VolumeView) -> Option<Bounds> {
+    let [low, high] = view.clip?;
+    let Bounds { min, max } = volume.bounds();
+    let at = |share: [f64; 3]| [0, 1, 2].map(|a| min[a] + share[a] * (max[a] - min[a]));
+    Some(Bounds { min: at(low), max: at(high) })
+}
+
+pub(crate) fn image_size(size: PictureSize) -> ImageSize {
+    ImageSize { width: size.width(), height: size.height() }
+}
+
+/// For a picture in which nothing of the volume is in sight.
+pub(crate) fn any_transfer() -> Transfer {
+    let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
+    Transfer::sensible(&unknown, Meaning::Intensity, 1)
+}

@@ -1,0 +1,114 @@
+//! One finished picture without anybody looking: what `corridor render` makes.
+
+use std::sync::Arc;
+
+use array::{Error, Result, Source};
+use render::{Cancel, Image, ImageSize, Quality, Scene};
+use session::{ParticipantId, Truth, View};
+
+use crate::aim::Aim;
+use crate::frame_loop::{CancelOnDrop, blocking};
+use crate::host::{Host, check};
+use crate::live::check_memory;
+use crate::picture::{any_transfer, shared_camera, transfer_of};
+use crate::truth::Facts;
+
+/// Who looks, where nobody does.
+const NOBODY: ParticipantId = ParticipantId(0);
+
+/// What is to be drawn.
+#[derive(Clone, Debug)]
+pub struct StillRequest {
+    /// What is seen; `None` for the first volume there is. Camera and transfer function may be left open.
+    pub view: Option<View>,
+    /// Pixels.
+    pub size: ImageSize,
+    /// What blocks may cost, ready and on their way, bytes.
+    pub memory_bytes: u64,
+}
+
+/// A finished picture.
+#[derive(Clone, Debug)]
+pub struct Still {
+    /// Full precision; see [`Image::to_png`].
+    pub image: Image,
+    /// What it shows.
+    pub truth: Truth,
+    /// The view with everything filled in that was left open.
+    pub view: View,
+}
+
+/// Draws one picture with every block it wants: the same request over the same data gives the same picture.
+/// `progress` hears how many blocks are there and how many are wanted.
+///
+/// Call it within a tokio runtime.
+///
+/// # Errors
+/// What does not fit in the view, and the reason why a block cannot be had.
+///
+/// # Cancel safety
+/// Dropping it withdraws every want and stops the drawing.
+pub async fn render_still(
+    source: Arc<dyn Source>,
+    request: StillRequest,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Still> {
+    check_memory(request.memory_bytes)?;
+    let dataset = source.describe().await?;
+    dataset.check()?;
+    let view = request.view.map_or_else(|| View::first_of(&dataset), Ok)?;
+    view.check()?;
+    check(&view, &dataset)?;
+    let host = Arc::new(Host::new(Arc::clone(&dataset), source, request.memory_bytes, view.clone()));
+    let aims = Arc::clone(&host);
+    let aim = blocking(move || Aim::new(&aims, NOBODY, Arc::new(view), request.size, None)).await??;
+    tokio::select! {
+        () = host.feed.run() => return Err(Error::internal("the feed ended")),
+        arrived = all_blocks(&host, &aim, &mut progress) => arrived?,
+    }
+    draw(&host, aim).await
+}
+
+/// Waits until every block is there.
+async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64)) -> Result<()> {
+    let mut arrivals = aim.watching.volume.arrivals();
+    let total = aim.demand.blocks.len() as u64;
+    loop {
+        let (lacking, trouble) = host.feed.outlook(NOBODY);
+        progress(total - lacking.min(total), total);
+        if lacking == 0 {
+            return Ok(());
+        }
+        if trouble.failed > 0 {
+            let reason = trouble.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
+            return Err(reason.context(format!("{} of {total} blocks cannot be had", trouble.failed)));
+        }
+        if arrivals.changed().await.is_err() {
+            return Err(Error::internal("the volume went away"));
+        }
+    }
+}
+
+async fn draw(host: &Host, aim: Aim) -> Result<Still> {
+    let volume = Arc::clone(&aim.watching.volume);
+    let mut view = (*aim.view).clone();
+    view.camera = Some(view.camera.unwrap_or_else(|| shared_camera(&aim.camera)));
+    let chosen = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+    let transfer = view.transfer.take().unwrap_or_else(chosen);
+    let scene = Scene {
+        view: Arc::clone(&volume.view),
+        camera: aim.camera,
+        transfer: transfer_of(&transfer)?,
+        size: aim.size,
+        clip: aim.clip,
+        quality: Quality::STILL,
+        finest_level: aim.demand.wanted,
+    };
+    view.transfer = Some(transfer);
+    let cancel = CancelOnDrop::default();
+    let flag: Cancel = cancel.flag();
+    let frame = blocking(move || volume.cast(&scene, &flag)).await??;
+    let mut facts = Facts::of(&aim, host.feed.outlook(NOBODY), Some(aim.demand.wanted));
+    facts.is_lossless = true;
+    Ok(Still { image: frame.image, truth: facts.truth(), view })
+}

@@ -1,0 +1,311 @@
+//! The truth badge: what a picture shows and what it lacks, as facts and as one sentence for people.
+//!
+//! It only words what others counted. A strided sample is always called one.
+
+use array::LevelOrigin;
+use session::{Limit, State, Truth};
+
+use crate::aim::Aim;
+use crate::loader::Trouble;
+
+/// What is known about a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Facts {
+    /// Finest level that covers all that is drawn; `None` before the first block.
+    pub(crate) level_shown: Option<u8>,
+    pub(crate) level_wanted: u8,
+    /// Number of levels of the array.
+    pub(crate) levels: usize,
+    /// How the level shown was made.
+    pub(crate) origin: LevelOrigin,
+    pub(crate) limit: Limit,
+    /// The level was asked for by number.
+    pub(crate) is_forced: bool,
+    pub(crate) blocks_present: u64,
+    pub(crate) blocks_total: u64,
+    pub(crate) trouble: Trouble,
+    pub(crate) is_moving: bool,
+    /// Drawn and encoded without loss, at full resolution and quality.
+    pub(crate) is_lossless: bool,
+    /// Memory for blocks of this view, bytes.
+    pub(crate) memory_bytes: u64,
+}
+
+impl Facts {
+    /// What is known of an aim: how many of its blocks are lacking, what is wrong with them, and the level
+    /// that the last picture showed.
+    pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), level_shown: Option<u8>) -> Self {
+        let blocks_total = aim.demand.blocks.len() as u64;
+        let facts = Self {
+            level_shown,
+            level_wanted: aim.demand.wanted,
+            levels: aim.watching.volume.view.levels.len(),
+            origin: LevelOrigin::Stored,
+            limit: match aim.demand.limit {
+                render::Limit::Screen => Limit::Screen,
+                render::Limit::Memory => Limit::Memory,
+                render::Limit::Finest => Limit::Finest,
+            },
+            is_forced: aim.view.level == Some(aim.demand.wanted),
+            blocks_present: blocks_total.saturating_sub(lacking),
+            blocks_total,
+            trouble,
+            is_moving: false,
+            is_lossless: false,
+            memory_bytes: aim.share_bytes as u64,
+        };
+        facts.showing(aim, level_shown)
+    }
+
+    /// The same for a picture that shows this level.
+    pub(crate) fn showing(mut self, aim: &Aim, level: Option<u8>) -> Self {
+        let shown = level.unwrap_or(self.level_wanted);
+        let found = aim.watching.volume.view.levels.iter().find(|l| l.number == shown);
+        self.level_shown = level;
+        self.origin = found.map_or(self.origin, |l| l.origin);
+        self
+    }
+
+    /// Every wanted block is there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.blocks_present >= self.blocks_total
+    }
+
+    /// No further block will come.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.blocks_present + self.trouble.failed >= self.blocks_total
+    }
+
+    fn state(&self) -> State {
+        if self.is_moving {
+            State::Moving
+        } else if self.is_complete() {
+            State::Complete
+        } else if self.is_settled() {
+            State::Failed
+        } else {
+            State::Loading
+        }
+    }
+
+    /// The badge.
+    pub(crate) fn truth(&self) -> Truth {
+        Truth {
+            level_shown: self.level_shown.unwrap_or(self.level_wanted),
+            level_wanted: self.level_wanted,
+            origin: self.origin,
+            limit: self.limit,
+            blocks_present: self.blocks_present,
+            blocks_total: self.blocks_total,
+            state: self.state(),
+            exact: self.is_lossless && self.is_complete() && !self.is_moving,
+            levels_made: None,
+            text: self.sentence(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let mut text = match self.state() {
+            State::Complete => self.complete(),
+            State::Loading => self.loading(),
+            State::Moving => self.moving(),
+            State::Failed => self.failed(),
+        };
+        if self.origin == LevelOrigin::Sampled && self.level_shown.is_some() {
+            text.push_str("; a quick look made of single voxels, not of means");
+        }
+        text.push('.');
+        text
+    }
+
+    fn complete(&self) -> String {
+        if self.blocks_total == 0 {
+            return "Nothing of the volume is in sight".into();
+        }
+        let wanted = self.level_wanted;
+        match self.limit {
+            Limit::Finest | Limit::Screen if self.is_forced => {
+                format!("All of level {wanted} of {} is there, as asked", self.span())
+            }
+            Limit::Finest => "All of it is there, at full resolution".into(),
+            Limit::Screen => {
+                format!(
+                    "All that this screen can show is there (level {wanted} of {}); come closer for more",
+                    self.span()
+                )
+            }
+            Limit::Memory => format!("{}; waiting will not help", self.by_memory()),
+        }
+    }
+
+    fn loading(&self) -> String {
+        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
+        let stands_in = match self.level_shown {
+            None => format!("Loading: {counts}"),
+            Some(shown) if shown != self.level_wanted => {
+                format!("Loading: {counts}, level {shown} stands in for level {}", self.level_wanted)
+            }
+            Some(_) => format!("Loading: {counts}"),
+        };
+        let mut text = match &self.trouble.reason {
+            Some(reason) if self.trouble.retrying > 0 => {
+                format!("{stands_in}; {} are tried again ({reason})", self.trouble.retrying)
+            }
+            _ => format!("{stands_in}; waiting will help"),
+        };
+        if self.trouble.failed > 0 {
+            text.push_str(&format!("; {} cannot be had", self.trouble.failed));
+        }
+        if self.limit == Limit::Memory {
+            text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
+        }
+        text
+    }
+
+    fn moving(&self) -> String {
+        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
+        format!("Moving: {counts}; it becomes sharp when the view rests")
+    }
+
+    fn failed(&self) -> String {
+        let reason =
+            self.trouble.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
+        format!(
+            "{} of {} blocks cannot be had ({reason}); waiting will not help",
+            self.blocks_total - self.blocks_present,
+            self.blocks_total
+        )
+    }
+
+    fn by_memory(&self) -> String {
+        let memory = memory_text(self.memory_bytes);
+        format!("Limited by memory: level {} of {} fits {memory}", self.level_wanted, self.span())
+    }
+
+    /// The levels there are: `0 to 6`.
+    fn span(&self) -> String {
+        format!("0 to {}", self.levels.saturating_sub(1))
+    }
+}
+
+/// A size for people, in binary units: `512 MiB`.
+fn memory_text(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = UNITS.into_iter().find(|(_, size)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::Error;
+
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            level_shown: Some(3),
+            level_wanted: 1,
+            levels: 7,
+            origin: LevelOrigin::Mean,
+            limit: Limit::Screen,
+            is_forced: false,
+            blocks_present: 12,
+            blocks_total: 80,
+            trouble: Trouble::default(),
+            is_moving: false,
+            is_lossless: false,
+            memory_bytes: 512 << 20,
+        }
+    }
+
+    fn complete() -> Facts {
+        Facts { level_shown: Some(1), blocks_present: 80, ..facts() }
+    }
+
+    fn check(facts: &Facts, state: State, text: &str) {
+        let truth = facts.truth();
+        assert_eq!((truth.state, truth.text.as_str()), (state, text));
+    }
+
+    #[test]
+    fn one_sentence_says_what_is_missing_why_and_whether_waiting_helps() {
+        check(
+            &facts(),
+            State::Loading,
+            "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
+        );
+        check(
+            &Facts { level_shown: None, blocks_present: 0, ..facts() },
+            State::Loading,
+            "Loading: 0 of 80 blocks are there; waiting will help.",
+        );
+        check(
+            &complete(),
+            State::Complete,
+            "All that this screen can show is there (level 1 of 0 to 6); come closer for more.",
+        );
+        check(
+            &Facts { limit: Limit::Finest, ..complete() },
+            State::Complete,
+            "All of it is there, at full resolution.",
+        );
+        check(
+            &Facts { limit: Limit::Memory, ..complete() },
+            State::Complete,
+            "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
+        );
+        check(
+            &Facts { is_forced: true, ..complete() },
+            State::Complete,
+            "All of level 1 of 0 to 6 is there, as asked.",
+        );
+        check(
+            &Facts { is_moving: true, ..facts() },
+            State::Moving,
+            "Moving: 12 of 80 blocks are there; it becomes sharp when the view rests.",
+        );
+        check(
+            &Facts { blocks_present: 0, blocks_total: 0, ..facts() },
+            State::Complete,
+            "Nothing of the volume is in sight.",
+        );
+    }
+
+    #[test]
+    fn failures_are_counted_with_their_reason() {
+        let reason = Some(Error::corrupt("bad checksum"));
+        let retrying = Trouble { retrying: 2, reason: reason.clone(), ..Trouble::default() };
+        check(
+            &Facts { trouble: retrying, level_shown: Some(1), ..facts() },
+            State::Loading,
+            "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
+        );
+        let failed = Trouble { failed: 3, reason, ..Trouble::default() };
+        check(
+            &Facts { trouble: failed, blocks_present: 77, ..facts() },
+            State::Failed,
+            "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
+        );
+    }
+
+    #[test]
+    fn samples_are_called_samples() {
+        let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
+        assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
+    }
+
+    #[test]
+    fn only_a_complete_lossless_picture_is_exact() {
+        assert!(!complete().truth().exact);
+        assert!(Facts { is_lossless: true, ..complete() }.truth().exact);
+        assert!(!Facts { is_lossless: true, ..facts() }.truth().exact);
+        assert!(!Facts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        assert_eq!(memory_text(512 << 20), "512 MiB");
+        assert_eq!(memory_text(3 << 30), "3 GiB");
+        assert_eq!(memory_text(100), "100 bytes");
+    }
+}

@@ -1,0 +1,317 @@
+//! People look at a volume: what they are sent, in which order, and what is fetched for it.
+//!
+//! Counts and facts are asserted, never times; the clock is tokio's, paused, so that waiting costs nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod support;
+
+use std::time::Duration;
+
+use array::{Error, ErrorKind};
+use render::{Background, ImageSize};
+use serde_json::json;
+use session::{Codec, Item, Join, Limit, Role, State};
+use stream::{MAX_FRAMES_IN_FLIGHT, Session, StillRequest, render_still};
+use support::{Pyramid, Viewer};
+
+use corridor_stream as stream;
+
+const MEMORY: u64 = 64 << 20;
+
+fn session_on(data: &Pyramid) -> Session {
+    Session::begin(data.dataset(), data.source(), MEMORY, None).unwrap()
+}
+
+fn join(session: &Session) -> Viewer {
+    let join = Join { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
+    Viewer::new(session.join(&join, Role::Own).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_picture_needs_only_the_coarsest_blocks() {
+    let data = Pyramid::new(64, 16, 1);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.level == coarsest);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    let frame = ada.frame(|_| true).await;
+    assert_eq!((frame.truth.state, frame.truth.level_shown), (State::Loading, coarsest));
+    assert!(frame.truth.level_wanted < coarsest && !frame.truth.exact);
+    assert!(frame.truth.text.contains("waiting will help"), "{}", frame.truth.text);
+    assert!(matches!(ada.items[0], Item::Joined { .. }));
+    let Some(Item::View { view, .. }) = ada.items.iter().find(|i| matches!(i, Item::View { .. })) else {
+        panic!("a transfer function was chosen and told: {:?}", ada.items);
+    };
+    assert!(view.transfer.is_some() && view.camera.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_picture_is_exact_and_equals_a_still() {
+    let data = Pyramid::new(64, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    let frame = ada.frame(|f| f.truth.exact).await;
+    assert_eq!(frame.codec, Codec::Png);
+    assert_eq!(frame.truth.level_shown, frame.truth.level_wanted);
+    assert_eq!((frame.truth.state, frame.truth.blocks_present), (State::Complete, frame.truth.blocks_total));
+    assert_eq!(ada.silence().await, 0, "nothing is drawn when nothing changes");
+    let asked = data.asked();
+    let mut once = asked.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(asked.len(), once.len(), "each block is asked for once");
+
+    let request = StillRequest {
+        view: Some(ada.view.clone()),
+        size: ImageSize { width: 128, height: 96 },
+        memory_bytes: MEMORY,
+    };
+    let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
+    let background = ada.view.background.map(|c| f32::from(c) / 255.0);
+    let png = still.image.to_png(Background::Colour(background)).unwrap();
+    assert!(png == ada.bulk, "the same pixels");
+    assert!(still.truth.exact);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_still_is_always_the_same_and_says_how_far_it_is() {
+    let data = Pyramid::new(64, 16, 1);
+    let request =
+        StillRequest { view: None, size: ImageSize { width: 90, height: 70 }, memory_bytes: MEMORY };
+    let mut heard = Vec::new();
+    let one = render_still(data.source(), request.clone(), |n, of| heard.push((n, of))).await.unwrap();
+    let two = render_still(data.source(), request, |_, _| {}).await.unwrap();
+    assert_eq!(one.image, two.image);
+    assert_eq!(one.view, two.view);
+    assert!(heard.is_sorted() && heard.last().is_some_and(|(n, of)| n == of), "{heard:?}");
+    let seen = one.image.rgba.iter().filter(|p| p[3] > 0.1).count();
+    assert!(seen > 500, "the volume is in the picture: {seen} pixels");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_view_withdraws_what_the_old_one_wanted() {
+    let data = Pyramid::new(64, 8, 2);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.level == coarsest);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|_| true).await;
+    let waiting = data.waiting();
+    assert!(!waiting.is_empty());
+    ada.change(&json!({"time": 1}), false);
+    ada.frame(|f| f.truth.level_shown == coarsest && f.seq >= 100).await;
+    let still_waiting = data.waiting();
+    assert!(waiting.iter().all(|key| !still_waiting.contains(key)), "wants of the old time are withdrawn");
+    assert!(!still_waiting.is_empty());
+    drop(ada);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(data.waiting(), [], "who leaves wants nothing");
+    assert_eq!(session.load().wants_under_way, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn turning_away_changes_what_is_most_urgent() {
+    let data = Pyramid::new(64, 8, 1);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.level == coarsest);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|_| true).await;
+    let before = data.urgencies();
+    let mut camera = ada.view.camera.clone().unwrap();
+    let mirrored = [0, 1, 2].map(|i| 2.0 * camera.target[i] - camera.eye[i]);
+    camera.eye = mirrored;
+    ada.change(&json!({ "camera": camera }), false);
+    ada.frame(|f| f.seq >= 100).await;
+    let after = data.urgencies();
+    let changed = before.iter().filter(|(key, p)| after.get(key).is_some_and(|q| q != *p)).count();
+    assert!(changed > before.len() / 2, "{changed} of {}", before.len());
+    let asked = data.asked().len();
+    let mut once = data.asked();
+    once.sort();
+    once.dedup();
+    assert_eq!(asked, once.len(), "what stays wanted is not asked for again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
+    let data = Pyramid::new(200, 25, 1);
+    let memory = stream::MIN_MEMORY_BYTES;
+    let session = Session::begin(data.dataset(), data.source(), memory, None).unwrap();
+    let join = Join { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
+    let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
+    let mut worst = 0;
+    for time in 0..20 {
+        ada.change(&json!({"background": [time, 0, 0]}), true);
+        ada.frame(|_| true).await;
+        let load = session.load();
+        assert!(load.pool_bytes <= load.pool_limit_bytes);
+        worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
+    }
+    let frame = ada.frame(|f| f.truth.state == State::Complete).await;
+    assert!(worst <= memory, "{worst}");
+    assert!(data.most_bytes_at_once() <= memory / 4);
+    assert_eq!((frame.truth.limit, frame.truth.level_wanted > 0), (Limit::Memory, true));
+    assert!(frame.truth.text.contains("Limited by memory: level 1 of 0 to"), "{}", frame.truth.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_show_frames_gets_no_more_than_two() {
+    let data = Pyramid::new(32, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.acknowledges = false;
+    for time in 0..50 {
+        ada.change(&json!({"background": [time, 0, 0]}), true);
+        ada.take_for(Duration::from_millis(100)).await;
+    }
+    assert_eq!(ada.frames, MAX_FRAMES_IN_FLIGHT);
+    // One that is shown makes room for one more: the newest.
+    ada.acknowledges = true;
+    ada.show(1);
+    let frame = ada.frame(|f| f.id == 3).await;
+    assert!(frame.seq >= ada.seq());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
+    let data = Pyramid::new(64, 16, 1);
+    let bad = data.finest_key();
+    data.fail(bad, &Error::corrupt("bad checksum"), 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    let frame = ada.frame(|f| f.truth.state == State::Failed && f.codec == Codec::Png).await;
+    assert!(!frame.truth.exact);
+    assert_eq!(frame.truth.blocks_total - frame.truth.blocks_present, 1);
+    assert!(frame.truth.text.contains("1 of"), "{}", frame.truth.text);
+    assert!(frame.truth.text.contains("bad checksum); waiting will not help"), "{}", frame.truth.text);
+    let asked = data.asked().len();
+    ada.silence().await;
+    assert_eq!(data.asked().len(), asked, "no hot loop");
+
+    data.fail(bad, &Error::corrupt("bad checksum"), 1);
+    let size = ImageSize { width: 128, height: 96 };
+    let request = StillRequest { view: None, size, memory_bytes: MEMORY };
+    let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
+    assert!(error.to_string().contains("bad checksum"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_comes_at_the_third_attempt_completes_the_picture() {
+    let data = Pyramid::new(64, 16, 1);
+    data.fail(data.finest_key(), &Error::new(ErrorKind::Busy, "come back later"), 2);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    let tries = data.asked().iter().filter(|key| **key == data.finest_key()).count();
+    assert_eq!(tries, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_time_step_brings_its_own_blocks() {
+    let data = Pyramid::new(32, 16, 3);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    let first = ada.bulk.clone();
+    let before = data.asked();
+    ada.change(&json!({"time": 2}), false);
+    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    assert_eq!(frame.truth.state, State::Complete);
+    assert_ne!(first, ada.bulk);
+    let after = data.asked();
+    assert!(after.len() > before.len());
+    assert!(after[before.len()..].iter().all(|key| data.time_of(key) == 2));
+    assert!(before.iter().all(|key| data.time_of(key) == 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_look_share_every_block() {
+    let data = Pyramid::new(64, 16, 1);
+    let session = session_on(&data);
+    let (mut ada, mut bob) = (join(&session), join(&session));
+    ada.frame(|f| f.truth.exact).await;
+    bob.frame(|f| f.truth.exact).await;
+    let mut asked = data.asked();
+    let count = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(count, asked.len());
+    let load = session.load();
+    assert!(load.pool_limit_bytes as u64 <= MEMORY);
+    // One turns, the other is left alone.
+    ada.change(&json!({"background": [255, 0, 0]}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    assert_eq!(bob.silence().await, 0);
+    assert_ne!(ada.bulk, bob.bulk);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_is_said_and_the_session_lives_on() {
+    let data = Pyramid::new(32, 16, 2);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    for (bad, says) in [
+        (json!({"time": 2}), "below 2"),
+        (json!({"array": "nothing"}), "`nothing`"),
+        (json!({"transfer": {"range": [0, 1], "map": "no such map", "opacity": [[0, 1]]}}), "no such map"),
+        (json!({"v": 2}), "version 1"),
+    ] {
+        ada.change(&bad, false);
+        let text = ada.message().await;
+        assert!(text.contains(says), "{text}");
+    }
+    ada.say(b"\xff\xfe");
+    assert!(ada.message().await.contains("expected a note"));
+    ada.change(&json!({"time": 1}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_moving_view_is_drawn_quickly_and_a_resting_one_exactly() {
+    let data = Pyramid::new(32, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    ada.change(&json!({"background": [9, 0, 0]}), true);
+    let moving = ada.frame(|f| f.seq >= 100).await;
+    assert_eq!((moving.codec, moving.truth.state, moving.truth.exact), (Codec::Jpeg, State::Moving, false));
+    let resting = ada.frame(|f| f.truth.exact).await;
+    assert_eq!((resting.width, resting.height, resting.codec), (128, 96, Codec::Png));
+    // A new size is a new picture.
+    ada.say(br#"{"kind": "resize", "width": 64, "height": 48}"#);
+    let resized = ada.frame(|f| f.truth.exact).await;
+    assert_eq!((resized.width, resized.height), (64, 48));
+    // Asking for an exact picture always gives one.
+    ada.say(br#"{"kind": "still"}"#);
+    assert!(ada.frame(|_| true).await.truth.exact);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_level_can_be_forced() {
+    let data = Pyramid::new(64, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    for level in [0, 2, 1] {
+        ada.change(&json!({ "level": level }), false);
+        let seq = ada.seq();
+        let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+        assert_eq!((frame.truth.level_shown, frame.truth.level_wanted), (level, level));
+        assert!(frame.truth.text.contains(&format!("level {level}")) || frame.truth.limit == Limit::Finest);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn looking_away_shows_the_background() {
+    let data = Pyramid::new(32, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    let mut camera = ada.view.camera.clone().unwrap();
+    camera.target = [0, 1, 2].map(|i| 2.0 * camera.eye[i] - camera.target[i]);
+    ada.change(&json!({ "camera": camera }), false);
+    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    assert_eq!(frame.truth.text, "Nothing of the volume is in sight.");
+}

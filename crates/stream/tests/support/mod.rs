@@ -1,0 +1,296 @@
+//! A volume with levels and a gate per block, and somebody who looks at it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use array::conformance::{MemorySource, one_array};
+use array::{
+    BlockKey, Completion, Completions, Dataset, Error, Level, LevelOrigin, Priority, ReadRequest, Region,
+    Result, Source, Urgency, Want, want,
+};
+use bytes::Bytes;
+use corridor_stream::Participant;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use session::{FrameInfo, Item, View};
+use tokio::sync::watch;
+
+/// Longest that anything is waited for, on the paused clock.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+type Gate = Arc<dyn Fn(&BlockKey) -> bool + Send + Sync>;
+
+/// A ball, brighter inside, in `times` sizes; levels halve down to one block.
+pub(crate) struct Pyramid(Arc<Inner>);
+
+struct Inner {
+    memory: MemorySource,
+    gate: watch::Sender<Gate>,
+    log: Mutex<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    asked: Vec<BlockKey>,
+    waiting: Vec<std::sync::Weak<Want>>,
+    bytes_now: u64,
+    most_bytes: u64,
+}
+
+impl Pyramid {
+    pub(crate) fn new(side: u64, block: u64, times: u64) -> Self {
+        let mut dataset =
+            one_array("|u1".parse().unwrap(), &[times, side, side, side], &[1, block, block, block]);
+        let finest = dataset.arrays[0].levels[0].clone();
+        let mut elements = vec![ball(side, times)];
+        let mut n = side;
+        let mut scale = 1.0;
+        while n > block {
+            n /= 2;
+            scale *= 2.0;
+            let shift = [(scale - 1.0) / 2.0; 3];
+            dataset.arrays[0].levels.push(Level {
+                shape: vec![times, n, n, n],
+                block: vec![1, block, block, block],
+                origin: LevelOrigin::Mean,
+                factor: vec![1.0, scale, scale, scale],
+                world_from_voxel: finest.world_from_voxel.coarsened([scale; 3], shift),
+            });
+            elements.push(ball(n, times));
+        }
+        let memory = MemorySource::new(dataset, vec![elements]).unwrap();
+        let open: Gate = Arc::new(|_| true);
+        Self(Arc::new(Inner { memory, gate: watch::Sender::new(open), log: Mutex::default() }))
+    }
+
+    pub(crate) fn source(&self) -> Arc<dyn Source> {
+        Arc::new(Gated(Arc::clone(&self.0)))
+    }
+
+    pub(crate) fn dataset(&self) -> Arc<Dataset> {
+        self.0.memory.dataset()
+    }
+
+    pub(crate) fn coarsest(&self) -> u8 {
+        u8::try_from(self.dataset().arrays[0].levels.len() - 1).unwrap()
+    }
+
+    /// The block in the middle of level 0 at time 0.
+    pub(crate) fn finest_key(&self) -> BlockKey {
+        let grid = self.dataset().arrays[0].levels[0].grid();
+        let middle =
+            self.dataset().arrays[0].levels[0].block_index(&[0, grid[1] / 2, grid[2] / 2, grid[3] / 2]);
+        self.0.memory.key(middle)
+    }
+
+    pub(crate) fn time_of(&self, key: &BlockKey) -> u64 {
+        self.dataset().arrays[0].levels[usize::from(key.level)].grid_position(key.index).unwrap()[0]
+    }
+
+    /// Other blocks wait.
+    pub(crate) fn let_through(&self, gate: impl Fn(&BlockKey) -> bool + Send + Sync + 'static) {
+        self.0.gate.send_replace(Arc::new(gate));
+    }
+
+    pub(crate) fn fail(&self, key: BlockKey, error: &Error, times: usize) {
+        for _ in 0..times {
+            self.0.memory.fail_once(key, error.clone());
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<BlockKey> {
+        self.0.log.lock().unwrap().asked.clone()
+    }
+
+    /// Blocks asked for, not answered and not withdrawn.
+    pub(crate) fn waiting(&self) -> Vec<BlockKey> {
+        self.urgencies().into_keys().collect()
+    }
+
+    pub(crate) fn urgencies(&self) -> BTreeMap<BlockKey, Priority> {
+        let log = self.0.log.lock().unwrap();
+        let alive = log.waiting.iter().filter_map(std::sync::Weak::upgrade);
+        alive.filter(|w| !w.is_cancelled()).map(|w| (w.key(), w.urgency().priority)).collect()
+    }
+
+    pub(crate) fn most_bytes_at_once(&self) -> u64 {
+        self.0.log.lock().unwrap().most_bytes
+    }
+}
+
+/// All times of one level.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small"
+)]
+fn ball(n: u64, times: u64) -> Bytes {
+    let at = |i: u64| (i as f64 + 0.5) / n as f64 - 0.5;
+    let mut bytes = Vec::new();
+    for t in 0..times {
+        let radius = 0.45 - 0.1 * t as f64;
+        for z in 0..n {
+            for y in 0..n {
+                let row = at(z).powi(2) + at(y).powi(2);
+                bytes.extend((0..n).map(|x| {
+                    let depth = radius - (row + at(x).powi(2)).sqrt();
+                    (depth * 500.0).clamp(0.0, 255.0) as u8
+                }));
+            }
+        }
+    }
+    bytes.into()
+}
+
+struct Gated(Arc<Inner>);
+
+impl Gated {
+    async fn one(inner: Arc<Inner>, want: Arc<Want>) -> Option<Completion> {
+        let mut gate = inner.gate.subscribe();
+        let key = want.key();
+        let opened = async {
+            while !(Arc::clone(&*gate.borrow_and_update()))(&key) {
+                gate.changed().await.unwrap();
+            }
+        };
+        tokio::select! {
+            () = want.cancelled() => return None,
+            () = opened => {}
+        }
+        let (inner_want, _handle) = self::want(key, Urgency::of(Priority::NORMAL));
+        inner.memory.blocks(vec![inner_want]).next().await
+    }
+}
+
+impl Source for Gated {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.0.memory.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let wants: Vec<Arc<Want>> = wants.into_iter().map(Arc::new).collect();
+        {
+            let log = &mut *self.0.log.lock().unwrap();
+            log.asked.extend(wants.iter().map(|w| w.key()));
+            log.waiting.retain(|w| w.strong_count() > 0);
+            log.waiting.extend(wants.iter().map(Arc::downgrade));
+            let info = &self.0.memory.dataset().arrays[0];
+            let alive = log.waiting.iter().filter_map(std::sync::Weak::upgrade).filter(|w| !w.is_cancelled());
+            let size = |w: Arc<Want>| info.levels[usize::from(w.key().level)].block.iter().product::<u64>();
+            log.bytes_now = alive.map(size).sum();
+            log.most_bytes = log.most_bytes.max(log.bytes_now);
+        }
+        let inner = Arc::clone(&self.0);
+        let each = wants.into_iter().map(move |w| Self::one(Arc::clone(&inner), w));
+        each.collect::<futures::stream::FuturesUnordered<_>>().filter_map(std::future::ready).boxed()
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.0.memory.read(request, into)
+    }
+}
+
+/// Takes what is sent and shows frames.
+pub(crate) struct Viewer {
+    participant: Participant,
+    /// Everything but frames.
+    pub(crate) items: Vec<Item>,
+    pub(crate) view: View,
+    pub(crate) frames: usize,
+    /// The last frame's bytes.
+    pub(crate) bulk: Vec<u8>,
+    pub(crate) acknowledges: bool,
+    seq: u64,
+}
+
+impl Viewer {
+    pub(crate) fn new(participant: Participant) -> Self {
+        Self {
+            participant,
+            items: Vec::new(),
+            view: View::default(),
+            frames: 0,
+            bulk: Vec::new(),
+            acknowledges: true,
+            // Above everything the node counts by itself, so that tests can tell whose change a frame shows.
+            seq: 99,
+        }
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn say(&self, note: &[u8]) {
+        self.participant.note(note);
+    }
+
+    pub(crate) fn change(&mut self, view: &Value, moving: bool) {
+        self.seq += 1;
+        let note = json!({"kind": "view", "seq": self.seq, "view": view, "moving": moving});
+        self.say(note.to_string().as_bytes());
+    }
+
+    pub(crate) fn show(&self, frame: u64) {
+        self.say(json!({"kind": "shown", "frame": frame}).to_string().as_bytes());
+    }
+
+    /// Takes one item.
+    async fn take(&mut self) -> Item {
+        let next = tokio::time::timeout(PATIENCE, self.participant.next()).await;
+        let out = next
+            .unwrap_or_else(|_| panic!("nothing came after {} frames and {:#?}", self.frames, self.items))
+            .expect("open");
+        match &out.item {
+            Item::Frame(info) => {
+                self.frames += 1;
+                self.bulk = out.bulk.to_vec();
+                if self.acknowledges {
+                    self.show(info.id);
+                }
+            }
+            other => {
+                if let Item::Joined { view, .. } | Item::View { view, .. } = other {
+                    self.view = view.clone();
+                }
+                self.items.push(other.clone());
+            }
+        }
+        out.item
+    }
+
+    /// The next frame for which this is true.
+    pub(crate) async fn frame(&mut self, is_it: impl Fn(&FrameInfo) -> bool) -> FrameInfo {
+        loop {
+            if let Item::Frame(info) = self.take().await
+                && is_it(&info)
+            {
+                return info;
+            }
+        }
+    }
+
+    pub(crate) async fn message(&mut self) -> String {
+        loop {
+            if let Item::Message { text, .. } = self.take().await {
+                return text;
+            }
+        }
+    }
+
+    /// Takes what comes for a while.
+    pub(crate) async fn take_for(&mut self, time: Duration) {
+        let end = tokio::time::Instant::now() + time;
+        while tokio::time::timeout_at(end, self.take()).await.is_ok() {}
+    }
+
+    /// How many frames come in ten seconds.
+    pub(crate) async fn silence(&mut self) -> usize {
+        let before = self.frames;
+        self.take_for(Duration::from_secs(10)).await;
+        self.frames - before
+    }
+}
