@@ -159,6 +159,15 @@ describe("the view", () => {
     await other.page.context().close();
   });
 
+  it("is copied as a link without the token", async () => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.click('[aria-label="Copy a link to this view"]');
+    await page.waitForSelector(".toast:has-text('without the access token')");
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toContain("#view=");
+    expect(copied).not.toContain("token=");
+  });
+
   it("fits a telephone", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.waitForTimeout(400); // the node is told of a size once it rests

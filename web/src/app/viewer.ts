@@ -13,6 +13,7 @@ import { Views } from "../session/views.ts";
 import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
+import { copyText } from "./clipboard.ts";
 import { Dialling } from "./dialling.ts";
 import { saveFile, fileNameFor } from "./save.ts";
 import { FIRST_STATE, type Actions, type State, type Toast } from "./state.ts";
@@ -167,18 +168,16 @@ export class Viewer implements Actions {
 
   copyLink = (withToken: boolean): void => {
     const link = this.#address.linkTo(this.#views.view, withToken);
-    navigator.clipboard.writeText(link).then(
-      () => {
-        if (withToken) this.#toast("warning", "Link copied with the access token: whoever has it can look");
-        else this.#toast("info", "Link to this view copied, without the access token", this.#copyWithToken());
-      },
-      () => {
+    void copyText(link).then((isCopied) => {
+      if (!isCopied)
         this.#toast(
           "warning",
           "The browser does not allow copying here; the address bar holds the same link",
         );
-      },
-    );
+      else if (withToken)
+        this.#toast("warning", "Link copied with the access token: whoever has it can look");
+      else this.#toast("info", "Link to this view copied, without the access token", this.#copyWithToken());
+    });
   };
 
   togglePanel = (): void => {
