@@ -11,8 +11,9 @@ mod transfer;
 mod view;
 
 pub use message::{
-    Codec, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_SIDE, MIN_PICTURE_SIDE,
-    Note, ParticipantInfo, PictureSize, Severity, State, Truth, ViewChange,
+    Codec, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
+    MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, Note, ParticipantInfo, PictureSize, Severity, State, Truth,
+    ViewChange,
 };
 pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};

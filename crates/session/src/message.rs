@@ -14,8 +14,11 @@ pub const MAX_NOTE_BYTES: usize = 1 << 20;
 pub const MAX_NAME_BYTES: usize = 64;
 /// Smallest side of a picture, pixels; smaller wishes are raised to it.
 pub const MIN_PICTURE_SIDE: u32 = 16;
-/// Largest side of a picture, pixels; larger wishes are lowered to it. Both sides at once still fit an item as PNG.
+/// Largest side of a picture, pixels; larger wishes are lowered to it.
 pub const MAX_PICTURE_SIDE: u32 = 4096;
+/// Most pixels of a picture: a little more than a 4K screen. While it is drawn a pixel costs 32 bytes, and as PNG
+/// it still fits an item.
+pub const MAX_PICTURE_PIXELS: u32 = 8 << 20;
 
 /// Size of a picture, pixels; both sides always within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +28,15 @@ pub struct PictureSize {
 }
 
 impl PictureSize {
-    /// The nearest legal size.
+    /// The nearest legal size; with too many pixels both sides shrink alike.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shrinks a small number")]
     pub fn new(width: u32, height: u32) -> Self {
         let side = |n: u32| n.clamp(MIN_PICTURE_SIDE, MAX_PICTURE_SIDE);
-        Self { width: side(width), height: side(height) }
+        let (width, height) = (side(width), side(height));
+        let share = f64::from(MAX_PICTURE_PIXELS) / (f64::from(width) * f64::from(height));
+        let shrunk = |n: u32| side((f64::from(n) * share.min(1.0).sqrt()) as u32);
+        Self { width: shrunk(width), height: shrunk(height) }
     }
 
     /// Pixels across.
@@ -317,6 +324,9 @@ mod tests {
         assert_eq!((join.name.as_str(), join.size()), ("Ada", PictureSize::new(1024, 800)));
         assert_eq!(PictureSize::new(0, u32::MAX).width(), MIN_PICTURE_SIDE);
         assert_eq!(PictureSize::new(0, u32::MAX).height(), MAX_PICTURE_SIDE);
+        let huge = PictureSize::new(u32::MAX, u32::MAX);
+        assert_eq!(huge.width(), huge.height());
+        assert!(huge.width() * huge.height() <= MAX_PICTURE_PIXELS && huge.width() > 2800);
         assert!(Join::parse(br#"{"name": "Ada"}"#).is_err());
     }
 

@@ -173,13 +173,16 @@ impl Room {
         Ok(())
     }
 
-    /// Tells a participant why a change was refused, and the view that still holds, so that they can go back.
-    pub fn refuse(&mut self, to: ParticipantId, error: &Error) {
+    /// Tells a participant why their change number `refused` does not count, and the view that holds instead,
+    /// under a number that is newer than the change, so that they go back to it.
+    pub fn refuse(&mut self, to: ParticipantId, refused: u64, error: &Error) {
         self.tell(to, Severity::Warning, error.to_string());
-        if let Some(participant) = self.participants.get(&to) {
-            let (seq, view) = (participant.seq, participant.view.clone());
-            self.push(Event::Tell(to, Item::View { seq, view }));
-        }
+        let Some(participant) = self.participants.get_mut(&to) else { return };
+        participant.heard = participant.heard.max(refused);
+        participant.seq = participant.seq.saturating_add(1).max(refused);
+        let (seq, view, moving) = (participant.seq, participant.view.clone(), participant.moving);
+        self.push(Event::Show { to, seq, view: view.clone(), moving });
+        self.push(Event::Tell(to, Item::View { seq, view }));
     }
 
     /// Tells a participant something.
@@ -351,11 +354,14 @@ mod tests {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         drain(&mut room);
-        room.refuse(ada, &Error::invalid("no such time"));
+        room.change(ada, &time(7, 3), |_| Err(Error::invalid("no such time"))).unwrap_err();
+        room.refuse(ada, 7, &Error::invalid("no such time"));
         let events = drain(&mut room);
         let Event::Tell(_, Item::Message { text, .. }) = &events[0] else { panic!("{events:?}") };
         assert_eq!(text, "no such time");
-        assert!(matches!(&events[1], Event::Tell(_, Item::View { seq: 0, .. })));
+        // Newer than the change, so that it is undone on the other side; a frame with this number will come.
+        assert!(matches!(&events[1], Event::Show { seq: 7, view, .. } if view.time == 0));
+        assert!(matches!(&events[2], Event::Tell(_, Item::View { seq: 7, view }) if view.time == 0));
     }
 
     #[test]
@@ -375,7 +381,7 @@ mod tests {
         for seq in 1..200 {
             for &id in &all {
                 room.change(id, &time(seq, seq), fits).unwrap();
-                room.refuse(id, &Error::invalid("x"));
+                room.refuse(id, seq, &Error::invalid("x"));
             }
         }
         // Joined, participants, view shown, view told, message.
@@ -389,7 +395,7 @@ mod tests {
         let bob = room.join("Bob", Role::Steer).unwrap();
         room.leave(ada);
         room.leave(ada);
-        room.refuse(ada, &Error::invalid("x"));
+        room.refuse(ada, 1, &Error::invalid("x"));
         assert!(drain(&mut room).iter().all(|e| e.to() == bob));
         assert_eq!(room.change(ada, &time(1, 1), fits).unwrap_err().kind(), ErrorKind::NotFound);
     }

@@ -78,8 +78,9 @@ impl Host {
         let mut people = self.people();
         match note {
             Ok(Note::View(change)) => {
+                let seq = change.seq;
                 if let Err(error) = people.change(from, change, &self.dataset) {
-                    people.room.refuse(from, &error);
+                    people.room.refuse(from, seq, &error);
                 }
             }
             Ok(Note::Resize { width, height }) => {

@@ -248,6 +248,25 @@ async fn two_who_look_share_every_block() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_looks_at_different_times_shares_the_memory() {
+    let data = Pyramid::new(64, 16, 2);
+    let session = session_on(&data);
+    let (mut ada, mut bob) = (join(&session), join(&session));
+    ada.change(&json!({"time": 1}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    bob.frame(|f| f.truth.exact).await;
+    let together = session.load();
+    assert!(together.pool_bytes <= together.pool_limit_bytes);
+    assert!(together.pool_limit_bytes as u64 <= MEMORY);
+    drop(ada);
+    bob.change(&json!({"background": [1, 1, 1]}), false);
+    bob.frame(|f| f.truth.exact && f.seq >= 100).await;
+    let alone = session.load();
+    assert_eq!(alone.pool_limit_bytes, together.pool_limit_bytes, "who stays has all of it");
+    assert!(alone.pool_bytes < together.pool_bytes, "what nobody looks at is given back");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_said_and_the_session_lives_on() {
     let data = Pyramid::new(32, 16, 2);
     let session = session_on(&data);
@@ -262,6 +281,10 @@ async fn what_is_wrong_is_said_and_the_session_lives_on() {
         ada.change(&bad, false);
         let text = ada.message().await;
         assert!(text.contains(says), "{text}");
+        // The view that holds comes back under a newer number.
+        let seq = ada.seq();
+        ada.frame(|f| f.seq >= seq).await;
+        assert_eq!((ada.view.time, ada.view.array.as_str()), (0, "a"));
     }
     ada.say(b"\xff\xfe");
     assert!(ada.message().await.contains("expected a note"));
