@@ -100,7 +100,10 @@ struct Caster<'a, T> {
     ranks: Vec<usize>,
     wanted_rank: usize,
     step_world: f64,
-    table: Table,
+    /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
+    strides_log2: Vec<usize>,
+    /// Tables for samples that stand for 1, 2, 4, ... steps.
+    tables: Vec<Table>,
     /// What of each block can be seen, by slot.
     fields: Vec<Field>,
 }
@@ -112,12 +115,18 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(|&r| pool.count_at(r) > 0).collect();
         let finest = ranks.first().copied().unwrap_or(wanted_rank);
         let step_world = view.step_world(finest, scene.quality.step);
-        let table = Table::new(&scene.transfer, &view.decoding, step_world / view.spacing_world(0));
+        let strides_log2: Vec<usize> = (0..view.levels.len())
+            .map(|r| stride_log2(view.step_world(r, scene.quality.step), step_world))
+            .collect();
+        let coarsest = ranks.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
+        let thickness = |log2: usize| f64::from(1u32 << log2) * step_world / view.spacing_world(0);
+        let tables: Vec<Table> =
+            (0..=coarsest).map(|log2| Table::new(&scene.transfer, &view.decoding, thickness(log2))).collect();
         let fields = pool
             .all_slots()
             .par_iter()
             .map(|slot| match slot {
-                Some(block) if scene.quality.skip_empty => Field::new(block, &table),
+                Some(block) if scene.quality.skip_empty => Field::new(block, &tables[0]),
                 _ => Field::Full,
             })
             .collect();
@@ -129,7 +138,8 @@ impl<'a, T: Voxel> Caster<'a, T> {
             ranks,
             wanted_rank,
             step_world,
-            table,
+            strides_log2,
+            tables,
             fields,
         })
     }
@@ -166,39 +176,69 @@ impl<'a, T: Voxel> Caster<'a, T> {
 
     fn draw_tile(&self, tile: &Tile) -> (Vec<Vec4>, Shown) {
         let nearest = self.scene.view.meaning == Meaning::Labels;
-        let shading = Shading::new(&self.table, &self.pool.missing, self.scene.quality.termination, nearest);
+        let termination = self.scene.quality.termination;
+        let shadings: Vec<_> =
+            self.tables.iter().map(|t| Shading::new(t, &self.pool.missing, termination, nearest)).collect();
         let mut shown = Shown::default();
         let mut pixels = Vec::with_capacity((tile.width * tile.height) as usize);
         for row in tile.top..tile.top + tile.height {
             for column in tile.left..tile.left + tile.width {
-                pixels.push(self.trace(&self.lens.ray(column, row), &shading, &mut shown));
+                pixels.push(self.trace(&self.lens.ray(column, row), &shadings, &mut shown));
             }
         }
         (pixels, shown)
     }
 
     /// One ray, front to back.
-    fn trace(&self, ray: &Ray, shading: &Shading<'_, T>, shown: &mut Shown) -> Vec4 {
+    fn trace(&self, ray: &Ray, shadings: &[Shading<'_, T>], shown: &mut Shown) -> Vec4 {
         let mut colour = Vec4::ZERO;
         let line = Line::new(ray, &self.volume_from_world, self.step_world);
         let Some((mut sample, end)) = self.samples(ray, &line) else { return colour };
-        while sample < end && colour.w < shading.opaque {
+        while sample < end && colour.w < shadings[0].opaque {
             let here = self.stretch(&line, sample);
             let next = here.end.clamp(sample + 1, end);
             shown.count(here.rank, next - sample);
             if let Some(slot) = here.slot {
-                let block = self.pool.resident(slot);
-                let scale = self.scene.view.levels[block.rank].scale;
-                let segment = Segment {
-                    start: here.local.as_vec3a(),
-                    step: (line.step * scale).as_vec3a(),
-                    count: u32::try_from(next - sample).unwrap_or(u32::MAX),
-                };
-                march(block, &self.fields[slot as usize], &segment, shading, &mut colour);
+                self.draw_stretch(&line, (sample, next), slot, here.local, shadings, &mut colour);
             }
             sample = next;
         }
         colour
+    }
+
+    /// Draws samples `from` to `end` from one block, where sample `from` is at `local`. Where one sample stands
+    /// for several steps it lies in their middle, and single steps lead up to whole multiples at both ends, so
+    /// that no step is left out or counted twice.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "sample numbers stay small")]
+    fn draw_stretch(
+        &self,
+        line: &Line,
+        (from, end): (i64, i64),
+        slot: u32,
+        local: DVec3,
+        shadings: &[Shading<'_, T>],
+        colour: &mut Vec4,
+    ) {
+        let block = self.pool.resident(slot);
+        let step = line.step * self.scene.view.levels[block.rank].scale;
+        let mut part = |first: i64, count: i64, log2: usize| {
+            let stride = f64::from(1u32 << log2);
+            let segment = Segment {
+                start: (local + step * ((first - from) as f64 + (stride - 1.0) / 2.0)).as_vec3a(),
+                step: (step * stride).as_vec3a(),
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+            };
+            march(block, &self.fields[slot as usize], &segment, &shadings[log2], colour);
+        };
+        let log2 = self.strides_log2[block.rank];
+        let (body, tail) = (-((-from) >> log2) << log2, (end >> log2) << log2);
+        if log2 == 0 || body >= tail {
+            return part(from, end - from, 0);
+        }
+        part(from, body - from, 0);
+        part(body, (tail - body) >> log2, log2);
+        part(tail, end - tail, 0);
     }
 
     /// First and end of the samples of a ray that lie in the volume and in the clipping box.
@@ -237,6 +277,14 @@ impl<'a, T: Voxel> Caster<'a, T> {
         }
         Stretch { slot: None, rank: None, local: at, end: exit.ceil() as i64 }
     }
+}
+
+/// Logarithm of the largest power of two of steps that is no longer than `coarse_world`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn stride_log2(coarse_world: f64, step_world: f64) -> usize {
+    const MOST: f64 = 8.0;
+    // A little less than exact, so that rounding does not halve a stride.
+    (coarse_world / step_world * 1.001).log2().floor().clamp(0.0, MOST) as usize
 }
 
 /// A part of the image, pixels.

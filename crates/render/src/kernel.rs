@@ -64,7 +64,7 @@ pub(crate) fn march<T: Voxel>(
     shading: &Shading<'_, T>,
     colour: &mut Vec4,
 ) {
-    if *field == Field::Hidden {
+    if *field == Field::Hidden || colour.w >= shading.opaque {
         return;
     }
     if shading.nearest {
