@@ -48,7 +48,7 @@ pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
 /// # Errors
 /// `Corrupt` when it is not an HDF5 file that the library can open.
 pub(crate) fn open(file: Arc<FileBytes>) -> Result<Hdf5> {
-    let library = File::open(file.path())?;
+    let library = File::open(&file)?;
     let tree = walk::walk(&library)?;
     let mut hdf5 = Hdf5 {
         dataset: Arc::new(describe::empty(&file)),

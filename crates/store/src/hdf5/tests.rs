@@ -178,3 +178,82 @@ fn scalars_small_arrays_and_odd_variables() {
     assert_eq!(left("alias").what, "soft link to `/scalar`");
     assert_eq!(left("outside").what, "link to another file, which is not followed");
 }
+
+/// A file with something of everything, for damage.
+fn sample(path: &Path) {
+    let data = numbers();
+    let file = h5::File::create(path).unwrap();
+    file.new_dataset_builder().with_data(&data).create("flat").unwrap();
+    let packed =
+        file.new_dataset_builder().with_data(&data).chunk((4, 8, 10)).shuffle().deflate(3).fletcher32();
+    let packed = packed.create("group/packed").unwrap();
+    let text: h5::types::VarLenUnicode = "a text of some length".parse().unwrap();
+    packed.new_attr::<h5::types::VarLenUnicode>().create("note").unwrap().write_scalar(&text).unwrap();
+    drop(packed);
+    file.close().unwrap();
+}
+
+/// Opens a damaged file and reads all of it; whatever comes of that, it must come.
+fn survive(path: &Path) -> bool {
+    let Ok(file) = open_path(path) else { return false };
+    for array in &file.dataset.arrays {
+        let small = array.size_bytes() < 1 << 24;
+        // An error is an answer too.
+        let read = small.then(|| read(&file, &array.name, &Selection::all(array.shape())));
+        if let Some(Ok(bytes)) = read {
+            assert_eq!(bytes.len() as u64, array.size_bytes());
+        }
+    }
+    true
+}
+
+#[test]
+fn damaged_files_give_errors_not_panics() {
+    let (_dir, path) = place("damaged.h5");
+    sample(&path);
+    let whole = std::fs::read(&path).unwrap();
+    let mut dice = Dice(11);
+    let mut opened = 0;
+    for round in 0..400 {
+        let mut bytes = whole.clone();
+        if round % 4 == 0 {
+            bytes.truncate(usize::try_from(dice.roll(whole.len() as u64)).unwrap());
+        }
+        for _ in 0..dice.roll(12) {
+            let at = usize::try_from(dice.roll(bytes.len() as u64)).unwrap();
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << dice.roll(8);
+            }
+        }
+        std::fs::write(&path, bytes).unwrap();
+        opened += u32::from(survive(&path));
+    }
+    assert!(opened > 20, "{opened} of 400 damaged files still opened");
+}
+
+#[test]
+fn an_endless_heap_is_refused() {
+    let (_dir, path) = place("heap.h5");
+    sample(&path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let heap = bytes.windows(4).position(|w| w == b"GCOL").unwrap();
+    // The first object becomes a free one without size.
+    bytes[heap + 16..heap + 32].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    let file = open_path(&path).unwrap();
+    let (_, info) = file.dataset.find("group/packed").unwrap();
+    assert!(!info.attributes.contains_key("note"));
+    check(&file, "group/packed", &little(&numbers()));
+}
+
+#[test]
+fn a_file_cut_short_says_so() {
+    let (_dir, path) = place("short.h5");
+    sample(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let error = open_path(&path).unwrap_err();
+    assert!(error.to_string().contains("truncated file"), "{error}");
+    std::fs::write(&path, b"no such format at all").unwrap();
+    assert_eq!(open_path(&path).unwrap_err().kind(), array::ErrorKind::Corrupt);
+}

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::sync::Arc;
 
 use array::{Error, Result};
 use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
@@ -13,9 +13,10 @@ use hdf5_metno_sys::h5l::{H5L_info2_t, H5Lget_val, H5Literate2};
 use hdf5_metno_sys::h5o::{
     H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token,
 };
-use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate, H5Pset_file_locking};
+use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate};
 
-use super::{Handle, check};
+use super::{Handle, check, driver};
+use crate::FileBytes;
 
 /// Longest target of a soft or external link that is shown, bytes.
 const MAX_LINK_BYTES: usize = 4096;
@@ -69,17 +70,16 @@ pub(in super::super) enum LinkTarget {
 }
 
 impl File {
-    /// Opens a file for reading, without locks on it.
-    pub(in super::super) fn open(path: &Path) -> Result<Self> {
-        let name = CString::new(path.as_os_str().as_bytes())
+    /// Opens a file for reading; all its bytes come from `file`.
+    pub(in super::super) fn open(file: &Arc<FileBytes>) -> Result<Self> {
+        let name = CString::new(file.path().as_os_str().as_bytes())
             .map_err(|_| Error::invalid("expected a path without a zero byte"))?;
         // SAFETY: the class identifier is valid once the library is open, which reading it ensures.
         let access = Handle::new("make access properties", || unsafe { H5Pcreate(*H5P_CLS_FILE_ACCESS) })?;
-        // SAFETY: a valid property list; the lock is held.
-        check("leave the file unlocked", || unsafe { H5Pset_file_locking(access.0, 0, 1) })?;
+        driver::choose(&access)?;
         // SAFETY: a NUL-terminated name and a valid property list, both alive during the call.
         let open = || unsafe { H5Fopen(name.as_ptr(), H5F_ACC_RDONLY, access.0) };
-        Ok(Self(Handle::new("open the file", open)?))
+        Ok(Self(driver::opening(file, || Handle::new("open the file", open))?))
     }
 
     /// The root group.

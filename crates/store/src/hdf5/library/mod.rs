@@ -10,8 +10,10 @@
 
 mod attribute;
 mod dataset;
+mod driver;
 mod element;
 mod file;
+mod heap;
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 

@@ -1,0 +1,223 @@
+//! A file driver of ours: every byte the library reads comes through it, and it opens nothing by itself.
+//!
+//! So what is read is the very file that was checked and opened before, changes are noticed, requests are
+//! counted, and no crafted file can make the library open another one.
+#![expect(unsafe_code, reason = "HDF5 is a C library")]
+
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::sync::{Arc, OnceLock};
+
+use array::{Error, Result};
+use hdf5_metno_sys::h5::{haddr_t, herr_t};
+use hdf5_metno_sys::h5fd::{H5FD_class_t, H5FDregister};
+use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5p::H5Pset_driver;
+use parking_lot::Mutex;
+
+use super::{Handle, check, heap, locked};
+use crate::{ByteStore, FileBytes};
+
+/// What the library calls an unknown address.
+const UNDEFINED: haddr_t = haddr_t::MAX;
+/// First number that is not reserved for others, plus something of ours.
+const DRIVER_NUMBER: c_int = 0x436f;
+/// Version of the class below.
+const CLASS_VERSION: c_uint = 1;
+/// Largest file: what a signed offset can say.
+const MAX_ADDRESS: haddr_t = i64::MAX as u64;
+
+/// The file that is being opened; set only while the lock is held, so that nothing else can be opened.
+static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
+
+/// A function that this driver does without.
+type Absent = Option<unsafe extern "C" fn()>;
+
+/// The library's class of drivers, version 1, as its headers declare it. (The bindings lack its first field.)
+#[repr(C)]
+struct Class {
+    version: c_uint,
+    value: c_int,
+    name: *const c_char,
+    max_address: haddr_t,
+    close_degree: c_int,
+    terminate: Absent,
+    superblock: [Absent; 3],
+    fapl_size: usize,
+    fapl: [Absent; 3],
+    dxpl_size: usize,
+    dxpl: [Absent; 2],
+    open: unsafe extern "C" fn(*const c_char, c_uint, hid_t, haddr_t) -> *mut Open,
+    close: unsafe extern "C" fn(*mut Open) -> herr_t,
+    compare: Absent,
+    query: Absent,
+    get_type_map: Absent,
+    allocate: Absent,
+    free: Absent,
+    get_eoa: unsafe extern "C" fn(*const Open, c_int) -> haddr_t,
+    set_eoa: unsafe extern "C" fn(*mut Open, c_int, haddr_t) -> herr_t,
+    get_eof: unsafe extern "C" fn(*const Open, c_int) -> haddr_t,
+    get_handle: Absent,
+    read: unsafe extern "C" fn(*mut Open, c_int, hid_t, haddr_t, usize, *mut c_void) -> herr_t,
+    write: unsafe extern "C" fn(*mut Open, c_int, hid_t, haddr_t, usize, *const c_void) -> herr_t,
+    vectors_and_selections: [Absent; 4],
+    flush: Absent,
+    truncate: Absent,
+    lock: Absent,
+    unlock: Absent,
+    delete: Absent,
+    control: Absent,
+    free_lists: [c_int; 7],
+}
+
+// SAFETY: constant data; its only pointer is to a constant string.
+unsafe impl Sync for Class {}
+
+static CLASS: Class = Class {
+    version: CLASS_VERSION,
+    value: DRIVER_NUMBER,
+    name: c"corridor".as_ptr(),
+    max_address: MAX_ADDRESS,
+    // Closed when the last object in it is.
+    close_degree: 1,
+    terminate: None,
+    superblock: [None; 3],
+    fapl_size: 0,
+    fapl: [None; 3],
+    dxpl_size: 0,
+    dxpl: [None; 2],
+    open,
+    close,
+    compare: None,
+    query: None,
+    get_type_map: None,
+    allocate: None,
+    free: None,
+    get_eoa,
+    set_eoa,
+    get_eof,
+    get_handle: None,
+    read,
+    write,
+    vectors_and_selections: [None; 4],
+    flush: None,
+    truncate: None,
+    lock: None,
+    unlock: None,
+    delete: None,
+    control: None,
+    free_lists: [0; 7],
+};
+
+/// An open file: what the library keeps for every driver (80 bytes), then ours.
+#[repr(C)]
+struct Open {
+    library: [c_ulong; 16],
+    file: Arc<FileBytes>,
+    /// End of what the library may address.
+    end: haddr_t,
+    /// Bytes the file uses for lengths.
+    length_bytes: usize,
+}
+
+/// Lets `access` open files through this driver.
+pub(super) fn choose(access: &Handle) -> Result<()> {
+    static DRIVER: OnceLock<Result<hid_t>> = OnceLock::new();
+    let register = || {
+        // SAFETY: the class is as the library's headers declare it, and lives for ever.
+        check("take our file driver", || unsafe { H5FDregister((&raw const CLASS).cast::<H5FD_class_t>()) })
+    };
+    let driver = DRIVER.get_or_init(register).clone()?;
+    // SAFETY: a valid property list and driver; the driver has no properties.
+    check("use our file driver", || unsafe { H5Pset_driver(access.0, driver, std::ptr::null()) })?;
+    Ok(())
+}
+
+/// Runs `open_file`, during which the library may open `file` and nothing else.
+pub(super) fn opening<T>(file: &Arc<FileBytes>, open_file: impl FnOnce() -> Result<T>) -> Result<T> {
+    locked(|| {
+        *OPENING.lock() = Some(Arc::clone(file));
+        let opened = open_file();
+        *OPENING.lock() = None;
+        opened
+    })
+}
+
+/// Bytes the file uses for lengths, from its superblock.
+fn length_bytes(file: &FileBytes) -> Result<usize> {
+    const SUPERBLOCK_BYTES: u64 = 16;
+    let mut at = 0u64;
+    while at.saturating_add(SUPERBLOCK_BYTES) <= file.size_bytes() {
+        let mut head = [0; 16];
+        file.read_at(at, &mut head)?;
+        if head.starts_with(crate::hdf5::SIGNATURE) {
+            let found = usize::from(if head[8] < 2 { head[14] } else { head[10] });
+            return match found {
+                2 | 4 | 8 => Ok(found),
+                _ => Err(Error::corrupt(format!("expected lengths of 2, 4 or 8 bytes, found {found}"))),
+            };
+        }
+        at = if at == 0 { 512 } else { at * 2 };
+    }
+    Err(Error::corrupt("expected the signature of HDF5 at the start or after a user block"))
+}
+
+unsafe extern "C" fn open(_name: *const c_char, flags: c_uint, _fapl: hid_t, _max: haddr_t) -> *mut Open {
+    let file = OPENING.lock().clone();
+    let (Some(file), 0) = (file, flags & 1) else { return std::ptr::null_mut() };
+    let Ok(length_bytes) = length_bytes(&file) else { return std::ptr::null_mut() };
+    Box::into_raw(Box::new(Open { library: [0; 16], file, end: 0, length_bytes }))
+}
+
+unsafe extern "C" fn close(open: *mut Open) -> herr_t {
+    // SAFETY: the library gives back what `open` gave it, once.
+    drop(unsafe { Box::from_raw(open) });
+    0
+}
+
+unsafe extern "C" fn get_eoa(open: *const Open, _kind: c_int) -> haddr_t {
+    // SAFETY: the library gives what `open` gave it, not closed yet.
+    unsafe { (*open).end }
+}
+
+unsafe extern "C" fn set_eoa(open: *mut Open, _kind: c_int, end: haddr_t) -> herr_t {
+    // SAFETY: as in `get_eoa`; the lock is held, so nobody else looks at it.
+    unsafe { (*open).end = end };
+    0
+}
+
+unsafe extern "C" fn get_eof(open: *const Open, _kind: c_int) -> haddr_t {
+    // SAFETY: as in `get_eoa`.
+    unsafe { (*open).file.size_bytes() }
+}
+
+unsafe extern "C" fn read(
+    open: *mut Open,
+    _kind: c_int,
+    _dxpl: hid_t,
+    at: haddr_t,
+    size: usize,
+    buffer: *mut c_void,
+) -> herr_t {
+    if at == UNDEFINED || buffer.is_null() {
+        return -1;
+    }
+    // SAFETY: as in `get_eoa`; the library gives room for `size` bytes.
+    let (open, into) = unsafe { (&*open, std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    // Beyond the end of the file there are zeros, as with the library's own driver.
+    let there = usize::try_from(open.file.size_bytes().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
+    let (found, beyond) = into.split_at_mut(there);
+    beyond.fill(0);
+    let done = found.is_empty() || open.file.read_at(at, found).is_ok();
+    if done && heap::ends(into, open.length_bytes) { 0 } else { -1 }
+}
+
+unsafe extern "C" fn write(
+    _open: *mut Open,
+    _kind: c_int,
+    _dxpl: hid_t,
+    _at: haddr_t,
+    _size: usize,
+    _buffer: *const c_void,
+) -> herr_t {
+    -1
+}
