@@ -52,7 +52,7 @@ describe("the picture", () => {
   });
 
   it("turns with the mouse and with the keys, and comes back", async () => {
-    expect(await changes(() => drag(page, [560, 400], [170, -60]))).toBeGreaterThan(CHANGED);
+    expect(await changes(() => drag(page, [480, 300], [150, -60]))).toBeGreaterThan(CHANGED);
     await keep(page, "2-turned");
     await page.locator("#picture").focus();
     expect(await changes(() => page.keyboard.press("3"))).toBeGreaterThan(CHANGED);
@@ -66,7 +66,7 @@ describe("the picture", () => {
 
   it("comes nearer with the wheel", async () => {
     const before = visibleShare(await thumbnail(page));
-    await page.mouse.move(560, 400);
+    await page.mouse.move(500, 320);
     await page.mouse.wheel(0, -300);
     // The wheel rests a moment after its last turn.
     await page.waitForTimeout(400);
@@ -174,7 +174,7 @@ describe("the view", () => {
     await complete(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await keep(page, "7-telephone");
-    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.setViewportSize({ width: 1000, height: 640 });
   });
 });
 

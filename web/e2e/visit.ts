@@ -16,7 +16,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 /** A large volume on two busy cores may take this long to become complete. */
-const COMPLETE_MILLIS = 50_000;
+const COMPLETE_MILLIS = 90_000;
 
 export function launch(): Promise<Browser> {
   const executablePath = process.env.CORRIDOR_CHROMIUM ?? CHROMIUM.find((path) => existsSync(path));
@@ -25,7 +25,7 @@ export function launch(): Promise<Browser> {
 }
 
 /** A new page on `url`, which fails the test on any error in it. */
-export async function open(browser: Browser, url: string, size = { width: 1280, height: 800 }) {
+export async function open(browser: Browser, url: string, size = { width: 1000, height: 640 }) {
   const context = await browser.newContext({ viewport: size, acceptDownloads: true });
   const page = await context.newPage();
   const errors: string[] = [];

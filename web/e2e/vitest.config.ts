@@ -7,7 +7,7 @@ export default defineConfig({
     root: import.meta.dirname,
     include: ["*.e2e.ts"],
     globalSetup: ["./setup.ts"],
-    testTimeout: 60_000,
+    testTimeout: 200_000,
     hookTimeout: 60_000,
     // The steps of a visit follow each other on one page; after a failure the rest says nothing.
     bail: 1,

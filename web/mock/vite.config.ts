@@ -8,8 +8,18 @@ import { WebSocketServer } from "ws";
 import { colourMapsJson } from "./colours.ts";
 import { MockNode } from "./node.ts";
 
+/** As strict as the page bears it; a node may allow more. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
 export default defineConfig({
-  preview: { host: "127.0.0.1", port: Number(process.env.PORT ?? 4180), strictPort: true },
+  preview: {
+    headers: { "Content-Security-Policy": POLICY },
+    host: "127.0.0.1",
+    port: Number(process.env.PORT ?? 4180),
+    strictPort: true,
+  },
   plugins: [
     {
       name: "pretended-node",
