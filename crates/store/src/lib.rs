@@ -14,12 +14,14 @@ mod format;
 mod gzip;
 mod hdf5;
 mod jobs;
+mod levels;
 mod netcdf3;
 mod nifti;
 mod nrrd;
 mod open;
 mod pieces;
 mod raw;
+mod side;
 mod slabs;
 mod source;
 mod synthetic;
@@ -30,6 +32,10 @@ pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};
 pub use gzip::GzipBytes;
 pub use jobs::MAX_BYTES_IN_HAND;
+pub use levels::{
+    BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, LevelsProgress, PIECE_BYTES, PIECES_AT_ONCE,
+};
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
+pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;
 pub use workers::MAX_QUEUED_JOBS;

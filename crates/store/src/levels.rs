@@ -1,0 +1,208 @@
+//! Coarser levels where a format stores none: made on demand, block by block, kept in the side cache.
+//!
+//! [`Levels`] is a source over a [`FormatSource`]. Stored levels pass through. Beyond the coarsest stored one it adds
+//! levels of half the size along the axes of space, until none of these is longer than 64 voxels: means, or the
+//! most frequent label (see `halve.rs` for what exactly). For arrays that lie flat in a file it also offers *sampled*
+//! levels of the same factors: every n-th voxel, one strided read per block, labelled as what they are, so that a first
+//! picture of a large file costs little. Nothing is made before somebody wants it; to have all levels made, want
+//! the blocks of the coarsest one with low priority.
+
+mod halve;
+mod make;
+mod plan;
+mod pool;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use array::{
+    Block, BlockKey, Completion, Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Source,
+    Target, Want, gather,
+};
+use futures::StreamExt;
+use futures::future::{BoxFuture, Either, FutureExt, select};
+use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::{FormatSource, SideCache};
+use make::{Asker, Maker, finish};
+use plan::{Origin, Plan, samples};
+use pool::on_pool;
+use slots::Slots;
+
+pub use make::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
+pub use plan::{COARSEST_SIDE, KEPT_PERCENT};
+
+/// Blocks of sampled levels read at a time.
+const SAMPLED_AT_ONCE: usize = 8;
+
+/// How many blocks of the added mean and mode levels there are by now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelsProgress {
+    /// Made, or found in the side cache; one that had to be made again counts again.
+    pub made: u64,
+    /// In all.
+    pub total: u64,
+}
+
+/// A source with coarser levels; see the module's text.
+#[derive(Clone)]
+pub struct Levels {
+    inner: FormatSource,
+    maker: Arc<Maker>,
+    making: Slots,
+    sampling: Slots,
+    plan: Arc<Mutex<Arc<Plan>>>,
+    progress: watch::Sender<LevelsProgress>,
+}
+
+impl Levels {
+    /// Adds levels to what `inner` describes. Without a side cache, made blocks are forgotten.
+    #[must_use]
+    pub fn new(inner: FormatSource, side: Option<Arc<SideCache>>) -> Self {
+        let plan = Arc::new(plan_for(&inner, &inner.format().dataset()));
+        let (progress, _) = watch::channel(LevelsProgress { made: 0, total: plan.made_blocks() });
+        let maker = Maker::new(Arc::new(inner.clone()), side, progress.clone());
+        Self {
+            inner,
+            maker,
+            making: Slots::new(BLOCKS_AT_ONCE),
+            sampling: Slots::new(SAMPLED_AT_ONCE),
+            plan: Arc::new(Mutex::new(plan)),
+            progress,
+        }
+    }
+
+    /// How far the added levels are.
+    #[must_use]
+    pub fn progress(&self) -> watch::Receiver<LevelsProgress> {
+        self.progress.subscribe()
+    }
+
+    /// Most bytes in hand at a time so far, of blocks being made and what they are made of.
+    #[must_use]
+    pub fn peak_bytes(&self) -> u64 {
+        self.maker.peak_bytes()
+    }
+
+    /// The plan for what the format describes now.
+    fn plan(&self) -> Arc<Plan> {
+        let stored = self.inner.format().dataset();
+        let mut plan = self.plan.lock();
+        if !Arc::ptr_eq(&plan.stored, &stored) && plan.stored != stored {
+            *plan = Arc::new(plan_for(&self.inner, &stored));
+            self.progress.send_modify(|progress| progress.total = plan.made_blocks());
+        }
+        Arc::clone(&plan)
+    }
+
+    async fn made(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
+        let key = want.key();
+        if let Some(block) = self.maker.kept(&plan, key).await? {
+            return Ok(block);
+        }
+        let _slot = self.making.acquire(&want).await?;
+        self.maker.made(&plan, key, Asker::Want(want)).await
+    }
+
+    async fn sampled(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
+        let _slot = self.sampling.acquire(&want).await?;
+        let key = want.key();
+        let array = plan.dataset.array(key.array)?;
+        let selection = array.level(key.level)?.block_selection(key.index)?;
+        let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
+        let priority = want.urgency().priority;
+        let request = ReadRequest { array: key.array, level: key.level, selection, priority };
+        self.inner.read(at_level_0(&plan, request)?, region).await?;
+        let (bytes, array) = (target.into_vec()?, array.clone());
+        on_pool(priority, move || Ok(finish(key, bytes, &array))).await
+    }
+
+    /// The answer to one want; `None` when it is withdrawn first.
+    fn answer(&self, plan: &Arc<Plan>, want: Want) -> BoxFuture<'static, Option<Completion>> {
+        let (this, plan, want) = (self.clone(), Arc::clone(plan), Arc::new(want));
+        let key = want.key();
+        async move {
+            let work = match plan.origin(key.array, key.level) {
+                Origin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
+                _ => this.made(Arc::clone(&plan), Arc::clone(&want)).boxed(),
+            };
+            match select(work, std::pin::pin!(want.cancelled())).await {
+                Either::Left((result, _)) => Some(Completion { key, result }),
+                Either::Right(_) => None,
+            }
+        }
+        .boxed()
+    }
+}
+
+fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> Plan {
+    Plan::new(stored, |array| inner.format().access(array))
+}
+
+/// That a block of an added level exists.
+fn check(plan: &Plan, key: BlockKey) -> Result<()> {
+    let dataset = &plan.dataset;
+    if (key.dataset, key.generation) != (dataset.id, dataset.generation) {
+        let (id, generation) = (dataset.id, dataset.generation.0);
+        let expected = format!("expected blocks of data set {id} generation {generation}");
+        let found = format!("found {} generation {}", key.dataset, key.generation.0);
+        return Err(Error::new(ErrorKind::Stale, format!("{expected}, {found}")));
+    }
+    dataset.array(key.array)?.level(key.level)?.block_selection(key.index).map(drop)
+}
+
+/// A read of a sampled level as one of level 0.
+fn at_level_0(plan: &Plan, request: ReadRequest) -> Result<ReadRequest> {
+    match plan.origin(request.array, request.level) {
+        Origin::Sampled(of) => {
+            let selection = samples(of, &request.selection)?;
+            Ok(ReadRequest { level: 0, selection, ..request })
+        }
+        _ => Ok(request),
+    }
+}
+
+impl Source for Levels {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        std::future::ready(Ok(Arc::clone(&self.plan().dataset))).boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let plan = self.plan();
+        let mut stored = Vec::new();
+        let mut refused = Vec::new();
+        let added = FuturesUnordered::new();
+        for want in wants {
+            let key = want.key();
+            match check(&plan, key) {
+                Err(error) => refused.push(Completion { key, result: Err(error) }),
+                Ok(()) if matches!(plan.origin(key.array, key.level), Origin::Stored) => stored.push(want),
+                Ok(()) => added.push(self.answer(&plan, want)),
+            }
+        }
+        let added = futures::stream::iter(refused).chain(added.filter_map(std::future::ready));
+        if stored.is_empty() {
+            return added.boxed();
+        }
+        futures::stream::select(self.inner.blocks(stored), added).boxed()
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let plan = self.plan();
+        let this = self.clone();
+        async move {
+            let array = plan.dataset.array(request.array)?;
+            request.selection.check(&array.level(request.level)?.shape)?;
+            match plan.origin(request.array, request.level) {
+                Origin::Made { .. } => gather(Arc::new(this), request, into).await,
+                Origin::Stored => this.inner.read(request, into).await,
+                Origin::Sampled(_) => this.inner.read(at_level_0(&plan, request)?, into).await,
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,333 @@
+//! Makes blocks of levels: reads what they are made of, piece by piece, depth first, and halves it.
+//!
+//! A block is cut into pieces whose finer box is small; a piece reads that box (from the format, or from made blocks
+//! of the finer level, one after the other), halves it into its part of the block, and forgets it. So what is in
+//! hand is bounded: blocks begun at a time, times their pieces at a time, times the number of levels.
+//! A block that several want is made once; its work is as urgent as the most urgent of those.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use array::{
+    ArrayInfo, Block, BlockKey, Content, Error, Level, Pieces, Priority, ReadRequest, Region, Result,
+    Selection, Source, Target, Want, stats,
+};
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::halve::halve;
+use super::plan::{Origin, Plan};
+use super::pool::on_pool;
+use super::{LevelsProgress, SideCache};
+
+/// Blocks begun at a time because somebody wants them; those that they need come on top, one chain per piece.
+pub const BLOCKS_AT_ONCE: usize = 4;
+/// Pieces of such a block in hand at a time; of the blocks that it needs, one.
+pub const PIECES_AT_ONCE: usize = 2;
+/// Bytes of the finer box of one piece, unless that is a single voxel's.
+pub const PIECE_BYTES: usize = 1 << 20;
+
+/// Changes when blocks would be made in another way: entries of the side cache of another version are not found.
+const VERSION: u32 = 1;
+/// Dead entries of the table of blocks under way are cleared when it is this long.
+const FLIGHTS_BEFORE_CLEARING: usize = 256;
+
+type Making = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
+
+/// Who waits for a block under way.
+pub(super) enum Asker {
+    Want(Arc<Want>),
+    /// A coarser block that needs it.
+    Block(Weak<Interest>),
+}
+
+/// Everybody who waits for one block under way.
+#[derive(Default)]
+pub(super) struct Interest(Mutex<Vec<Asker>>);
+
+impl Interest {
+    /// That of the most urgent.
+    fn priority(&self) -> Priority {
+        let of = |asker: &Asker| match asker {
+            Asker::Want(want) => (!want.is_cancelled()).then(|| want.urgency().priority),
+            Asker::Block(interest) => interest.upgrade().map(|i| i.priority()),
+        };
+        self.0.lock().iter().filter_map(of).max().unwrap_or(Priority::BACKGROUND)
+    }
+}
+
+struct Flight {
+    making: WeakShared<BoxFuture<'static, Result<Arc<Block>>>>,
+    interest: Weak<Interest>,
+}
+
+pub(super) struct Maker {
+    inner: Arc<dyn Source>,
+    side: Option<Arc<SideCache>>,
+    flights: Mutex<HashMap<BlockKey, Flight>>,
+    progress: watch::Sender<LevelsProgress>,
+    in_hand: InHand,
+}
+
+impl Maker {
+    pub(super) fn new(
+        inner: Arc<dyn Source>,
+        side: Option<Arc<SideCache>>,
+        progress: watch::Sender<LevelsProgress>,
+    ) -> Arc<Self> {
+        Arc::new(Self { inner, side, flights: Mutex::default(), progress, in_hand: InHand::default() })
+    }
+
+    /// Most bytes that were in hand at a time so far.
+    pub(super) fn peak_bytes(&self) -> u64 {
+        self.in_hand.0.peak.load(Ordering::Relaxed)
+    }
+
+    /// A made block from the side cache, if it is there.
+    pub(super) async fn kept(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        key: BlockKey,
+    ) -> Result<Option<Arc<Block>>> {
+        let Origin::Made { is_kept: true, .. } = plan.origin(key.array, key.level) else { return Ok(None) };
+        let Some(side) = self.side.clone() else { return Ok(None) };
+        let array = plan.dataset.array(key.array)?.clone();
+        let shape = array.level(key.level)?.block_selection(key.index)?.shape();
+        let size = usize_product(&shape, array.dtype.size_bytes())?;
+        let block = on_pool(Priority::NORMAL, move || {
+            let bytes = side.get(key.dataset, &entry_name(key)).filter(|bytes| bytes.len() == size);
+            Ok(bytes.map(|bytes| finish(key, bytes, &array)))
+        })
+        .await?;
+        if block.is_some() {
+            self.count();
+        }
+        Ok(block)
+    }
+
+    /// A block of a made level: joins whoever makes it already, or begins. `key` is one of the plan's.
+    pub(super) fn made(self: &Arc<Self>, plan: &Arc<Plan>, key: BlockKey, asker: Asker) -> Making {
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get(&key)
+            && let (Some(making), Some(interest)) = (flight.making.upgrade(), flight.interest.upgrade())
+        {
+            interest.0.lock().push(asker);
+            return making;
+        }
+        if flights.len() >= FLIGHTS_BEFORE_CLEARING {
+            flights.retain(|_, flight| flight.interest.strong_count() > 0);
+        }
+        let pieces_at_once = if matches!(asker, Asker::Want(_)) { PIECES_AT_ONCE } else { 1 };
+        let interest = Arc::new(Interest(Mutex::new(vec![asker])));
+        let watched = Arc::downgrade(&interest);
+        let (maker, plan) = (Arc::clone(self), Arc::clone(plan));
+        let making = async move { maker.make(&plan, key, &interest, pieces_at_once).await }.boxed().shared();
+        if let Some(weak) = making.downgrade() {
+            flights.insert(key, Flight { making: weak, interest: watched });
+        }
+        making
+    }
+
+    async fn make(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        key: BlockKey,
+        interest: &Arc<Interest>,
+        pieces_at_once: usize,
+    ) -> Result<Arc<Block>> {
+        if let Some(block) = self.kept(plan, key).await? {
+            return Ok(block);
+        }
+        let array = plan.dataset.array(key.array)?;
+        let selection = array.level(key.level)?.block_selection(key.index)?;
+        let Origin::Made { halved, is_kept } = plan.origin(key.array, key.level) else {
+            return Err(Error::internal("expected a level that is made"));
+        };
+        let finer = array.level(key.level - 1)?;
+        let item_bytes = array.dtype.size_bytes();
+        let (target, region) = Target::new(&selection.shape(), item_bytes)?;
+        let _held = self.in_hand.hold(region.size_bytes());
+        let pieces = cut(&selection, region, halved, finer, item_bytes);
+        futures::stream::iter(pieces.map(|piece| self.piece(plan, key, interest, piece)))
+            .buffer_unordered(pieces_at_once)
+            .try_for_each(|()| std::future::ready(Ok(())))
+            .await?;
+        let bytes = target.into_vec()?;
+        let side = self.side.clone().filter(|_| is_kept);
+        let array = array.clone();
+        let block = on_pool(interest.priority(), move || {
+            if let Some(side) = side
+                && let Err(error) = side.put(key.dataset, &entry_name(key), &bytes)
+            {
+                tracing::debug!(%error, "a made block was not kept");
+            }
+            Ok(finish(key, bytes, &array))
+        })
+        .await?;
+        self.count();
+        Ok(block)
+    }
+
+    /// Reads the finer box of a piece and halves it into the piece's region.
+    async fn piece(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        key: BlockKey,
+        interest: &Arc<Interest>,
+        piece: Piece,
+    ) -> Result<()> {
+        let Piece { finer, mut region, halved } = piece;
+        let array = plan.dataset.array(key.array)?;
+        let (target, finer_region) = Target::new(&finer.shape(), array.dtype.size_bytes())?;
+        let held = self.in_hand.hold(finer_region.size_bytes());
+        let shape = finer_region.shape().to_vec();
+        let below = BlockKey { level: key.level - 1, ..key };
+        match plan.origin(below.array, below.level) {
+            Origin::Made { .. } => self.gather(plan, below, interest, &finer, finer_region).await?,
+            Origin::Stored | Origin::Sampled(_) => {
+                let request = ReadRequest {
+                    array: below.array,
+                    level: below.level,
+                    selection: finer,
+                    priority: interest.priority(),
+                };
+                self.inner.read(request, finer_region).await?;
+            }
+        }
+        let bytes = target.into_vec()?;
+        let (dtype, decoding, meaning) = (array.dtype, array.decoding.clone(), array.meaning);
+        on_pool(interest.priority(), move || {
+            let _held = held;
+            region.write_all(&halve(&bytes, &shape, &halved, dtype, &decoding, meaning))
+        })
+        .await
+    }
+
+    /// Fills `into` from made blocks, one after the other: depth first.
+    async fn gather(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        level: BlockKey,
+        interest: &Arc<Interest>,
+        selection: &Selection,
+        into: Region,
+    ) -> Result<()> {
+        let array = plan.dataset.array(level.array)?;
+        let (info, item_bytes) = (array.level(level.level)?, array.dtype.size_bytes());
+        for piece in Pieces::new(selection, info, item_bytes, into)? {
+            let key = BlockKey { index: piece.index, ..level };
+            let block = self.made(plan, key, Asker::Block(Arc::downgrade(interest))).await?;
+            let _held = self.in_hand.hold(block.size_bytes());
+            piece.land(&block, info, item_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn count(&self) {
+        self.progress.send_modify(|progress| progress.made += 1);
+    }
+}
+
+/// A part of a block: its region, and the finer box that it is made of.
+struct Piece {
+    finer: Selection,
+    region: Region,
+    halved: Vec<bool>,
+}
+
+/// Cuts a block into pieces whose finer boxes are at most [`PIECE_BYTES`], slow axes first, and only where
+/// blocks of the finer level end: none is made for two pieces.
+fn cut<'a>(
+    selection: &Selection,
+    region: Region,
+    halved: &'a [bool],
+    finer: &'a Level,
+    item_bytes: usize,
+) -> impl Iterator<Item = Piece> + 'a {
+    let start: Vec<u64> = selection.ranges().iter().map(|r| r.start).collect();
+    let mut rest = vec![(start, region)];
+    std::iter::from_fn(move || {
+        let (start, mut region) = rest.pop()?;
+        loop {
+            let finer_box = finer_box(&start, region.shape(), halved, &finer.shape);
+            let size = finer_box.len().unwrap_or(u64::MAX).saturating_mul(item_bytes as u64);
+            let place = place_to_cut(region.shape(), halved, &finer.block);
+            let Some((axis, at)) = place.filter(|_| size > PIECE_BYTES as u64) else {
+                return Some(Piece { finer: finer_box, region, halved: halved.to_vec() });
+            };
+            let (left, right) = region.split(axis, at);
+            let mut behind = start.clone();
+            behind[axis] += at as u64;
+            rest.push((behind, right));
+            region = left;
+        }
+    })
+}
+
+/// Near the middle of the slowest axis that is longer than what one finer block covers.
+fn place_to_cut(shape: &[usize], halved: &[bool], finer_block: &[u64]) -> Option<(usize, usize)> {
+    (0..shape.len()).find_map(|axis| {
+        let is_whole = halved[axis] && finer_block[axis].is_multiple_of(2);
+        let covered = if is_whole { finer_block[axis] / 2 } else { finer_block[axis] };
+        let covered = usize::try_from(covered).ok()?;
+        let at = shape[axis].div_ceil(2).checked_next_multiple_of(covered)?;
+        let at = if at < shape[axis] { at } else { shape[axis] / 2 / covered * covered };
+        (at > 0).then_some((axis, at))
+    })
+}
+
+/// The voxels of the finer level that a box of the coarser one is made of.
+fn finer_box(start: &[u64], count: &[usize], halved: &[bool], finer_shape: &[u64]) -> Selection {
+    let mut low = Vec::with_capacity(start.len());
+    let mut size = Vec::with_capacity(start.len());
+    for axis in 0..start.len() {
+        let scale = if halved[axis] { 2 } else { 1 };
+        low.push(start[axis] * scale);
+        size.push((count[axis] as u64 * scale).min(finer_shape[axis] - start[axis] * scale));
+    }
+    Selection::of_box(&low, &size)
+}
+
+fn entry_name(key: BlockKey) -> String {
+    format!("levels-{VERSION}/g{}/a{}/l{}/{}", key.generation.0, key.array, key.level, key.index)
+}
+
+pub(super) fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
+    let range = stats::value_range(&bytes, array.dtype, &array.decoding);
+    Arc::new(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
+}
+
+fn usize_product(shape: &[u64], item_bytes: usize) -> Result<usize> {
+    let product = shape.iter().try_fold(item_bytes as u64, |n, &s| n.checked_mul(s));
+    product.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| Error::too_large("a block beyond memory"))
+}
+
+/// Counts bytes in hand.
+#[derive(Clone, Default)]
+struct InHand(Arc<Gauge>);
+
+#[derive(Default)]
+struct Gauge {
+    now: AtomicU64,
+    peak: AtomicU64,
+}
+
+struct Held(InHand, u64);
+
+impl InHand {
+    fn hold(&self, bytes: usize) -> Held {
+        let now = self.0.now.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        self.0.peak.fetch_max(now, Ordering::Relaxed);
+        Held(self.clone(), bytes as u64)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.0.now.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,308 @@
+//! The side cache: a directory for what is worth keeping between runs (made levels, restart points of gzip files).
+//!
+//! Never beside the data. Entries are keyed by the data set's identity, so a changed file never finds old ones;
+//! checked when read, so a damaged one is simply not there; written to a temporary name and renamed, so a
+//! reader never sees half of one. Anybody may delete anything in it at any time. Blocking.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use array::{DatasetId, Error, Result};
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Most bytes that a side cache keeps unless told otherwise: room for the levels of about 150 GB of data.
+pub const SIDE_CACHE_BYTES: u64 = 20 << 30;
+/// Largest entry, bytes.
+pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
+/// Longest name of an entry, bytes.
+const MAX_NAME_BYTES: usize = 200;
+/// When it is full, this share of the limit stays.
+const KEPT_TENTHS: u64 = 9;
+/// A temporary file older than this was left behind by a process that died.
+const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
+/// Deepest directory below the side cache's own that is looked at.
+const MAX_DEPTH: usize = 8;
+
+const MAGIC: [u8; 8] = *b"CRDSIDE1";
+const HEADER_BYTES: usize = 8 + 8 + 16;
+const TEMPORARY: &str = ".tmp-";
+
+/// A directory of checked entries, bounded in bytes.
+#[derive(Debug)]
+pub struct SideCache {
+    dir: PathBuf,
+    max_bytes: u64,
+    /// Bytes in the directory as far as known; `None` before the first look.
+    used_bytes: Mutex<Option<u64>>,
+    temporaries: AtomicU64,
+}
+
+impl SideCache {
+    /// A side cache in `dir`, which is made when the first entry is written.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>, max_bytes: u64) -> Self {
+        Self { dir: dir.into(), max_bytes, used_bytes: Mutex::new(None), temporaries: AtomicU64::new(0) }
+    }
+
+    /// Where side caches lie by default: `$CORRIDOR_CACHE_DIR`, else `$XDG_CACHE_HOME/corridor`, else
+    /// `~/.cache/corridor`; `None` where none of these is set to an absolute path.
+    #[must_use]
+    pub fn default_dir() -> Option<PathBuf> {
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        variable("CORRIDOR_CACHE_DIR")
+            .or_else(|| variable("XDG_CACHE_HOME").map(|dir| dir.join("corridor")))
+            .or_else(|| variable("HOME").map(|home| home.join(".cache/corridor")))
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The entry of this name, if there is one and it is sound; counts as its use.
+    #[must_use]
+    pub fn get(&self, dataset: DatasetId, name: &str) -> Option<Vec<u8>> {
+        let path = self.path(dataset, name).ok()?;
+        let mut file = File::open(&path).ok()?;
+        let Some(bytes) = read_entry(&mut file, dataset, name) else {
+            tracing::debug!(path = %path.display(), "an entry of the side cache is damaged; leaving it out");
+            drop(fs::remove_file(&path));
+            return None;
+        };
+        // The time of modification is the time of the last use; it is no harm when it cannot be set.
+        drop(file.set_modified(SystemTime::now()));
+        Some(bytes)
+    }
+
+    /// Keeps an entry, replacing an older one; makes room first if that takes it.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that is no relative path of plain words; `TooLarge` beyond [`MAX_ENTRY_BYTES`] or
+    /// the cache's limit; else what the file system says. A caller can go on without.
+    pub fn put(&self, dataset: DatasetId, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(dataset, name)?;
+        let size_bytes = (bytes.len() + HEADER_BYTES) as u64;
+        if size_bytes > MAX_ENTRY_BYTES.min(self.max_bytes) {
+            return Err(Error::too_large(format!(
+                "expected an entry of at most {} bytes, found {size_bytes}",
+                MAX_ENTRY_BYTES.min(self.max_bytes)
+            )));
+        }
+        self.make_room(size_bytes);
+        let parent = path.parent().unwrap_or(&self.dir);
+        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
+        let temporary = parent.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+        let written = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .and_then(|()| write_entry(&temporary, dataset, name, bytes))
+            .and_then(|()| fs::rename(&temporary, &path));
+        written.map_err(|e| {
+            drop(fs::remove_file(&temporary));
+            Error::from(e).context(format!("write `{}`", path.display()))
+        })
+    }
+
+    fn path(&self, dataset: DatasetId, name: &str) -> Result<PathBuf> {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && !word.starts_with('.')
+                && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        };
+        if name.len() > MAX_NAME_BYTES || !name.split('/').all(is_word) {
+            return Err(Error::invalid(format!("expected a name of plain words, found `{name}`")));
+        }
+        Ok(self.dir.join(dataset.to_string()).join(name))
+    }
+
+    /// Counts `size_bytes` more, and deletes the entries used longest ago when that is too much.
+    fn make_room(&self, size_bytes: u64) {
+        let mut used_bytes = self.used_bytes.lock();
+        let known = used_bytes.map(|used| used.saturating_add(size_bytes));
+        if known.is_some_and(|used| used <= self.max_bytes) {
+            *used_bytes = known;
+            return;
+        }
+        // Others write and delete here too: look at what there is.
+        let mut found = Vec::new();
+        find(&self.dir, 0, &mut found);
+        let total: u64 = found.iter().map(|f| f.size_bytes).sum();
+        let mut after = total.saturating_add(size_bytes);
+        if after > self.max_bytes {
+            found.sort_by_key(|f| f.used);
+            let goal = self.max_bytes / 10 * KEPT_TENTHS;
+            for file in found {
+                if after <= goal.max(size_bytes) {
+                    break;
+                }
+                if fs::remove_file(&file.path).is_ok() {
+                    after = after.saturating_sub(file.size_bytes);
+                }
+            }
+        }
+        *used_bytes = Some(after);
+    }
+}
+
+struct Found {
+    path: PathBuf,
+    size_bytes: u64,
+    used: SystemTime,
+}
+
+/// The entries below `dir`; abandoned temporary files are deleted on the way.
+fn find(dir: &Path, depth: usize, found: &mut Vec<Found>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+        if metadata.is_dir() && depth < MAX_DEPTH {
+            find(&path, depth + 1, found);
+            // Only succeeds when it is empty.
+            drop(fs::remove_dir(&path));
+        }
+        if !metadata.is_file() {
+            continue;
+        }
+        let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            found.push(Found { path, size_bytes: metadata.len(), used });
+        } else if used.elapsed().is_ok_and(|age| age > ABANDONED_AFTER) {
+            drop(fs::remove_file(&path));
+        }
+    }
+}
+
+fn checksum(dataset: DatasetId, name: &str, bytes: &[u8]) -> [u8; 16] {
+    let mut hasher = Xxh3::new();
+    hasher.update(&dataset.0.to_le_bytes());
+    hasher.update(&(name.len() as u64).to_le_bytes());
+    hasher.update(name.as_bytes());
+    hasher.update(bytes);
+    hasher.digest128().to_le_bytes()
+}
+
+fn write_entry(path: &Path, dataset: DatasetId, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend(MAGIC);
+    header.extend((bytes.len() as u64).to_le_bytes());
+    header.extend(checksum(dataset, name, bytes));
+    file.write_all(&header)?;
+    file.write_all(bytes)
+}
+
+fn read_entry(file: &mut File, dataset: DatasetId, name: &str) -> Option<Vec<u8>> {
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact(&mut header).ok()?;
+    let (magic, rest) = header.split_first_chunk::<8>()?;
+    let (length, sum) = rest.split_first_chunk::<8>()?;
+    let length = u64::from_le_bytes(*length);
+    let on_disk = file.metadata().ok()?.len();
+    if *magic != MAGIC || length > MAX_ENTRY_BYTES || on_disk != length + HEADER_BYTES as u64 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 == length && checksum(dataset, name, &bytes) == sum).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: DatasetId = DatasetId(7);
+
+    fn entries(dir: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        find(dir, 0, &mut found);
+        let mut names: Vec<String> = found
+            .iter()
+            .map(|f| f.path.strip_prefix(dir).unwrap().to_string_lossy().split_once('/').unwrap().1.into())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn keeps_what_it_was_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let side = SideCache::new(dir.path().join("not/there/yet"), 1 << 20);
+        assert_eq!(side.get(ID, "a/b"), None);
+        side.put(ID, "a/b", b"first").unwrap();
+        side.put(ID, "a/b", b"second").unwrap();
+        side.put(ID, "empty", b"").unwrap();
+        assert_eq!(side.get(ID, "a/b").unwrap(), b"second");
+        assert_eq!(side.get(ID, "empty").unwrap(), b"");
+        assert_eq!(side.get(DatasetId(8), "a/b"), None, "another data set");
+        fs::remove_dir_all(side.dir()).unwrap();
+        assert_eq!(side.get(ID, "a/b"), None);
+        side.put(ID, "a/b", b"third").unwrap();
+        assert_eq!(side.get(ID, "a/b").unwrap(), b"third");
+    }
+
+    #[test]
+    fn damaged_entries_are_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let side = SideCache::new(dir.path(), 1 << 20);
+        let path = side.path(ID, "x").unwrap();
+        side.put(ID, "x", b"some bytes").unwrap();
+        let sound = fs::read(&path).unwrap();
+        for at in 0..sound.len() {
+            let mut damaged = sound.clone();
+            damaged[at] ^= 0x10;
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(side.get(ID, "x"), None, "byte {at} differs");
+            fs::write(&path, &sound[..at]).unwrap();
+            assert_eq!(side.get(ID, "x"), None, "cut at {at}");
+        }
+        fs::write(&path, [&sound[..], b"more"].concat()).unwrap();
+        assert_eq!(side.get(ID, "x"), None, "too long");
+        fs::create_dir_all(dir.path().join(ID.to_string()).join("y")).unwrap();
+        fs::copy(dir.path().join(ID.to_string()).join("y"), &path).unwrap_err();
+        fs::write(side.path(ID, "z").unwrap(), &sound).unwrap();
+        assert_eq!(side.get(ID, "z"), None, "an entry under another name");
+    }
+
+    #[test]
+    fn the_entries_used_longest_ago_go_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let entry = 1000 + HEADER_BYTES as u64;
+        let side = SideCache::new(dir.path(), 10 * entry);
+        let used = |name: &str, seconds: u64| {
+            let file = File::options().write(true).open(side.path(ID, name).unwrap()).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        for i in 0..10 {
+            side.put(ID, &format!("e{i}"), &[i; 1000]).unwrap();
+            used(&format!("e{i}"), 1000 + u64::from(i));
+        }
+        assert!(side.get(ID, "e1").is_some(), "and so it was used just now");
+        side.put(ID, "new", &[0; 1000]).unwrap();
+        assert_eq!(entries(dir.path()), ["e1", "e3", "e4", "e5", "e6", "e7", "e8", "e9", "new"]);
+        let error = side.put(ID, "huge", &vec![0; 20_000]).unwrap_err();
+        assert_eq!(error.kind(), array::ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn names_stay_inside_and_left_overs_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let side = SideCache::new(dir.path(), 1 << 20);
+        for name in ["", "/x", "../x", "a/../b", "a//b", "a b", ".hidden", "a\0b", &"x".repeat(300)] {
+            assert!(side.put(ID, name, b"x").is_err(), "`{name}`");
+            assert_eq!(side.get(ID, name), None);
+        }
+        let left = dir.path().join(".tmp-1-1");
+        fs::write(&left, b"half").unwrap();
+        let long_ago = SystemTime::now() - 2 * ABANDONED_AFTER;
+        File::options().write(true).open(&left).unwrap().set_modified(long_ago).unwrap();
+        side.put(ID, "x", b"x").unwrap();
+        assert!(!left.exists());
+    }
+}
