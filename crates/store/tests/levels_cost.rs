@@ -1,5 +1,7 @@
 //! What added levels cost in requests and bytes, counted on real files. One test: the counts are the process's.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

@@ -35,10 +35,6 @@ pub(super) fn halve(
     })
 }
 
-/// Most voxels of a group: two along each axis of space. Arrays with more spatial axes than three are halved
-/// along each too; their groups grow on the heap.
-type Group<T> = Vec<T>;
-
 /// Calls `each` with the voxels of every group, in C order of the groups.
 fn groups<T: Element>(values: &[T], shape: &[usize], halved: &[bool], mut each: impl FnMut(&[T])) {
     let (Some((&columns, outer)), Some((&is_row_halved, outer_halved))) =
@@ -51,7 +47,7 @@ fn groups<T: Element>(values: &[T], shape: &[usize], halved: &[bool], mut each: 
     }
     let width = if is_row_halved { 2 } else { 1 };
     let places: Vec<Vec<Vec<usize>>> = outer.iter().zip(outer_halved).map(|(&n, &h)| members(n, h)).collect();
-    let mut group: Group<T> = Vec::with_capacity(8);
+    let mut group = Vec::with_capacity(8);
     let mut at = vec![0; outer.len()];
     loop {
         let rows = rows(&places, &at, outer);
