@@ -2,7 +2,7 @@
 //!
 //! The first read unpacks once from end to end, checks the checksums, and notes restart points: places in the
 //! packed stream, about one per MiB of output, with the 32 KiB before them that decoding needs. Later reads
-//! decode from the nearest point. Points are kept in the side directory where there is one. Decoded
+//! decode from the nearest point. Points are kept in the side cache where there is one. Decoded
 //! stretches are kept for the next read, within a bound.
 //!
 //! ```text
@@ -16,7 +16,6 @@ mod inflate;
 mod segments;
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use array::{Error, Result};
@@ -25,10 +24,12 @@ use parking_lot::Mutex;
 use self::decoder::Decoder;
 use self::index::Index;
 use self::segments::Segments;
-use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions};
+use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions, SideCache};
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
+/// What the index is called in the side cache; where the stream starts follows.
+const INDEX_NAME: &str = "gzip-points";
 /// Scratch for output that is thrown away.
 const SCRATCH_BYTES: usize = 64 << 10;
 
@@ -50,7 +51,7 @@ pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
 pub struct GzipBytes {
     file: Arc<FileBytes>,
     start: u64,
-    kept_at: Option<PathBuf>,
+    side: Option<SideCache>,
     on_progress: Option<OnProgress>,
     index: Mutex<Option<Result<Arc<Index>>>>,
     segments: Segments,
@@ -60,12 +61,10 @@ impl GzipBytes {
     /// The stream that begins at byte `start` of `file`. Reads nothing yet.
     #[must_use]
     pub fn new(file: Arc<FileBytes>, start: u64, options: &OpenOptions) -> Self {
-        let id = file.dataset_id();
-        let kept_at = options.side_dir.as_ref().map(|dir| dir.join(id.to_string()).join("gzip-points"));
         Self {
             file,
             start,
-            kept_at,
+            side: options.side_cache(),
             on_progress: options.on_progress.clone(),
             index: Mutex::new(None),
             segments: Segments::default(),
@@ -79,17 +78,15 @@ impl GzipBytes {
     }
 
     fn load_or_build(&self) -> Result<Index> {
-        let identity = self.file.dataset_id();
-        if let Some(path) = &self.kept_at {
-            match Index::load(path, identity, self.start) {
-                Ok(Some(index)) => return Ok(index),
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "the kept gzip index cannot be used and is made anew"),
-            }
+        let id = self.file.dataset_id();
+        let name = format!("{INDEX_NAME}-{}", self.start);
+        let kept = self.side.as_ref().and_then(|side| side.get(id, &name));
+        if let Some(index) = kept.and_then(|bytes| Index::decode(&bytes)) {
+            return Ok(index);
         }
         let index = Index::build(&self.file, self.start, self.on_progress.as_ref(), &self.segments)?;
-        let kept = self.kept_at.as_ref().filter(|_| !index.is_cut);
-        if let Some(Err(error)) = kept.map(|path| index.save(path, identity, self.start)) {
+        let side = self.side.as_ref().filter(|_| !index.is_cut);
+        if let Some(Err(error)) = side.map(|side| side.put(id, &name, &index.encode())) {
             tracing::warn!(%error, "the gzip index cannot be kept; it will be made again next time");
         }
         Ok(index)

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use array::{Error, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
-use crate::{FileBytes, Format, FormatSource, hdf5, netcdf3, nifti, nrrd, raw};
+use crate::{
+    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, SideCache, hdf5, netcdf3, nifti, nrrd, raw,
+};
 
 /// How far a long task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,13 @@ pub struct OpenOptions {
     pub side_dir: Option<PathBuf>,
     /// Told how long work goes.
     pub on_progress: Option<OnProgress>,
+}
+
+impl OpenOptions {
+    /// The side cache in [`side_dir`](Self::side_dir), of the usual size.
+    pub(crate) fn side_cache(&self) -> Option<SideCache> {
+        self.side_dir.as_ref().map(|dir| SideCache::new(dir, SIDE_CACHE_BYTES))
+    }
 }
 
 impl fmt::Debug for OpenOptions {
@@ -91,15 +100,16 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Opens a location as a source.
+/// Opens a location as a source with the levels that it lacks.
 ///
 /// # Errors
 /// `NotFound`, `Unsupported` when nothing recognises it (listing what would be), `Corrupt` when a header is wrong.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
-    Ok(Arc::new(FormatSource::new(open_format(location, options)?)))
+    let format = FormatSource::new(open_format(location, options)?);
+    Ok(Arc::new(Levels::new(format, options.side_cache().map(Arc::new))))
 }
 
-/// Opens a location without making a source of it.
+/// Opens a location as it is stored, without making a source of it.
 ///
 /// # Errors
 /// As [`open`].
@@ -139,4 +149,55 @@ fn open_directory(path: &Path) -> Result<Arc<dyn Format>> {
     Err(Error::unsupported(
         "expected a file or a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`), found another directory",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::ErrorKind;
+
+    use super::*;
+
+    fn failure(name: &str, bytes: &[u8]) -> Error {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        open(&path.to_string_lossy(), &OpenOptions::default()).map(drop).unwrap_err()
+    }
+
+    #[test]
+    fn unknown_files_are_told_what_is_known() {
+        let error = failure("notes.txt", b"hello");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("HDF5, NetCDF-3, NRRD, NIfTI, raw"), "{error}");
+        assert_eq!(failure("nothing", b"").kind(), ErrorKind::Unsupported);
+        assert_eq!(
+            open("/no/such/file", &OpenOptions::default()).map(drop).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+        assert_eq!(
+            open("synthetic:fog", &OpenOptions::default()).map(drop).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+    }
+
+    #[test]
+    fn names_decide_only_when_bytes_do_not() {
+        assert!(failure("a.nrrd", b"CDF\x01").to_string().contains("NetCDF-3"), "the bytes are NetCDF's");
+        assert!(failure("a.nc", b"rubbish").to_string().contains("expected `CDF`"));
+        assert!(failure("a.nii.gz", b"\x1f\x8b rubbish").to_string().contains("NIfTI header"));
+    }
+
+    #[tokio::test]
+    async fn every_kind_of_location_keeps_the_promises_of_a_source() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.bin"), (0..=255).cycle().take(96_000).collect::<Vec<u8>>())
+            .unwrap();
+        let description = dir.path().join("a.toml");
+        std::fs::write(&description, "file = 'a.bin'\nshape = [20, 40, 60]\ndtype = '>i2'\n").unwrap();
+        for location in
+            [description.to_string_lossy().as_ref(), "synthetic:waves?shape=70,80,90&dtype=f32&steps=2"]
+        {
+            array::conformance::check_source(open(location, &OpenOptions::default()).unwrap()).await;
+        }
+    }
 }

@@ -1,14 +1,11 @@
-//! Restart points of one gzip file: found in one pass, kept in a small file.
+//! Restart points of one gzip file: found in one pass, kept for the next time.
 
-use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
 
-use array::{DatasetId, Error, Result};
+use array::Result;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::MAX_SEGMENT_BYTES;
 use super::decoder::{Decoder, Stop};
@@ -22,12 +19,10 @@ const SPACING_BYTES: u64 = 1 << 20;
 const MAX_POINTS: usize = 2048;
 /// What deflate may refer back to.
 const WINDOW_BYTES: usize = 32 << 10;
-/// Longest index file, bytes.
-const MAX_FILE_BYTES: u64 = 128 << 20;
 /// Progress is told each time so many packed bytes are done.
 const TELL_BYTES: u64 = 4 << 20;
-/// First bytes of an index file; the last one is its version.
-const MAGIC: &[u8; 8] = b"corrgzi\x01";
+/// Of the form in which an index is kept.
+const VERSION: u64 = 1;
 
 /// A place from which decoding can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,42 +117,10 @@ impl Index {
         Ok(Self { points, size_bytes: pass.unpacked, is_cut })
     }
 
-    /// The index kept at `path`; `None` when there is none.
-    ///
-    /// # Errors
-    /// `Corrupt` when it is damaged or of another file.
-    pub(super) fn load(path: &Path, id: DatasetId, start: u64) -> Result<Option<Self>> {
-        let size = match fs::metadata(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other?.len(),
-        };
-        if size > MAX_FILE_BYTES {
-            return Err(Error::corrupt(format!(
-                "expected an index of at most {MAX_FILE_BYTES} bytes, found {size}"
-            )));
-        }
-        let bytes = fs::read(path)?;
-        Self::decode(&bytes, id, start)
-            .map(Some)
-            .ok_or_else(|| Error::corrupt("expected a whole index of this very file"))
-    }
-
-    /// Writes it to `path`, all or nothing.
-    pub(super) fn save(&self, path: &Path, id: DatasetId, start: u64) -> Result<()> {
-        let dir = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(dir)?;
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
-        let written = fs::write(&partial, self.encode(id, start)).and_then(|()| fs::rename(&partial, path));
-        if written.is_err() {
-            drop(fs::remove_file(&partial));
-        }
-        Ok(written?)
-    }
-
-    fn encode(&self, id: DatasetId, start: u64) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(id.0.to_le_bytes());
-        for number in [start, self.size_bytes, self.points.len() as u64] {
+    /// As the side cache keeps it. The cache answers for wholeness and for the right file.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [VERSION, self.size_bytes, self.points.len() as u64] {
             bytes.extend(number.to_le_bytes());
         }
         for point in &self.points {
@@ -166,19 +129,14 @@ impl Index {
             }
             bytes.extend(&point.window);
         }
-        let checksum = xxh3_64(&bytes);
-        bytes.extend(checksum.to_le_bytes());
         bytes
     }
 
-    fn decode(bytes: &[u8], id: DatasetId, start: u64) -> Option<Self> {
-        let (body, checksum) = bytes.split_last_chunk::<8>()?;
-        if xxh3_64(body) != u64::from_le_bytes(*checksum) {
-            return None;
-        }
-        let mut rest = body.strip_prefix(MAGIC)?.strip_prefix(&id.0.to_le_bytes())?;
-        let (found_start, size_bytes, count) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
-        if found_start != start || count == 0 || count > MAX_POINTS as u64 {
+    /// What [`encode`](Self::encode) wrote; `None` for anything else.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let (version, size_bytes, count) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
+        if version != VERSION || count == 0 || count > MAX_POINTS as u64 {
             return None;
         }
         let mut points = Vec::new();

@@ -25,7 +25,7 @@ fn packed(data: &[u8]) -> Vec<u8> {
 
 struct Case {
     _dir: tempfile::TempDir,
-    path: PathBuf,
+    path: std::path::PathBuf,
     options: OpenOptions,
 }
 
@@ -42,8 +42,10 @@ impl Case {
         GzipBytes::new(FileBytes::open(&self.path).unwrap(), 0, &self.options)
     }
 
-    fn kept(&self) -> PathBuf {
-        self.open().kept_at.unwrap()
+    /// The file in which the index is kept.
+    fn kept(&self) -> std::path::PathBuf {
+        let id = FileBytes::open(&self.path).unwrap().dataset_id().to_string();
+        self.options.side_dir.as_ref().unwrap().join(id).join("gzip-points-0")
     }
 }
 
