@@ -1,1 +1,49 @@
 //! Where the stages meet: one running Corridor process.
+//!
+//! This crate puts the other stages together and adds what only a whole process has: a port, a token, a memory
+//! budget, folders of the user. It knows no format, draws nothing and decides nothing about views. Read
+//! [`assemble`] first (the stack from data to whoever asks), then [`node`] (a server that offers stacks).
+//!
+//! ```text
+//!   url -> assemble -> exports -> ops -> connection -> port <- http
+//!            |  ^                                        |
+//!         remote, dial  <------- another node -----------'
+//! ```
+
+pub mod asks;
+pub mod assemble;
+mod assets;
+mod base64;
+mod colormaps;
+pub mod connection;
+pub mod demo;
+pub mod describe;
+pub mod dial;
+pub mod exports;
+pub mod gate;
+pub mod get;
+mod http;
+pub mod identity;
+pub mod join;
+pub mod memory;
+pub mod node;
+pub mod ops;
+mod output;
+pub mod pick;
+pub mod picture;
+pub mod places;
+pub mod port;
+pub mod remote;
+pub mod runtime;
+mod slabs;
+mod statistics;
+pub mod token;
+pub mod url;
+pub mod view;
+
+pub use array;
+pub use output::FileKind;
+pub use render;
+pub use session;
+pub use store;
+pub use stream;

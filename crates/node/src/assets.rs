@@ -1,0 +1,75 @@
+//! The viewer's page, embedded in the binary. Without it (web/dist was not built) a page says how to build it.
+
+use std::borrow::Cow;
+
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "../../web/dist"]
+#[allow_missing = true]
+struct Dist;
+
+/// One file of the page.
+pub(crate) struct Asset {
+    /// Its bytes.
+    pub(crate) bytes: Cow<'static, [u8]>,
+    /// Its media type.
+    pub(crate) media_type: &'static str,
+    /// Its name contains a hash of its content, so it may be kept for ever.
+    pub(crate) is_immutable: bool,
+}
+
+/// Shown where the viewer was not built in.
+const NOT_BUILT: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
+<h1>The viewer is not part of this build</h1>\
+<p>Run <code>make web</code> in the source tree, then build <code>corridor</code> again.\
+<p>Data are served all the same: <code>corridor info</code>, <code>corridor get</code>, <code>corridor render</code>.";
+
+/// The file at an URL path (`/`, `/assets/x.js`).
+pub(crate) fn find(path: &str) -> Option<Asset> {
+    let name = match path.trim_start_matches('/') {
+        "" => "index.html",
+        name => name,
+    };
+    match Dist::get(name) {
+        Some(file) => Some(Asset {
+            bytes: file.data,
+            media_type: media_type(name),
+            is_immutable: name.starts_with("assets/"),
+        }),
+        None if name == "index.html" => Some(Asset {
+            bytes: Cow::Borrowed(NOT_BUILT.as_bytes()),
+            media_type: "text/html; charset=utf-8",
+            is_immutable: false,
+        }),
+        None => None,
+    }
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "wasm" => "application/wasm",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_page_and_nothing_outside_the_folder() {
+        assert!(find("/").unwrap().media_type.starts_with("text/html"));
+        for path in ["/../Cargo.toml", "/nothing", "/..%2fCargo.toml", "//etc/passwd"] {
+            assert!(find(path).is_none(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! One client's connection: hello, then its operations, each in a task of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use array::{Error, Result};
+use link::Link;
+use tokio::task::JoinSet;
+use wire::ServerConfig;
+
+use crate::gate::ClientId;
+use crate::ops::{Call, Registry, Shared};
+use crate::token::Admission;
+
+/// Operations of one client under way; far more than any client of ours asks at once.
+const MAX_OPERATIONS: u32 = 4096;
+
+/// Everything a connection needs of its node.
+pub struct Service {
+    /// Who may come in.
+    pub admission: Admission,
+    /// What is answered.
+    pub registry: Registry,
+    /// What there is.
+    pub shared: Arc<Shared>,
+    clients: AtomicU64,
+}
+
+impl Service {
+    /// A service without clients yet.
+    #[must_use]
+    pub fn new(admission: Admission, registry: Registry, shared: Arc<Shared>) -> Self {
+        Self { admission, registry, shared, clients: AtomicU64::new(0) }
+    }
+
+    /// Serves one link until it ends.
+    ///
+    /// # Errors
+    /// Why the client was turned away, or never said hello.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the connection and withdraws its operations.
+    pub async fn serve(self: Arc<Self>, link: Link) -> Result<()> {
+        let config = ServerConfig { most_operations: MAX_OPERATIONS, ..ServerConfig::default() };
+        let (connection, driver) = link::serve(link, config)?;
+        let mut driving = JoinSet::new();
+        driving.spawn(driver);
+        let hello = connection.hello().await?;
+        if let Err(error) = self.admission.check(&hello.token) {
+            connection.refuse(error.clone());
+            // The driver ends when the refusal is sent.
+            while driving.join_next().await.is_some() {}
+            return Err(error);
+        }
+        connection.accept();
+        tracing::debug!(peer = connection.peer(), program = hello.program, "client");
+        let client = ClientId(self.clients.fetch_add(1, Ordering::Relaxed));
+        let mut running = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(ended) = running.join_next() => report(ended),
+                operation = connection.next() => {
+                    let Some(operation) = operation else { return Ok(()) };
+                    let call = Arc::new(Call { operation, client, node: Arc::clone(&self.shared) });
+                    let service = Arc::clone(&self);
+                    running.spawn(async move { service.registry.run(call).await });
+                }
+            }
+        }
+    }
+}
+
+/// A task that panicked is a bug of ours; its operation failed when it was dropped, and the others go on.
+fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
+    if let Err(e) = ended
+        && e.is_panic()
+    {
+        tracing::error!(error = %Error::internal(e.to_string()), "an operation ended in a panic");
+    }
+}

@@ -1,0 +1,148 @@
+//! `demo`: the whole path in one process: a data server on its own port, and a viewing node connected to it over
+//! the same encrypted connection as any other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use link::{ClientHandle, Trust};
+use session::{FrameInfo, Item, Join, State};
+use tokio::task::JoinSet;
+use wire::{ClientConfig, ops};
+
+use crate::node::{self, Listen, Node, Options};
+use crate::ops::Registry;
+use crate::places::private_folder;
+use crate::url::Location;
+use crate::view;
+
+/// The bundled volume.
+const HEADER: &[u8] = include_bytes!("../../../data/sample/tooth.nhdr");
+/// Its voxels, u16, big-endian.
+const VOXELS: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
+/// Picture of the check, pixels.
+const CHECK_SIZE: (u32, u32) = (512, 400);
+/// How long the check waits for a complete picture.
+const CHECK_WITHIN: Duration = Duration::from_secs(120);
+/// Colours that a picture of the tooth has at least.
+const MIN_COLOURS: usize = 64;
+
+/// A data server and a viewing node that looks at it.
+pub struct Demo {
+    /// The data server's link of the sample.
+    pub data_url: String,
+    /// The viewing node.
+    pub viewer: Node,
+    /// The data server, while this lives.
+    server: JoinSet<()>,
+}
+
+/// Writes the sample into `folder`, unless it is there.
+///
+/// # Errors
+/// `Io`, `Denied`.
+pub fn sample(folder: &Path) -> Result<PathBuf> {
+    private_folder(folder)?;
+    for (name, bytes) in [("tooth.raw", VOXELS), ("tooth.nhdr", HEADER)] {
+        let path = folder.join(name);
+        let at = |e: std::io::Error| Error::from(e).context(format!("write `{}`", path.display()));
+        if !fs::read(&path).is_ok_and(|there| there == bytes) {
+            let beside = folder.join(format!(".{name}.part{}", std::process::id()));
+            fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path)).map_err(at)?;
+        }
+    }
+    Ok(folder.join("tooth.nhdr"))
+}
+
+/// Starts both. `options` are the viewer's; its locations are replaced by the sample's link.
+///
+/// # Errors
+/// Those of opening, listening and connecting.
+pub async fn start(options: &Options) -> Result<Demo> {
+    let sample = sample(&options.context.places.cache.join("sample"))?;
+    let serving =
+        Options { locations: vec![Location::Path(sample)], listen: Listen::Loopback(0), ..options.clone() };
+    let shared = node::open(&serving).await?;
+    let server = node::start(&serving, shared, Registry::of_data_server()).await?;
+    let url = server.url("tooth.nhdr");
+    let mut running = JoinSet::new();
+    running.spawn(server.run());
+    let viewing = Options { locations: vec![Location::Remote(url.clone())], ..options.clone() };
+    let viewer = view::start(&viewing, None).await?;
+    Ok(Demo { data_url: url.to_string(), viewer, server: running })
+}
+
+impl Demo {
+    /// Answers until dropped.
+    pub async fn run(self) {
+        let _server = self.server;
+        self.viewer.run().await;
+    }
+
+    /// Without a browser: joins over the WebSocket, waits for the complete, exact picture and looks at it.
+    ///
+    /// # Errors
+    /// `TimedOut` when it does not come; `Corrupt` when it is no picture of the sample.
+    pub async fn check(self) -> Result<Checked> {
+        let port = self.viewer.address.port();
+        let token = self.viewer.token().unwrap_or_default().to_owned();
+        let mut running = self.server;
+        running.spawn(self.viewer.run());
+        let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+        let (client, driver) = link::connect(link, ClientConfig { token, ..ClientConfig::default() })?;
+        running.spawn(driver);
+        tokio::time::timeout(CHECK_WITHIN, complete_picture(&client)).await.map_err(|_| {
+            Error::new(ErrorKind::TimedOut, format!("no complete picture within {CHECK_WITHIN:?}"))
+        })?
+    }
+}
+
+/// What the check saw.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The picture's facts.
+    pub frame: FrameInfo,
+    /// Frames up to it.
+    pub frames: u64,
+    /// Different colours in it.
+    pub colours: usize,
+}
+
+async fn complete_picture(client: &ClientHandle) -> Result<Checked> {
+    let (width, height) = CHECK_SIZE;
+    let join = Join { session: String::new(), name: "check".into(), width, height };
+    let urgency = Urgency::of(Priority::INTERACTIVE);
+    let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
+    let mut frames = 0;
+    while let Some(item) = answer.next_item().await {
+        let item = item?;
+        let Item::Frame(frame) = ops::decode_json::<Item>(&item.body, "an item of `join`")? else { continue };
+        frames += 1;
+        answer.note(ops::encode_json(&session::Note::Shown { frame: frame.id })?)?;
+        if frame.truth.exact && frame.truth.state == State::Complete {
+            let colours = colours(&item.bulk, &frame)?;
+            return Ok(Checked { frame, frames, colours });
+        }
+    }
+    Err(Error::new(ErrorKind::Unreachable, "the session ended before the picture was complete"))
+}
+
+/// Decodes the picture and counts its colours: an empty one has a single colour.
+fn colours(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
+    let corrupt = |what: String| Error::corrupt(format!("expected a picture of the sample, found {what}"));
+    let decoder = png::Decoder::new(std::io::Cursor::new(encoded));
+    let mut reader = decoder.read_info().map_err(|e| corrupt(e.to_string()))?;
+    let size = reader.output_buffer_size().ok_or_else(|| corrupt("a picture beyond memory".into()))?;
+    let mut pixels = vec![0; size];
+    let info = reader.next_frame(&mut pixels).map_err(|e| corrupt(e.to_string()))?;
+    if (info.width, info.height) != (frame.width, frame.height) || (info.width, info.height) != CHECK_SIZE {
+        return Err(corrupt(format!("one of {} x {} pixels", info.width, info.height)));
+    }
+    let samples = info.color_type.samples();
+    let colours: std::collections::BTreeSet<&[u8]> = pixels.chunks_exact(samples).collect();
+    if colours.len() < MIN_COLOURS {
+        return Err(corrupt(format!("one of {} colours", colours.len())));
+    }
+    Ok(colours.len())
+}

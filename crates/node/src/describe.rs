@@ -1,0 +1,143 @@
+//! `info`: a description for programs and for people.
+
+use std::fmt::Write;
+
+use array::{ArrayInfo, Attribute, Dataset, Error, Level, LevelOrigin, Result, Scalar};
+use serde_json::Value;
+
+/// Attributes shown to people, per array.
+const MAX_ATTRIBUTES: usize = 20;
+/// Longest attribute shown to people, characters.
+const MAX_TEXT: usize = 80;
+
+/// The description as JSON: [`Dataset`] as it travels, and for each array its `shape` and `size_bytes` besides.
+///
+/// # Errors
+/// `Internal` when it cannot be said in JSON.
+pub fn json(dataset: &Dataset) -> Result<Value> {
+    let text = |e: serde_json::Error| Error::internal(format!("a description in JSON: {e}"));
+    let mut value = serde_json::to_value(dataset).map_err(text)?;
+    if let Some(arrays) = value.get_mut("arrays").and_then(Value::as_array_mut) {
+        for (entry, array) in arrays.iter_mut().zip(&dataset.arrays) {
+            entry["shape"] = array.shape().into();
+            entry["size_bytes"] = array.size_bytes().into();
+        }
+    }
+    Ok(value)
+}
+
+/// The description as text.
+#[must_use]
+pub fn text(dataset: &Dataset) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    write_all(dataset, &mut out).unwrap_or_default();
+    out
+}
+
+fn write_all(dataset: &Dataset, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "{} ({}), {} arrays", dataset.name, dataset.format, dataset.arrays.len())?;
+    for warning in &dataset.warnings {
+        writeln!(out, "  warning: {warning}")?;
+    }
+    for array in &dataset.arrays {
+        write_array(array, out)?;
+    }
+    for left in &dataset.left_out {
+        let value = left.value.as_ref().map_or_else(String::new, |v| format!(" = {}", short(v)));
+        writeln!(out, "  {} is left out: {}{value}", left.name, left.what)?;
+    }
+    Ok(())
+}
+
+fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
+    let axes: Vec<String> = array
+        .axes
+        .iter()
+        .zip(array.shape())
+        .map(|(a, n)| format!("{} {n}{}", a.name, in_parentheses(&a.units)))
+        .collect();
+    let units = in_parentheses(&array.units);
+    writeln!(
+        out,
+        "\n  {}{units}: {} [{}], {}",
+        array.name,
+        array.dtype,
+        axes.join(", "),
+        size(array.size_bytes())
+    )?;
+    if !array.decoding.is_identity() {
+        let d = &array.decoding;
+        writeln!(out, "    stored values are decoded: * {} + {}, as {}", d.scale, d.offset, d.output)?;
+    }
+    if let Some(chunk) = &array.chunk {
+        writeln!(out, "    chunks of {chunk:?}")?;
+    }
+    for (number, level) in array.levels.iter().enumerate().skip(1) {
+        writeln!(out, "    level {number}: {:?}, {}", level.shape, origin(level))?;
+    }
+    for note in &array.notes {
+        writeln!(out, "    note: {note}")?;
+    }
+    for (name, value) in array.attributes.iter().take(MAX_ATTRIBUTES) {
+        writeln!(out, "    {name}: {}", short(&attribute(value)))?;
+    }
+    if array.attributes.len() > MAX_ATTRIBUTES {
+        writeln!(
+            out,
+            "    ... and {} more attributes (--json shows all)",
+            array.attributes.len() - MAX_ATTRIBUTES
+        )?;
+    }
+    Ok(())
+}
+
+fn in_parentheses(units: &str) -> String {
+    if units.is_empty() { String::new() } else { format!(" ({units})") }
+}
+
+fn origin(level: &Level) -> &'static str {
+    match level.origin {
+        LevelOrigin::Stored => "stored in the file",
+        LevelOrigin::Mean => "means, made when asked for",
+        LevelOrigin::Mode => "most frequent labels, made when asked for",
+        LevelOrigin::Sampled => "samples",
+    }
+}
+
+fn attribute(value: &Attribute) -> String {
+    match value {
+        Attribute::Text(text) => text.clone(),
+        Attribute::Number(number) => scalar(*number),
+        Attribute::Numbers(numbers) => numbers.iter().map(|n| scalar(*n)).collect::<Vec<_>>().join(", "),
+        Attribute::Texts(texts) => texts.join(", "),
+    }
+}
+
+fn scalar(value: Scalar) -> String {
+    match value {
+        Scalar::Unsigned(v) => v.to_string(),
+        Scalar::Signed(v) => v.to_string(),
+        Scalar::Float(v) => v.to_string(),
+    }
+}
+
+/// One line of bounded length, without control characters: files are not trusted with a terminal.
+fn short(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT).collect();
+    if text.chars().nth(MAX_TEXT).is_some() { format!("{clean}...") } else { clean }
+}
+
+/// A size for people.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1024.0 {
+            return if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} EiB")
+}

@@ -1,0 +1,162 @@
+//! The data sets a node offers, by name. Nothing else can be reached from outside.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Source};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use wire::ops::{BlockPlace, ListEntry};
+
+use crate::assemble::{Context, Stack, assemble};
+use crate::url::Location;
+
+/// How often at most a data set is looked at for changes.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// One data set under its name.
+pub struct Export {
+    /// Its name, unique in the node.
+    pub name: String,
+    location: Location,
+    context: Context,
+    current: Mutex<Arc<Stack>>,
+    looked_at: Mutex<Instant>,
+}
+
+impl Export {
+    /// What serves it now.
+    #[must_use]
+    pub fn stack(&self) -> Arc<Stack> {
+        Arc::clone(&self.current.lock())
+    }
+
+    /// Its description; opens the data set again when it is another one now than when it was opened.
+    ///
+    /// # Errors
+    /// Those of opening and describing.
+    pub async fn describe(&self) -> Result<Arc<Dataset>> {
+        if matches!(self.location, Location::Path(_)) && self.is_time_to_look() {
+            let fresh = assemble(&self.location, &self.context).await?;
+            let (old, new) = (self.stack().source.describe().await?, fresh.source.describe().await?);
+            if (old.id, old.generation) != (new.id, new.generation) {
+                *self.current.lock() = Arc::new(fresh);
+            }
+        }
+        self.stack().source.describe().await
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the clock of a node; nothing here is simulated")]
+    fn is_time_to_look(&self) -> bool {
+        let now = Instant::now();
+        let mut looked_at = self.looked_at.lock();
+        let is_time = now.duration_since(*looked_at) >= LOOK_AGAIN_AFTER;
+        if is_time {
+            *looked_at = now;
+        }
+        is_time
+    }
+}
+
+/// All data sets of a node.
+pub struct Exports(Vec<Arc<Export>>);
+
+impl Exports {
+    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`.
+    ///
+    /// # Errors
+    /// The first location's that cannot be opened.
+    #[expect(clippy::disallowed_methods, reason = "the clock of a node; nothing here is simulated")]
+    pub async fn open(locations: &[Location], context: &Context) -> Result<Self> {
+        let mut names = BTreeSet::new();
+        let mut exports = Vec::with_capacity(locations.len());
+        for location in locations {
+            let stack = assemble(location, &context.share_of(locations.len())).await?;
+            // Opening is cheap, describing checks that it works, so that errors show at the start.
+            stack.source.describe().await?;
+            let name = unused(&stack.name, &names);
+            names.insert(name.clone());
+            exports.push(Arc::new(Export {
+                name,
+                location: location.clone(),
+                context: context.share_of(locations.len()),
+                current: Mutex::new(Arc::new(stack)),
+                looked_at: Mutex::new(Instant::now()),
+            }));
+        }
+        Ok(Self(exports))
+    }
+
+    /// In the order they were given.
+    #[must_use]
+    pub fn all(&self) -> &[Arc<Export>] {
+        &self.0
+    }
+
+    /// By name; the empty name is the only one's.
+    ///
+    /// # Errors
+    /// `NotFound`, naming what there is.
+    pub fn find(&self, name: &str) -> Result<&Arc<Export>> {
+        match (name, self.0.as_slice()) {
+            ("", [only]) => Ok(only),
+            _ => self.0.iter().find(|e| e.name == name).ok_or_else(|| {
+                let names: Vec<&str> = self.0.iter().take(20).map(|e| e.name.as_str()).collect();
+                Error::not_found(format!("expected one of the data sets {names:?}, found `{name}`"))
+            }),
+        }
+    }
+
+    /// What answers for a place, with the description that the place fits.
+    ///
+    /// # Errors
+    /// `Stale` when no data set has this identity and generation now.
+    pub async fn at(&self, place: &BlockPlace) -> Result<(Arc<Stack>, Arc<Dataset>)> {
+        self.by_identity(place.dataset, place.generation).await
+    }
+
+    async fn by_identity(&self, id: DatasetId, generation: Generation) -> Result<(Arc<Stack>, Arc<Dataset>)> {
+        for export in &self.0 {
+            let stack = export.stack();
+            let dataset = stack.source.describe().await?;
+            if dataset.id == id && dataset.generation == generation {
+                return Ok((stack, dataset));
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Stale,
+            format!(
+                "expected a data set that is exported now, found {id} generation {}; describe it again",
+                generation.0
+            ),
+        ))
+    }
+
+    /// For the operation `list`.
+    ///
+    /// # Errors
+    /// Those of describing.
+    pub async fn list(&self) -> Result<Vec<ListEntry>> {
+        let mut entries = Vec::with_capacity(self.0.len());
+        for export in &self.0 {
+            let dataset = export.stack().source.describe().await?;
+            entries.push(ListEntry {
+                name: export.name.clone(),
+                format: dataset.format.clone(),
+                arrays: dataset.arrays.len(),
+            });
+        }
+        Ok(entries)
+    }
+}
+
+fn unused(name: &str, taken: &BTreeSet<String>) -> String {
+    let mut candidate = name.to_owned();
+    let mut number = 2u32;
+    while taken.contains(&candidate) {
+        candidate = format!("{name}-{number}");
+        number += 1;
+    }
+    candidate
+}

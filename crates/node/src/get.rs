@@ -1,0 +1,358 @@
+//! `get`: copies a selection into a file, slab by slab: the array is never held as a whole.
+//!
+//! Values as stored, in the byte order the file kind asks for (the host's for `.npy` and `.raw`), or decoded: scale,
+//! offset and missing values applied.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use array::{
+    ArrayInfo, DType, Dataset, Error, Priority, ReadRequest, Resolved, Result, Selection, Source, Target,
+    choose_blocks, cut_by_grid,
+};
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::output::flat::Flat;
+use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
+use crate::output::{FileKind, Written, netcdf, npy};
+use crate::pick::Pick;
+use crate::slabs::{Slab, Slabs};
+
+/// Slabs read at a time: enough to keep a path busy with many small selections.
+const SLABS_UNDER_WAY: usize = 8;
+/// Most selections of one copy.
+const MAX_PICKS: usize = 1 << 20;
+/// Largest slab, bytes.
+const MAX_SLAB_BYTES: u64 = 32 << 20;
+/// Smallest slab that the memory budget is cut into, bytes.
+const MIN_SLAB_BYTES: u64 = 1 << 20;
+
+/// What to copy, and where.
+#[derive(Clone, Debug)]
+pub struct GetRequest {
+    /// Which elements; several only for `.raw`, one after another in the file.
+    pub picks: Vec<Pick>,
+    /// Of which level; 0 is full resolution.
+    pub level: u8,
+    /// Decoded values instead of those stored.
+    pub is_decoded: bool,
+    /// The file; its extension says which kind. A file there is replaced, a folder never.
+    pub output: PathBuf,
+    /// Memory for slabs under way, bytes.
+    pub memory_bytes: u64,
+}
+
+/// How far the copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Bytes of the result that are written.
+    pub done_bytes: u64,
+    /// Bytes of the whole result.
+    pub total_bytes: u64,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct GetReport {
+    /// Elements per axis in the file.
+    pub shape: Vec<u64>,
+    /// Their type.
+    pub dtype: DType,
+    /// Bytes of elements.
+    pub bytes: u64,
+}
+
+/// Copies; tells `on_progress` after each slab.
+///
+/// # Errors
+/// Those of the source; `Unsupported` for an unknown extension; `Io` when the file cannot be written. Nothing is left
+/// under the output's name then.
+///
+/// # Cancel safety
+/// Dropping it removes what was written so far.
+pub async fn get(
+    source: Arc<dyn Source>,
+    request: &GetRequest,
+    on_progress: &(dyn Fn(Copied) + Send + Sync),
+) -> Result<GetReport> {
+    let kind = FileKind::of(&request.output)?;
+    let dataset = source.describe().await?;
+    let copies = plan_all(&dataset, request, kind)?;
+    let total_bytes = end_of(&copies)?;
+    let last = copies.last().ok_or_else(|| Error::invalid("expected a selection, found none"))?;
+    let report =
+        GetReport { shape: last.written.shape.clone(), dtype: last.written.dtype, bytes: total_bytes };
+    let sink = Arc::new(last.create(request, kind, total_bytes)?);
+    let mut done_bytes = 0;
+    on_progress(Copied { done_bytes, total_bytes });
+    let parts = {
+        let (sink, memory_bytes) = (Arc::clone(&sink), request.memory_bytes);
+        copies
+            .into_iter()
+            .flat_map(move |copy| copy.parts(&sink, memory_bytes).map(move |slab| (Arc::clone(&copy), slab)))
+    };
+    let mut slabs = stream::iter(parts)
+        .map(|(copy, slab)| {
+            let (sink, source) = (Arc::clone(&sink), Arc::clone(&source));
+            async move { copy.one_slab(source, slab, sink).await }
+        })
+        .buffer_unordered(SLABS_UNDER_WAY);
+    while let Some(bytes) = slabs.try_next().await? {
+        done_bytes += bytes;
+        on_progress(Copied { done_bytes, total_bytes });
+    }
+    drop(slabs);
+    let sink = Arc::into_inner(sink).ok_or_else(|| Error::internal("a slab outlived its copy"))?;
+    sink.finish()?;
+    Ok(report)
+}
+
+/// Every pick with its place in the file.
+fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<Copy>>> {
+    let count = request.picks.len();
+    if count > MAX_PICKS || (count > 1 && kind != FileKind::Raw) {
+        return Err(Error::invalid(format!(
+            "expected one selection (or up to {MAX_PICKS} and an output that ends in .raw), found {count}"
+        )));
+    }
+    let mut copies: Vec<Arc<Copy>> = Vec::with_capacity(count);
+    for pick in &request.picks {
+        let begins_at = end_of(&copies)?;
+        copies.push(Arc::new(Copy::plan(dataset, pick, request, kind, begins_at)?));
+    }
+    Ok(copies)
+}
+
+fn end_of(copies: &[Arc<Copy>]) -> Result<u64> {
+    let Some(last) = copies.last() else { return Ok(0) };
+    let too_large = || Error::too_large("the selections have 2^64 bytes or more");
+    last.begins_at.checked_add(last.size_bytes()?).ok_or_else(too_large)
+}
+
+/// Everything that is decided before the first byte moves.
+struct Copy {
+    array: ArrayInfo,
+    number: u32,
+    level: u8,
+    resolved: Resolved,
+    is_decoded: bool,
+    written: Written,
+    /// Byte of the file's data.
+    begins_at: u64,
+}
+
+/// Where slabs go.
+#[derive(Debug)]
+enum Sink {
+    Flat(Flat),
+    Zarr(ZarrFolder),
+}
+
+impl Sink {
+    fn finish(self) -> Result<()> {
+        match self {
+            Self::Flat(file) => file.finish(),
+            Self::Zarr(folder) => folder.finish(),
+        }
+    }
+}
+
+impl Copy {
+    fn plan(
+        dataset: &Dataset,
+        pick: &Pick,
+        request: &GetRequest,
+        kind: FileKind,
+        begins_at: u64,
+    ) -> Result<Self> {
+        let (number, array, resolved) = pick.resolve(dataset, request.level)?;
+        let element = if request.is_decoded { array.decoding.output } else { array.dtype }.element();
+        let kept = |axis: &usize| !resolved.dropped[*axis];
+        let axes = (0..array.axes.len()).filter(kept).map(|a| array.axes[a].name.clone()).collect();
+        let written = Written {
+            name: array.name.clone(),
+            axes,
+            shape: resolved.shape(),
+            dtype: DType::new(element, kind.byte_order()),
+            units: array.units.clone(),
+        };
+        Ok(Self {
+            array: array.clone(),
+            number,
+            level: request.level,
+            resolved,
+            is_decoded: request.is_decoded,
+            written,
+            begins_at,
+        })
+    }
+
+    fn size_bytes(&self) -> Result<u64> {
+        let count = self.resolved.selection.len();
+        count
+            .and_then(|n| n.checked_mul(self.written.dtype.size_bytes() as u64))
+            .ok_or_else(|| Error::too_large("the selection has 2^64 bytes or more"))
+    }
+
+    fn create(&self, request: &GetRequest, kind: FileKind, total: u64) -> Result<Sink> {
+        let header = match kind {
+            FileKind::Raw => Vec::new(),
+            FileKind::Npy => npy::header(&self.written)?,
+            FileKind::NetCdf => netcdf::header(&self.written)?,
+            FileKind::Zarr => {
+                let chunk = self.chunk();
+                return ZarrFolder::create(&request.output, &self.written, chunk).map(Sink::Zarr);
+            }
+        };
+        let padded = if kind == FileKind::NetCdf { total.next_multiple_of(4) } else { total };
+        Flat::create(&request.output, &header, padded).map(Sink::Flat)
+    }
+
+    /// Chunks of a Zarr output: like the array's own where it has some that fit, else boxes.
+    fn chunk(&self) -> Vec<u64> {
+        let shape = &self.written.shape;
+        let item = self.written.dtype.size_bytes() as u64;
+        let own = self.array.chunk.as_ref().filter(|_| !self.resolved.dropped.contains(&true));
+        let fits = |c: &&Vec<u64>| c.iter().fold(item, |n, &v| n.saturating_mul(v)) <= MAX_CHUNK_BYTES;
+        if let Some(own) = own.filter(fits) {
+            return own.iter().zip(shape).map(|(&c, &n)| c.clamp(1, n.max(1))).collect();
+        }
+        let dropped = self.resolved.dropped.iter();
+        let kinds = self.array.axes.iter().zip(dropped).filter(|(_, d)| !**d).map(|(a, _)| a.kind);
+        choose_blocks(shape, &kinds.collect::<Vec<_>>(), self.written.dtype, None)
+    }
+
+    /// The parts to read, lazily: slabs for a flat file, chunks for Zarr.
+    fn parts(&self, sink: &Sink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
+        match sink {
+            Sink::Flat(_) => {
+                let each = memory_bytes / (2 * SLABS_UNDER_WAY as u64);
+                let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
+                let selection = &self.resolved.selection;
+                let most = each.clamp(MIN_SLAB_BYTES, MAX_SLAB_BYTES);
+                Box::new(Slabs::new(selection, item, self.array.chunk.as_deref(), most))
+            }
+            Sink::Zarr(folder) => Box::new(self.chunk_parts(&folder.chunk)),
+        }
+    }
+
+    /// Chunks are walked in the order of the file, each mapped back to what it holds of the array.
+    fn chunk_parts(&self, chunk: &[u64]) -> impl Iterator<Item = Slab> + Send + use<> {
+        let ranges = self.resolved.selection.ranges().to_vec();
+        let (reversed, dropped) = (self.resolved.reversed.clone(), self.resolved.dropped.clone());
+        let mut kept = chunk.iter().copied();
+        let sizes: Vec<u64> = dropped.iter().map(|&d| if d { 1 } else { kept.next().unwrap_or(1) }).collect();
+        let counts: Vec<u64> = ranges.iter().map(|r| r.count).collect();
+        let per_axis = cut_by_grid(&Selection::all(&counts), &sizes);
+        let total: u64 = per_axis.iter().map(|p| p.len() as u64).product();
+        (0..total).filter_map(move |index| {
+            let mut rest = index;
+            let mut start = vec![0; ranges.len()];
+            let mut picked = ranges.clone();
+            for axis in (0..ranges.len()).rev() {
+                let pieces = per_axis[axis].len() as u64;
+                let (_, first, count) = per_axis[axis][usize::try_from(rest % pieces).ok()?];
+                rest /= pieces;
+                // `start` counts in the array's order; a reversed axis is mirrored when written.
+                start[axis] = if reversed[axis] { ranges[axis].count - first - count } else { first };
+                picked[axis].start = ranges[axis].index(start[axis]);
+                picked[axis].count = count;
+            }
+            Some(Slab { start, selection: Selection::new(picked).ok()? })
+        })
+    }
+
+    async fn one_slab(&self, source: Arc<dyn Source>, slab: Slab, sink: Arc<Sink>) -> Result<u64> {
+        let shape = slab.selection.shape();
+        let (target, region) = Target::new(&shape, self.array.dtype.size_bytes())?;
+        let request = ReadRequest {
+            array: self.number,
+            level: self.level,
+            selection: slab.selection,
+            priority: Priority::NORMAL,
+        };
+        source.read(request, region).await?;
+        let bytes = self.finished(target.into_vec()?, &shape)?;
+        let start = self.mirrored(&slab.start, &shape);
+        let whole = self.resolved.selection.shape();
+        let (kept_start, kept_shape) = (self.kept(&start), self.kept(&shape));
+        let (size, item) = (bytes.len() as u64, self.written.dtype.size_bytes());
+        let begins_at = self.begins_at;
+        let write = move || match &*sink {
+            Sink::Flat(file) => {
+                let at = Slab { start, selection: Selection::all(&[]) }.offset_bytes(&whole, item);
+                file.put(begins_at + at, &bytes)
+            }
+            Sink::Zarr(folder) => folder.put(&kept_start, &kept_shape, &bytes),
+        };
+        tokio::task::spawn_blocking(write)
+            .await
+            .map_err(|e| Error::internal(format!("a writer ended early: {e}")))??;
+        Ok(size)
+    }
+
+    /// Elements of one slab as they stand in the file.
+    fn finished(&self, mut bytes: Vec<u8>, shape: &[u64]) -> Result<Vec<u8>> {
+        if self.is_decoded {
+            bytes = array::decode(&bytes, self.array.dtype, &self.array.decoding)?;
+        } else {
+            self.array.dtype.to_native(&mut bytes);
+        }
+        self.written.dtype.to_native(&mut bytes);
+        let item = self.written.dtype.size_bytes();
+        for (axis, _) in self.resolved.reversed.iter().enumerate().filter(|(_, r)| **r) {
+            reverse_axis(&mut bytes, shape, item, axis);
+        }
+        Ok(bytes)
+    }
+
+    fn mirrored(&self, start: &[u64], shape: &[u64]) -> Vec<u64> {
+        let ranges = self.resolved.selection.ranges();
+        let place = |axis: usize| {
+            if self.resolved.reversed[axis] {
+                ranges[axis].count - start[axis] - shape[axis]
+            } else {
+                start[axis]
+            }
+        };
+        (0..start.len()).map(place).collect()
+    }
+
+    fn kept(&self, per_axis: &[u64]) -> Vec<u64> {
+        per_axis.iter().zip(&self.resolved.dropped).filter(|(_, d)| !**d).map(|(&v, _)| v).collect()
+    }
+}
+
+/// Reverses the order of elements along one axis of a C-order box.
+fn reverse_axis(bytes: &mut [u8], shape: &[u64], item_bytes: usize, axis: usize) {
+    let size = |n: &u64| usize::try_from(*n).unwrap_or(usize::MAX);
+    let row: usize = shape[axis + 1..].iter().map(size).product::<usize>() * item_bytes;
+    let rows = size(&shape[axis]);
+    if row == 0 || rows < 2 {
+        return;
+    }
+    for plane in bytes.chunks_exact_mut(row * rows) {
+        let (mut low, mut high) = (0, rows - 1);
+        while low < high {
+            let (before, after) = plane.split_at_mut(high * row);
+            before[low * row..(low + 1) * row].swap_with_slice(&mut after[..row]);
+            low += 1;
+            high -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_reversed_in_place() {
+        let mut bytes: Vec<u8> = (0..12).collect();
+        reverse_axis(&mut bytes, &[2, 3, 2], 1, 1);
+        assert_eq!(bytes, [4, 5, 2, 3, 0, 1, 10, 11, 8, 9, 6, 7]);
+        let mut bytes = vec![1, 2, 3, 4];
+        reverse_axis(&mut bytes, &[2], 2, 0);
+        assert_eq!(bytes, [3, 4, 1, 2]);
+    }
+}

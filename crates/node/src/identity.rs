@@ -1,0 +1,88 @@
+//! Who this server is: a certificate and its key, made once per user and kept, so that its fingerprint stays the same.
+
+use std::path::{Path, PathBuf};
+
+use array::{Error, ErrorKind, Result};
+use link::Identity;
+
+use crate::places::{private_folder, read_private, write_private};
+
+/// Longest file read, bytes; certificates with a chain have a few KiB.
+const MAX_PEM_BYTES: u64 = 256 << 10;
+/// Where the key begins in the one file that holds both.
+const KEY_BEGINS: &str = "-----BEGIN PRIVATE KEY-----";
+
+/// Which identity a server shows.
+#[derive(Clone, Debug, Default)]
+pub enum IdentityChoice {
+    /// The user's own, made by itself when there is none.
+    #[default]
+    Own,
+    /// An ordinary certificate.
+    Files {
+        /// The certificate and those that vouch for it, PEM.
+        certificate: PathBuf,
+        /// Its private key, PEM.
+        key: PathBuf,
+    },
+}
+
+/// Loads the identity, or makes one and keeps it in `folder` (mode 0600).
+///
+/// # Errors
+/// `NotFound`, `Corrupt`, `Io`; `Denied` when others may read the kept key.
+pub fn load(choice: &IdentityChoice, folder: &Path, machine: &str) -> Result<Identity> {
+    match choice {
+        IdentityChoice::Own => own(folder, machine),
+        IdentityChoice::Files { certificate, key } => {
+            Identity::from_pem(&read_pem(certificate)?, &read_pem(key)?)
+                .map_err(|e| e.context(format!("certificate `{}`", certificate.display())))
+        }
+    }
+}
+
+fn read_pem(path: &Path) -> Result<String> {
+    let at = |e: std::io::Error| Error::from(e).context(format!("file `{}`", path.display()));
+    let size = std::fs::metadata(path).map_err(at)?.len();
+    if size > MAX_PEM_BYTES {
+        return Err(Error::corrupt(format!("expected PEM, found {size} bytes: `{}`", path.display())));
+    }
+    std::fs::read_to_string(path).map_err(at)
+}
+
+fn own(folder: &Path, machine: &str) -> Result<Identity> {
+    let path = folder.join("identity.pem");
+    match read_private(&path, MAX_PEM_BYTES) {
+        Ok(text) => {
+            let begins = text.find(KEY_BEGINS).ok_or_else(|| {
+                Error::corrupt(format!(
+                    "expected a certificate and its key, found no key: `{}`",
+                    path.display()
+                ))
+            })?;
+            let (certificate, key) = text.split_at(begins);
+            Identity::from_pem(certificate, key).map_err(|e| e.context(format!("file `{}`", path.display())))
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let hosts = ["localhost", "127.0.0.1", "::1", machine].map(str::to_owned);
+            let identity = Identity::self_signed(&hosts)?;
+            private_folder(folder)?;
+            write_private(&path, &format!("{}{}", identity.certificate_pem(), identity.key_pem()))?;
+            Ok(identity)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_made_once_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = load(&IdentityChoice::Own, folder.path(), "m").unwrap();
+        let again = load(&IdentityChoice::Own, folder.path(), "m").unwrap();
+        assert_eq!(first.fingerprint().to_string(), again.fingerprint().to_string());
+    }
+}

@@ -1,0 +1,78 @@
+//! `join`: taking part in the session of a viewing node.
+
+use std::sync::Arc;
+
+use array::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
+use link::Change;
+use session::Role;
+use stream::{Participant, Session};
+use wire::ops;
+
+use crate::ops::{Call, Handler};
+
+/// Name of the one session a node has.
+const MAIN: &str = "main";
+
+/// Lets whoever shows the token into the session.
+pub struct Join {
+    session: Arc<Session>,
+}
+
+impl Join {
+    /// Into this session.
+    #[must_use]
+    pub fn new(session: Arc<Session>) -> Self {
+        Self { session }
+    }
+}
+
+impl Handler for Join {
+    fn name(&self) -> &'static str {
+        ops::JOIN
+    }
+
+    fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
+        let session = Arc::clone(&self.session);
+        async move {
+            let wish = session::Join::parse(&call.operation.parameters())?;
+            if !["", MAIN].contains(&wish.session.as_str()) {
+                return Err(Error::not_found(format!(
+                    "expected the session `{MAIN}`, found `{}`",
+                    wish.session
+                )));
+            }
+            let participant = session.join(&wish, Role::Own)?;
+            tokio::select! {
+                biased;
+                () = hear(&call, &participant) => Err(Error::cancelled()),
+                result = say(&call, &participant) => result,
+            }
+        }
+        .boxed()
+    }
+
+    fn hears_changes(&self) -> bool {
+        true
+    }
+}
+
+/// Passes notes on until the client leaves.
+async fn hear(call: &Call, participant: &Participant) {
+    loop {
+        match call.operation.changed().await {
+            Change::Note(text) => participant.note(&text),
+            Change::Adjusted(_) => {}
+            Change::Cancelled => return,
+        }
+    }
+}
+
+/// Sends what there is to say. While the connection has no room, newer items replace older ones.
+async fn say(call: &Call, participant: &Participant) -> Result<()> {
+    loop {
+        call.operation.room().await;
+        let Some(out) = participant.next().await else { return Ok(()) };
+        call.operation.item(out.body()?.into(), out.bulk).await?;
+    }
+}

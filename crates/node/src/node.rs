@@ -1,0 +1,205 @@
+//! One running server: data sets opened, a port that answers, a note for this user's other commands.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use array::{Error, ErrorKind, Result};
+use axum::extract::ws::{Message, WebSocket};
+use bytes::Bytes;
+use futures::{FutureExt, SinkExt, StreamExt, future};
+use link::tls::{ALPN_HTTP, ALPN_WIRE};
+
+use crate::assemble::Context;
+use crate::colormaps;
+use crate::connection::Service;
+use crate::exports::Exports;
+use crate::gate::Gate;
+use crate::http::{Scheme, Site, redirect_router, router};
+use crate::identity::{self, IdentityChoice};
+use crate::ops::{Registry, Shared};
+use crate::port::{Plain, Port, Sites, listen};
+use crate::runtime::{self, Note, Posted};
+use crate::token::Admission;
+use crate::url::{Location, Url};
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// On loopback: this port, or any other when somebody has it.
+    Loopback(u16),
+    /// Exactly here.
+    At(SocketAddr),
+}
+
+/// How a server is started.
+#[derive(Clone)]
+pub struct Options {
+    /// What to offer.
+    pub locations: Vec<Location>,
+    /// Where.
+    pub listen: Listen,
+    /// Who may come in.
+    pub admission: Admission,
+    /// Who it is.
+    pub identity: IdentityChoice,
+    /// The wire without TLS, on loopback.
+    pub allows_plain_wire: bool,
+    /// Names it answers to in a browser, besides addresses, `localhost` and this machine's name.
+    pub names: Vec<String>,
+    /// Folders, memory, progress.
+    pub context: Context,
+}
+
+/// A server that is ready: everything is known, [`Node::run`] answers.
+pub struct Node {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Of its certificate.
+    pub fingerprint: String,
+    /// True when the certificate is not vouched for by anybody.
+    pub is_self_signed: bool,
+    admission: Admission,
+    shared: Arc<Shared>,
+    port: Port,
+    _note: Posted,
+}
+
+/// Opens the data sets; the first half of starting a server.
+///
+/// # Errors
+/// Those of opening.
+pub async fn open(options: &Options) -> Result<Arc<Shared>> {
+    let exports = Exports::open(&options.locations, &options.context).await?;
+    Ok(Arc::new(Shared { exports, gate: Gate::new(options.context.budget.transfer) }))
+}
+
+/// Listens and leaves a note; the second half. `registry` says what is answered.
+///
+/// # Errors
+/// `Io` when the address cannot be had, and those of the identity.
+pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
+    let machine = runtime::machine_name();
+    let places = &options.context.places;
+    let identity = identity::load(&options.identity, &places.identity, &machine)?;
+    let tls = identity.server_config(&[ALPN_WIRE, ALPN_HTTP])?;
+    let listener = listen(&addresses(options.listen)).await?;
+    let address = listener.local_addr()?;
+    let fingerprint = identity.fingerprint().to_string();
+    let note = Note {
+        address,
+        machine: machine.clone(),
+        token: options.admission.token().map(|t| t.secret().to_owned()),
+        fingerprint: Some(fingerprint.clone()),
+        pid: std::process::id(),
+    };
+    let note = runtime::post(&places.runtime, &note)?;
+    let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
+    let mut names = options.names.clone();
+    names.push(machine);
+    let sites = sites(Arc::clone(&service), names.into());
+    let plain = if options.allows_plain_wire { Plain::HttpAndWire } else { Plain::Http };
+    Ok(Node {
+        address,
+        fingerprint,
+        is_self_signed: matches!(options.identity, IdentityChoice::Own),
+        admission: options.admission.clone(),
+        shared,
+        port: Port::new(listener, tls, plain, sites, service),
+        _note: note,
+    })
+}
+
+fn addresses(listen: Listen) -> Vec<SocketAddr> {
+    match listen {
+        Listen::At(address) => vec![address],
+        Listen::Loopback(port) => {
+            [port, 0].map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)).to_vec()
+        }
+    }
+}
+
+fn sites(service: Arc<Service>, names: Arc<[String]>) -> Sites {
+    let on_socket = Arc::new(move |socket| {
+        let service = Arc::clone(&service);
+        async move {
+            if let Err(error) = service.serve(over(socket)).await {
+                tracing::debug!(%error, "socket ended");
+            }
+        }
+        .boxed()
+    });
+    let site = Site { on_socket, names: Arc::clone(&names), colormaps: colormaps::json().into() };
+    Sites {
+        plain: router(site.clone(), Scheme::Http),
+        encrypted: router(site, Scheme::Https),
+        redirect: redirect_router(names),
+    }
+}
+
+/// The framework's socket as a link.
+fn over(socket: WebSocket) -> link::Link {
+    let broken = |e: axum::Error| Error::new(ErrorKind::Unreachable, format!("the socket broke: {e}"));
+    let (sink, stream) = socket.split();
+    let incoming = stream.filter_map(move |message| {
+        future::ready(match message {
+            Ok(Message::Binary(bytes)) => Some(Ok(bytes)),
+            Ok(Message::Text(_)) => Some(Err(Error::corrupt("expected a binary message, found text"))),
+            Ok(_) => None,
+            Err(e) => Some(Err(broken(e))),
+        })
+    });
+    let outgoing =
+        sink.sink_map_err(broken).with(|bytes: Bytes| future::ready(Ok::<_, Error>(Message::Binary(bytes))));
+    link::ws::over(incoming, outgoing, "browser")
+}
+
+impl Node {
+    /// The data sets it offers.
+    #[must_use]
+    pub fn exports(&self) -> &Exports {
+        &self.shared.exports
+    }
+
+    /// The token to show, if one is needed.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.admission.token().map(crate::token::Token::secret)
+    }
+
+    /// Host and port as others reach it.
+    fn reachable(&self) -> (String, u16) {
+        let ip = self.address.ip();
+        let host = if ip.is_unspecified() { runtime::machine_name() } else { ip.to_string() };
+        (host, self.address.port())
+    }
+
+    /// The whole link of an export, with token and fingerprint.
+    #[must_use]
+    pub fn url(&self, export: &str) -> Url {
+        let (host, port) = self.reachable();
+        Url {
+            host,
+            port,
+            dataset: export.to_owned(),
+            array: String::new(),
+            token: self.token().map(str::to_owned),
+            fingerprint: Some(self.fingerprint.clone()),
+        }
+    }
+
+    /// The page's link, with the token in the fragment.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let scheme = if self.address.ip().is_loopback() { "http" } else { "https" };
+        let fragment = self.token().map_or_else(String::new, |t| format!("#token={}", crate::url::encode(t)));
+        format!("{scheme}://{}/{fragment}", self.url("").authority())
+    }
+
+    /// Answers until dropped.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends every connection and takes the note away.
+    pub async fn run(self) {
+        self.port.run().await;
+    }
+}

@@ -1,0 +1,70 @@
+//! A flat file: a header, then the elements in C order. Slabs are written at their place in any order.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use array::{Error, Result};
+
+use super::Draft;
+
+/// A flat file under way.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    file: File,
+    header_bytes: u64,
+    draft: Draft,
+}
+
+impl Flat {
+    /// Makes the file with its final size: a full disk shows here, not after an hour.
+    ///
+    /// # Errors
+    /// `Io`, `Denied`, `TooLarge`.
+    pub(crate) fn create(target: &Path, header: &[u8], data_bytes: u64) -> Result<Self> {
+        let at = |e: std::io::Error| Error::from(e).context(format!("write `{}`", target.display()));
+        let draft = Draft::beside(target)?;
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(true).open(&draft.path).map_err(at)?;
+        let header_bytes = header.len() as u64;
+        let size = header_bytes
+            .checked_add(data_bytes)
+            .filter(|&n| n <= i64::MAX as u64)
+            .ok_or_else(|| Error::too_large(format!("expected less than 2^63 bytes, found {data_bytes}")))?;
+        expect_space(&file, size, target)?;
+        file.set_len(size).map_err(at)?;
+        file.write_all_at(header, 0).map_err(at)?;
+        Ok(Self { file, header_bytes, draft })
+    }
+
+    /// Writes elements that begin at byte `offset` of the data.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.file
+            .write_all_at(bytes, self.header_bytes + offset)
+            .map_err(|e| Error::from(e).context(format!("write `{}`", self.draft.path.display())))
+    }
+
+    /// Puts the file in place.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.draft.keep()
+    }
+}
+
+/// A file of any length can be made on some systems; that it cannot be filled should show before the copy begins.
+fn expect_space(file: &File, size: u64, target: &Path) -> Result<()> {
+    let Ok(about) = rustix::fs::fstatvfs(file) else { return Ok(()) };
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    if size > free {
+        return Err(Error::too_large(format!(
+            "expected {size} bytes of free space, found {free}: `{}`",
+            target.display()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.zarr`. Written beside their place and renamed when whole.
+//!
+//! A flat file is a header and then the elements in C order ([`flat`]); Zarr is a folder of chunks ([`zarr`]).
+
+pub(crate) mod flat;
+pub(crate) mod netcdf;
+pub(crate) mod npy;
+pub(crate) mod zarr;
+
+use std::path::{Path, PathBuf};
+
+use array::{ByteOrder, DType, Error, Result};
+
+/// What kind of file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// numpy's format.
+    Npy,
+    /// The elements and nothing else.
+    Raw,
+    /// NetCDF-3 (64-bit data).
+    NetCdf,
+    /// A Zarr v3 array.
+    Zarr,
+}
+
+impl FileKind {
+    /// By the file's extension.
+    ///
+    /// # Errors
+    /// `Unsupported`, listing what works.
+    pub fn of(path: &Path) -> Result<Self> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "npy" => Ok(Self::Npy),
+            "raw" | "bin" => Ok(Self::Raw),
+            "nc" => Ok(Self::NetCdf),
+            "zarr" => Ok(Self::Zarr),
+            _ => Err(Error::unsupported(format!(
+                "expected an output that ends in .npy, .raw, .nc or .zarr, found `{}`",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The byte order in which elements are written.
+    #[must_use]
+    pub fn byte_order(self) -> ByteOrder {
+        match self {
+            Self::Npy | Self::Raw => ByteOrder::NATIVE,
+            Self::NetCdf => ByteOrder::Big,
+            Self::Zarr => ByteOrder::Little,
+        }
+    }
+}
+
+/// What is written: the facts a header needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// Name of the array.
+    pub(crate) name: String,
+    /// Names of the axes that are left.
+    pub(crate) axes: Vec<String>,
+    /// Elements per axis that is left.
+    pub(crate) shape: Vec<u64>,
+    /// Type and byte order in the file.
+    pub(crate) dtype: DType,
+    /// Units of the values; empty if unknown.
+    pub(crate) units: String,
+}
+
+/// A file or folder under way: removed when dropped, in place after [`Draft::keep`].
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Where it is for now.
+    pub(crate) path: PathBuf,
+    target: PathBuf,
+    is_kept: bool,
+}
+
+impl Draft {
+    /// Beside `target`, so that the rename is atomic.
+    ///
+    /// # Errors
+    /// `Invalid` when `target` has no name.
+    pub(crate) fn beside(target: &Path) -> Result<Self> {
+        let name = target
+            .file_name()
+            .ok_or_else(|| Error::invalid(format!("expected a file name, found `{}`", target.display())))?;
+        let name = format!(".{}.part{}", name.to_string_lossy(), std::process::id());
+        Ok(Self { path: target.with_file_name(name), target: target.to_path_buf(), is_kept: false })
+    }
+
+    /// Puts it in place. A file takes the place of an older one.
+    ///
+    /// # Errors
+    /// `Io`, `Denied`.
+    pub(crate) fn keep(mut self) -> Result<()> {
+        std::fs::rename(&self.path, &self.target)
+            .map_err(|e| Error::from(e).context(format!("write `{}`", self.target.display())))?;
+        self.is_kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Nothing more can be done about a leftover than to leave it under its telling name.
+            if self.path.is_dir() {
+                drop(std::fs::remove_dir_all(&self.path));
+            } else {
+                drop(std::fs::remove_file(&self.path));
+            }
+        }
+    }
+}

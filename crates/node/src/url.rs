@@ -1,0 +1,325 @@
+//! Where data is, as people write it: a path, `synthetic:...`, or `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`.
+//!
+//! Parsing only: nothing is opened or connected here.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use array::{Error, Result};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
+pub const DEFAULT_PORT: u16 = 26774;
+
+/// Longest URL read, bytes.
+const MAX_URL_BYTES: usize = 8192;
+/// The scheme with its slashes.
+const SCHEME: &str = "corridor://";
+/// What a path segment need not escape.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// Where a data set is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A file or folder on this machine.
+    Path(PathBuf),
+    /// A computed field, `synthetic:NAME?shape=Z,Y,X&dtype=u8`; the whole text.
+    Synthetic(String),
+    /// Exported by a Corridor server.
+    Remote(Url),
+}
+
+impl FromStr for Location {
+    type Err = Error;
+
+    /// # Errors
+    /// `Invalid` for text that is no location, `Unsupported` for schemes of other versions.
+    fn from_str(text: &str) -> Result<Self> {
+        if text.starts_with(SCHEME) {
+            return text.parse().map(Self::Remote);
+        }
+        if text.starts_with("synthetic:") {
+            return Ok(Self::Synthetic(text.to_owned()));
+        }
+        if let Some((scheme, _)) = text.split_once("://") {
+            return Err(other_scheme(scheme, text));
+        }
+        if text.is_empty() || text.contains('\0') {
+            return Err(Error::invalid(
+                "expected a path, `synthetic:...` or `corridor://...`, found nothing",
+            ));
+        }
+        Ok(Self::Path(PathBuf::from(text)))
+    }
+}
+
+impl Location {
+    /// Takes the array's name off: the end of a URL, or what follows an existing file in a path
+    /// (`run42.h5/grid/rho`). Empty where none is named.
+    #[must_use]
+    pub fn split_array(self) -> (Self, String) {
+        match self {
+            Self::Remote(mut url) => {
+                let array = std::mem::take(&mut url.array);
+                (Self::Remote(url), array)
+            }
+            Self::Path(path) if !path.exists() => {
+                let file = path.ancestors().skip(1).find(|p| p.is_file());
+                let Some(file) = file else { return (Self::Path(path), String::new()) };
+                let array =
+                    path.strip_prefix(file).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+                (Self::Path(file.to_path_buf()), array)
+            }
+            other => (other, String::new()),
+        }
+    }
+}
+
+fn other_scheme(scheme: &str, text: &str) -> Error {
+    match scheme {
+        "ssh" | "http" | "https" | "s3" | "gs" | "file" => Error::unsupported(format!(
+            "`{scheme}://` is not supported by this version; expected a path, `synthetic:...` or \
+             `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data): `{text}`"
+        )),
+        _ => Error::invalid(format!(
+            "expected a path, `synthetic:...` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{scheme}`"
+        )),
+    }
+}
+
+/// `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=TOKEN&fp=sha256:HEX`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    /// Name or address, IPv6 without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Exported name; empty means the only one.
+    pub dataset: String,
+    /// Array, a name or a path like `grid/rho`; empty means the only one, or all.
+    pub array: String,
+    /// What lets one in.
+    pub token: Option<String>,
+    /// The server's certificate must have this, `sha256:` and 64 hexadecimal digits.
+    pub fingerprint: Option<String>,
+}
+
+impl Url {
+    /// The server `host:port`, as `ToSocketAddrs` and people read it.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The URL without its secrets: what may be logged or shown to others.
+    #[must_use]
+    pub fn public(&self) -> String {
+        Self { token: None, fingerprint: None, ..self.clone() }.to_string()
+    }
+}
+
+impl FromStr for Url {
+    type Err = Error;
+
+    /// # Errors
+    /// `Invalid`, saying which part is wrong.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad =
+            |what: &str| Error::invalid(format!("expected `corridor://HOST[:PORT]/DATASET[/ARRAY]`, {what}"));
+        if text.len() > MAX_URL_BYTES {
+            return Err(bad(&format!("found a URL of {} bytes", text.len())));
+        }
+        let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("found another scheme"))?;
+        let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (host, port) = parse_authority(authority).map_err(|what| bad(&what))?;
+        let (dataset, array) = path.split_once('/').unwrap_or((path, ""));
+        let mut url = Self {
+            host,
+            port,
+            dataset: decode(dataset)?,
+            array: decode(array)?,
+            token: None,
+            fingerprint: None,
+        };
+        url.read_fragment(fragment)?;
+        Ok(url)
+    }
+}
+
+impl Url {
+    fn read_fragment(&mut self, fragment: &str) -> Result<()> {
+        for part in fragment.split('&').filter(|p| !p.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            match key {
+                "token" => self.token = Some(decode(value)?),
+                "fp" => self.fingerprint = Some(checked_fingerprint(value)?),
+                // A view, or something newer: not ours to judge.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn checked_fingerprint(value: &str) -> Result<String> {
+    let digits = value.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::invalid(format!(
+            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found `{value}`"
+        )));
+    }
+    Ok(value.to_ascii_lowercase())
+}
+
+fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String> {
+    if authority.contains('@') {
+        return Err("found a user name; tokens go into `#token=...`".into());
+    }
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, after) = rest.split_once(']').ok_or("found `[` without `]`")?;
+        host.parse::<Ipv6Addr>().map_err(|_| format!("found `[{host}]`, which is no IPv6 address"))?;
+        let port = match after {
+            "" => None,
+            after => Some(after.strip_prefix(':').ok_or_else(|| format!("found `{after}` after the host"))?),
+        };
+        (host, port)
+    } else {
+        match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        }
+    };
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"-._:".contains(&b);
+    if host.is_empty() || host.len() > 253 || !host.bytes().all(fine) {
+        return Err(format!("found the host `{host}`"));
+    }
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(text) => {
+            text.parse().ok().filter(|&p| p != 0).ok_or_else(|| format!("found the port `{text}`"))?
+        }
+    };
+    Ok((host.to_owned(), port))
+}
+
+fn decode(text: &str) -> Result<String> {
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(std::borrow::Cow::into_owned)
+        .map_err(|_| Error::invalid(format!("expected UTF-8 after percent-decoding, found `{text}`")))
+}
+
+/// A name as it stands in a URL's path.
+#[must_use]
+pub fn encode(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/{}", self.authority(), encode(&self.dataset).replace('/', "%2F"))?;
+        if !self.array.is_empty() {
+            write!(f, "/{}", encode(&self.array))?;
+        }
+        let token = self.token.as_ref().map(|t| format!("token={}", encode(t)));
+        let fingerprint = self.fingerprint.as_ref().map(|fp| format!("fp={fp}"));
+        let parts: Vec<String> = token.into_iter().chain(fingerprint).collect();
+        if !parts.is_empty() {
+            write!(f, "#{}", parts.join("&"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Url {
+    /// Without the token: debug output reaches logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.public())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let got = match text.parse::<Url>() {
+            Ok(u) => format!(
+                "{} {} `{}` `{}` {:?} {}",
+                u.host,
+                u.port,
+                u.dataset,
+                u.array,
+                u.token,
+                u.fingerprint.is_some()
+            ),
+            Err(e) => {
+                e.message().trim_start_matches("expected `corridor://HOST[:PORT]/DATASET[/ARRAY]`, ").into()
+            }
+        };
+        assert_eq!(got, expect, "for `{text}`");
+    }
+
+    #[test]
+    fn reads_urls() {
+        check("corridor://h/tooth.nhdr", "h 26774 `tooth.nhdr` `` None false");
+        check("corridor://h:9/a%20b/grid/rho#token=x%2Fy", "h 9 `a b` `grid/rho` Some(\"x/y\") false");
+        check("corridor://[::1]:9", "::1 9 `` `` None false");
+        let fp = "ab".repeat(32);
+        check(&format!("corridor://h/d#token=t&fp=sha256:{fp}&view=x"), "h 26774 `d` `` Some(\"t\") true");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        check("corridor:///d", "found the host ``");
+        check("corridor://h:0/d", "found the port `0`");
+        check("corridor://h:99999/d", "found the port `99999`");
+        check("corridor://me@h/d", "found a user name; tokens go into `#token=...`");
+        check("corridor://[::1/d", "found `[` without `]`");
+        check("corridor://h/%ff", "expected UTF-8 after percent-decoding, found `%ff`");
+        check(
+            "corridor://h/d#fp=sha256:12",
+            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found `sha256:12`",
+        );
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let fp = "ab".repeat(32);
+        for text in [
+            "corridor://h:9/a%20b/grid/rho".to_owned(),
+            format!("corridor://[::1]:26774/d#token=t%2F&fp=sha256:{fp}"),
+            "corridor://h:9/a%2Fb/c".to_owned(),
+        ] {
+            let text = text.replace("t%2F", "t-1");
+            assert_eq!(text.parse::<Url>().unwrap().to_string(), text);
+        }
+        let url: Url = "corridor://h/d#token=secret".parse().unwrap();
+        assert!(!format!("{url:?}{}", url.public()).contains("secret"));
+    }
+
+    #[test]
+    fn tells_locations_apart() {
+        let kind = |t: &str| match t.parse::<Location>() {
+            Ok(Location::Path(_)) => "path".to_owned(),
+            Ok(Location::Synthetic(_)) => "synthetic".to_owned(),
+            Ok(Location::Remote(_)) => "remote".to_owned(),
+            Err(e) => format!("{:?}", e.kind()),
+        };
+        assert_eq!(kind("data/x.nc"), "path");
+        assert_eq!(kind("C:x"), "path");
+        assert_eq!(kind("synthetic:waves?shape=4,4,4"), "synthetic");
+        assert_eq!(kind("corridor://h/d"), "remote");
+        assert_eq!(kind("ssh://h/d"), "Unsupported");
+        assert_eq!(kind("https://h/d"), "Unsupported");
+        assert_eq!(kind("gopher://h/d"), "Invalid");
+        assert_eq!(kind(""), "Invalid");
+    }
+}

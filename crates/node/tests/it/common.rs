@@ -1,0 +1,87 @@
+//! A server of the test's own, with folders of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use node::array::{Priority, ReadRequest, Result, Selection, Source, Target};
+use node::assemble::{Context, Stack, assemble};
+use node::dial::{Dialer, Server};
+use node::identity::IdentityChoice;
+use node::memory::Budget;
+use node::node::{Listen, Options};
+use node::ops::Registry;
+use node::places::Places;
+use node::token::{Admission, Token};
+use node::url::{Location, Url};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+/// Memory of every node here, bytes.
+pub(crate) const MEMORY_BYTES: u64 = 128 << 20;
+
+pub(crate) fn context(folder: &Path) -> Context {
+    Context { places: Places::below(folder), budget: Budget::viewing(MEMORY_BYTES), on_progress: None }
+}
+
+pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
+    Options {
+        locations: locations.iter().map(|l| l.parse().unwrap()).collect(),
+        listen: Listen::At("127.0.0.1:0".parse().unwrap()),
+        admission: Admission::Token(Token::random().unwrap()),
+        identity: IdentityChoice::Own,
+        allows_plain_wire: false,
+        names: Vec::new(),
+        context: context(folder),
+    }
+}
+
+/// A running data server; ends when dropped.
+pub(crate) struct Served {
+    pub(crate) folder: TempDir,
+    pub(crate) urls: Vec<Url>,
+    pub(crate) task: JoinSet<()>,
+}
+
+impl Served {
+    pub(crate) async fn start(locations: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(folder.path(), locations);
+        let shared = node::node::open(&options).await.unwrap();
+        let node = node::node::start(&options, shared, Registry::of_data_server()).await.unwrap();
+        let urls = node.exports().all().iter().map(|e| node.url(&e.name)).collect();
+        let mut task = JoinSet::new();
+        task.spawn(node.run());
+        Self { folder, urls, task }
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.urls[0]
+    }
+
+    /// The first export as a client far away sees it: without the notes of this user.
+    pub(crate) async fn stack(&self) -> Stack {
+        self.stack_of(self.url().clone()).await.unwrap()
+    }
+
+    pub(crate) async fn stack_of(&self, url: Url) -> Result<Stack> {
+        let mut context = context(self.folder.path());
+        context.places.runtime = self.folder.path().join("elsewhere");
+        assemble(&Location::Remote(url), &context).await
+    }
+
+    pub(crate) fn dialer(&self) -> Dialer {
+        Dialer::new(Server::of(self.url(), 16 << 20).unwrap())
+    }
+}
+
+/// The stack of a location here.
+pub(crate) async fn local(folder: &Path, location: &str) -> Stack {
+    assemble(&location.parse().unwrap(), &context(folder)).await.unwrap()
+}
+
+pub(crate) async fn read(source: &Arc<dyn Source>, array: u32, selection: Selection) -> Result<Vec<u8>> {
+    let item = source.describe().await?.array(array)?.dtype.size_bytes();
+    let (target, region) = Target::new(&selection.shape(), item)?;
+    source.read(ReadRequest { array, level: 0, selection, priority: Priority::NORMAL }, region).await?;
+    target.into_vec()
+}

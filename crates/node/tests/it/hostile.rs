@@ -1,0 +1,143 @@
+//! Bad input on a live server: a clear refusal each time, and right answers afterwards.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
+use node::remote::RemoteSource;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use wire::ops::{self, BlockPlace, Read};
+
+use crate::common::{Served, read};
+
+const HUGE: &str = "synthetic:linear?shape=1048576,1048576,1048576&dtype=u8";
+
+async fn still_answers(served: &Served) {
+    let stack = served.stack().await;
+    let shape = stack.source.describe().await.unwrap().arrays[0].shape().to_vec();
+    let selection = Selection::new(shape.iter().map(|_| AxisRange::contiguous(0, 2)).collect()).unwrap();
+    assert_eq!(read(&stack.source, 0, selection).await.unwrap().len() % 8, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_or_fingerprint_is_denied() {
+    let served = Served::start(&[HUGE]).await;
+    for token in [None, Some("wrong".to_owned()), Some("x".repeat(512))] {
+        let url = node::url::Url { token, ..served.url().clone() };
+        let source = RemoteSource::new(
+            node::dial::Dialer::new(node::dial::Server::of(&url, 1 << 20).unwrap()),
+            String::new(),
+        );
+        let error = source.describe().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(error.to_string().contains("token"), "{error}");
+    }
+    let fingerprint = Some(format!("sha256:{}", "0".repeat(64)));
+    let url = node::url::Url { fingerprint, ..served.url().clone() };
+    let error = served.stack_of(url).await.err().map(|e| e.kind());
+    let described = match error {
+        Some(kind) => kind,
+        None => {
+            let url = node::url::Url {
+                fingerprint: Some(format!("sha256:{}", "0".repeat(64))),
+                ..served.url().clone()
+            };
+            let stack = served.stack_of(url).await.unwrap();
+            stack.source.describe().await.unwrap_err().kind()
+        }
+    };
+    assert_eq!(described, ErrorKind::Denied);
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_bytes_are_dropped() {
+    let served = Served::start(&[HUGE]).await;
+    let address = served.url().authority();
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for first in [None, Some(&[0x16u8, 0x03, 0x01][..]), Some(b"GET / HTTP/1.1\r\n"), Some(&[64, 0, 0, 0, 1])]
+    {
+        let mut bytes = first.unwrap_or_default().to_vec();
+        bytes.extend((0..10_000).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        }));
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        // The server may hang up in the middle.
+        drop(stream.write_all(&bytes).await);
+        drop(stream.shutdown().await);
+        let mut answer = Vec::new();
+        let end = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+        assert!(end.is_ok(), "the server must hang up");
+        assert!(answer.len() < 10_000, "found an answer of {} bytes", answer.len());
+    }
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_peers_do_not_keep_others_out() {
+    let served = Served::start(&[HUGE]).await;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(TcpStream::connect(served.url().authority()).await.unwrap());
+    }
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_for_two_to_the_sixty_elements_costs_nothing() {
+    let served = Served::start(&[HUGE]).await;
+    let stack = served.stack().await;
+    let dataset = stack.source.describe().await.unwrap();
+    // Our own client refuses first: it has no memory for the answer.
+    assert_eq!(Target::new(dataset.arrays[0].shape(), 1).unwrap_err().kind(), ErrorKind::TooLarge);
+    // A client that asks all the same gets pieces as long as it takes them.
+    let dialer = served.dialer();
+    let client = dialer.client().await.unwrap();
+    let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
+    let all = Read { place, selection: Selection::all(dataset.arrays[0].shape()) };
+    let mut answer = client.request(ops::READ, all.encode(), Urgency::of(Priority::NORMAL)).await.unwrap();
+    for _ in 0..4 {
+        let item = answer.next_item().await.unwrap().unwrap();
+        assert!(item.bulk.len() <= 4 << 20);
+    }
+    drop(answer);
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_vanishes_in_the_middle_of_a_read_is_forgotten() {
+    let served = Served::start(&["synthetic:noise?shape=512,512,512&dtype=f32"]).await;
+    for wait_ms in [5, 30, 100] {
+        let source: Arc<dyn Source> = Arc::new(RemoteSource::new(served.dialer(), String::new()));
+        let reading = async { read(&source, 0, Selection::all(&[512, 512, 512])).await };
+        drop(tokio::time::timeout(Duration::from_millis(wait_ms), reading).await);
+        drop(source);
+    }
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_parameters_are_refused_and_the_connection_lives() {
+    let served = Served::start(&[HUGE]).await;
+    let dialer = served.dialer();
+    let client = dialer.client().await.unwrap();
+    let urgency = Urgency::of(Priority::NORMAL);
+    for (name, parameters) in [
+        ("read", &b"short"[..]),
+        ("read_block", &[0xff; 40]),
+        ("stats", &[0; 3]),
+        ("describe", &[9, 0, b'x']),
+        ("no_such_thing", &[]),
+        ("", &[]),
+    ] {
+        let error = client.call(name, bytes::Bytes::copy_from_slice(parameters), urgency).await.unwrap_err();
+        assert!(
+            [ErrorKind::Corrupt, ErrorKind::Invalid, ErrorKind::Stale, ErrorKind::Unsupported]
+                .contains(&error.kind()),
+            "{name}: {error}"
+        );
+    }
+    assert!(client.ended().is_none());
+}

@@ -1,0 +1,11 @@
+//! Nodes on real sockets, on loopback: what is served equals what is there, and bad input ends politely.
+
+extern crate corridor_node as node;
+
+mod common;
+mod copies;
+mod counts;
+mod hostile;
+mod remote;
+mod viewer;
+mod web;
