@@ -47,7 +47,6 @@ impl Export {
         self.stack().source.describe().await
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the clock of a node; nothing here is simulated")]
     fn is_time_to_look(&self) -> bool {
         let now = Instant::now();
         let mut looked_at = self.looked_at.lock();
@@ -67,7 +66,6 @@ impl Exports {
     ///
     /// # Errors
     /// The first location's that cannot be opened.
-    #[expect(clippy::disallowed_methods, reason = "the clock of a node; nothing here is simulated")]
     pub async fn open(locations: &[Location], context: &Context) -> Result<Self> {
         let mut names = BTreeSet::new();
         let mut exports = Vec::with_capacity(locations.len());

@@ -22,6 +22,7 @@ async fn copy(stack: &Stack, texts: &[&str], output: &Path, is_decoded: bool) ->
 }
 
 /// The expected bytes, in the host's byte order, axes reversed as asked.
+#[expect(clippy::cast_possible_truncation, reason = "a small volume")]
 async fn expected(stack: &Stack, text: &str) -> Vec<u8> {
     let dataset = stack.source.describe().await.unwrap();
     let array = &dataset.arrays[0];

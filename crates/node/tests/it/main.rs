@@ -1,5 +1,7 @@
 //! Nodes on real sockets, on loopback: what is served equals what is there, and bad input ends politely.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 extern crate corridor_node as node;
 
 mod common;
