@@ -1,2 +1,108 @@
-//! The `corridor` command line.
-fn main() {}
+//! The `corridor` command line: options in, sentences and exit codes out. Everything that works is in `node` and `lab`.
+
+mod cli;
+mod common;
+mod progress;
+mod run;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use node::array::{Error, ErrorKind, Result, Retry};
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command};
+
+/// Ended by the person at the keyboard, as shells count it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return failed(&Error::from(e).context("starting")),
+    };
+    let code = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = interrupted() => ExitCode::from(if is_server(&cli.command) { 0 } else { INTERRUPTED }),
+            result = run(&cli.command) => result.map_or_else(|e| failed(&e), |()| ExitCode::SUCCESS),
+        }
+    });
+    // Blocking reads of slow files are not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+/// Servers are ended by a signal; that is no failure.
+fn is_server(command: &Command) -> bool {
+    matches!(command, Command::Serve(_) | Command::View(_) | Command::Demo(_))
+}
+
+async fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Demo(options) => run::demo::run(options).await,
+        Command::Serve(options) => run::serve::run(options).await,
+        Command::View(options) => run::view::run(options).await,
+        Command::Render(options) => run::render::run(options).await,
+        Command::Info(options) => run::info::run(options).await,
+        Command::Get(options) => run::get::run(options).await,
+        Command::Bench(options) => run::bench::run(options).await,
+    }
+}
+
+/// Waits for Ctrl-C, or for the system asking to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        // Without signals the default action ends the process.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+fn start_log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info,node=debug,corridor_node=debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_env("CORRIDOR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}
+
+fn failed(error: &Error) -> ExitCode {
+    common::say(&format!("error: {error}"));
+    if error.retry() == Retry::MayHelp {
+        common::say("hint: trying again may help");
+    }
+    ExitCode::from(exit_code(error.kind()))
+}
+
+/// As `corridor --help` lists them.
+fn exit_code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Invalid => 2,
+        ErrorKind::NotFound => 3,
+        ErrorKind::Denied => 4,
+        ErrorKind::Unreachable | ErrorKind::TimedOut => 5,
+        ErrorKind::Corrupt | ErrorKind::Stale => 6,
+        ErrorKind::TooLarge => 7,
+        ErrorKind::Internal
+        | ErrorKind::Unsupported
+        | ErrorKind::Cancelled
+        | ErrorKind::Io
+        | ErrorKind::Busy => 1,
+    }
+}

@@ -1,0 +1,273 @@
+//! What the command line understands: every command with its options and help. Declaration only.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// See and use arrays that live somewhere else, at the speed of the network.
+///
+/// PATH|URL below is a file or folder, a computed field (`synthetic:waves?shape=512,512,512&dtype=u8`), or an address that
+/// `corridor serve` printed: `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...&fp=sha256:...`. For servers of the same
+/// user on the same machine the part after `#` may be left out.
+#[derive(Debug, Parser)]
+#[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more on standard error; twice for everything.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed in some other way, or a bug
+  2  the command line or a selection is wrong
+  3  the named thing does not exist
+  4  not allowed: token or fingerprint
+  5  the other side cannot be reached, or a deadline passed
+  6  the data are not what their format promises, or changed while being read
+  7  more than a limit or this machine's memory allows
+
+Environment:
+  CORRIDOR_TOKEN      the token, as --token
+  CORRIDOR_CACHE_DIR  the side cache (made levels, indices); may be deleted at any time";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Everything in one process on the bundled sample: a data server, a viewer connected to it, a link.
+    Demo(Demo),
+    /// Export arrays to other hosts.
+    Serve(Serve),
+    /// Look at a volume in the browser: renderer, session and viewer on one port.
+    View(View),
+    /// One picture, no browser.
+    Render(Render),
+    /// Arrays, shapes, types, units, levels.
+    Info(Info),
+    /// Copy a selection into a file.
+    Get(Get),
+    /// Reproducible measurements.
+    Bench(Bench),
+}
+
+/// Where to listen and who may come in.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Listening {
+    /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+    /// The token that clients must show [default: a random one, printed].
+    #[arg(
+        long,
+        env = "CORRIDOR_TOKEN",
+        hide_env_values = true,
+        value_name = "TEXT",
+        conflicts_with = "no_token"
+    )]
+    pub(crate) token: Option<String>,
+    /// Let everybody in who can reach the port.
+    #[arg(long)]
+    pub(crate) no_token: bool,
+    /// Certificate chain, PEM [default: self-signed, kept between runs].
+    #[arg(long, requires = "key", value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    #[arg(long, requires = "cert", value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Memory for blocks and everything under way, such as `512MiB` or `4GB` [default: a quarter of the machine's].
+    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Print JSON lines instead of sentences.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `corridor demo`
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    /// Fetch one complete picture without a browser, check it, and end.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// How to listen.
+    #[command(flatten)]
+    pub(crate) listening: Listening,
+}
+
+/// `corridor serve`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor serve run42.h5
+  corridor serve --listen 0.0.0.0:26774 --memory 8GiB climate/*.nc brain.ome.zarr
+  corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
+
+With --json the first lines are one object per export:
+  {\"url\": ..., \"zarr\": null, \"fingerprint\": ..., \"token\": ...}")]
+pub(crate) struct Serve {
+    /// What to export.
+    #[arg(required = true, value_name = "PATH|URL")]
+    pub(crate) locations: Vec<String>,
+    /// How to listen.
+    #[command(flatten)]
+    pub(crate) listening: Listening,
+}
+
+/// `corridor view`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor view brain.nii.gz
+  corridor view corridor://data.example.org/run42.h5#token=...
+  corridor view --memory 2GiB 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
+
+With --json the first line is {\"url\": ..., \"fingerprint\": ..., \"token\": ...}.")]
+pub(crate) struct View {
+    /// What to look at.
+    #[arg(value_name = "PATH|URL")]
+    pub(crate) location: String,
+    /// Where the pipeline is cut for viewers. This version sends pixels.
+    #[arg(long, value_enum, default_value_t = Cut::Auto)]
+    pub(crate) cut: Cut,
+    /// How to listen.
+    #[command(flatten)]
+    pub(crate) listening: Listening,
+}
+
+/// Where the pipeline is cut for a viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cut {
+    /// The planner's choice.
+    Auto,
+    /// Blocks go to the viewer, which renders.
+    Data,
+    /// Partial images with their places go to the viewer, which composites.
+    Slabs,
+    /// Frames go to the viewer.
+    Pixels,
+}
+
+/// `corridor render`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor render brain.nii.gz -o brain.png
+  corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
+  corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
+
+The picture is the same for the same request on the same kind of processor.")]
+pub(crate) struct Render {
+    /// What to draw.
+    #[arg(value_name = "PATH|URL")]
+    pub(crate) location: String,
+    /// The PNG file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Columns x rows, pixels.
+    #[arg(long, default_value = "1024x800", value_name = "WxH")]
+    pub(crate) size: String,
+    /// Name of the array, where there are several [default: the first that has three dimensions].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) array: Option<String>,
+    /// A whole view as JSON (schema in docs/wire.md); the options below change parts of it.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) view: Option<String>,
+    /// Camera: JSON as in a view, or one of `front back left right top bottom`.
+    #[arg(long, value_name = "CAMERA")]
+    pub(crate) camera: Option<String>,
+    /// Transfer function: name of a colour map, or JSON as in a view.
+    #[arg(long, value_name = "MAP|JSON")]
+    pub(crate) tf: Option<String>,
+    /// Index along the time axis.
+    #[arg(long, value_name = "STEP")]
+    pub(crate) time: Option<u64>,
+    /// Level to draw [default: the finest that shows and fits].
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) level: Option<u8>,
+    /// Memory for blocks, such as `512MiB`.
+    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Progress and the picture's facts as JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `corridor info`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor info run42.h5
+  corridor info corridor://data.example.org/run42.h5 --json | jq '.arrays[].name'")]
+pub(crate) struct Info {
+    /// What to describe.
+    #[arg(value_name = "PATH|URL")]
+    pub(crate) location: String,
+    /// The whole description as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `corridor get`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor get run42.h5 'rho[0:10, ::2, 3, :]' -o rho.npy
+  corridor get corridor://data.example.org/sst.nc 'sst[-1]' --decoded -o last.npy
+  corridor get tooth.nhdr '[::4, ::4, ::4]' -o small.raw
+  corridor get run42.h5 --selections parts.txt -o parts.raw
+
+A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
+integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
+Values are as stored, in this machine's byte order. A file of that name is replaced once the new one is complete.")]
+pub(crate) struct Get {
+    /// What to read from.
+    #[arg(value_name = "PATH|URL")]
+    pub(crate) location: String,
+    /// Which elements [default: the whole of the only array].
+    #[arg(value_name = "SELECTION", conflicts_with = "selections")]
+    pub(crate) selection: Option<String>,
+    /// Read many selections, one per line of this file, pipelined on one connection. The output must be a `.raw` file;
+    /// the results stand in it one after another, in order.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) selections: Option<PathBuf>,
+    /// The file to write: .npy .raw .zarr .nc
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Level to read from; 0 is full resolution.
+    #[arg(long, default_value_t = 0, value_name = "LEVEL")]
+    pub(crate) level: u8,
+    /// Apply scale, offset and fill value; missing values become NaN.
+    #[arg(long)]
+    pub(crate) decoded: bool,
+    /// Memory for data under way, such as `512MiB`.
+    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Progress and result as JSON lines on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `corridor bench`
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// Name of the benchmark; `list` names them, `all` runs them.
+    pub(crate) name: String,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_declaration_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,125 @@
+//! What several commands share: printing, and options turned into what `node` takes.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+
+use node::array::{Error, Result};
+use node::assemble::{Context, Stack, assemble};
+use node::identity::IdentityChoice;
+use node::memory::{Budget, parse_size};
+use node::node::{Listen, Node, Options};
+use node::places::Places;
+use node::token::{Admission, Token};
+use node::url::{DEFAULT_PORT, Location};
+use serde_json::{Value, json};
+
+use crate::cli::Listening;
+use crate::progress;
+
+/// Port of the viewer's page when none is asked for: beside the data server's.
+const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
+
+/// A sentence for people, on standard error. Somebody who closed it does not want it.
+pub(crate) fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").unwrap_or_default();
+}
+
+/// A line of output.
+///
+/// # Errors
+/// `Io` when nobody takes it, as with `corridor info | head`.
+pub(crate) fn print(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::from)
+}
+
+/// The memory asked for, or a quarter of the machine's.
+pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
+    text.map_or_else(|| Ok(Budget::default_bytes()), parse_size)
+}
+
+/// What stacks are built with; long work shows as a progress bar, or as JSON events.
+pub(crate) fn context(budget: Budget, is_json: bool) -> Result<Context> {
+    Ok(Context { places: Places::of_user()?, budget, on_progress: Some(progress::of_opening(is_json)) })
+}
+
+/// Opens what a person named; gives the name of the array too, if it was in there.
+pub(crate) async fn open(location: &str, budget: Budget, is_json: bool) -> Result<(Stack, String)> {
+    let (location, array) = location.parse::<Location>()?.split_array();
+    let stack = assemble(&location, &context(budget, is_json)?).await?;
+    Ok((stack, array))
+}
+
+/// Options of a server. `port` is taken where none is named.
+pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: bool) -> Result<Options> {
+    let bytes = memory(listening.memory.as_deref())?;
+    let budget = if is_viewer { Budget::viewing(bytes) } else { Budget::serving(bytes) };
+    let port = if is_viewer { VIEWER_PORT } else { DEFAULT_PORT };
+    let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
+    Ok(Options {
+        locations: parsed?,
+        listen: listening
+            .listen
+            .as_deref()
+            .map_or(Ok(Listen::Loopback(port)), |text| parse_listen(text, port))?,
+        admission: admission(listening)?,
+        identity: identity(listening),
+        allows_plain_wire: false,
+        names: Vec::new(),
+        context: context(budget, listening.json)?,
+    })
+}
+
+fn admission(listening: &Listening) -> Result<Admission> {
+    if listening.no_token {
+        return Ok(Admission::Everybody);
+    }
+    let token = listening.token.as_deref().map_or_else(Token::random, Token::chosen)?;
+    Ok(Admission::Token(token))
+}
+
+fn identity(listening: &Listening) -> IdentityChoice {
+    match (&listening.cert, &listening.key) {
+        (Some(certificate), Some(key)) => {
+            IdentityChoice::Files { certificate: certificate.clone(), key: key.clone() }
+        }
+        _ => IdentityChoice::Own,
+    }
+}
+
+/// `127.0.0.1:0`, `[::]:26774`, `0.0.0.0`, `:9000`.
+fn parse_listen(text: &str, port: u16) -> Result<Listen> {
+    let bad = || {
+        Error::invalid(format!(
+            "expected an address such as `127.0.0.1:0` or `0.0.0.0:26774`, found `{text}`"
+        ))
+    };
+    if let Some(port) = text.strip_prefix(':') {
+        let port = port.parse().map_err(|_| bad())?;
+        return Ok(Listen::At(SocketAddr::from(([127, 0, 0, 1], port))));
+    }
+    let address = text.parse::<SocketAddr>();
+    let address = address.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port)));
+    address.map(Listen::At).map_err(|_| bad())
+}
+
+/// The first line of a viewer with `--json`.
+pub(crate) fn viewer_line(node: &Node) -> Value {
+    json!({"url": node.page(), "fingerprint": node.fingerprint, "token": node.token()})
+}
+
+/// Tells what a person should know about a port that others can reach.
+pub(crate) fn warn_of_exposure(node: &Node) {
+    if node.address.ip().is_loopback() {
+        return;
+    }
+    if node.is_self_signed {
+        say(&format!(
+            "warning: the certificate is self-signed; a browser will ask. Its fingerprint is {}",
+            node.fingerprint
+        ));
+    }
+    if node.token().is_none() {
+        say("warning: everybody who can reach this port may read the data (--no-token)");
+    }
+}

@@ -1,0 +1,35 @@
+//! `corridor demo`
+
+use node::array::Result;
+use node::demo;
+use serde_json::json;
+
+use crate::cli::Demo;
+use crate::common::{print, server, warn_of_exposure};
+
+pub(crate) async fn run(options: &Demo) -> Result<()> {
+    let is_json = options.listening.json;
+    let server = server(&[], &options.listening, true)?;
+    let demo = demo::start(&server).await?;
+    if options.check {
+        let seen = demo.check().await?;
+        let text = if is_json {
+            json!({"complete": true, "frames": seen.frames, "colours": seen.colours, "truth": seen.frame.truth}).to_string()
+        } else {
+            format!(
+                "a complete picture of {} x {} pixels came after {} frames, with {} colours: {}",
+                seen.frame.width, seen.frame.height, seen.frames, seen.colours, seen.frame.truth.text
+            )
+        };
+        return print(&text);
+    }
+    if is_json {
+        let page = demo.viewer.page();
+        print(&json!({"url": page, "data_url": demo.data_url, "token": demo.viewer.token()}).to_string())?;
+    } else {
+        print(&format!("data server  {}\n\nopen  {}", demo.data_url, demo.viewer.page()))?;
+    }
+    warn_of_exposure(&demo.viewer);
+    demo.run().await;
+    Ok(())
+}

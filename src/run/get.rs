@@ -1,0 +1,63 @@
+//! `corridor get`
+
+use node::array::{Error, Result};
+use node::describe::size;
+use node::get::{GetRequest, get};
+use node::memory::Budget;
+use node::pick::Pick;
+use serde_json::json;
+
+use crate::cli::Get;
+use crate::common::{memory, open, print, say};
+use crate::progress::{Meter, Unit};
+
+/// Longest list of selections read, bytes.
+const MAX_LIST_BYTES: u64 = 64 << 20;
+
+pub(crate) async fn run(options: &Get) -> Result<()> {
+    let budget = Budget::viewing(memory(options.memory.as_deref())?);
+    let mut picks = picks(options)?;
+    let (stack, array) = open(&options.location, budget, options.json).await?;
+    for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
+        pick.array.clone_from(&array);
+    }
+    let request = GetRequest {
+        picks,
+        level: options.level,
+        is_decoded: options.decoded,
+        output: options.output.clone(),
+        memory_bytes: budget.render,
+    };
+    let meter = Meter::new(Unit::Bytes, options.json);
+    let done = get(stack.source, &request, &|c| meter.set("copying", c.done_bytes, c.total_bytes)).await;
+    meter.clear();
+    let done = done?;
+    if options.json {
+        return print(
+            &json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes})
+                .to_string(),
+        );
+    }
+    say(&format!(
+        "{}: shape {:?}, {}, {}",
+        options.output.display(),
+        done.shape,
+        done.dtype,
+        size(done.bytes)
+    ));
+    Ok(())
+}
+
+fn picks(options: &Get) -> Result<Vec<Pick>> {
+    let Some(list) = &options.selections else {
+        return Ok(vec![Pick::parse(options.selection.as_deref().unwrap_or_default())?]);
+    };
+    let at = |e: std::io::Error| Error::from(e).context(format!("file `{}`", list.display()));
+    let bytes = std::fs::metadata(list).map_err(at)?.len();
+    if bytes > MAX_LIST_BYTES {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_LIST_BYTES} bytes of selections, found {bytes}"
+        )));
+    }
+    Pick::parse_lines(&std::fs::read_to_string(list).map_err(at)?)
+}

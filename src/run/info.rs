@@ -1,0 +1,27 @@
+//! `corridor info`
+
+use node::array::{Dataset, Error, Result, Source};
+use node::describe;
+use node::memory::{Budget, MIN_BUDGET_BYTES};
+
+use crate::cli::Info;
+use crate::common::{open, print};
+
+pub(crate) async fn run(options: &Info) -> Result<()> {
+    let budget = Budget::viewing(MIN_BUDGET_BYTES);
+    let (stack, array) = open(&options.location, budget, options.json).await?;
+    let dataset = stack.source.describe().await?;
+    let shown = if array.is_empty() { (*dataset).clone() } else { only(&dataset, &array)? };
+    if options.json {
+        let text = serde_json::to_string_pretty(&describe::json(&shown)?)
+            .map_err(|e| Error::internal(format!("a description in JSON: {e}")))?;
+        return print(&text);
+    }
+    print(describe::text(&shown).trim_end())
+}
+
+/// The description with one array.
+fn only(dataset: &Dataset, name: &str) -> Result<Dataset> {
+    let (_, array) = dataset.find(name)?;
+    Ok(Dataset { arrays: vec![array.clone()], left_out: Vec::new(), ..dataset.clone() })
+}

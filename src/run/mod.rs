@@ -1,0 +1,9 @@
+//! The commands, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod demo;
+pub(crate) mod get;
+pub(crate) mod info;
+pub(crate) mod render;
+pub(crate) mod serve;
+pub(crate) mod view;

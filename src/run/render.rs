@@ -1,0 +1,40 @@
+//! `corridor render`
+
+use node::array::{Error, Result};
+use node::memory::Budget;
+use node::picture::{PictureRequest, draw, parse_size};
+use serde_json::json;
+
+use crate::cli::Render;
+use crate::common::{memory, open, print, say};
+use crate::progress::{Meter, Unit};
+
+pub(crate) async fn run(options: &Render) -> Result<()> {
+    let size = parse_size(&options.size)?;
+    if options.output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
+        return Err(Error::unsupported(format!(
+            "expected an output that ends in .png, found `{}`",
+            options.output.display()
+        )));
+    }
+    let budget = Budget::viewing(memory(options.memory.as_deref())?);
+    let (stack, array) = open(&options.location, budget, options.json).await?;
+    let request = PictureRequest {
+        view: options.view.clone(),
+        array: options.array.clone().or(Some(array).filter(|a| !a.is_empty())),
+        camera: options.camera.clone(),
+        transfer: options.tf.clone(),
+        time: options.time,
+        level: options.level,
+    };
+    let meter = Meter::new(Unit::Blocks, options.json);
+    let progress = |done, total| meter.set("fetching", done, total);
+    let truth = draw(&stack, &request, size, budget.render, &options.output, progress).await;
+    meter.clear();
+    let truth = truth?;
+    if options.json {
+        return print(&json!({"output": options.output, "truth": truth}).to_string());
+    }
+    say(&truth.text);
+    Ok(())
+}

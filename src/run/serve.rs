@@ -1,0 +1,34 @@
+//! `corridor serve`
+
+use node::array::Result;
+use node::node::{Node, open, start};
+use node::ops::Registry;
+use serde_json::json;
+
+use crate::cli::Serve;
+use crate::common::{print, server, warn_of_exposure};
+
+pub(crate) async fn run(options: &Serve) -> Result<()> {
+    let is_json = options.listening.json;
+    let options = server(&options.locations, &options.listening, false)?;
+    let shared = open(&options).await?;
+    let node = start(&options, shared, Registry::of_data_server()).await?;
+    for export in node.exports().all() {
+        print(&line(&node, &export.name, is_json))?;
+    }
+    warn_of_exposure(&node);
+    node.run().await;
+    Ok(())
+}
+
+fn line(node: &Node, export: &str, is_json: bool) -> String {
+    let url = node.url(export);
+    if is_json {
+        // `zarr` is for the same data set as Zarr over HTTP, which this version does not offer.
+        return json!({
+            "url": url.to_string(), "zarr": null, "fingerprint": node.fingerprint, "token": node.token(),
+        })
+        .to_string();
+    }
+    format!("{url}\n  look at it:  corridor view '{url}'")
+}
