@@ -1,1 +1,5 @@
-//! What measures and proves: rules, benchmarks, golden images.
+//! What measures and proves: rules of the repository, benchmarks, golden vectors, fuzz targets.
+//!
+//! Nothing here is needed to use Corridor. Read [`bench`] first: it drives real processes of this program.
+
+pub mod bench;

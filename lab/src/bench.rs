@@ -1,0 +1,81 @@
+//! `corridor bench`: reproducible measurements, each one JSON object ([`report::Report`]).
+//!
+//! A benchmark starts real processes of this program and measures what a user would see. It asserts nothing: a figure
+//! that misses its goal is printed as such.
+
+mod first_picture;
+mod process;
+mod read;
+mod render;
+pub mod report;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use array::{Error, Result};
+
+use report::{Case, Report};
+
+/// Name and what is measured, of every benchmark.
+pub const ALL: &[(&str, &str)] = &[
+    ("first-picture", "seconds from joining a view of a 64 GB array to the first labelled picture"),
+    ("read", "bytes per second of a large read, and seconds of a small one, over a real connection"),
+    ("render", "seconds of processor time per frame of the CPU ray caster"),
+];
+
+/// Runs the benchmark called `name` with `program`, the `corridor` binary.
+///
+/// # Errors
+/// `NotFound` for an unknown name; those of the processes it starts.
+pub async fn run(name: &str, program: &Path) -> Result<Report> {
+    match name {
+        "first-picture" => first_picture::run(program).await,
+        "read" => read::run(program).await,
+        "render" => render::run(program).await,
+        _ => {
+            let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+            Err(Error::not_found(format!("expected one of the benchmarks {names:?}, found `{name}`")))
+        }
+    }
+}
+
+/// A report as a table for people.
+#[must_use]
+pub fn table(report: &Report) -> String {
+    let mut out = format!(
+        "{}, commit {}, {} cores, {}, Linux {}\n",
+        report.bench, report.commit, report.machine.cores, report.machine.cpu, report.machine.kernel
+    );
+    for case in &report.cases {
+        writeln!(out, "  {}", line(case)).unwrap_or_default();
+    }
+    out
+}
+
+fn line(case: &Case) -> String {
+    let figure = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), |v| format!("{v:.4}"));
+    let mut out = format!(
+        "{:<44} {:>12} {} (median of {}, {} to {})",
+        case.name,
+        figure(case.ours),
+        case.unit,
+        case.runs,
+        figure(case.min),
+        figure(case.max)
+    );
+    if let Some(limit) = case.limit {
+        write!(out, "; limit {limit:.4}: {}", case.limit_why).unwrap_or_default();
+    }
+    for (peer, value) in &case.peers {
+        write!(out, "; {peer} {}", figure(*value)).unwrap_or_default();
+    }
+    match (case.goal, case.meets_goal) {
+        (Some(goal), Some(true)) => write!(out, "; goal {goal} met").unwrap_or_default(),
+        (Some(goal), Some(false)) => write!(out, "; goal {goal} MISSED").unwrap_or_default(),
+        _ => {}
+    }
+    if !case.why.is_empty() {
+        write!(out, "; {}", case.why).unwrap_or_default();
+    }
+    out
+}

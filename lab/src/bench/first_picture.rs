@@ -1,0 +1,117 @@
+//! How soon something true is seen: from joining a view of a 64 GB array that another process serves to the first
+//! picture that shows any block of it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use link::Trust;
+use session::{Item, Join, Note};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use wire::{ClientConfig, ops};
+
+use super::process::Running;
+use super::report::{Better, Case, Link, Report};
+
+/// Runs of each case; both processes are started anew for each.
+const RUNS: usize = 5;
+/// Voxels a side: 64 GB of bytes.
+const SIDE: u64 = 4096;
+/// What the viewer may use for blocks.
+const MEMORY: &str = "512MiB";
+/// What a user who asked for [`MEMORY`] may expect the whole process to stay under, bytes.
+const PEAK_BYTES: f64 = (1u64 << 30) as f64;
+/// What we set out to reach, seconds.
+const GOAL_SECS: f64 = 1.0;
+/// How long a picture may take before the run is given up.
+const WITHIN: Duration = Duration::from_secs(60);
+/// How long the viewer then goes on loading before its memory is read.
+const SETTLE: Duration = Duration::from_secs(10);
+
+pub(super) async fn run(program: &Path) -> Result<Report> {
+    let mut report = Report::here("first-picture", Link::default());
+    let folder = tempfile::tempdir()?;
+    let field = format!("synthetic:waves?shape={SIDE},{SIDE},{SIDE}&dtype=u8");
+    let file = sparse_file(&folder)?;
+    for (name, location) in [("computed field", &field), ("flat file", &file)] {
+        let mut seconds = Vec::new();
+        let mut peaks = Vec::new();
+        for _ in 0..RUNS {
+            let (first, peak) = once(program, location).await?;
+            seconds.push(first);
+            peaks.extend(peak);
+        }
+        report.cases.push(
+            Case::measured(&format!("first picture, {name}"), "s", Better::Lower, seconds)
+                .with("bytes", SIDE * SIDE * SIDE)
+                .aiming(GOAL_SECS),
+        );
+        report.cases.push(
+            Case::measured(&format!("viewer's peak memory, {name}"), "B", Better::Lower, peaks)
+                .with("memory", MEMORY)
+                .aiming(PEAK_BYTES),
+        );
+    }
+    Ok(report)
+}
+
+/// Seconds to the first picture, and the viewer's peak memory after loading for a while.
+async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
+    let server = Running::start(program, &["serve", location]).await?;
+    let viewer = Running::start(program, &["view", server.text("url")?, "--memory", MEMORY]).await?;
+    let port = port_of(viewer.text("url")?)?;
+    let config = ClientConfig { token: viewer.text("token")?.to_owned(), ..ClientConfig::default() };
+    let mut running = JoinSet::new();
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    let start = Instant::now();
+    let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+    let (client, driver) = link::connect(link, config)?;
+    running.spawn(driver);
+    let join = Join { session: "main".into(), name: "bench".into(), width: 1024, height: 800 };
+    let urgency = Urgency::of(Priority::INTERACTIVE);
+    let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
+    let first = tokio::time::timeout(WITHIN, async {
+        while let Some(item) = answer.next_item().await {
+            let item = item?;
+            let Item::Frame(frame) = ops::decode_json::<Item>(&item.body, "an item of `join`")? else {
+                continue;
+            };
+            answer.note(ops::encode_json(&Note::Shown { frame: frame.id })?)?;
+            if frame.truth.blocks_present > 0 {
+                return Ok(start.elapsed().as_secs_f64());
+            }
+        }
+        Err(Error::new(ErrorKind::Unreachable, "the session ended before a picture"))
+    });
+    let seconds = first.await.map_err(|_| Error::new(ErrorKind::TimedOut, "no picture"))??;
+    // Loading goes on behind the first picture; the budget must hold then too.
+    let rest = tokio::time::timeout(SETTLE, async {
+        while let Some(Ok(item)) = answer.next_item().await {
+            if let Ok(Item::Frame(frame)) = ops::decode_json::<Item>(&item.body, "an item of `join`") {
+                answer.note(ops::encode_json(&Note::Shown { frame: frame.id })?)?;
+            }
+        }
+        Ok::<(), Error>(())
+    });
+    if let Ok(ended) = rest.await {
+        ended?;
+    }
+    Ok((seconds, viewer.peak_bytes()))
+}
+
+/// The port in `http://HOST:PORT/...`.
+fn port_of(url: &str) -> Result<u16> {
+    let authority = url.split("://").nth(1).and_then(|rest| rest.split(['/', '#']).next());
+    let port = authority.and_then(|a| a.rsplit(':').next()).and_then(|p| p.parse().ok());
+    port.ok_or_else(|| Error::internal(format!("expected an address with a port, found `{url}`")))
+}
+
+/// A raw file of 64 GB, sparse on disk, with its description; zeros throughout: only the reading is measured.
+fn sparse_file(folder: &TempDir) -> Result<String> {
+    std::fs::File::create(folder.path().join("big.bin"))?.set_len(SIDE * SIDE * SIDE)?;
+    let description = folder.path().join("big.toml");
+    let text = format!("file = \"big.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n");
+    std::fs::write(&description, text)?;
+    Ok(description.to_string_lossy().into_owned())
+}

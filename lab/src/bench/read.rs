@@ -1,0 +1,131 @@
+//! How fast an array that another process serves can be read, on loopback with encryption: one large read, and one
+//! small block at a time. The limit is the same number of bytes over a bare connection in the same run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use array::{Priority, ReadRequest, Result, Selection, Source, Target};
+use node::assemble::{Context, Stack, assemble};
+use node::memory::Budget;
+use node::places::Places;
+use node::url::Location;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::process::Running;
+use super::report::{Better, Case, Link, Report};
+
+/// Runs of each case.
+const RUNS: usize = 5;
+/// Voxels a side.
+const SIDE: u64 = 768;
+/// Bytes of the large read.
+const BYTES: u64 = SIDE * SIDE * SIDE;
+/// Small reads, one after another, per run.
+const SMALL_READS: u64 = 200;
+/// Memory of the client, bytes; larger than the array would be cheating with the cache.
+const MEMORY_BYTES: u64 = 128 << 20;
+
+pub(super) async fn run(program: &Path) -> Result<Report> {
+    let mut report = Report::here("read", Link::default());
+    let folder = tempfile::tempdir()?;
+    let file = flat_file(&folder)?;
+    let server = Running::start(program, &["serve", &file]).await?;
+    let stack = connect(server.text("url")?, &folder).await?;
+    let mut large = Vec::new();
+    let mut small = Vec::new();
+    let mut bare = Vec::new();
+    for _ in 0..RUNS {
+        large.push(BYTES as f64 / seconds(read_all(&stack.source)).await?);
+        small.push(seconds(read_rows(&stack.source)).await? / SMALL_READS as f64);
+        bare.push(BYTES as f64 / seconds(bare_stream(BYTES)).await?);
+    }
+    let bare = Case::measured("bare connection", "B/s", Better::Higher, bare);
+    let limit = bare.ours.unwrap_or_default();
+    report.cases.push(
+        Case::measured("one read of the whole array", "B/s", Better::Higher, large)
+            .with("bytes", BYTES)
+            .limited(limit, "the same bytes over a bare TCP connection without encryption, same run"),
+    );
+    report.cases.push(
+        Case::measured("small reads, one after another", "s", Better::Lower, small)
+            .with("bytes", SIDE)
+            .with("reads", SMALL_READS),
+    );
+    report.cases.push(bare);
+    Ok(report)
+}
+
+async fn connect(url: &str, folder: &TempDir) -> Result<Stack> {
+    let location: Location = url.parse()?;
+    let places = Places::below(folder.path());
+    let context = Context { places, budget: Budget::viewing(MEMORY_BYTES), on_progress: None };
+    assemble(&location, &context).await
+}
+
+async fn read(source: &Arc<dyn Source>, selection: Selection) -> Result<Vec<u8>> {
+    let (target, region) = Target::new(&selection.shape(), 1)?;
+    let request = ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+    source.read(request, region).await?;
+    target.into_vec()
+}
+
+async fn read_all(source: &Arc<dyn Source>) -> Result<()> {
+    read(source, Selection::all(&[SIDE; 3])).await.map(drop)
+}
+
+/// One row at a time, far apart.
+async fn read_rows(source: &Arc<dyn Source>) -> Result<()> {
+    for i in 0..SMALL_READS {
+        let at = i * 7919 % (SIDE * SIDE);
+        read(source, Selection::of_box(&[at / SIDE, at % SIDE, 0], &[1, 1, SIDE])).await?;
+    }
+    Ok(())
+}
+
+/// `bytes` from one task to another over loopback.
+async fn bare_stream(bytes: u64) -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let send = async {
+        let (mut socket, _) = listener.accept().await?;
+        let piece = vec![7u8; 1 << 20];
+        let mut left = bytes;
+        while left > 0 {
+            let now = left.min(piece.len() as u64);
+            socket.write_all(&piece[..usize::try_from(now).unwrap_or(piece.len())]).await?;
+            left -= now;
+        }
+        socket.shutdown().await
+    };
+    let receive = async {
+        let mut socket = TcpStream::connect(address).await?;
+        let mut piece = vec![0u8; 1 << 20];
+        while socket.read(&mut piece).await? > 0 {}
+        Ok(())
+    };
+    tokio::try_join!(send, receive)?;
+    Ok(())
+}
+
+async fn seconds(work: impl Future<Output = Result<()>>) -> Result<f64> {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    let start = Instant::now();
+    work.await?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// A raw file with its description, filled with a pattern.
+fn flat_file(folder: &TempDir) -> Result<String> {
+    let row: Vec<u8> = (0..BYTES / SIDE).map(|i| (i % 251) as u8).collect();
+    let bytes: Vec<u8> = row.iter().copied().cycle().take(usize::try_from(BYTES).unwrap_or(0)).collect();
+    std::fs::write(folder.path().join("flat.bin"), bytes)?;
+    let description = folder.path().join("flat.toml");
+    std::fs::write(
+        &description,
+        format!("file = \"flat.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n"),
+    )?;
+    Ok(description.to_string_lossy().into_owned())
+}

@@ -1,0 +1,199 @@
+//! The one JSON object that `corridor bench NAME --json` prints. Field names are a contract: add, don't rename.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde::Serialize;
+
+/// One benchmark run on one machine.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Name of the benchmark.
+    pub bench: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Commit of the code, with `+` where the tree had changes; `unknown` outside a checkout.
+    pub commit: String,
+    /// The link between the two sides.
+    pub link: Link,
+    /// What was measured.
+    pub cases: Vec<Case>,
+}
+
+/// The machine.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// Logical processors that the process may use.
+    pub cores: usize,
+    /// Processor model.
+    pub cpu: String,
+    /// Kernel release.
+    pub kernel: String,
+}
+
+/// The link; null where there is none or it does not limit.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Link {
+    /// Bytes per second.
+    pub rate: Option<f64>,
+    /// Round trip, seconds.
+    pub rtt: Option<f64>,
+    /// Share of packets lost, 0 to 1.
+    pub loss: Option<f64>,
+    /// Largest packet, bytes.
+    pub mtu: Option<u32>,
+}
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+}
+
+/// One measured quantity.
+#[derive(Debug, Serialize)]
+pub struct Case {
+    /// What was measured.
+    pub name: String,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// Unit of every figure of the case.
+    pub unit: &'static str,
+    /// Which direction is good.
+    pub better: Better,
+    /// Median of the runs; null where it could not run.
+    pub ours: Option<f64>,
+    /// How many runs.
+    pub runs: usize,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Peers measured in the same run; null with `why` where one is not there.
+    pub peers: BTreeMap<String, Option<f64>>,
+    /// What physics allows on this link or machine.
+    pub limit: Option<f64>,
+    /// How the limit was computed.
+    pub limit_why: String,
+    /// What we set out to reach.
+    pub goal: Option<f64>,
+    /// Whether we did; null where a peer or device is not there.
+    pub meets_goal: Option<bool>,
+    /// Why something is null.
+    pub why: String,
+}
+
+impl Case {
+    /// A case from its measured values.
+    #[must_use]
+    pub fn measured(name: &str, unit: &'static str, better: Better, mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self {
+            name: name.to_owned(),
+            parameters: BTreeMap::new(),
+            unit,
+            better,
+            ours: median(&values),
+            runs: values.len(),
+            min: values.first().copied(),
+            max: values.last().copied(),
+            peers: BTreeMap::new(),
+            limit: None,
+            limit_why: String::new(),
+            goal: None,
+            meets_goal: None,
+            why: String::new(),
+        }
+    }
+
+    /// Adds a parameter.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.parameters.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds what physics allows.
+    #[must_use]
+    pub fn limited(mut self, limit: f64, why: &str) -> Self {
+        self.limit = Some(limit);
+        why.clone_into(&mut self.limit_why);
+        self
+    }
+
+    /// Adds the goal and whether the median meets it.
+    #[must_use]
+    pub fn aiming(mut self, goal: f64) -> Self {
+        self.goal = Some(goal);
+        self.meets_goal = self.ours.map(|ours| match self.better {
+            Better::Lower => ours <= goal,
+            Better::Higher => ours >= goal,
+        });
+        self
+    }
+}
+
+/// The middle value of sorted `values`; the mean of the two middle ones for an even number.
+fn median(values: &[f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+impl Report {
+    /// An empty report of `bench` on this machine.
+    #[must_use]
+    pub fn here(bench: &str, link: Link) -> Self {
+        Self { bench: bench.to_owned(), machine: Machine::here(), commit: commit(), link, cases: Vec::new() }
+    }
+}
+
+impl Machine {
+    fn here() -> Self {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cpu = cpuinfo.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or_default();
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self {
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cpu: cpu.trim_start_matches([' ', '\t', ':']).to_owned(),
+            kernel: kernel.trim().to_owned(),
+        }
+    }
+}
+
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let out = Command::new("git").args(arguments).output().ok().filter(|o| o.status.success())?;
+        String::from_utf8(out.stdout).ok().map(|t| t.trim().to_owned())
+    };
+    let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".into() };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|t| !t.is_empty());
+    if changed { format!("{hash}+") } else { hash }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        let of = |values: &[f64]| Case::measured("x", "s", Better::Lower, values.to_vec()).ours;
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn a_goal_knows_its_direction() {
+        let case = |better| Case::measured("x", "s", better, vec![2.0]).aiming(3.0).meets_goal;
+        assert_eq!(case(Better::Lower), Some(true));
+        assert_eq!(case(Better::Higher), Some(false));
+    }
+}
