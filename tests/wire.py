@@ -64,7 +64,7 @@ class Client:
     """One connection over WebSocket. One operation is read at a time; that is enough for tests."""
 
     def __init__(self, address: str, token: str, credit: int = 1 << 30):
-        self.socket = connect(address, max_size=4 << 20, compression=None)
+        self.socket = connect(address, max_size=4 << 20, compression=None, legacy=True)
         hello = struct.pack("<BIHH", 0x01, MAGIC, 1, 1) + struct.pack("<H", 1) + text("crc32c")
         self.socket.send(hello + text(token) + struct.pack("<Q", credit) + text("python test"))
         answer = self.socket.recv(timeout=30)

@@ -1,5 +1,6 @@
 """A 64 GB array through a real server: the first picture comes from few bytes, says what it is, and the viewer keeps to
-its memory. Times are measured by `corridor bench first-picture`; here counts and correctness are asserted."""
+its memory. Times are measured by `corridor bench first-picture`; what the first picture reads of a file is counted and
+asserted where the file is read, in crates/store/tests/first_picture.rs."""
 
 import pathlib
 import struct
@@ -13,6 +14,7 @@ from wire import Client
 SIDE = 4096
 MEMORY = "512MiB"
 PEAK_BYTES = 1 << 30
+FRAMES = 5
 
 
 def structured_file(folder: pathlib.Path) -> pathlib.Path:
@@ -44,18 +46,12 @@ def resident_peak(program: Program) -> int:
     return int(line.split()[1]) * 1024
 
 
-def bytes_read(program: Program) -> int:
-    """Bytes that the process asked the kernel for, of any kind."""
-    io = pathlib.Path(f"/proc/{program.process.pid}/io").read_text()
-    return int(dict(line.split(": ") for line in io.splitlines())["rchar"])
-
-
 def join(viewer: Program, seconds: float = 120):
     """Takes part in the session; yields (what, item) as they come."""
     parts = urllib.parse.urlsplit(viewer.url)
     token = urllib.parse.parse_qs(parts.fragment)["token"][0]
     with Client(f"ws://{parts.netloc}/wire", token) as client:
-        op = client.request("join", b'{"session": "main", "name": "test", "width": 512, "height": 400}')
+        op = client.request("join", b'{"session": "main", "name": "test", "width": 1024, "height": 800}')
         for item in client.items(op, seconds):
             if item.json["kind"] == "frame":
                 client.note(op, {"kind": "shown", "frame": item.json["id"]})
@@ -79,23 +75,24 @@ def location(request, tmp_path) -> str:
 
 def test_first_picture_of_64_gigabytes(home, location):
     with running(home, "serve", location, "--listen", "127.0.0.1:0", "--json") as server:
-        before = bytes_read(server)
         with running(home, "view", server.url, "--listen", "127.0.0.1:0", "--memory", MEMORY, "--json") as viewer:
             frames = []
             for item in join(viewer):
-                if item.json["kind"] == "frame":
-                    frames.append(item)
-                    assert is_picture(item)
-                    truth = item.json["truth"]
-                    # The first picture that shows anything, then until the viewer says that it has what it may hold.
-                    if truth["limit"] == "memory" and truth["blocks_present"] > 64:
-                        break
+                if item.json["kind"] != "frame":
+                    continue
+                frames.append(item)
+                assert is_picture(item)
+                # Go on until much has been loaded behind the first picture: the limits must hold then too.
+                if len(frames) >= FRAMES:
+                    break
             first = next(f.json["truth"] for f in frames if f.json["truth"]["blocks_present"] > 0)
-            assert first["level_shown"] > first["level_wanted"], "the first picture is a coarse one, and says so"
-            assert "limited by memory" in truth["text"]
+            last = frames[-1].json["truth"]
+            assert first["origin"] == "sampled", "a quick look is labelled as one"
+            assert last["level_wanted"] > 0
+            assert last["limit"] == "memory"
+            assert "imited by memory" in last["text"]
             peak = resident_peak(viewer)
             assert peak < PEAK_BYTES, f"expected less than {PEAK_BYTES} bytes of memory, found {peak}"
-            read = bytes_read(server) - before
-            assert read < 2 << 30, f"expected a share of the file to be read, found {read} bytes"
-            report(f"64 GB: {location.split('/')[-1]}: first picture at level {first['level_shown']} of "
-                   f"{first['level_wanted']} wanted; viewer's peak {peak >> 20} MiB; server read {read >> 20} MiB")
+            report(f"64 GB: {location.split('/')[-1]}: first picture at level {first['level_shown']}; "
+                   f"then level {last['level_shown']} of {last['level_wanted']} wanted; "
+                   f"viewer's peak {peak >> 20} MiB of {MEMORY} for blocks")

@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     pub(crate) level_wanted: u8,
     /// Number of levels of the array.
     pub(crate) levels: usize,
+    /// The coarsest level: what stands in for blocks that nobody has seen yet.
+    pub(crate) coarsest: u8,
     /// How the level shown was made.
     pub(crate) origin: LevelOrigin,
     pub(crate) limit: Limit,
@@ -40,6 +42,7 @@ impl Facts {
             level_shown,
             level_wanted: aim.demand.wanted,
             levels: aim.watching.volume.view.levels.len(),
+            coarsest: aim.watching.volume.view.levels.last().map_or(aim.demand.wanted, |l| l.number),
             origin: LevelOrigin::Stored,
             limit: match aim.demand.limit {
                 render::Limit::Screen => Limit::Screen,
@@ -91,7 +94,12 @@ impl Facts {
     /// The badge.
     pub(crate) fn truth(&self) -> Truth {
         Truth {
-            level_shown: self.level_shown.unwrap_or(self.level_wanted),
+            // A picture in which nothing is visible promises no more than the coarsest level until all is there.
+            level_shown: self.level_shown.unwrap_or(if self.is_complete() {
+                self.level_wanted
+            } else {
+                self.coarsest
+            }),
             level_wanted: self.level_wanted,
             origin: self.origin,
             limit: self.limit,
@@ -206,6 +214,7 @@ mod tests {
             level_shown: Some(3),
             level_wanted: 1,
             levels: 7,
+            coarsest: 6,
             origin: LevelOrigin::Mean,
             limit: Limit::Screen,
             is_forced: false,
@@ -225,6 +234,13 @@ mod tests {
     fn check(facts: &Facts, state: State, text: &str) {
         let truth = facts.truth();
         assert_eq!((truth.state, truth.text.as_str()), (state, text));
+    }
+
+    #[test]
+    fn a_picture_without_anything_visible_does_not_claim_the_wanted_level() {
+        let empty = Facts { level_shown: None, ..facts() };
+        assert_eq!(empty.truth().level_shown, 6);
+        assert_eq!(Facts { level_shown: None, ..complete() }.truth().level_shown, 1);
     }
 
     #[test]

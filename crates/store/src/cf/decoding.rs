@@ -8,7 +8,8 @@ use super::{Values, numbers, text};
 /// Whether the library's own fill value counts as missing where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultFill {
-    /// It does (not for bytes, where every value is meant).
+    /// It does, for bytes too: -127 and 255 are masked as netCDF4-python masks them. Not where
+    /// `_Unsigned` says that every bit pattern is meant.
     Missing,
     /// The file was written without filling.
     Ordinary,
@@ -40,9 +41,8 @@ pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Deco
         list(values, "missing_value", element, is_unsigned(values)).unwrap_or_default();
     match one("_FillValue") {
         Some(value) => missing.push(value),
-        None if fill == DefaultFill::Missing && !values.contains_key("_FillValue") => {
-            missing.extend(default_fill(element));
-        }
+        None if values.contains_key("_FillValue") || is_unsigned(values) => {}
+        None if fill == DefaultFill::Missing => missing.extend(default_fill(element)),
         None => {}
     }
     missing.dedup_by(|a, b| a == b);
@@ -173,11 +173,13 @@ fn ends(element: ElementType) -> (Scalar, Scalar) {
     }
 }
 
-/// What the library writes where nothing was written; none for bytes.
+/// What the library writes where nothing was written.
 fn default_fill(element: ElementType) -> Option<Scalar> {
     use ElementType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     match element {
-        Bool | I8 | U8 | F16 => None,
+        Bool | F16 => None,
+        I8 => Some(Scalar::Signed(-127)),
+        U8 => Some(Scalar::Unsigned(255)),
         I16 => Some(Scalar::Signed(-32_767)),
         U16 => Some(Scalar::Unsigned(65_535)),
         I32 => Some(Scalar::Signed(-2_147_483_647)),

@@ -16,11 +16,13 @@ mod file;
 mod heap;
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::sync::Once;
 
 use array::{Error, ErrorKind, Result};
+use hdf5_metno_sys::h5::{H5dont_atexit, herr_t};
 use hdf5_metno_sys::h5e::{H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2};
 use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
-use hdf5_metno_sys::{LOCK, h5::herr_t, h5pl::H5PLset_loading_state};
+use hdf5_metno_sys::{LOCK, h5pl::H5PLset_loading_state};
 
 pub(super) use attribute::Value;
 pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout};
@@ -29,7 +31,14 @@ pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
 
 /// Runs `work` while no other thread is inside the library.
 fn locked<T>(work: impl FnOnce() -> T) -> T {
+    static START: Once = Once::new();
     let _guard = LOCK.lock();
+    // SAFETY: has to come before every other call, and does: under the lock, once.
+    START.call_once(|| unsafe {
+        // A process may end while a storage thread is inside the library; its clean-up at exit would pull the
+        // tables from under that thread. We only read files, so there is nothing to flush.
+        H5dont_atexit();
+    });
     // SAFETY: plain calls under the lock; both only set a mode of the library. Errors are read from the
     // stack instead of being printed, and no filter is ever loaded from a shared library.
     unsafe {
