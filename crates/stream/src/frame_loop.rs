@@ -65,8 +65,8 @@ struct Encoders {
 /// A transfer function that this loop chose.
 struct Chosen {
     transfer: Transfer,
-    /// How many blocks it rests on.
-    blocks: usize,
+    /// How many voxels of level 0 it rests on.
+    voxels: f64,
 }
 
 struct FrameLoop {
@@ -163,18 +163,18 @@ impl FrameLoop {
             return Ok(true);
         }
         let known = match (&wanted.view.transfer, &self.chosen) {
-            (None, _) => 0,
-            (Some(transfer), Some(chosen)) if *transfer == chosen.transfer => chosen.blocks,
+            (None, _) => 0.0,
+            (Some(transfer), Some(chosen)) if *transfer == chosen.transfer => chosen.voxels,
             _ => return Ok(false),
         };
-        let Some((blocks, transfer)) = aim.watching.volume.sensible_transfer() else { return Ok(false) };
+        let Some((voxels, transfer)) = aim.watching.volume.sensible_transfer() else { return Ok(false) };
         // Each correction changes the picture under people's eyes: few, each on much more than the last.
-        if known > 0 && blocks < 2 * known && !(facts.is_settled() && blocks > known) {
+        if known > 0.0 && voxels < 2.0 * known && !(facts.is_settled() && voxels > known) {
             return Ok(false);
         }
         let changes = wanted.view.transfer.as_ref() != Some(&transfer);
         let fields = field("transfer", &transfer)?;
-        self.chosen = Some(Chosen { transfer, blocks });
+        self.chosen = Some(Chosen { transfer, voxels });
         if changes {
             self.host.fill_in(self.who, wanted.seq, &fields)?;
         }

@@ -18,11 +18,13 @@ pub(crate) struct Overview {
     rank: usize,
     /// Those that were counted.
     seen: BTreeSet<u64>,
+    /// Voxels of level 0 that they stand for.
+    covered: f64,
 }
 
 impl Overview {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self { values: Accumulator::new(BINS)?, rank: 0, seen: BTreeSet::new() })
+        Ok(Self { values: Accumulator::new(BINS)?, rank: 0, seen: BTreeSet::new(), covered: 0.0 })
     }
 
     /// Counts a block once, if no block of a coarser level was seen.
@@ -38,7 +40,11 @@ impl Overview {
             return Ok(());
         }
         match &block.content {
-            Content::Data { bytes, .. } => self.values.add(bytes, volume.dtype, &volume.decoding),
+            Content::Data { bytes, .. } => {
+                let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
+                self.covered += voxels * volume.levels[rank].factor.element_product();
+                self.values.add(bytes, volume.dtype, &volume.decoding)
+            }
             Content::NotCovered => Ok(()),
         }
     }
@@ -56,8 +62,72 @@ impl Overview {
         Some(Transfer::sensible(&histogram, volume.meaning, longest_side.unwrap_or(1)))
     }
 
-    /// How many blocks were counted: what the answer rests on.
-    pub(crate) fn blocks_seen(&self) -> usize {
-        self.seen.len()
+    /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a
+    /// coarse level outweighs many fine ones, which may show nothing but the empty surroundings.
+    pub(crate) fn voxels_seen(&self) -> f64 {
+        self.covered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{
+        Affine, ArrayInfo, Axis, AxisKind, DType, Dataset, DatasetId, Decoding, ElementType, Generation,
+        Level, LevelOrigin, Meaning,
+    };
+
+    use super::*;
+
+    /// 8^3 voxels in blocks of 4^3, and a level of 4^3 in one block.
+    fn volume() -> VolumeView {
+        let level = |side: u64, origin, factor: f64| Level {
+            shape: vec![side; 3],
+            block: vec![4; 3],
+            origin,
+            factor: vec![factor; 3],
+            world_from_voxel: Affine::IDENTITY.coarsened([factor; 3], [(factor - 1.0) / 2.0; 3]),
+        };
+        let dtype = DType::native(ElementType::U8);
+        let array = ArrayInfo {
+            name: "u".into(),
+            dtype,
+            axes: [AxisKind::Z, AxisKind::Y, AxisKind::X].map(|k| Axis::new(format!("{k:?}"), k)).into(),
+            units: String::new(),
+            attributes: array::Attributes::new(),
+            decoding: Decoding::identity(dtype),
+            meaning: Meaning::Intensity,
+            chunk: None,
+            levels: vec![level(8, LevelOrigin::Stored, 1.0), level(4, LevelOrigin::Mean, 2.0)],
+            world_units: String::new(),
+            notes: Vec::new(),
+        };
+        let dataset = Dataset {
+            id: DatasetId(1),
+            generation: Generation(0),
+            name: "test".into(),
+            format: "test".into(),
+            arrays: vec![array],
+            attributes: array::Attributes::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+        };
+        VolumeView::new(&dataset, 0, &[]).unwrap()
+    }
+
+    fn block(volume: &VolumeView, rank: usize, value: u8) -> Block {
+        let content = Content::Data { bytes: vec![value; 64].into(), range: None };
+        Block { key: volume.key(rank, [0; 3]), content }
+    }
+
+    #[test]
+    fn a_fine_block_of_empty_surroundings_does_not_outlive_a_coarse_one() {
+        let volume = volume();
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        let early = overview.voxels_seen();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.voxels_seen() >= 2.0 * early, "the coarse block stands for eight times as much");
+        let range = overview.transfer(&volume).unwrap().range;
+        assert!(range[0] > 3.0, "the fine block no longer counts: {range:?}");
     }
 }

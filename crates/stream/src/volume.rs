@@ -98,10 +98,10 @@ impl Volume {
         self.view.locate(key).is_some()
     }
 
-    /// A first transfer function, once a block of the coarsest level is here, and on how many it rests.
-    pub(crate) fn sensible_transfer(&self) -> Option<(usize, Transfer)> {
+    /// A first transfer function, once any block is here, and on how many voxels of level 0 it rests.
+    pub(crate) fn sensible_transfer(&self) -> Option<(f64, Transfer)> {
         let overview = self.overview();
-        overview.transfer(&self.view).map(|t| (overview.blocks_seen(), t))
+        overview.transfer(&self.view).map(|t| (overview.voxels_seen(), t))
     }
 
     /// What the pool lacks of a demand.
