@@ -12,6 +12,7 @@ need() { # need COMMAND PACKAGE
 need cc build-essential
 need make make
 need nasm nasm # without it libjpeg-turbo falls back, silently, to code four times slower
+python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
 if [ "$what" = test ]; then
     need chromium chromium
     need ip iproute2

@@ -178,6 +178,27 @@ fn unfinished_work_is_not_left_in_comments() {
 }
 
 #[test]
+fn no_words_of_the_build_place_leak_in() {
+    // Spelled in pieces, so that this file does not break its own rule.
+    let words =
+        [["/wo", "rk/"], ["crates", ".io"], ["pypi", ".org"], ["npm", "js"], ["static.", "rust-lang"]];
+    let may_name_shared = |path: &str| path.starts_with(".ci/");
+    let mut problems = Vec::new();
+    for path in tracked() {
+        let relative = path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned();
+        let is_lock = relative.ends_with("Cargo.lock") || relative.ends_with("package-lock.json");
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        for (number, line) in text.lines().enumerate().filter(|_| !is_lock) {
+            let shared = line.contains(concat!("..", "/shared")) && !may_name_shared(&relative);
+            if shared || words.iter().any(|w| line.contains(&w.concat())) {
+                problems.push(format!("{relative}:{}", number + 1));
+            }
+        }
+    }
+    assert_none(problems, "words of the build place");
+}
+
+#[test]
 fn licences_are_allowed() {
     let deny = read(&root().join("deny.toml"));
     let list = deny.split("allow = [").nth(1).and_then(|t| t.split(']').next()).expect("a list of licences");

@@ -1,5 +1,6 @@
 """The viewer in a real browser, on a volume that another process serves."""
 
+import math
 import os
 import pathlib
 import subprocess
@@ -15,6 +16,17 @@ if DATA:
     VOLUMES["heptane"] = f"{DATA}/volumes/heptane.nii.gz"
 
 
+# Voxels along the longest side of each volume.
+SIDES = {"tooth": 161, "waves": 96, "heptane": 302}
+# Pixels of the test's window along its shorter side; the volume spans at most these in the first view.
+WINDOW = 640
+
+
+def level_for(voxels: int) -> int:
+    """The finest level of which a voxel is at least a pixel: computed from sizes alone, not by the viewer's code."""
+    return max(0, math.floor(math.log2(voxels / WINDOW)))
+
+
 @pytest.mark.parametrize("name", VOLUMES)
 def test_remote_volume(home, name):
     """Opens the page, waits until it is complete, turns it, changes the transfer function, steps time."""
@@ -27,7 +39,11 @@ def test_remote_volume(home, name):
         done = subprocess.run(
             ["npm", "run", "--silent", "e2e"],
             cwd=ROOT / "web",
-            env=os.environ | {"CORRIDOR_E2E_URL": viewer.url, "CORRIDOR_E2E_OUT": str(out)},
+            env=os.environ | {
+                "CORRIDOR_E2E_URL": viewer.url,
+                "CORRIDOR_E2E_OUT": str(out),
+                "CORRIDOR_E2E_LEVEL": str(level_for(SIDES[name])),
+            },
             capture_output=True,
             text=True,
             timeout=300,

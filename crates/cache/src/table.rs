@@ -282,10 +282,19 @@ impl<V: Shared> Table<V> {
             Event::Arrived { ticket, value, size_bytes } => self.arrived(key, ticket, value, size_bytes),
             Event::Failed { ticket, error } => self.failed(key, ticket, &error),
             Event::Released { ticket } => self.released(key, ticket),
-            Event::Rechecked => {}
+            Event::Rechecked => self.wait_no_longer(),
         }
         self.fill();
         std::mem::take(&mut self.actions)
+    }
+
+    /// What was evicted a while ago and is still not free is held somewhere, whatever it looked like then: its
+    /// bytes may wait in a send queue. It no longer counts as room to come.
+    fn wait_no_longer(&mut self) {
+        for releasing in self.releasing.values_mut() {
+            releasing.was_held = true;
+        }
+        self.held_bytes = self.counters.releasing_bytes;
     }
 
     fn tick(&mut self) -> u64 {

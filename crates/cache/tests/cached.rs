@@ -166,6 +166,20 @@ async fn the_least_recently_used_go_first_and_what_is_held_comes_back_for_free()
 }
 
 #[tokio::test]
+async fn a_slow_reader_of_evicted_bytes_does_not_stop_the_others() {
+    let memory = memory();
+    let cached = cached(&memory, 3);
+    // As a send queue does: the block is let go, its bytes are kept.
+    let bytes = |block: Arc<Block>| block.bytes().cloned();
+    let kept = bytes(get(&cached, memory.key(0)).await.unwrap());
+    for index in 1..12 {
+        let next = tokio::time::timeout(Duration::from_secs(20), get(&cached, memory.key(index)));
+        assert!(next.await.expect("idle blocks make room").is_ok());
+    }
+    assert_eq!(kept.map(|b| b.len()), Some(100));
+}
+
+#[tokio::test]
 async fn errors_are_not_remembered() {
     let memory = memory();
     memory.fail_once(memory.key(3), Error::new(ErrorKind::Io, "scripted"));

@@ -90,7 +90,10 @@ impl FrameLoop {
     async fn run(mut self) {
         let mut shares = self.host.volumes.shares();
         while let Some(wanted) = self.seat.wanted() {
-            self.pacer.shown(wanted.shown);
+            // Who claims to have seen frames that were never sent gets no more of them for it.
+            if wanted.shown <= self.frames {
+                self.pacer.shown(wanted.shown);
+            }
             if self.refused == Some(wanted.seq) {
                 self.seat.wake.notified().await;
                 continue;

@@ -175,6 +175,20 @@ async fn who_does_not_show_frames_gets_no_more_than_two() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_claims_to_have_seen_frames_of_the_future_gets_no_more_than_two() {
+    let data = Pyramid::new(32, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.acknowledges = false;
+    ada.show(u64::MAX);
+    for time in 0..20 {
+        ada.change(&json!({"background": [time, 0, 0]}), true);
+        ada.take_for(Duration::from_millis(100)).await;
+    }
+    assert_eq!(ada.frames, MAX_FRAMES_IN_FLIGHT);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
     let data = Pyramid::new(64, 16, 1);
     let bad = data.finest_key();

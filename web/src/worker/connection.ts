@@ -154,7 +154,8 @@ export class Connection {
 
   #item(op: number, body: Uint8Array, bulk: Uint8Array<ArrayBuffer>): void {
     const purpose = this.#purposes.get(op);
-    if (purpose?.kind === "describe") this.#describe(body);
+    // A description beyond the limit of a body comes as bulk bytes.
+    if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);

@@ -12,7 +12,7 @@ use crate::codec::{Reader, Writer};
 use crate::limits::MAX_STR_BYTES;
 
 /// Most bins of a histogram: its JSON stays far below the limit of a body.
-pub const MAX_BINS: u16 = 16_384;
+pub const MAX_BINS: u16 = 4096;
 
 /// One entry of the answer to `list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
