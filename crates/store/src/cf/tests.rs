@@ -1,3 +1,5 @@
+//! What netCDF4-python and the CF conventions make of attributes, case by case.
+
 use array::{Affine, AxisKind, Coordinates};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Reading packed files: everywhere, by restart points, broken, kept between runs.
+
 use std::io::Write;
 
 use array::ErrorKind;

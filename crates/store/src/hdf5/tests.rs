@@ -1,3 +1,5 @@
+//! HDF5 and NetCDF-4 files written here and read back: layouts, filters, names, and broken ones.
+
 use std::path::{Path, PathBuf};
 
 use array::{AxisRange, Target};

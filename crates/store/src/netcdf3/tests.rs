@@ -1,3 +1,5 @@
+//! NetCDF-3 headers and data: fixed and record variables, all three versions, broken ones.
+
 use array::{AxisKind, Coordinates, ErrorKind};
 use proptest::prelude::*;
 

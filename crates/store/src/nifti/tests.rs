@@ -1,3 +1,5 @@
+//! NIfTI headers: both byte orders, orientations, scaling, broken ones.
+
 use array::{ErrorKind, Selection, Target};
 use proptest::prelude::*;
 

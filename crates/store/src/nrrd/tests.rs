@@ -1,3 +1,5 @@
+//! NRRD headers: attached and detached, orientations, encodings, broken ones.
+
 use array::{Affine, AxisKind, ErrorKind, Selection, Target};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! What a format becomes as a source: completions, priorities, cancelling, errors, ranges.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Computed fields: the same values by block, by stride and as a whole; locations that are none.
+
 use array::{ErrorKind, Scalar, Target};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Zarr stores written here and read back: versions, shards, pyramids, links, broken ones.
+
 use std::path::Path;
 use std::sync::Arc;
 
