@@ -21,7 +21,9 @@ const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
 
 /// A sentence for people, on standard error. Somebody who closed it does not want it.
 pub(crate) fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap_or_default();
+    for line in line.lines() {
+        writeln!(std::io::stderr(), "{}", node::describe::plain(line)).unwrap_or_default();
+    }
 }
 
 /// A line of output.

@@ -291,9 +291,7 @@ impl<V: Shared> Table<V> {
     /// What was evicted a while ago and is still not free is held somewhere, whatever it looked like then: its
     /// bytes may wait in a send queue. It no longer counts as room to come.
     fn wait_no_longer(&mut self) {
-        for releasing in self.releasing.values_mut() {
-            releasing.was_held = true;
-        }
+        self.releasing.values_mut().for_each(|r| r.was_held = true);
         self.held_bytes = self.counters.releasing_bytes;
     }
 

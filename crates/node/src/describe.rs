@@ -31,8 +31,42 @@ pub fn json(dataset: &Dataset) -> Result<Value> {
 pub fn text(dataset: &Dataset) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    write_all(dataset, &mut out).unwrap_or_default();
+    write_all(&printable(dataset), &mut out).unwrap_or_default();
     out
+}
+
+/// The same description, all names and sentences fit for a terminal: files are not trusted with it.
+fn printable(dataset: &Dataset) -> Dataset {
+    let mut out = dataset.clone();
+    let clean_all = |texts: &mut Vec<String>| texts.iter_mut().for_each(|t| *t = plain(t));
+    out.name = plain(&out.name);
+    clean_all(&mut out.warnings);
+    for left in &mut out.left_out {
+        left.name = plain(&left.name);
+        left.what = plain(&left.what);
+    }
+    for array in &mut out.arrays {
+        array.name = plain(&array.name);
+        array.units = plain(&array.units);
+        clean_all(&mut array.notes);
+        for axis in &mut array.axes {
+            axis.name = plain(&axis.name);
+            axis.units = plain(&axis.units);
+        }
+        array.attributes =
+            std::mem::take(&mut array.attributes).into_iter().map(|(n, v)| (plain(&n), v)).collect();
+    }
+    out
+}
+
+/// Text that moves no cursor, forges no line and does not turn the direction of reading.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let is_harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn write_all(dataset: &Dataset, out: &mut String) -> std::fmt::Result {
@@ -122,9 +156,9 @@ fn scalar(value: Scalar) -> String {
     }
 }
 
-/// One line of bounded length, without control characters: files are not trusted with a terminal.
+/// One line of bounded length.
 fn short(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT).collect();
+    let clean: String = plain(&text.replace(['\n', '\t'], " ")).chars().take(MAX_TEXT).collect();
     if text.chars().nth(MAX_TEXT).is_some() { format!("{clean}...") } else { clean }
 }
 
@@ -140,4 +174,15 @@ pub fn size(bytes: u64) -> String {
         value /= 1024.0;
     }
     format!("{value:.1} EiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_files_reach_no_terminal_unchanged() {
+        assert_eq!(plain("a\u{1b}[31mb\nc\u{9b}d\u{202e}e"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\u{fffd}e");
+        assert_eq!(plain("Temperatur in °C, 温度"), "Temperatur in °C, 温度");
+    }
 }

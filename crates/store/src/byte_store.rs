@@ -155,7 +155,19 @@ impl FileBytes {
                 format!("expected the name of a file in the same directory or below, found `{name}`"),
             ));
         }
-        Self::open(&self.path.with_file_name("").join(relative))
+        // Links are followed, and must not lead out either.
+        let folder = self.path.with_file_name("");
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let folder = folder.canonicalize()?;
+        let place =
+            folder.join(relative).canonicalize().map_err(|e| Error::from(e).context(name.to_owned()))?;
+        if !place.starts_with(&folder) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                format!("expected a file in the same directory or below, found a link out of it: `{name}`"),
+            ));
+        }
+        Self::open(&place)
     }
 
     /// The first bytes, at most `limit`.

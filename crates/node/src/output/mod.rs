@@ -7,6 +7,7 @@ pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod zarr;
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use array::{ByteOrder, DType, Error, Result};
@@ -69,49 +70,54 @@ pub(crate) struct Written {
     pub(crate) units: String,
 }
 
-/// A file or folder under way: removed when dropped, in place after [`Draft::keep`].
+/// A file or folder under way, in a folder of its own that nobody else may enter: removed when dropped, in place
+/// after [`Draft::keep`].
 #[derive(Debug)]
 pub(crate) struct Draft {
     /// Where it is for now.
     pub(crate) path: PathBuf,
+    room: PathBuf,
     target: PathBuf,
-    is_kept: bool,
 }
 
+/// Leftovers of the same process and name that are stepped over.
+const MAX_ROOMS: u32 = 100;
+
 impl Draft {
-    /// Beside `target`, so that the rename is atomic.
+    /// Beside `target`, so that the rename is atomic. The folder is made anew: a link that waits under its name is
+    /// never followed.
     ///
     /// # Errors
-    /// `Invalid` when `target` has no name.
+    /// `Invalid` when `target` has no name; `Io`, `Denied`.
     pub(crate) fn beside(target: &Path) -> Result<Self> {
         let name = target
             .file_name()
             .ok_or_else(|| Error::invalid(format!("expected a file name, found `{}`", target.display())))?;
-        let name = format!(".{}.part{}", name.to_string_lossy(), std::process::id());
-        Ok(Self { path: target.with_file_name(name), target: target.to_path_buf(), is_kept: false })
+        let mut number = 0;
+        loop {
+            let room = format!(".{}.part{}-{number}", name.to_string_lossy(), std::process::id());
+            let room = target.with_file_name(room);
+            match std::fs::DirBuilder::new().mode(0o700).create(&room) {
+                Ok(()) => return Ok(Self { path: room.join(name), room, target: target.to_path_buf() }),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && number < MAX_ROOMS => number += 1,
+                Err(e) => return Err(Error::from(e).context(format!("write `{}`", target.display()))),
+            }
+        }
     }
 
     /// Puts it in place. A file takes the place of an older one.
     ///
     /// # Errors
     /// `Io`, `Denied`.
-    pub(crate) fn keep(mut self) -> Result<()> {
+    pub(crate) fn keep(self) -> Result<()> {
         std::fs::rename(&self.path, &self.target)
-            .map_err(|e| Error::from(e).context(format!("write `{}`", self.target.display())))?;
-        self.is_kept = true;
-        Ok(())
+            .map_err(|e| Error::from(e).context(format!("write `{}`", self.target.display())))
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.is_kept {
-            // Nothing more can be done about a leftover than to leave it under its telling name.
-            if self.path.is_dir() {
-                drop(std::fs::remove_dir_all(&self.path));
-            } else {
-                drop(std::fs::remove_file(&self.path));
-            }
-        }
+        // Nothing more can be done about a leftover than to leave it under its telling name.
+        drop(std::fs::remove_dir_all(&self.room));
     }
 }
