@@ -23,7 +23,8 @@ stage "format" cargo fmt --all --check
 stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
 stage "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
 stage "tests of the crates" cargo test --workspace --quiet
-stage "program" cargo build --quiet
+# With the same features as the tests, so that nothing is compiled again.
+stage "program" cargo build --workspace --all-targets --quiet
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
 case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
 stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
