@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both install what they need and say so.
 ARGS ?=
 
-.PHONY: demo test setup check golden fuzz bench web docs
+.PHONY: demo test setup check fuzz bench web docs
 
 demo: setup web   ## build, serve the bundled sample, open a viewer on it; prints a link
 	cargo run --release --quiet -- demo $(ARGS)
@@ -17,9 +17,6 @@ web: setup        ## the viewer's assets, embedded in the binary
 
 check: web        ## the quick checks before a commit
 	cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
-
-golden: web       ## rewrite golden files; commit them only with a sentence saying why the new ones are right
-	CORRIDOR_GOLDEN=write cargo test --workspace golden
 
 fuzz: setup       ## every fuzz target for SECONDS_EACH seconds (default 60)
 	tools/fuzz.sh
