@@ -1,6 +1,7 @@
 //! How soon something true is seen: from joining a view of a 64 GB array that another process serves to the first
 //! picture that shows any block of it.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -110,11 +111,30 @@ fn port_of(url: &str) -> Result<u16> {
     port.ok_or_else(|| Error::internal(format!("expected an address with a port, found `{url}`")))
 }
 
-/// A raw file of 64 GB, sparse on disk, with its description; zeros throughout: only the reading is measured.
+/// A raw file of 64 GB with its description, sparse on disk: a ball, written on the rows that samples of 16 to 64
+/// voxels meet.
 fn sparse_file(folder: &TempDir) -> Result<String> {
-    std::fs::File::create(folder.path().join("big.bin"))?.set_len(SIDE * SIDE * SIDE)?;
+    let file = std::fs::File::create(folder.path().join("big.bin"))?;
+    file.set_len(SIDE * SIDE * SIDE)?;
+    for factor in [16, 32, 64] {
+        let places: Vec<u64> = (0..SIDE / factor).map(|i| i * factor + (factor - 1) / 2).collect();
+        for &z in &places {
+            for &y in &places {
+                file.write_all_at(&ball_row(z, y), (z * SIDE + y) * SIDE)?;
+            }
+        }
+    }
     let description = folder.path().join("big.toml");
     let text = format!("file = \"big.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n");
     std::fs::write(&description, text)?;
     Ok(description.to_string_lossy().into_owned())
+}
+
+/// Row `z`, `y` of a ball that is brightest in the middle of the volume.
+#[expect(clippy::cast_possible_truncation, reason = "clamped to the range of a byte")]
+fn ball_row(z: u64, y: u64) -> Vec<u8> {
+    let middle = SIDE as f64 / 2.0;
+    let square = |v: u64| (v as f64 - middle).powi(2);
+    let value = |x: u64| 255.0 - (square(x) + square(y) + square(z)).sqrt() * 255.0 / (0.75 * middle);
+    (0..SIDE).map(|x| value(x).clamp(0.0, 255.0) as u8).collect()
 }
