@@ -130,9 +130,10 @@ impl Levels {
                 Origin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
                 _ => this.made(Arc::clone(&plan), Arc::clone(&want)).boxed(),
             };
-            match select(work, std::pin::pin!(want.cancelled())).await {
-                Either::Left((result, _)) => Some(Completion { key, result }),
-                Either::Right(_) => None,
+            // Withdrawal first: work that nobody waits for is not even begun.
+            match select(std::pin::pin!(want.cancelled()), work).await {
+                Either::Left(_) => None,
+                Either::Right((result, _)) => Some(Completion { key, result }),
             }
         }
         .boxed()
