@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{DatasetId, Generation, Scalar};
+use crate::{ArrayInfo, DatasetId, Generation, Level, Scalar, Selection};
 
 /// Names one block: a box of one array at one level (the block grid includes time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +18,19 @@ pub struct BlockKey {
     pub level: u8,
     /// Linear index in the level's block grid, C order.
     pub index: u64,
+}
+
+/// What a block covers and costs, found by [`Dataset::block`](crate::Dataset::block).
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockInfo<'a> {
+    /// The array it is a part of.
+    pub array: &'a ArrayInfo,
+    /// The level it is a part of.
+    pub level: &'a Level,
+    /// Its elements, clipped to the level's shape.
+    pub selection: Selection,
+    /// Bytes of these elements; what the block costs unless it is not covered.
+    pub size_bytes: u64,
 }
 
 /// Smallest and largest *stored* value among those that are present (neither NaN nor missing).

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, DType, ElementType, Error, Level, Result, Scalar};
+use crate::{Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Level, Result, Scalar};
 
 /// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
 ///
@@ -332,6 +332,28 @@ impl Dataset {
         self.arrays.get(number as usize).ok_or_else(|| {
             Error::not_found(format!("expected an array below {}, found {number}", self.arrays.len()))
         })
+    }
+
+    /// What a block covers and costs. Every source checks the keys it is given by this.
+    ///
+    /// # Errors
+    /// `Stale` for a key of another data set or generation, `NotFound` or `Invalid` when there is no such array, level
+    /// or block, `TooLarge` for one of 2^64 bytes or more.
+    pub fn block(&self, key: BlockKey) -> Result<BlockInfo<'_>> {
+        if (key.dataset, key.generation) != (self.id, self.generation) {
+            let expected =
+                format!("expected a block of data set {} generation {}", self.id, self.generation.0);
+            let found = format!("found {} generation {}", key.dataset, key.generation.0);
+            return Err(Error::new(ErrorKind::Stale, format!("{expected}, {found}; describe it again")));
+        }
+        let array = self.array(key.array)?;
+        let level = array.level(key.level)?;
+        let selection = level.block_selection(key.index)?;
+        let size_bytes = selection
+            .len()
+            .and_then(|n| n.checked_mul(array.dtype.size_bytes() as u64))
+            .ok_or_else(|| Error::too_large("expected a block of less than 2^64 bytes"))?;
+        Ok(BlockInfo { array, level, selection, size_bytes })
     }
 
     /// Checks every array; see [`ArrayInfo::check`].

@@ -24,7 +24,7 @@ mod target;
 mod want;
 
 pub use axis::{Axis, AxisKind, Coordinates};
-pub use block::{Block, BlockKey, Content, ValueRange};
+pub use block::{Block, BlockInfo, BlockKey, Content, ValueRange};
 pub use dataset::{
     ArrayInfo, Attribute, Attributes, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, Meaning,
 };

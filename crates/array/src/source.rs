@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
-use crate::{Block, BlockKey, Dataset, Priority, Region, Result, Selection, Want};
+use crate::{ArrayInfo, Block, BlockKey, Dataset, Priority, Region, Result, Selection, Want, expect_target};
 
 /// The end of one want: its block or its error.
 #[derive(Clone, Debug)]
@@ -33,6 +33,20 @@ pub struct ReadRequest {
     pub selection: Selection,
     /// How much it matters.
     pub priority: Priority,
+}
+
+impl ReadRequest {
+    /// That it asks for elements that exist and that the target takes them; gives the array. Every source checks the
+    /// reads it is given by this.
+    ///
+    /// # Errors
+    /// `NotFound` or `Invalid` when there is no such array or level, or when selection or target do not fit.
+    pub fn check<'a>(&self, dataset: &'a Dataset, into: &Region) -> Result<&'a ArrayInfo> {
+        let array = dataset.array(self.array)?;
+        self.selection.check(&array.level(self.level)?.shape)?;
+        expect_target(into, &self.selection, array.dtype.size_bytes())?;
+        Ok(array)
+    }
 }
 
 /// Whatever can give blocks of arrays.

@@ -124,3 +124,19 @@ fn gathering_passes_errors_on_and_withdraws_the_rest() {
     let result = block_on(gather(source, request, region));
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Invalid);
 }
+
+#[test]
+fn a_description_says_what_a_block_covers_and_refuses_keys_of_another() {
+    let source = MemorySource::counting("<u2", &[5, 6, 7], &[2, 4, 4]);
+    let dataset = block_on(source.describe()).unwrap();
+    let last = dataset.arrays[0].levels[0].block_count() - 1;
+    let key =
+        BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index: last };
+    let block = dataset.block(key).unwrap();
+    assert_eq!(block.selection.to_string(), "4:5, 4:6, 4:7");
+    assert_eq!(block.size_bytes, 2 * 3 * 2);
+    let stale = dataset.block(BlockKey { generation: Generation(7), ..key }).unwrap_err();
+    assert_eq!(stale.kind(), ErrorKind::Stale);
+    assert!(stale.to_string().contains("generation 7"), "{stale}");
+    assert_eq!(dataset.block(BlockKey { index: last + 1, ..key }).unwrap_err().kind(), ErrorKind::Invalid);
+}

@@ -10,8 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use array::{
-    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Result, Source, Urgency, Want, WantHandle,
-    want,
+    BlockKey, Completion, Completions, Dataset, Error, Result, Source, Urgency, Want, WantHandle, want,
 };
 use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture, FutureExt, OptionFuture};
 use futures::stream::{FuturesUnordered, SelectAll, Stream, StreamExt};
@@ -150,9 +149,9 @@ impl Keeper {
 
     fn start(&mut self, mut call: Call, dataset: &Dataset) {
         for want in std::mem::take(&mut call.wants) {
-            match bound_bytes(dataset, want.key()) {
+            match dataset.block(want.key()) {
                 Err(error) => self.refuse(&call, want.key(), error),
-                Ok(bound_bytes) => self.wanted(want, bound_bytes, &call),
+                Ok(block) => self.wanted(want, block.size_bytes, &call),
             }
         }
     }
@@ -290,23 +289,6 @@ impl Keeper {
         let tickets = wants.iter().map(Want::key).zip(tickets).collect();
         self.fetches.push(Fetch { answers: self.inner.blocks(wants), tickets });
     }
-}
-
-/// The most bytes that a block can have.
-fn bound_bytes(dataset: &Dataset, key: BlockKey) -> Result<u64> {
-    if (dataset.id, dataset.generation) != (key.dataset, key.generation) {
-        return Err(Error::new(
-            ErrorKind::Stale,
-            format!(
-                "expected blocks of data set {} generation {}, found {} generation {}",
-                dataset.id, dataset.generation.0, key.dataset, key.generation.0
-            ),
-        ));
-    }
-    let array = dataset.array(key.array)?;
-    let elements = array.level(key.level)?.block_selection(key.index)?.len();
-    let bytes = elements.and_then(|n| n.checked_mul(array.dtype.size_bytes() as u64));
-    bytes.ok_or_else(|| Error::too_large("expected a block that fits in memory"))
 }
 
 /// The answers of one call to the inner source, each with its request's ticket.

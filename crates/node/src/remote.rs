@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use array::{
     Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadRequest, Region,
-    Result, Source, Target, Urgency, Want, expect_target,
+    Result, Source, Target, Urgency, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
@@ -85,7 +85,7 @@ impl RemoteSource {
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
         let key = want.key();
-        let expected_bytes = block_bytes(&*self.dataset().await?, key)?;
+        let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
         let client = self.dialer.client().await?;
         let parameters = ReadBlock { key }.encode();
         let mut answer = client.request(ops::READ_BLOCK, parameters, want.urgency()).await?;
@@ -106,9 +106,7 @@ impl RemoteSource {
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
         let dataset = self.dataset().await?;
-        let array = dataset.array(request.array)?;
-        request.selection.check(&array.level(request.level)?.shape)?;
-        expect_target(&into, &request.selection, array.dtype.size_bytes())?;
+        request.check(&dataset, &into)?;
         if request.selection.is_empty() {
             return Ok(());
         }
@@ -128,22 +126,6 @@ impl RemoteSource {
         };
         result.map_err(|e| self.heed(e))
     }
-}
-
-/// Bytes a block must have.
-fn block_bytes(dataset: &Dataset, key: BlockKey) -> Result<u64> {
-    if (key.dataset, key.generation) != (dataset.id, dataset.generation) {
-        return Err(Error::new(
-            ErrorKind::Stale,
-            format!(
-                "expected a block of data set {} generation {}, found {} generation {}",
-                dataset.id, dataset.generation.0, key.dataset, key.generation.0
-            ),
-        ));
-    }
-    let array = dataset.array(key.array)?;
-    let selection = array.level(key.level)?.block_selection(key.index)?;
-    Ok(selection.len().unwrap_or(u64::MAX).saturating_mul(array.dtype.size_bytes() as u64))
 }
 
 fn read_block(key: BlockKey, item: link::Item, expected_bytes: u64) -> Result<Block> {

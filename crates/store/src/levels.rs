@@ -18,8 +18,8 @@ mod tests;
 use std::sync::Arc;
 
 use array::{
-    Block, BlockKey, Completion, Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Source,
-    Target, Want, gather,
+    Block, BlockInfo, Completion, Completions, Dataset, ReadRequest, Region, Result, Source, Target, Want,
+    gather,
 };
 use futures::StreamExt;
 use futures::future::{BoxFuture, Either, FutureExt, select};
@@ -111,8 +111,7 @@ impl Levels {
     async fn sampled(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
         let _slot = self.sampling.acquire(&want).await?;
         let key = want.key();
-        let array = plan.dataset.array(key.array)?;
-        let selection = array.level(key.level)?.block_selection(key.index)?;
+        let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         let priority = want.urgency().priority;
         let request = ReadRequest { array: key.array, level: key.level, selection, priority };
@@ -144,18 +143,6 @@ fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> Plan {
     Plan::new(stored, |array| inner.format().access(array))
 }
 
-/// That a block of an added level exists.
-fn check(plan: &Plan, key: BlockKey) -> Result<()> {
-    let dataset = &plan.dataset;
-    if (key.dataset, key.generation) != (dataset.id, dataset.generation) {
-        let (id, generation) = (dataset.id, dataset.generation.0);
-        let expected = format!("expected blocks of data set {id} generation {generation}");
-        let found = format!("found {} generation {}", key.dataset, key.generation.0);
-        return Err(Error::new(ErrorKind::Stale, format!("{expected}, {found}")));
-    }
-    dataset.array(key.array)?.level(key.level)?.block_selection(key.index).map(drop)
-}
-
 /// A read of a sampled level as one of level 0.
 fn at_level_0(plan: &Plan, request: ReadRequest) -> Result<ReadRequest> {
     match plan.origin(request.array, request.level) {
@@ -179,10 +166,10 @@ impl Source for Levels {
         let added = FuturesUnordered::new();
         for want in wants {
             let key = want.key();
-            match check(&plan, key) {
+            match plan.dataset.block(key) {
                 Err(error) => refused.push(Completion { key, result: Err(error) }),
-                Ok(()) if matches!(plan.origin(key.array, key.level), Origin::Stored) => stored.push(want),
-                Ok(()) => added.push(self.answer(&plan, want)),
+                Ok(_) if matches!(plan.origin(key.array, key.level), Origin::Stored) => stored.push(want),
+                Ok(_) => added.push(self.answer(&plan, want)),
             }
         }
         let added = futures::stream::iter(refused).chain(added.filter_map(std::future::ready));
@@ -196,8 +183,7 @@ impl Source for Levels {
         let plan = self.plan();
         let this = self.clone();
         async move {
-            let array = plan.dataset.array(request.array)?;
-            request.selection.check(&array.level(request.level)?.shape)?;
+            request.check(&plan.dataset, &into)?;
             match plan.origin(request.array, request.level) {
                 Origin::Made { .. } => gather(Arc::new(this), request, into).await,
                 Origin::Stored => this.inner.read(request, into).await,

@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use array::{Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Selection, Source, Want};
+use array::{
+    BlockInfo, Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Selection, Source, Want,
+};
 use futures::channel::mpsc::unbounded;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
@@ -36,24 +38,12 @@ impl FormatSource {
     }
 
     fn block_job(&self, dataset: &Arc<Dataset>, want: Want, call: &Call) -> Result<BlockJob> {
-        let key = want.key();
-        if (key.dataset, key.generation) != (dataset.id, dataset.generation) {
-            return Err(Error::new(
-                ErrorKind::Stale,
-                format!(
-                    "expected a block of data set {} generation {}, found {} generation {}",
-                    dataset.id, dataset.generation.0, key.dataset, key.generation.0
-                ),
-            ));
-        }
-        let array = dataset.array(key.array)?;
-        let selection = array.level(key.level)?.block_selection(key.index)?;
-        let elements = selection.len().unwrap_or(u64::MAX);
+        let BlockInfo { selection, size_bytes, .. } = dataset.block(want.key())?;
         Ok(BlockJob {
             format: Arc::clone(&self.format),
             dataset: Arc::clone(dataset),
             selection,
-            size_bytes: elements.saturating_mul(array.dtype.size_bytes() as u64),
+            size_bytes,
             watch: Watch::start(want),
             permit: None,
             call: call.clone(),
@@ -62,19 +52,7 @@ impl FormatSource {
 
     fn pieces(&self, request: &ReadRequest, into: Region) -> Result<Vec<(Selection, Region)>> {
         let dataset = self.format.dataset();
-        let array = dataset.array(request.array)?;
-        request.selection.check(&array.level(request.level)?.shape)?;
-        let fits = into.item_bytes() == array.dtype.size_bytes()
-            && into.shape().iter().map(|&n| n as u64).eq(request.selection.shape());
-        if !fits {
-            return Err(Error::invalid(format!(
-                "expected a target of shape {:?} and elements of {} bytes, found {:?} and {}",
-                request.selection.shape(),
-                array.dtype.size_bytes(),
-                into.shape(),
-                into.item_bytes()
-            )));
-        }
+        let array = request.check(&dataset, &into)?;
         pieces::cut(array, request.level, self.format.access(request.array), &request.selection, into)
     }
 }

@@ -9,9 +9,9 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 
 use crate::{
-    Affine, ArrayInfo, Axis, AxisKind, Block, BlockKey, Completion, Completions, Content, DType, Dataset,
-    DatasetId, Decoding, Error, Generation, Level, LevelOrigin, Meaning, ReadRequest, Region, Result,
-    Selection, Source, Target, Urgency, Want, c_strides, expect_target, stats,
+    Affine, ArrayInfo, Axis, AxisKind, Block, BlockInfo, BlockKey, Completion, Completions, Content, DType,
+    Dataset, DatasetId, Decoding, Error, Generation, Level, LevelOrigin, Meaning, ReadRequest, Region,
+    Result, Selection, Source, Target, Urgency, Want, c_strides, expect_target, stats,
 };
 
 /// Whether a [`MemorySource`] answers.
@@ -235,12 +235,7 @@ impl Shared {
         if let Some(error) = self.with(|s| s.faults.get_mut(&key).and_then(Vec::pop)) {
             return Err(error);
         }
-        if (key.dataset, key.generation) != (self.dataset.id, self.dataset.generation) {
-            return Err(Error::new(crate::ErrorKind::Stale, "expected a key of this data set"));
-        }
-        let array = self.dataset.array(key.array)?;
-        let level = array.level(key.level)?;
-        let selection = level.block_selection(key.index)?;
+        let BlockInfo { array, selection, .. } = self.dataset.block(key)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         self.copy(key.array, key.level, &selection, region)?;
         let bytes = Bytes::from(target.into_vec()?);

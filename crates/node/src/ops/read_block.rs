@@ -34,9 +34,7 @@ async fn answer(call: &Call) -> Result<()> {
     let place =
         BlockPlace { dataset: key.dataset, generation: key.generation, array: key.array, level: key.level };
     let (stack, dataset) = call.node.exports.at(&place).await?;
-    let array = dataset.array(key.array)?;
-    let elements = array.level(key.level)?.block_selection(key.index)?.len().unwrap_or(u64::MAX);
-    let size_bytes = elements.saturating_mul(array.dtype.size_bytes() as u64);
+    let size_bytes = dataset.block(key)?.size_bytes;
     call.operation.room().await;
     let _memory = admitted(call, size_bytes).await?;
     let block = fetch(call, &stack, key).await?;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use array::{
-    ArrayInfo, Block, BlockKey, Content, Error, Level, Pieces, Priority, ReadRequest, Region, Result,
-    Selection, Source, Target, Want, stats,
+    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Level, Pieces, Priority, ReadRequest, Region,
+    Result, Selection, Source, Target, Want, stats,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
@@ -95,11 +95,10 @@ impl Maker {
     ) -> Result<Option<Arc<Block>>> {
         let Origin::Made { is_kept: true, .. } = plan.origin(key.array, key.level) else { return Ok(None) };
         let Some(side) = self.side.clone() else { return Ok(None) };
-        let array = plan.dataset.array(key.array)?.clone();
-        let shape = array.level(key.level)?.block_selection(key.index)?.shape();
-        let size = usize_product(&shape, array.dtype.size_bytes())?;
+        let BlockInfo { array, size_bytes, .. } = plan.dataset.block(key)?;
+        let array = array.clone();
         let block = on_pool(Priority::NORMAL, move || {
-            let bytes = side.get(key.dataset, &entry_name(key)).filter(|bytes| bytes.len() == size);
+            let bytes = side.get(key.dataset, &entry_name(key)).filter(|b| b.len() as u64 == size_bytes);
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
         .await?;
@@ -142,8 +141,7 @@ impl Maker {
         if let Some(block) = self.kept(plan, key).await? {
             return Ok(block);
         }
-        let array = plan.dataset.array(key.array)?;
-        let selection = array.level(key.level)?.block_selection(key.index)?;
+        let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
         let Origin::Made { halved, is_kept } = plan.origin(key.array, key.level) else {
             return Err(Error::internal("expected a level that is made"));
         };
@@ -299,11 +297,6 @@ fn entry_name(key: BlockKey) -> String {
 pub(super) fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
     let range = stats::value_range(&bytes, array.dtype, &array.decoding);
     Arc::new(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
-}
-
-fn usize_product(shape: &[u64], item_bytes: usize) -> Result<usize> {
-    let product = shape.iter().try_fold(item_bytes as u64, |n, &s| n.checked_mul(s));
-    product.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| Error::too_large("a block beyond memory"))
 }
 
 /// Counts bytes in hand.
