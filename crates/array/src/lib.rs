@@ -17,6 +17,7 @@ mod element;
 mod error;
 mod gather;
 mod level;
+mod long_work;
 mod selection;
 mod source;
 pub mod stats;
@@ -38,6 +39,7 @@ pub use half::f16 as F16;
 pub use level::{
     Affine, Level, LevelOrigin, MAX_BLOCK_BYTES, MAX_CHUNK_BLOCK_BYTES, MIN_BLOCK_BYTES, choose_blocks,
 };
+pub use long_work::{LongWork, Share, Task};
 pub use selection::{AxisRange, Index, Indexing, MAX_AXES, Resolved, Selection};
 pub use source::{Completion, Completions, ReadRequest, Source};
 pub use target::{Region, Target, c_strides, cut_by_grid};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use array::{Error, Result, Source, Urgency};
+use array::{Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
 use wire::ops::{Stats, StatsRequest};
 
@@ -50,6 +50,8 @@ pub struct Stack {
     pub source: Arc<dyn Source>,
     /// The cache in it, for its counters.
     pub cached: Cached,
+    /// How far long work behind the source is, for viewers; nothing where another process does it.
+    pub work: LongWork,
     /// Who computes statistics: the other side where there is one.
     remote: Option<RemoteSource>,
 }
@@ -59,15 +61,16 @@ pub struct Stack {
 /// # Errors
 /// Those of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
+    let work = LongWork::default();
     let (name, inner, remote) = match location {
         Location::Path(path) => {
             let text = path.to_str().ok_or_else(|| {
                 Error::unsupported(format!("expected a path in UTF-8, found `{}`", path.display()))
             })?;
             let name = path.file_name().map_or_else(|| "data".into(), |n| n.to_string_lossy().into_owned());
-            (name, open(text, context).await?, None)
+            (name, open(text, context, &work).await?, None)
         }
-        Location::Synthetic(text) => (synthetic_name(text), open(text, context).await?, None),
+        Location::Synthetic(text) => (synthetic_name(text), open(text, context, &work).await?, None),
         Location::Remote(url) => {
             let url = runtime::complete(&context.places.runtime, url.clone());
             let dialer = Dialer::new(Server::of(&url, context.budget.transfer)?);
@@ -80,14 +83,15 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
-    Ok(Stack { name, source: Arc::new(cached.clone()), cached, remote })
+    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, remote })
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.
-async fn open(location: &str, context: &Context) -> Result<Arc<dyn Source>> {
+async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let options = store::OpenOptions {
         side_dir: Some(context.places.cache.clone()),
         on_progress: context.on_progress.clone(),
+        work: work.clone(),
     };
     let location = location.to_owned();
     tokio::task::spawn_blocking(move || store::open(&location, &options))

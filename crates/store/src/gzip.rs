@@ -18,13 +18,13 @@ mod segments;
 use std::io::Read;
 use std::sync::Arc;
 
-use array::{Error, Result};
+use array::{Error, LongWork, Result, Task};
 use parking_lot::Mutex;
 
 use self::decoder::Decoder;
 use self::index::Index;
 use self::segments::Segments;
-use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions, SideCache};
+use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
@@ -53,6 +53,7 @@ pub struct GzipBytes {
     start: u64,
     side: Option<SideCache>,
     on_progress: Option<OnProgress>,
+    work: LongWork,
     index: Mutex<Option<Result<Arc<Index>>>>,
     segments: Segments,
 }
@@ -66,6 +67,7 @@ impl GzipBytes {
             start,
             side: options.side_cache(),
             on_progress: options.on_progress.clone(),
+            work: options.work.clone(),
             index: Mutex::new(None),
             segments: Segments::default(),
         }
@@ -84,12 +86,23 @@ impl GzipBytes {
         if let Some(index) = kept.and_then(|bytes| Index::decode(&bytes)) {
             return Ok(index);
         }
-        let index = Index::build(&self.file, self.start, self.on_progress.as_ref(), &self.segments)?;
+        let index = Index::build(&self.file, self.start, &|done_bytes| self.tell(done_bytes), &self.segments);
+        self.work.end(Task::Indexing);
+        let index = index?;
         let side = self.side.as_ref().filter(|_| !index.is_cut);
         if let Some(Err(error)) = side.map(|side| side.put(id, &name, &index.encode())) {
             tracing::warn!(%error, "the gzip index cannot be kept; it will be made again next time");
         }
         Ok(index)
+    }
+
+    /// Says how far indexing is: to whoever opened the file, and to viewers.
+    fn tell(&self, done_bytes: u64) {
+        let total_bytes = self.file.size_bytes();
+        self.work.set(Task::Indexing, done_bytes, total_bytes);
+        if let Some(tell) = &self.on_progress {
+            tell(Progress { what: format!("indexing {}", self.file.name()), done_bytes, total_bytes });
+        }
     }
 
     /// Decodes segment `number` whole.

@@ -12,6 +12,7 @@ mod make;
 mod plan;
 mod pool;
 mod slots;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +26,8 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, Either, FutureExt, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
-use crate::{FormatSource, SideCache};
+use crate::{FormatSource, OpenOptions};
 use make::{Asker, Maker, finish};
 use plan::{Origin, Plan, samples};
 use pool::on_pool;
@@ -39,15 +39,6 @@ pub use plan::{COARSEST_SIDE, KEPT_PERCENT};
 /// Blocks of sampled levels read at a time.
 const SAMPLED_AT_ONCE: usize = 8;
 
-/// How many blocks of the added mean and mode levels there are by now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LevelsProgress {
-    /// Made, or found in the side cache; one that had to be made again counts again.
-    pub made: u64,
-    /// In all.
-    pub total: u64,
-}
-
 /// A source with coarser levels; see the module's text.
 #[derive(Clone)]
 pub struct Levels {
@@ -56,30 +47,21 @@ pub struct Levels {
     making: Slots,
     sampling: Slots,
     plan: Arc<Mutex<Arc<Plan>>>,
-    progress: watch::Sender<LevelsProgress>,
 }
 
 impl Levels {
     /// Adds levels to what `inner` describes. Without a side cache, made blocks are forgotten.
     #[must_use]
-    pub fn new(inner: FormatSource, side: Option<Arc<SideCache>>) -> Self {
+    pub fn new(inner: FormatSource, options: &OpenOptions) -> Self {
         let plan = Arc::new(plan_for(&inner, &inner.format().dataset()));
-        let (progress, _) = watch::channel(LevelsProgress { made: 0, total: plan.made_blocks() });
-        let maker = Maker::new(Arc::new(inner.clone()), side, progress.clone());
+        let maker = Maker::new(Arc::new(inner.clone()), options);
         Self {
             inner,
             maker,
             making: Slots::new(BLOCKS_AT_ONCE),
             sampling: Slots::new(SAMPLED_AT_ONCE),
             plan: Arc::new(Mutex::new(plan)),
-            progress,
         }
-    }
-
-    /// How far the added levels are.
-    #[must_use]
-    pub fn progress(&self) -> watch::Receiver<LevelsProgress> {
-        self.progress.subscribe()
     }
 
     /// Most bytes in hand at a time so far, of blocks being made and what they are made of.
@@ -94,7 +76,6 @@ impl Levels {
         let mut plan = self.plan.lock();
         if !Arc::ptr_eq(&plan.stored, &stored) && plan.stored != stored {
             *plan = Arc::new(plan_for(&self.inner, &stored));
-            self.progress.send_modify(|progress| progress.total = plan.made_blocks());
         }
         Arc::clone(&plan)
     }

@@ -32,9 +32,7 @@ pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};
 pub use gzip::GzipBytes;
 pub use jobs::MAX_BYTES_IN_HAND;
-pub use levels::{
-    BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, LevelsProgress, PIECE_BYTES, PIECES_AT_ONCE,
-};
+pub use levels::{BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, PIECE_BYTES, PIECES_AT_ONCE};
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
 pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;

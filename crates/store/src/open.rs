@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use array::{Error, Result, Source};
+use array::{Error, LongWork, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
 use crate::{
@@ -35,6 +35,8 @@ pub struct OpenOptions {
     pub side_dir: Option<PathBuf>,
     /// Told how long work goes.
     pub on_progress: Option<OnProgress>,
+    /// Where a viewer may look how long work goes: keep a clone.
+    pub work: LongWork,
 }
 
 impl OpenOptions {
@@ -106,7 +108,7 @@ const KINDS: &[Kind] = &[
 /// `NotFound`, `Unsupported` when nothing recognises it (listing what would be), `Corrupt` when a header is wrong.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
     let format = FormatSource::new(open_format(location, options)?);
-    Ok(Arc::new(Levels::new(format, options.side_cache().map(Arc::new))))
+    Ok(Arc::new(Levels::new(format, options)))
 }
 
 /// Opens a location as it is stored, without making a source of it.

@@ -3,14 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::conformance::fetch;
 use array::{BlockKey, Dataset, LevelOrigin, Source};
-use corridor_store::{
-    FormatSource, IoCounts, Levels, OpenOptions, SideCache, open_format, process_io_counts,
-};
+use corridor_store::{FormatSource, IoCounts, Levels, OpenOptions, open_format, process_io_counts};
 
 fn describe_raw(dir: &Path, side: u64) -> String {
     let text = format!("file = 'data.bin'\nshape = [{side}, {side}, {side}]\ndtype = 'uint8'\n");
@@ -19,9 +17,10 @@ fn describe_raw(dir: &Path, side: u64) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn open(location: &str, side: Option<Arc<SideCache>>) -> Levels {
-    let format = open_format(location, &OpenOptions::default()).unwrap();
-    Levels::new(FormatSource::new(format), side)
+fn open(location: &str, side_dir: Option<PathBuf>) -> Levels {
+    let options = OpenOptions { side_dir, ..OpenOptions::default() };
+    let format = open_format(location, &options).unwrap();
+    Levels::new(FormatSource::new(format), &options)
 }
 
 /// Every block of the coarsest level of this origin.
@@ -64,7 +63,7 @@ async fn levels_cost_what_they_must() {
     let bytes: Vec<u8> = (0..200u32 * 200 * 200).map(|i| (i / 7 % 251).to_le_bytes()[0]).collect();
     std::fs::write(dir.path().join("data.bin"), &bytes).unwrap();
     let location = describe_raw(dir.path(), 200);
-    let side = || Some(Arc::new(SideCache::new(dir.path().join("side"), 1 << 30)));
+    let side = || Some(dir.path().join("side"));
     let levels = open(&location, side());
     let before = process_io_counts();
     let first = coarsest(&levels, LevelOrigin::Mean).await;

@@ -10,7 +10,7 @@ use flate2::write::DeflateEncoder;
 use super::MAX_SEGMENT_BYTES;
 use super::decoder::{Decoder, Stop};
 use super::segments::Segments;
-use crate::{ByteStore, FileBytes, OnProgress, Progress};
+use crate::FileBytes;
 
 /// Output between two points, at first.
 const SPACING_BYTES: u64 = 1 << 20;
@@ -74,11 +74,11 @@ impl Index {
         (self.points[number].unpacked, end)
     }
 
-    /// Unpacks everything once. What it decodes is kept in `segments` as far as it fits.
+    /// Unpacks everything once, saying now and then how many packed bytes are done. What it decodes is kept in `segments` as far as it fits.
     pub(super) fn build(
         file: &FileBytes,
         start: u64,
-        on_progress: Option<&OnProgress>,
+        tell: &dyn Fn(u64),
         segments: &Segments,
     ) -> Result<Self> {
         let mut decoder = Decoder::start(file, start)?;
@@ -92,7 +92,7 @@ impl Index {
             pass.take(&output[..made]);
             if decoder.packed() >= told + TELL_BYTES || matches!(stop, Stop::End | Stop::Cut) {
                 told = decoder.packed();
-                tell(on_progress, file, told);
+                tell(told);
             }
             match stop {
                 Stop::Within => {}
@@ -187,13 +187,6 @@ fn thin(points: &mut Vec<Point>) {
         number += 1;
         number % 2 == 1
     });
-}
-
-fn tell(on_progress: Option<&OnProgress>, file: &FileBytes, done_bytes: u64) {
-    if let Some(tell) = on_progress {
-        let what = format!("indexing {}", file.name());
-        tell(Progress { what, done_bytes, total_bytes: file.size_bytes() });
-    }
 }
 
 fn number(rest: &mut &[u8]) -> Option<u64> {

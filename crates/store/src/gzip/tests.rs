@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use array::ErrorKind;
+use array::{ErrorKind, LongWork, Share, Task};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
@@ -124,11 +124,19 @@ fn progress_is_told_to_the_end() {
     let case = Case::new(&packed(&data(1 << 20)));
     let told = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&told);
-    let options = OpenOptions { on_progress: Some(Arc::new(move |p| to.lock().push(p))), side_dir: None };
+    let told_to = LongWork::default();
+    let work = told_to.clone();
+    let options = OpenOptions {
+        on_progress: Some(Arc::new(move |p| to.lock().push((p, work.share(Task::Indexing))))),
+        work: told_to,
+        ..OpenOptions::default()
+    };
     let inside = GzipBytes::new(FileBytes::open(&case.path).unwrap(), 0, &options);
     read(&inside, 0, 1).unwrap();
-    let last = told.lock().last().cloned().unwrap();
+    let (last, share) = told.lock().last().cloned().unwrap();
     assert_eq!((last.done_bytes, last.what.as_str()), (last.total_bytes, "indexing x.gz"));
+    assert_eq!(share, Some(Share { done: last.done_bytes, total: last.total_bytes }));
+    assert_eq!(options.work.share(Task::Indexing), None, "nobody indexes any more");
 }
 
 #[test]

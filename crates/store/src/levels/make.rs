@@ -17,12 +17,12 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::halve::halve;
 use super::plan::{Origin, Plan};
 use super::pool::on_pool;
-use super::{LevelsProgress, SideCache};
+use super::tally::Tally;
+use crate::{OpenOptions, SideCache};
 
 /// Blocks begun at a time because somebody wants them; those that they need come on top, one chain per piece.
 pub const BLOCKS_AT_ONCE: usize = 4;
@@ -69,17 +69,19 @@ pub(super) struct Maker {
     inner: Arc<dyn Source>,
     side: Option<Arc<SideCache>>,
     flights: Mutex<HashMap<BlockKey, Flight>>,
-    progress: watch::Sender<LevelsProgress>,
+    tally: Tally,
     in_hand: InHand,
 }
 
 impl Maker {
-    pub(super) fn new(
-        inner: Arc<dyn Source>,
-        side: Option<Arc<SideCache>>,
-        progress: watch::Sender<LevelsProgress>,
-    ) -> Arc<Self> {
-        Arc::new(Self { inner, side, flights: Mutex::default(), progress, in_hand: InHand::default() })
+    pub(super) fn new(inner: Arc<dyn Source>, options: &OpenOptions) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            side: options.side_cache().map(Arc::new),
+            flights: Mutex::default(),
+            tally: Tally::new(options.work.clone()),
+            in_hand: InHand::default(),
+        })
     }
 
     /// Most bytes that were in hand at a time so far.
@@ -103,7 +105,7 @@ impl Maker {
         })
         .await?;
         if block.is_some() {
-            self.count();
+            self.tally.count(key);
         }
         Ok(block)
     }
@@ -149,6 +151,7 @@ impl Maker {
         let item_bytes = array.dtype.size_bytes();
         let (target, region) = Target::new(&selection.shape(), item_bytes)?;
         let _held = self.in_hand.hold(region.size_bytes());
+        let _begun = self.tally.begin(key, plan.made_blocks(key.array));
         let pieces = cut(&selection, region, halved, finer, item_bytes);
         futures::stream::iter(pieces.map(|piece| self.piece(plan, key, interest, piece)))
             .buffer_unordered(pieces_at_once)
@@ -166,7 +169,7 @@ impl Maker {
             Ok(finish(key, bytes, &array))
         })
         .await?;
-        self.count();
+        self.tally.count(key);
         Ok(block)
     }
 
@@ -223,10 +226,6 @@ impl Maker {
             piece.land(&block, info, item_bytes)?;
         }
         Ok(())
-    }
-
-    fn count(&self) {
-        self.progress.send_modify(|progress| progress.made += 1);
     }
 }
 

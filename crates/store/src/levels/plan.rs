@@ -76,11 +76,10 @@ impl Plan {
         }
     }
 
-    /// How many blocks the made levels have together, saturating.
-    pub(super) fn made_blocks(&self) -> u64 {
-        let arrays = self.dataset.arrays.iter().zip(&self.arrays);
-        let levels = arrays.flat_map(|(array, plan)| &array.levels[plan.made.clone()]);
-        levels.fold(0, |n, level| n.saturating_add(level.block_count()))
+    /// How many blocks the made levels of an array have together, saturating. The array exists.
+    pub(super) fn made_blocks(&self, array: u32) -> u64 {
+        let (array, plan) = (&self.dataset.arrays[array as usize], &self.arrays[array as usize]);
+        array.levels[plan.made.clone()].iter().fold(0, |n, level| n.saturating_add(level.block_count()))
     }
 }
 

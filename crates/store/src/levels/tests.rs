@@ -2,12 +2,13 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::conformance::{check_source, fetch, one_array};
 use array::{
-    Affine, ArrayInfo, BlockKey, DType, Decoding, Element, ElementType, LevelOrigin, Meaning, Priority,
-    Scalar, Selection, Urgency, c_strides, elements, want, with_element,
+    Affine, ArrayInfo, BlockKey, DType, Decoding, Element, ElementType, LevelOrigin, LongWork, Meaning,
+    Priority, Scalar, Selection, Share, Task, Urgency, c_strides, elements, want, with_element,
 };
 use futures::StreamExt;
 use futures::executor::block_on;
@@ -23,6 +24,9 @@ struct InMemory {
     access: Access,
     bytes_read: AtomicU64,
     reads: AtomicU64,
+    work: LongWork,
+    /// How far the levels were said to be at each read.
+    told: Mutex<Vec<Share>>,
 }
 
 impl Format for InMemory {
@@ -44,6 +48,7 @@ impl Format for InMemory {
     ) -> Result<()> {
         cancel.check()?;
         self.reads.fetch_add(1, Ordering::Relaxed);
+        self.told.lock().extend(self.work.share(Task::Levels { array: 0 }));
         self.bytes_read.fetch_add(into.size_bytes() as u64, Ordering::Relaxed);
         let array = &self.dataset.arrays[0];
         let to_usize = |n: u64| usize::try_from(n).unwrap();
@@ -85,7 +90,8 @@ impl Case {
         self.open_with(None)
     }
 
-    fn open_with(self, side: Option<Arc<SideCache>>) -> (Arc<InMemory>, Levels) {
+    fn open_with(self, side: Option<&Path>) -> (Arc<InMemory>, Levels) {
+        let options = OpenOptions { side_dir: side.map(Path::to_owned), ..OpenOptions::default() };
         let mut dataset = one_array(self.info.dtype, self.info.shape(), &self.info.levels[0].block);
         dataset.arrays = vec![self.info];
         let format = Arc::new(InMemory {
@@ -94,8 +100,10 @@ impl Case {
             access: self.access,
             bytes_read: AtomicU64::new(0),
             reads: AtomicU64::new(0),
+            work: options.work.clone(),
+            told: Mutex::default(),
         });
-        let levels = Levels::new(FormatSource::new(Arc::clone(&format) as Arc<dyn Format>), side);
+        let levels = Levels::new(FormatSource::new(Arc::clone(&format) as Arc<dyn Format>), &options);
         (format, levels)
     }
 }
@@ -371,20 +379,17 @@ fn conforms() {
         block_on(check_source(Arc::new(levels)));
     }
     let dir = tempfile::tempdir().unwrap();
-    let side = Arc::new(SideCache::new(dir.path(), 1 << 30));
-    let (_, levels) = Case::new("<u2", &[70, 80, 130]).open_with(Some(side));
+    let (_, levels) = Case::new("<u2", &[70, 80, 130]).open_with(Some(dir.path()));
     block_on(check_source(Arc::new(levels)));
 }
 
 #[test]
 fn kept_levels_are_not_made_again() {
     let dir = tempfile::tempdir().unwrap();
-    let side = || Some(Arc::new(SideCache::new(dir.path(), 1 << 30)));
+    let side = || Some(dir.path());
     let case = || Case::new("<f4", &[150, 200, 260]);
     let (_, levels) = case().open_with(side());
     let first = [block_on(read_level(&levels, 1)), block_on(read_level(&levels, 2))];
-    let progress = *levels.progress().borrow();
-    assert!(progress.made >= progress.total && progress.total > 1, "{progress:?}");
 
     let (format, levels) = case().open_with(side());
     let second = [block_on(read_level(&levels, 1)), block_on(read_level(&levels, 2))];
@@ -397,7 +402,7 @@ fn kept_levels_are_not_made_again() {
 }
 
 /// Bytes below a directory.
-fn size_of(dir: &std::path::Path) -> u64 {
+fn size_of(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|e| if e.path().is_dir() { size_of(&e.path()) } else { e.metadata().unwrap().len() }).sum()
 }
@@ -406,10 +411,9 @@ fn size_of(dir: &std::path::Path) -> u64 {
 fn what_is_kept_is_a_small_share() {
     for shape in [vec![257, 257, 257], vec![3000, 3001], vec![1_000_000]] {
         let dir = tempfile::tempdir().unwrap();
-        let side = Some(Arc::new(SideCache::new(dir.path(), 1 << 30)));
         let case = Case::new("u1", &shape);
         let size = case.bytes.len() as u64;
-        let (_, levels) = case.open_with(side);
+        let (_, levels) = case.open_with(Some(dir.path()));
         let dataset = block_on(levels.describe()).unwrap();
         let made = dataset.arrays[0].levels.iter().filter(|l| l.origin == LevelOrigin::Mean).count();
         for level in 1..=made {
@@ -433,6 +437,19 @@ fn making_the_coarsest_level_needs_little_memory() {
     let bound = (BLOCKS_AT_ONCE * PIECES_AT_ONCE * coarsest) as u64 * 3 * array::MAX_BLOCK_BYTES;
     assert!(levels.peak_bytes() <= bound, "{} of at most {bound}", levels.peak_bytes());
     assert!(levels.peak_bytes() * 4 < size, "{} of {size}", levels.peak_bytes());
+}
+
+#[test]
+fn viewers_see_how_far_levels_are_while_they_are_made() {
+    let (format, levels) = Case::new("<f4", &[300, 300, 300]).open();
+    let dataset = block_on(levels.describe()).unwrap();
+    let made: Vec<_> = dataset.arrays[0].levels.iter().filter(|l| l.origin == LevelOrigin::Mean).collect();
+    let total = made.iter().map(|l| l.block_count()).sum();
+    block_on(read_level(&levels, made.len() as u8));
+    let told = format.told.lock();
+    assert!(told.iter().all(|share| share.total == total && share.done < total), "{told:?}");
+    assert!(told.first().unwrap().done < told.last().unwrap().done && total > 8, "{told:?}");
+    assert_eq!(format.work.share(Task::Levels { array: 0 }), None, "nobody makes any more");
 }
 
 #[test]

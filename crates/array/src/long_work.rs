@@ -1,0 +1,74 @@
+//! How far long work behind a source is, for whoever shows it to people.
+//!
+//! A value that the one who opens a source makes and keeps a clone of: whoever does the work writes into it, a
+//! viewer looks at it. It is no event stream: nobody is woken, and looking costs a lock and a few words, so a viewer
+//! looks as often as a person reads, say twice a second while a picture is incomplete.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One kind of long work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Task {
+    /// Blocks of the coarser levels of an array, means or modes, that the data lack.
+    Levels {
+        /// Number of the array in the description.
+        array: u32,
+    },
+    /// Bytes of a packed file that are looked through, once, so that its inside can be read at any place.
+    Indexing,
+}
+
+/// A part of a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Never more than `total`.
+    pub done: u64,
+    /// In all.
+    pub total: u64,
+}
+
+/// The long work behind one source; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct LongWork(Arc<Mutex<BTreeMap<Task, Share>>>);
+
+impl LongWork {
+    /// How far a task is; `None` while nobody works on it.
+    #[must_use]
+    pub fn share(&self, task: Task) -> Option<Share> {
+        self.with(|tasks| tasks.get(&task).copied())
+    }
+
+    /// Says how far a task is that is being worked on.
+    pub fn set(&self, task: Task, done: u64, total: u64) {
+        self.with(|tasks| tasks.insert(task, Share { done: done.min(total), total }));
+    }
+
+    /// Says that nobody works on a task any more, done or not.
+    pub fn end(&self, task: Task) {
+        self.with(|tasks| tasks.remove(&task));
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut BTreeMap<Task, Share>) -> T) -> T {
+        // Plain numbers: a panic elsewhere leaves no half-made state.
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_are_the_same_and_tasks_are_apart() {
+        let work = LongWork::default();
+        let seen = work.clone();
+        work.set(Task::Levels { array: 1 }, 3, 8);
+        work.set(Task::Indexing, 9, 5);
+        assert_eq!(seen.share(Task::Levels { array: 1 }), Some(Share { done: 3, total: 8 }));
+        assert_eq!(seen.share(Task::Levels { array: 0 }), None);
+        assert_eq!(seen.share(Task::Indexing), Some(Share { done: 5, total: 5 }), "never more than all");
+        work.end(Task::Indexing);
+        assert_eq!(seen.share(Task::Indexing), None);
+    }
+}

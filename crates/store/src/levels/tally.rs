@@ -1,0 +1,121 @@
+//! Counts the blocks of made levels, each once however often it is made or found, and tells viewers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use array::{BlockKey, Generation, LongWork, Task};
+use parking_lot::Mutex;
+
+/// Blocks whose being there one entry of the table says.
+const BLOCKS_PER_ENTRY: u64 = u64::BITS as u64;
+
+/// What is there by now, told while blocks are being made.
+#[derive(Clone)]
+pub(super) struct Tally(Arc<Inner>);
+
+struct Inner {
+    work: LongWork,
+    arrays: Mutex<BTreeMap<u32, Counted>>,
+}
+
+/// The made blocks of one array.
+#[derive(Default)]
+struct Counted {
+    generation: Generation,
+    /// By level and number of the block: a bit for each that is there. It grows with work that was done,
+    /// never with what a header promises.
+    there: BTreeMap<(u8, u64), u64>,
+    done: u64,
+    total: u64,
+    under_way: usize,
+}
+
+impl Counted {
+    fn tell(&self, work: &LongWork, array: u32) {
+        let task = Task::Levels { array };
+        if self.under_way > 0 { work.set(task, self.done, self.total) } else { work.end(task) }
+    }
+}
+
+/// One block is being made; until this is dropped.
+pub(super) struct Begun {
+    tally: Tally,
+    array: u32,
+}
+
+impl Tally {
+    pub(super) fn new(work: LongWork) -> Self {
+        Self(Arc::new(Inner { work, arrays: Mutex::default() }))
+    }
+
+    /// A block is being made, of an array that has `total` of them.
+    pub(super) fn begin(&self, key: BlockKey, total: u64) -> Begun {
+        self.change(key, |counted| {
+            counted.total = total;
+            counted.under_way += 1;
+        });
+        Begun { tally: self.clone(), array: key.array }
+    }
+
+    /// A block is there: just made, or found in the side cache.
+    pub(super) fn count(&self, key: BlockKey) {
+        self.change(key, |counted| {
+            let entry = counted.there.entry((key.level, key.index / BLOCKS_PER_ENTRY)).or_default();
+            let bit = 1 << (key.index % BLOCKS_PER_ENTRY);
+            counted.done += u64::from(*entry & bit == 0);
+            *entry |= bit;
+        });
+    }
+
+    fn change(&self, key: BlockKey, change: impl FnOnce(&mut Counted)) {
+        let mut arrays = self.0.arrays.lock();
+        let counted = arrays.entry(key.array).or_default();
+        if counted.generation != key.generation {
+            counted.there.clear();
+            counted.done = 0;
+            counted.generation = key.generation;
+        }
+        change(counted);
+        counted.tell(&self.0.work, key.array);
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut arrays = self.tally.0.arrays.lock();
+        if let Some(counted) = arrays.get_mut(&self.array) {
+            counted.under_way -= 1;
+            counted.tell(&self.tally.0.work, self.array);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{DatasetId, Share};
+
+    use super::*;
+
+    fn key(level: u8, index: u64) -> BlockKey {
+        BlockKey { dataset: DatasetId(1), generation: Generation(0), array: 2, level, index }
+    }
+
+    #[test]
+    fn blocks_count_once_and_only_work_under_way_is_told() {
+        let work = LongWork::default();
+        let share = || work.share(Task::Levels { array: 2 });
+        let tally = Tally::new(work.clone());
+        tally.count(key(1, 5));
+        assert_eq!(share(), None, "found, not made");
+        let first = tally.begin(key(1, 70), 9);
+        let second = tally.begin(key(2, 5), 9);
+        for block in [key(1, 70), key(1, 70), key(2, 5)] {
+            tally.count(block);
+        }
+        assert_eq!(share(), Some(Share { done: 3, total: 9 }));
+        drop(first);
+        assert!(share().is_some());
+        drop(second);
+        assert_eq!(share(), None);
+    }
+}
