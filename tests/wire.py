@@ -55,9 +55,12 @@ class Reader:
         self.at += size
         return self.frame[self.at - size : self.at].decode()
 
+    def texts(self) -> list[str]:
+        return [self.text() for _ in range(self.take("H"))]
+
 
 class WireError(Exception):
-    """The operation failed; the server's words."""
+    """The operation failed; the server's words, then where it happened, from the inside out."""
 
 
 class Client:
@@ -107,7 +110,7 @@ class Client:
                 return
             if kind == 0x86:
                 frame.take("HB")
-                raise WireError(frame.text())
+                raise WireError(frame.text() + "".join(f"; {place}" for place in frame.texts()))
             number = frame.take("I")
             if kind == 0x83:
                 item = Item(frame.raw())

@@ -57,6 +57,14 @@ def _is_numeric(dtype) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "iufb"
 
 
+def _add(found, others, name, read, **about) -> None:
+    """Reads a variable; one that the library fails to read is among the others, with the reason."""
+    try:
+        found.append(Variable(name, read(), **about))
+    except Exception as error:
+        others.append(f"{name}: {error}")
+
+
 def _nrrd(path):
     values, _ = nrrd.read(str(path))
     return [Variable("", values.T)], []
@@ -78,7 +86,8 @@ def _netcdf(path):
             variable.set_auto_maskandscale(False)
             variable.set_auto_chartostring(False)
             units = str(getattr(variable, "units", ""))
-            found.append(Variable(prefix + name, np.asarray(variable[...]), units, order_is_known=False))
+            _add(found, others, prefix + name, lambda v=variable: np.asarray(v[...]), units=units,
+                 order_is_known=False)
         for name, child in group.groups.items():
             walk(child, f"{prefix}{name}/")
 
@@ -97,7 +106,7 @@ def _hdf5(path):
         if item.shape is None or not _is_numeric(item.dtype) or h5py.check_enum_dtype(item.dtype):
             others.append(f"{name}: {item.dtype}")
             return
-        found.append(Variable(name, item[()] if item.shape else np.asarray(item[()], item.dtype)))
+        _add(found, others, name, lambda: item[()] if item.shape else np.asarray(item[()], item.dtype))
 
     with h5py.File(path) as file:
         file.visititems(visit)
@@ -112,5 +121,5 @@ def _zarr(path):
         if not _is_numeric(np.dtype(item.dtype)):
             others.append(f"{name}: {item.dtype}")
             continue
-        found.append(Variable(name, np.asarray(item[...]), order_is_known=item.metadata.zarr_format == 2))
+        _add(found, others, name, lambda i=item: np.asarray(i[...]), order_is_known=item.metadata.zarr_format == 2)
     return found, others

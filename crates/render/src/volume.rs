@@ -16,6 +16,9 @@ use crate::Bounds;
 
 /// Most blocks of one level in one view: what fits beside the rank in a 64-bit number.
 const MAX_BLOCKS: u64 = 1 << 56;
+/// Most blocks of the coarsest level: it is wanted whatever it costs, so all of it may be listed. As many as a volume of
+/// 64 voxels a side has where every voxel is a block of its own.
+const MAX_COARSEST_BLOCKS: u64 = 1 << 18;
 
 /// Longest side of a block, voxels: positions within one are `f32`.
 pub(crate) const MAX_BLOCK_SIDE: u64 = 1 << 21;
@@ -77,7 +80,8 @@ impl VolumeView {
     ///
     /// # Errors
     /// `NotFound` without such an array; `Invalid` when the position lies outside; `Corrupt` when a level's
-    /// map to world space cannot be inverted; `Unsupported` beyond 2^56 blocks.
+    /// map to world space cannot be inverted; `Unsupported` beyond 2^56 blocks, or beyond
+    /// 2^18 of the coarsest level.
     pub fn new(dataset: &Dataset, array: u32, position: &[u64]) -> Result<Self> {
         let info = dataset.array(array)?;
         info.check()?;
@@ -112,6 +116,13 @@ impl VolumeView {
             let sampled = |l: &ViewLevel| l.origin == LevelOrigin::Sampled;
             a.coarseness().total_cmp(&b.coarseness()).then(sampled(a).cmp(&sampled(b)))
         });
+        let most = levels.last().map_or(0, |l| l.grid.iter().product());
+        if most > MAX_COARSEST_BLOCKS {
+            return Err(Error::unsupported(format!(
+                "array `{}`: expected a coarsest level of at most {MAX_COARSEST_BLOCKS} blocks, found {most}",
+                info.name
+            )));
+        }
         Ok(Self {
             levels,
             dtype: info.dtype,

@@ -120,3 +120,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_coarsest_level_of_a_trillion_blocks_is_refused() {
+    // All of it would be wanted: one that is there whatever it costs.
+    let flat = Synthetic::new([1 << 20; 3], [64; 3], cubic);
+    let error = VolumeView::new(&flat.dataset(), 0, &[]).map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("coarsest level of at most 262144 blocks"), "{error}");
+}

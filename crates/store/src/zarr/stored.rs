@@ -122,7 +122,9 @@ impl Stored {
 
     /// The elements of a chunk as stored; empty when it does not exist.
     fn decode(&self, position: &[u64], size: usize) -> Result<Vec<u8>> {
-        let corrupt = |e: &dyn std::fmt::Display| Error::corrupt(e.to_string());
+        let corrupt = |e: &dyn std::fmt::Display| {
+            Error::corrupt(format!("expected a chunk as its codecs write it, found: {e}"))
+        };
         let directory = self.array.storage();
         let most = most_encoded_bytes(size);
         let whole = self.array.codecs();

@@ -1,0 +1,39 @@
+//! Parameters and answers of every operation: what can be read can be written and is read again as the same.
+
+use array::Result;
+use bytes::Bytes;
+use wire::ops::{
+    BlockBody, Describe, Join, JoinItem, JoinNote, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+};
+
+/// Reads `bytes` without the first one, which names the type, as parameters or as the body of an item.
+pub fn decode(bytes: &[u8]) {
+    let Some((&which, body)) = bytes.split_first() else { return };
+    let body = Bytes::copy_from_slice(body);
+    match which {
+        0 => settles(body, Describe::decode, |v| Ok(v.encode())),
+        1 => settles(body, Read::decode, |v| Ok(v.encode())),
+        2 => settles(body, ReadBody::decode, |v| Ok(v.encode())),
+        3 => settles(body, ReadBlock::decode, |v| Ok(v.encode())),
+        4 => settles(body, BlockBody::decode, |v| Ok(v.encode())),
+        5 => settles(body, StatsRequest::decode, |v| Ok(v.encode())),
+        6 => settles(body, |b| ListEntry::decode_all(&b), |v| ListEntry::encode_all(v)),
+        7 => settles(body, |b| Stats::decode(&b), Stats::encode),
+        8 => settles(body, |b| Join::decode(&b), Join::encode),
+        9 => settles(body, |b| JoinItem::decode(&b), JoinItem::encode),
+        10 => settles(body, |b| JoinNote::decode(&b), JoinNote::encode),
+        _ => {}
+    }
+}
+
+/// Decoding, encoding and decoding again gives the same bytes.
+pub(crate) fn settles<T>(
+    bytes: Bytes,
+    decode: impl Fn(Bytes) -> Result<T>,
+    encode: impl Fn(&T) -> Result<Bytes>,
+) {
+    let Ok(value) = decode(bytes) else { return };
+    let written = encode(&value).expect("what was read can be written");
+    let again = decode(written.clone()).expect("what was written can be read");
+    assert_eq!(encode(&again).expect("and written again"), written, "reading changed the value");
+}

@@ -1,0 +1,146 @@
+//! The answering side of a connection against a peer that says anything: its promises to the application, and its
+//! bounds, hold whatever comes.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use array::Error;
+use bytes::Bytes;
+use wire::{Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent};
+
+use crate::script::{Step, steps};
+
+/// Few, so that a short input can exceed them.
+const MOST_OPERATIONS: u32 = 6;
+/// Largest bulk of an item that the application gives.
+const MAX_ITEM_BYTES: u32 = 300_000;
+
+/// A server, the application behind it, and what is known of the connection.
+struct Host {
+    server: Server,
+    now: Instant,
+    is_over: bool,
+    last_op: u32,
+    /// What the application was asked and has not answered to the end.
+    open: BTreeSet<OpId>,
+    /// What the client was told has ended.
+    ended: BTreeSet<OpId>,
+    credit_bytes: u64,
+    sent_bytes: u64,
+}
+
+/// Plays a client's script against a server.
+pub fn play(script: &[u8]) {
+    let now = Instant::now();
+    let config = ServerConfig { most_operations: MOST_OPERATIONS, ..ServerConfig::default() };
+    let mut host = Host {
+        server: Server::new(config, now).expect("the configuration is legal"),
+        now,
+        is_over: false,
+        last_op: 0,
+        open: BTreeSet::new(),
+        ended: BTreeSet::new(),
+        credit_bytes: 0,
+        sent_bytes: 0,
+    };
+    for step in steps(script) {
+        match step {
+            Step::Frame(frame) => host.hear(frame),
+            Step::Do { what, which, amount } => host.act(what, which, amount),
+        }
+        host.take_events();
+    }
+    host.server.close(Error::cancelled());
+    host.take_events();
+    host.send(usize::MAX);
+    assert!(host.is_over && host.server.is_finished(), "a closed connection ends");
+}
+
+impl Host {
+    fn hear(&mut self, frame: Bytes) {
+        if !self.server.wants_frames() {
+            self.send(usize::MAX);
+        }
+        if !self.server.wants_frames() {
+            return;
+        }
+        let credit = match Frame::decode(frame.clone()) {
+            Ok(Frame::Hello(hello)) if self.credit_bytes == 0 => hello.credit_bytes,
+            Ok(Frame::Credit { bytes }) => bytes,
+            _ => 0,
+        };
+        if self.server.handle_frame(self.now, frame).is_ok() {
+            self.credit_bytes = self.credit_bytes.saturating_add(credit);
+        }
+    }
+
+    fn act(&mut self, what: u8, which: u8, amount: u32) {
+        let op = self.open.iter().nth(usize::from(which) % self.open.len().max(1)).copied();
+        match (what, op) {
+            (0, _) => {
+                self.now += Step::duration(amount);
+                self.server.handle_timeout(self.now);
+            }
+            (1, _) => self.send(amount as usize),
+            (2, Some(op)) => self.answer(op, amount % MAX_ITEM_BYTES),
+            (3, Some(op)) => {
+                self.server.done(op);
+                self.open.remove(&op);
+            }
+            (4, Some(op)) => {
+                self.server.fail(op, Error::not_found("nothing is here"));
+                self.open.remove(&op);
+            }
+            (5, _) => self.server.handle_lost(Error::cancelled()),
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, op: OpId, bulk_bytes: u32) {
+        let had_room = self.server.room_bytes(op) > 0;
+        let bulk = Bytes::from(vec![7; bulk_bytes as usize]);
+        let taken = self.server.item(op, Bytes::from_static(b"body"), Bulk::from(bulk)).is_ok();
+        assert_eq!(taken, had_room && self.server.is_open(op), "an item is taken where there is room");
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            assert!(!self.is_over, "an event after the end: {event:?}");
+            match event {
+                ServerEvent::Hello(hello) if hello.token == "wrong" => {
+                    self.server.refuse(Error::not_found("no such token"));
+                }
+                ServerEvent::Hello(_) => self.server.accept(),
+                ServerEvent::Request { op, .. } => {
+                    assert!(op.0 > self.last_op, "operation {op} after {}", self.last_op);
+                    self.last_op = op.0;
+                    assert!(self.open.insert(op) && self.open.len() <= MOST_OPERATIONS as usize);
+                }
+                ServerEvent::Adjust { op, .. } | ServerEvent::Note { op, .. } => {
+                    assert!(self.open.contains(&op), "a message to operation {op}, which is over");
+                }
+                ServerEvent::Cancel { op } => assert!(self.open.remove(&op), "operation {op} ended twice"),
+                ServerEvent::Closed { .. } => self.is_over = true,
+            }
+        }
+        if self.is_over {
+            self.open.clear();
+        }
+        assert!(self.open.iter().all(|&op| self.server.is_open(op)), "an operation ended without a word");
+    }
+
+    /// The carrier takes up to `most` messages.
+    fn send(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(message) = self.server.poll_transmit(self.now) else { return };
+            match Frame::decode(message.into_bytes()).expect("what a server sends can be read") {
+                Frame::Chunk(chunk) => self.sent_bytes += chunk.bytes.len() as u64,
+                Frame::Done { op } | Frame::Failed { op, .. } => {
+                    assert!(self.ended.insert(op), "operation {op} ended twice");
+                }
+                _ => {}
+            }
+            assert!(self.sent_bytes <= self.credit_bytes, "more bulk than the client allowed");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What participants say in a session: a view, then notes, one per line.
+
+use std::collections::BTreeMap;
+
+use array::Dataset;
+use session::{Event, Join, MAX_VIEW_BYTES, Note, ParticipantId, Role, Room, View};
+
+/// Most events that may wait: one of each kind of item, and a picture, for each participant.
+const MAX_EVENTS: usize = 3 * 7;
+
+/// What the session shows.
+const DATASET: &str = include_str!("../seeds/description/volume.json");
+
+/// The first line is a view as in a link, the others are notes; three people take turns.
+pub fn take_part(text: &[u8]) {
+    let dataset: Dataset = serde_json::from_str(DATASET).expect("the description is one");
+    let mut lines = text.split(|&b| b == b'\n');
+    let first = lines.next().and_then(|line| std::str::from_utf8(line).ok());
+    let view = first.and_then(|line| View::parse(line).ok()).unwrap_or_default();
+    check_view(&view);
+    let mut room = Room::new("dataset", view);
+    let people =
+        [Role::Own, Role::Steer, Role::Watch].map(|role| room.join("Ada", role).expect("there is room"));
+    let mut seen = BTreeMap::new();
+    for (line, &who) in lines.zip(people.iter().cycle()) {
+        if let Ok(join) = Join::parse(line) {
+            assert!(join.size().width() * join.size().height() <= session::MAX_PICTURE_PIXELS);
+        }
+        if let Ok(Note::View(change)) = Note::parse(line) {
+            let change = session::ViewChange {
+                view: room
+                    .view(who)
+                    .map_or_else(Default::default, |(_, v)| v.with_consequences(&change.view, &dataset)),
+                ..change
+            };
+            let changed = room.change(who, &change, |view| view.place_in(&dataset).map(drop));
+            if let Err(error) = changed {
+                room.refuse(who, change.seq, &error);
+            }
+        }
+        take_events(&mut room, &mut seen);
+    }
+}
+
+/// Events are few, pictures are of legal views, and their numbers never fall.
+fn take_events(room: &mut Room, seen: &mut BTreeMap<ParticipantId, u64>) {
+    for count in 0.. {
+        let Some(event) = room.poll_event() else { return };
+        assert!(count < MAX_EVENTS, "more events than kinds and people");
+        if let Event::Show { to, seq, view, .. } = event {
+            check_view(&view);
+            let last = seen.insert(to, seq).unwrap_or_default();
+            assert!(seq >= last, "view {seq} after {last}");
+        }
+    }
+}
+
+/// A view that was let in is legal, and the same when a link carries it.
+fn check_view(view: &View) {
+    view.check().expect("a view that was let in is legal");
+    let text = serde_json::to_string(view).expect("a view is JSON");
+    assert!(text.len() <= MAX_VIEW_BYTES);
+    assert_eq!(&View::parse(&text).expect("what was written can be read"), view);
+}

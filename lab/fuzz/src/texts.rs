@@ -1,0 +1,44 @@
+//! What people type: selections, URLs, synthetic fields.
+
+use array::Indexing;
+
+use crate::pick::Pick;
+use crate::url::{Location, Url};
+
+/// Shapes that selections are tried on.
+const SHAPES: [&[u64]; 4] = [&[], &[5], &[3, 4, 7], &[1 << 62, 0, 2]];
+
+/// Reads `text` as everything it could be.
+pub fn parse(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    if let Ok(indexing) = Indexing::parse(text) {
+        resolve(&indexing);
+    }
+    if let Ok(pick) = Pick::parse(text) {
+        resolve(&pick.indexing);
+    }
+    drop(Pick::parse_lines(text));
+    match text.parse() {
+        Ok(Location::Remote(url)) => check_url(&url),
+        Ok(Location::Synthetic(name)) => crate::files::read_location(&name),
+        Ok(location @ Location::Path(_)) => drop(location.split_array()),
+        Err(_) => {}
+    }
+}
+
+/// What resolves lies within the shape.
+fn resolve(indexing: &Indexing) {
+    for shape in SHAPES {
+        let Ok(resolved) = indexing.resolve(shape) else { continue };
+        resolved.selection.check(shape).expect("what resolves lies within the shape");
+        assert!(resolved.shape().len() <= shape.len() && resolved.reversed.len() == shape.len());
+    }
+}
+
+/// What was read can be written and read again, and without secrets names the same data.
+fn check_url(url: &Url) {
+    assert_eq!(url.to_string().parse().as_ref(), Ok(url));
+    let public: Url = url.public().parse().expect("what was written can be read");
+    assert_eq!((&public.host, public.port, &public.dataset), (&url.host, url.port, &url.dataset));
+    assert!(public.token.is_none() && public.fingerprint.is_none());
+}
