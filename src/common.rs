@@ -10,7 +10,7 @@ use node::memory::{Budget, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
 use node::token::{Admission, Token};
-use node::url::{DEFAULT_PORT, Location};
+use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 
 use crate::cli::Listening;
@@ -19,9 +19,10 @@ use crate::progress;
 /// Port of the viewer's page when none is asked for: beside the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
 
-/// A sentence for people, on standard error. Somebody who closed it does not want it.
+/// A sentence for people, on standard error, without tokens: it may be kept in a log. Somebody who closed it does not
+/// want it.
 pub(crate) fn say(line: &str) {
-    for line in line.lines() {
+    for line in without_tokens(line).lines() {
         writeln!(std::io::stderr(), "{}", node::describe::plain(line)).unwrap_or_default();
     }
 }

@@ -1,7 +1,9 @@
 //! Where data is, as people write it: a path, `synthetic:...`, or `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`.
 //!
-//! Parsing only: nothing is opened or connected here.
+//! Parsing only: nothing is opened or connected here. What cannot be read may hold a token at any place, so errors
+//! quote no more than they must.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ pub const DEFAULT_PORT: u16 = 26774;
 
 /// Longest URL read, bytes.
 const MAX_URL_BYTES: usize = 8192;
+/// What a token stands behind, in lower case.
+const TOKEN_KEY: &str = "token=";
 /// The scheme with its slashes.
 const SCHEME: &str = "corridor://";
 /// What a path segment need not escape.
@@ -44,7 +48,12 @@ impl FromStr for Location {
             return Ok(Self::Synthetic(text.to_owned()));
         }
         if let Some((scheme, _)) = text.split_once("://") {
-            return Err(other_scheme(scheme, text));
+            return Err(other_scheme(scheme));
+        }
+        if has_token(text) {
+            return Err(Error::invalid(format!(
+                "expected `{SCHEME}HOST[:PORT]/DATASET#token=...`, found a token in something else"
+            )));
         }
         if text.is_empty() || text.contains('\0') {
             return Err(Error::invalid(
@@ -77,16 +86,39 @@ impl Location {
     }
 }
 
-fn other_scheme(scheme: &str, text: &str) -> Error {
+fn other_scheme(scheme: &str) -> Error {
     match scheme {
         "ssh" | "http" | "https" | "s3" | "gs" | "file" => Error::unsupported(format!(
             "`{scheme}://` is not supported by this version; expected a path, `synthetic:...` or \
-             `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data): `{text}`"
+             `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data)"
         )),
         _ => Error::invalid(format!(
-            "expected a path, `synthetic:...` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{scheme}`"
+            "expected a path, `synthetic:...` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{}`",
+            without_tokens(scheme)
         )),
     }
+}
+
+fn has_token(text: &str) -> bool {
+    text.to_ascii_lowercase().contains(TOKEN_KEY)
+}
+
+/// `text` without the tokens in it: what may be shown, wherever it came from.
+#[must_use]
+pub fn without_tokens(text: &str) -> Cow<'_, str> {
+    if !has_token(text) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.to_ascii_lowercase().find(TOKEN_KEY) {
+        let (before, token) = rest.split_at(at + TOKEN_KEY.len());
+        let end = token.find(|c: char| c.is_whitespace() || "&`'\"".contains(c)).unwrap_or(token.len());
+        out.push_str(before);
+        out.push_str("...");
+        rest = &token[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=TOKEN&fp=sha256:HEX`.
@@ -137,6 +169,9 @@ impl FromStr for Url {
         }
         let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("found another scheme"))?;
         let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+        if has_token(rest) {
+            return Err(bad("found a token before `#`; tokens go into `#token=...`"));
+        }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (host, port) = parse_authority(authority).map_err(|what| bad(&what))?;
         let (dataset, array) = path.split_once('/').unwrap_or((path, ""));
@@ -158,7 +193,10 @@ impl Url {
         for part in fragment.split('&').filter(|p| !p.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
-                "token" => self.token = Some(decode(value)?),
+                "token" => {
+                    let token = decode(value);
+                    self.token = Some(token.map_err(|_| Error::invalid("expected a token in UTF-8"))?);
+                }
                 "fp" => self.fingerprint = Some(checked_fingerprint(value)?),
                 // A view, or something newer: not ours to judge.
                 _ => {}
@@ -172,7 +210,8 @@ fn checked_fingerprint(value: &str) -> Result<String> {
     let digits = value.strip_prefix("sha256:").unwrap_or_default();
     if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::invalid(format!(
-            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found `{value}`"
+            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found {} other characters",
+            value.chars().count()
         )));
     }
     Ok(value.to_ascii_lowercase())
@@ -212,7 +251,7 @@ fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String
 fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()
-        .map(std::borrow::Cow::into_owned)
+        .map(Cow::into_owned)
         .map_err(|_| Error::invalid(format!("expected UTF-8 after percent-decoding, found `{text}`")))
 }
 
@@ -286,8 +325,43 @@ mod tests {
         check("corridor://h/%ff", "expected UTF-8 after percent-decoding, found `%ff`");
         check(
             "corridor://h/d#fp=sha256:12",
-            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found `sha256:12`",
+            "expected a fingerprint of `sha256:` and 64 hexadecimal digits, found 9 other characters",
         );
+    }
+
+    #[test]
+    fn no_error_tells_the_token() {
+        for text in [
+            "https://h/d#token=s3cret",
+            "ssh://h/d?token=s3cret",
+            "#token=s3cret://x",
+            "corridr://h/d#TOKEN=s3cret",
+            "corridor:/h/d#token=s3cret",
+            "h:9/d#token=s3cret",
+            "corridor://h/d?token=s3cret",
+            "corridor://h/d%23token=s3cret",
+            "corridor://h:9#token=s3cret%ff",
+            "corridor://h?token=s3cret",
+            "corridor://h:token=s3cret",
+            "corridor://me:s3cret@h/d",
+            "https://me:s3cret@h/d",
+            "corridor://h/d#fp=s3cret",
+        ] {
+            let error = text.parse::<Location>().unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_no_token() {
+        for (text, shown) in [
+            ("no such file `a#token=s3cret&fp=1`, Token=t x", "no such file `a#token=...&fp=1`, Token=... x"),
+            ("token=", "token=..."),
+            ("İtoken=é'", "İtoken=...'"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(without_tokens(text), shown);
+        }
     }
 
     #[test]
