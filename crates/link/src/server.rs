@@ -1,6 +1,6 @@
 //! The answering side for applications: operations as they come, each with its own handle.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
         waiting_bytes: 0,
         ended: None,
         acceptor: Vec::new(),
-        waiting_for_room: Vec::new(),
+        waiting_for_room: BTreeMap::new(),
     });
     let driver = drive(link, Arc::clone(&shared));
     Ok((ServerConnection { shared, peer }, driver))
@@ -77,7 +77,7 @@ struct ServerSide {
     /// Those who wait for the hello or the next operation.
     acceptor: Vec<Waker>,
     /// Operations that wait until an item is taken.
-    waiting_for_room: Vec<(OpId, Waker)>,
+    waiting_for_room: BTreeMap<OpId, Vec<Waker>>,
 }
 
 impl ServerSide {
@@ -149,9 +149,7 @@ impl ServerSide {
         if !must_wait(&self.machine, op) {
             return Poll::Ready(());
         }
-        if !self.waiting_for_room.iter().any(|(of, waker)| *of == op && waker.will_wake(cx.waker())) {
-            self.waiting_for_room.push((op, cx.waker().clone()));
-        }
+        watch(self.waiting_for_room.entry(op).or_default(), cx);
         Poll::Pending
     }
 
@@ -159,6 +157,7 @@ impl ServerSide {
         if let Some(state) = self.ops.remove(&op) {
             state.notes.iter().for_each(|body| self.taken(body.len()));
         }
+        self.waiting_for_room.remove(&op);
         self.machine.fail(op, Error::internal("the operation was dropped without an end"));
     }
 }
@@ -179,8 +178,8 @@ impl Side for ServerSide {
             self.handle(event);
         }
         let machine = &self.machine;
-        for (_, waker) in self.waiting_for_room.extract_if(.., |(op, _)| !must_wait(machine, *op)) {
-            waker.wake();
+        for (_, wakers) in self.waiting_for_room.extract_if(.., |op, _| !must_wait(machine, *op)) {
+            wakers.into_iter().for_each(Waker::wake);
         }
     }
 }

@@ -35,9 +35,7 @@ impl Context {
     /// The same for one of `count` data sets that share the memory.
     #[must_use]
     pub fn share_of(&self, count: usize) -> Self {
-        let count = count.max(1) as u64;
-        let budget = Budget { cache: self.budget.cache / count, ..self.budget };
-        Self { budget, ..self.clone() }
+        Self { budget: self.budget.share_of(count), ..self.clone() }
     }
 }
 
@@ -73,7 +71,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
         Location::Synthetic(text) => (synthetic_name(text), open(text, context, &work).await?, None),
         Location::Remote(url) => {
             let url = runtime::complete(&context.places.runtime, url.clone());
-            let dialer = Dialer::new(Server::of(&url, context.budget.transfer)?);
+            let dialer = Dialer::new(Server::of(&url, context.budget.receive)?);
             let remote = RemoteSource::new(dialer, url.dataset.clone());
             let name = match url.dataset.as_str() {
                 "" => remote.describe().await?.name.clone(),
@@ -106,14 +104,14 @@ fn synthetic_name(text: &str) -> String {
 }
 
 impl Stack {
-    /// Statistics of decoded values.
+    /// Statistics of decoded values, gathered in `memory_bytes` of memory where they are computed here.
     ///
     /// # Errors
     /// The source's; `Invalid` for a place that is none.
-    pub async fn stats(&self, request: &StatsRequest, urgency: Urgency) -> Result<Stats> {
+    pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
         match &self.remote {
             Some(remote) => remote.stats(request, urgency).await,
-            None => statistics::gather(&self.source, request, urgency).await,
+            None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
         }
     }
 }

@@ -11,6 +11,8 @@ use session::{FrameInfo, Item, Join, State};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
+use crate::assemble::Context;
+use crate::memory::Budget;
 use crate::node::{self, Listen, Node, Options};
 use crate::ops::Registry;
 use crate::places::private_folder;
@@ -61,14 +63,25 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
 /// Those of opening, listening and connecting.
 pub async fn start(options: &Options) -> Result<Demo> {
     let sample = sample(&options.context.places.cache.join("sample"))?;
-    let serving =
-        Options { locations: vec![Location::Path(sample)], listen: Listen::Loopback(0), ..options.clone() };
+    // Two nodes in one process: half of its memory each.
+    let half = options.context.budget.whole / 2;
+    let with = |budget| Context { budget, ..options.context.clone() };
+    let serving = Options {
+        locations: vec![Location::Path(sample)],
+        listen: Listen::Loopback(0),
+        context: with(Budget::serving(half)),
+        ..options.clone()
+    };
     let shared = node::open(&serving).await?;
     let server = node::start(&serving, shared, Registry::of_data_server()).await?;
     let url = server.url("tooth.nhdr");
     let mut running = JoinSet::new();
     running.spawn(server.run());
-    let viewing = Options { locations: vec![Location::Remote(url.clone())], ..options.clone() };
+    let viewing = Options {
+        locations: vec![Location::Remote(url.clone())],
+        context: with(Budget::viewing(half)),
+        ..options.clone()
+    };
     let viewer = view::start(&viewing, None).await?;
     Ok(Demo { data_url: url.to_string(), viewer, server: running })
 }

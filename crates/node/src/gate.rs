@@ -1,52 +1,59 @@
 //! Who may use memory for answers next: fair between clients first, by priority within one client second.
 //!
-//! An operation enters the gate with the bytes it is about to prepare and holds them until they are queued for
-//! sending. While there is not enough room, the client that holds least goes first, with its most urgent
-//! operation. No client holds more than a [quarter](SHARES), so that one which takes nothing stalls only itself.
+//! An operation enters the gate with the bytes it is about to prepare. They stay counted until they left for the peer
+//! ([`Entry::hold`]) or were given up. How much a client may hold follows what is free, as switches share their
+//! memory between ports: as much as remains free afterwards. A lone client gets half; N that take nothing leave
+//! one part in N + 1 free; and each may hold [`OWN_BYTES`] whatever the others do. So who takes nothing stalls only
+//! itself. Among those who wait, the client that holds least goes first, with its most urgent operation.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{Priority, Urgency};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// A client holds at most one of this many shares of the gate, or a single operation.
-const SHARES: u64 = 4;
+/// What every client may hold whatever the others hold: one block of the largest size that we choose. The gate's
+/// capacity can be exceeded by this for each client that is let in, and by no more.
+pub const OWN_BYTES: u64 = array::MAX_BLOCK_BYTES;
+/// Nobody has to be given more at once than one of this many shares, or giants could wait for ever.
+const SHARES: u64 = 8;
 
 /// Names a client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
+/// Smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
+type Rank = (Reverse<Priority>, u64);
+
 #[derive(Default)]
 struct Client {
     held_bytes: u64,
-    waiting: Vec<Waiting>,
-}
-
-impl Client {
-    /// The place in `waiting` of what goes first: the highest priority, then the longest wait.
-    fn most_urgent(&self) -> Option<usize> {
-        let waiting = self.waiting.iter().enumerate();
-        waiting.max_by_key(|(_, w)| (w.priority, std::cmp::Reverse(w.ticket))).map(|(at, _)| at)
-    }
+    waiting: BTreeMap<Rank, Waiting>,
 }
 
 struct Waiting {
-    ticket: u64,
-    priority: Priority,
-    bytes: u64,
-    admit: oneshot::Sender<()>,
+    least_bytes: u64,
+    most_bytes: u64,
+    admit: oneshot::Sender<u64>,
 }
 
+#[derive(Default)]
 struct State {
-    free_bytes: u64,
-    most_per_client: u64,
+    capacity_bytes: u64,
+    held_bytes: u64,
     next_ticket: u64,
     clients: BTreeMap<ClientId, Client>,
+    /// Clients with somebody waiting, by what they hold.
+    in_turn: BTreeSet<(u64, ClientId)>,
+    /// Clients looked at so far: what the work of the gate is measured in.
+    #[cfg(test)]
+    steps: u64,
 }
 
-/// Hands out a fixed number of bytes.
+/// Hands out a number of bytes.
 #[derive(Clone)]
 pub struct Gate {
     capacity_bytes: u64,
@@ -57,12 +64,7 @@ impl Gate {
     /// A gate for `capacity_bytes` at a time.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
-        let state = State {
-            free_bytes: capacity_bytes,
-            most_per_client: capacity_bytes / SHARES,
-            next_ticket: 0,
-            clients: BTreeMap::new(),
-        };
+        let state = State { capacity_bytes, ..State::default() };
         Self { capacity_bytes, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -72,99 +74,149 @@ impl Gate {
         self.capacity_bytes
     }
 
-    /// Asks for `bytes`; more than the gate has counts as all it has.
+    /// What a client that holds nothing gets without waiting for others, bytes.
     #[must_use]
-    pub fn enter(&self, client: ClientId, urgency: Urgency, bytes: u64) -> Entry {
-        let bytes = bytes.min(self.capacity_bytes);
+    pub fn own_bytes(&self) -> u64 {
+        own_bytes(self.capacity_bytes)
+    }
+
+    /// Asks for `most_bytes`, or as much of it as there is when that is at least `least_bytes`. More than an eighth of
+    /// the gate need not be given at once, whatever `least_bytes` says.
+    #[must_use]
+    pub fn enter(&self, client: ClientId, urgency: Urgency, least_bytes: u64, most_bytes: u64) -> Entry {
+        let least_bytes = least_bytes.min(self.capacity_bytes / SHARES);
         let (admit, admitted) = oneshot::channel();
         let mut state = self.state.lock();
-        let ticket = state.next_ticket;
+        let rank = (Reverse(urgency.priority), state.next_ticket);
         state.next_ticket += 1;
-        let waiting = Waiting { ticket, priority: urgency.priority, bytes, admit };
-        state.clients.entry(client).or_default().waiting.push(waiting);
+        state.change(client, |c| c.waiting.insert(rank, Waiting { least_bytes, most_bytes, admit }));
         state.admit_all();
         drop(state);
-        Entry { place: Place { gate: self.clone(), client, ticket, bytes }, admitted }
+        Entry { gate: self.clone(), client, rank, granted: None, admitted }
     }
+}
+
+fn own_bytes(capacity_bytes: u64) -> u64 {
+    OWN_BYTES.min(capacity_bytes / SHARES)
 }
 
 impl State {
+    /// The only way to touch a client: keeps `in_turn` right, and forgets who neither holds nor waits.
+    fn change<T>(&mut self, id: ClientId, f: impl FnOnce(&mut Client) -> T) -> T {
+        let client = self.clients.entry(id).or_default();
+        self.in_turn.remove(&(client.held_bytes, id));
+        let held_before = client.held_bytes;
+        let out = f(client);
+        self.held_bytes = self.held_bytes - held_before + client.held_bytes;
+        if !client.waiting.is_empty() {
+            self.in_turn.insert((client.held_bytes, id));
+        } else if client.held_bytes == 0 {
+            self.clients.remove(&id);
+        }
+        out
+    }
+
+    /// What a client may still get that holds `held_bytes`.
+    fn allowed_bytes(&self, held_bytes: u64) -> u64 {
+        let free = self.capacity_bytes.saturating_sub(self.held_bytes);
+        let shared = free.saturating_sub(held_bytes) / 2;
+        shared.max(own_bytes(self.capacity_bytes).saturating_sub(held_bytes))
+    }
+
     /// Lets in whoever is next, while there is room.
     fn admit_all(&mut self) {
-        let most = self.most_per_client;
-        loop {
-            let in_turn = self.clients.values_mut().filter_map(|client| {
-                let at = client.most_urgent()?;
-                let held = client.held_bytes;
-                (held == 0 || held + client.waiting[at].bytes <= most).then_some((held, at, client))
+        while let Some((id, bytes)) = self.next() {
+            let admitted = self.change(id, |client| {
+                client.held_bytes += bytes;
+                client.waiting.pop_first()
             });
-            let Some((_, at, client)) = in_turn.min_by_key(|(held, ..)| *held) else { return };
-            if client.waiting[at].bytes > self.free_bytes {
-                return;
+            // Whoever gives up in between gives the bytes back when its entry is dropped.
+            if let Some((_, waiting)) = admitted {
+                waiting.admit.send(bytes).unwrap_or_default();
             }
-            let next = client.waiting.swap_remove(at);
-            client.held_bytes += next.bytes;
-            self.free_bytes -= next.bytes;
-            // Whoever gave up in between gives the bytes back when its entry is dropped.
-            next.admit.send(()).unwrap_or_default();
         }
     }
 
-    fn leave(&mut self, place: &Place) {
-        if let Some(client) = self.clients.get_mut(&place.client) {
-            match client.waiting.iter().position(|w| w.ticket == place.ticket) {
-                Some(at) => drop(client.waiting.swap_remove(at)),
-                None => {
-                    client.held_bytes -= place.bytes;
-                    self.free_bytes += place.bytes;
-                }
+    /// Who goes next, and how many bytes it gets. One that must have more than there is lets others pass.
+    fn next(&mut self) -> Option<(ClientId, u64)> {
+        for &(held_bytes, id) in &self.in_turn {
+            #[cfg(test)]
+            {
+                self.steps += 1;
             }
-            if client.held_bytes == 0 && client.waiting.is_empty() {
-                self.clients.remove(&place.client);
+            let (_, waiting) = self.clients.get(&id)?.waiting.first_key_value()?;
+            let allowed = self.allowed_bytes(held_bytes);
+            if waiting.least_bytes <= allowed {
+                return Some((id, waiting.most_bytes.min(allowed)));
             }
         }
-        self.admit_all();
-    }
-}
-
-/// Somebody's place before or behind the gate.
-struct Place {
-    gate: Gate,
-    client: ClientId,
-    ticket: u64,
-    bytes: u64,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.gate.state.lock().leave(self);
+        None
     }
 }
 
 /// Waits before the gate, then holds its bytes until dropped.
 pub struct Entry {
-    place: Place,
-    admitted: oneshot::Receiver<()>,
+    gate: Gate,
+    client: ClientId,
+    rank: Rank,
+    granted: Option<u64>,
+    admitted: oneshot::Receiver<u64>,
 }
 
 impl Entry {
     /// It matters more or less now.
-    pub fn adjust(&self, urgency: Urgency) {
-        let mut state = self.place.gate.state.lock();
-        if let Some(client) = state.clients.get_mut(&self.place.client)
-            && let Some(waiting) = client.waiting.iter_mut().find(|w| w.ticket == self.place.ticket)
-        {
-            waiting.priority = urgency.priority;
-        }
+    pub fn adjust(&mut self, urgency: Urgency) {
+        let mut state = self.gate.state.lock();
+        let rank = (Reverse(urgency.priority), self.rank.1);
+        state.change(self.client, |client| {
+            if let Some(waiting) = client.waiting.remove(&self.rank) {
+                client.waiting.insert(rank, waiting);
+                self.rank = rank;
+            }
+        });
+        state.admit_all();
     }
 
-    /// Waits to be let in.
+    /// Waits to be let in; gives the bytes it has got.
     ///
     /// # Cancel safety
     /// Safe: dropping the entry leaves the queue.
-    pub async fn admitted(&mut self) {
-        // The sender is dropped only after it has sent, or with the gate's client, which this entry keeps.
-        drop((&mut self.admitted).await);
+    pub async fn admitted(&mut self) -> u64 {
+        if self.granted.is_none() {
+            // The sender is dropped only after it has sent, or with the gate, which this entry keeps.
+            self.granted = (&mut self.admitted).await.ok();
+        }
+        self.granted.unwrap_or_default()
+    }
+
+    /// Gives `bytes` on; the entry is held until the last part of them was dropped, which for bytes of an answer
+    /// means: sent, or not wanted any more.
+    pub fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        Bytes::from_owner(Held { bytes, _entry: self })
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut state = self.gate.state.lock();
+        state.change(self.client, |client| {
+            if client.waiting.remove(&self.rank).is_none() {
+                let granted = self.granted.or_else(|| self.admitted.try_recv().ok());
+                client.held_bytes -= granted.unwrap_or_default();
+            }
+        });
+        state.admit_all();
+    }
+}
+
+struct Held<B> {
+    bytes: B,
+    _entry: Entry,
+}
+
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
     }
 }
 
@@ -174,55 +226,107 @@ mod tests {
 
     use super::*;
 
-    fn is_in(entry: &mut Entry) -> bool {
-        entry.admitted().now_or_never().is_some()
+    fn got(entry: &mut Entry) -> Option<u64> {
+        entry.admitted().now_or_never()
     }
 
     fn tier(tier: u8) -> Urgency {
         Urgency::of(Priority { tier, weight: 0.0 })
     }
 
+    fn enter(gate: &Gate, client: u64, bytes: u64) -> Entry {
+        gate.enter(ClientId(client), tier(2), bytes, bytes)
+    }
+
     #[test]
     fn the_most_urgent_of_a_client_goes_first_and_may_change_its_mind() {
-        let gate = Gate::new(10);
-        let first = gate.enter(ClientId(1), tier(0), 10);
+        let gate = Gate::new(80);
+        let full = gate.enter(ClientId(1), tier(0), 10, 40);
         let (mut low, mut high) =
-            (gate.enter(ClientId(1), tier(1), 10), gate.enter(ClientId(1), tier(2), 10));
+            (gate.enter(ClientId(1), tier(1), 10, 40), gate.enter(ClientId(1), tier(2), 10, 40));
         low.adjust(tier(3));
-        drop(first);
-        assert!(is_in(&mut low) && !is_in(&mut high));
+        drop(full);
+        assert_eq!((got(&mut low), got(&mut high)), (Some(40), None));
         drop(low);
-        assert!(is_in(&mut high));
+        assert_eq!(got(&mut high), Some(40));
     }
 
     #[test]
     fn a_client_that_holds_less_goes_before_an_urgent_one_that_holds_more() {
-        let gate = Gate::new(40);
-        let _held: Vec<Entry> = (0..4).map(|n| gate.enter(ClientId(n), tier(4), 9)).collect();
-        let full = gate.enter(ClientId(9), tier(4), 4);
-        let mut greedy = gate.enter(ClientId(3), tier(4), 1);
-        let mut modest = gate.enter(ClientId(5), tier(0), 4);
-        assert!(!is_in(&mut greedy) && !is_in(&mut modest));
-        drop(full);
-        assert!(is_in(&mut modest) && !is_in(&mut greedy));
+        let gate = Gate::new(80);
+        let mut holding: Vec<Entry> = (0..3).map(|n| gate.enter(ClientId(n), tier(4), 1, 80)).collect();
+        let sizes: Vec<_> = holding.iter_mut().filter_map(got).collect();
+        assert_eq!(sizes, [40, 20, 10], "each gets half of what is free");
+        let mut greedy = gate.enter(ClientId(2), tier(4), 10, 10);
+        let mut modest = gate.enter(ClientId(5), tier(0), 10, 10);
+        assert_eq!((got(&mut greedy), got(&mut modest)), (None, Some(10)), "its own is there at once");
+        drop(holding.remove(0));
+        assert_eq!(got(&mut greedy), Some(10));
     }
 
     #[test]
-    fn one_client_cannot_hold_it_all() {
-        let gate = Gate::new(40);
-        let mut mine: Vec<Entry> = (0..8).map(|_| gate.enter(ClientId(1), tier(4), 5)).collect();
-        assert_eq!(mine.iter_mut().filter_map(|e| e.admitted().now_or_never()).count(), 2);
-        let mut other = gate.enter(ClientId(2), tier(0), 5);
-        assert!(is_in(&mut other));
+    fn clients_that_take_nothing_stall_only_themselves() {
+        let gate = Gate::new(1 << 30);
+        // As many as may be let in, each with more operations than it can be given.
+        let idle: Vec<Entry> = (0..256u64 * 40).map(|n| enter(&gate, n / 40, 1 << 20)).collect();
+        let held = gate.state.lock().held_bytes;
+        assert!(held <= (1 << 30) + 256 * OWN_BYTES, "{held}");
+        for client in 1000..1010 {
+            assert_eq!(got(&mut enter(&gate, client, 1 << 20)), Some(1 << 20), "who comes last is served");
+        }
+        drop(idle);
+        let mut whole = gate.enter(ClientId(9), tier(2), 1 << 20, 1 << 29);
+        assert_eq!(got(&mut whole), Some(1 << 29), "and when they left, half is there for one");
     }
 
     #[test]
-    fn who_gives_up_leaves_no_trace_and_giants_fit_alone() {
-        let gate = Gate::new(10);
-        let first = gate.enter(ClientId(1), tier(1), u64::MAX);
-        drop(gate.enter(ClientId(2), tier(1), 3));
+    fn a_giant_passes_beside_clients_that_take_nothing_and_does_not_stop_small_ones() {
+        let gate = Gate::new(80);
+        let idle: Vec<Entry> = (0..80).map(|n| enter(&gate, n % 4, 1)).collect();
+        let mut giant = enter(&gate, 9, u64::MAX);
+        assert_eq!(got(&mut giant), Some(10), "it counts as its own share");
+        let mut second = enter(&gate, 9, u64::MAX);
+        assert_eq!((got(&mut second), got(&mut enter(&gate, 10, 1))), (None, Some(1)));
+        drop(idle);
+        assert!(got(&mut second).is_some());
+    }
+
+    #[test]
+    fn bytes_stay_counted_until_the_last_of_them_left() {
+        let gate = Gate::new(80);
+        let mut entry = enter(&gate, 1, 8);
+        assert_eq!(got(&mut entry), Some(8));
+        let mut bytes = entry.hold(vec![7; 8]);
+        let part = bytes.split_to(3);
+        drop(bytes);
+        assert_eq!((&part[..], gate.state.lock().held_bytes), (&[7; 3][..], 8));
+        drop(part);
+        assert_eq!(gate.state.lock().held_bytes, 0);
+    }
+
+    #[test]
+    fn who_gives_up_leaves_no_trace() {
+        let gate = Gate::new(80);
+        let first = enter(&gate, 1, 10);
+        drop((enter(&gate, 2, 3), enter(&gate, 1, 60)));
         drop(first);
         let state = gate.state.lock();
-        assert_eq!((state.free_bytes, state.clients.len()), (10, 0));
+        assert_eq!((state.held_bytes, state.clients.len(), state.in_turn.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn ten_thousand_that_leave_at_once_cost_a_few_steps_each() {
+        const MANY: u64 = 10_000;
+        for forwards in [true, false] {
+            let gate = Gate::new(80);
+            let _full = enter(&gate, 1, 40);
+            let mut waiting: Vec<Entry> = (0..MANY).map(|n| enter(&gate, n % 4, 10)).collect();
+            if !forwards {
+                waiting.reverse();
+            }
+            waiting.into_iter().for_each(drop);
+            let steps = gate.state.lock().steps;
+            assert!(steps <= 12 * MANY, "found {steps} steps");
+        }
     }
 }

@@ -9,33 +9,50 @@ const MAX_DEFAULT_BYTES: u64 = 16 << 30;
 /// Budget where the system does not tell its memory, bytes.
 const UNKNOWN_MACHINE_BYTES: u64 = 1 << 30;
 
-/// One budget, split by stage. The parts sum up to at most the whole.
+/// One budget, split by stage. The parts sum up to less than the whole: the rest is for code, images and encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// All of it, bytes.
     pub whole: u64,
-    /// Blocks kept, including those under way, bytes.
+    /// Blocks kept, including those under way, bytes; of all data sets together.
     pub cache: u64,
     /// The renderer's own copies of blocks, with aprons, bytes; only a viewing node uses it.
     pub render: u64,
-    /// Bytes between link and their place: receive credit, send queues, decode scratch.
-    pub transfer: u64,
+    /// Answers from being prepared until they are sent, bytes; of all clients together.
+    pub send: u64,
+    /// On the way here from other servers, bytes; of all data sets together.
+    pub receive: u64,
+    /// What reading files takes besides the blocks themselves, bytes.
+    pub scratch: u64,
 }
 
 impl Budget {
-    /// A node that shows pictures: 3/8 blocks, 3/8 the renderer's pool, 1/8 on the way; the last eighth is slack for
-    /// code, images and encoders.
+    /// A node that shows pictures: 6/16 blocks, as much for the renderer.
     #[must_use]
     pub fn viewing(whole: u64) -> Self {
-        let eighth = whole.max(MIN_BUDGET_BYTES) / 8;
-        Self { whole: eighth * 8, cache: eighth * 3, render: eighth * 3, transfer: eighth }
+        let part = whole.max(MIN_BUDGET_BYTES) / 16;
+        Self { whole: part * 16, cache: part * 6, render: part * 6, send: part, receive: part, scratch: part }
     }
 
-    /// A data server: 5/8 blocks, 2/8 on the way to clients and in decoders.
+    /// A data server: 8/16 blocks, 4/16 on the way to clients.
     #[must_use]
     pub fn serving(whole: u64) -> Self {
-        let eighth = whole.max(MIN_BUDGET_BYTES) / 8;
-        Self { whole: eighth * 8, cache: eighth * 5, render: 0, transfer: eighth * 2 }
+        let part = whole.max(MIN_BUDGET_BYTES) / 16;
+        Self {
+            whole: part * 16,
+            cache: part * 8,
+            render: 0,
+            send: part * 4,
+            receive: part,
+            scratch: part * 2,
+        }
+    }
+
+    /// For one of `count` data sets.
+    #[must_use]
+    pub fn share_of(self, count: usize) -> Self {
+        let count = count.max(1) as u64;
+        Self { cache: self.cache / count, receive: self.receive / count, ..self }
     }
 
     /// A quarter of the machine's memory, at most 16 GiB.
@@ -112,8 +129,10 @@ mod tests {
     fn parts_never_exceed_the_whole() {
         for whole in [0, MIN_BUDGET_BYTES, 512 << 20, (1 << 40) + 7] {
             for b in [Budget::viewing(whole), Budget::serving(whole)] {
-                assert!(b.cache + b.render + b.transfer <= b.whole);
+                assert!(b.cache + b.render + b.send + b.receive + b.scratch < b.whole);
                 assert!(b.whole <= whole.max(MIN_BUDGET_BYTES));
+                let shares = b.share_of(3);
+                assert!(shares.cache * 3 <= b.cache && shares.receive * 3 <= b.receive);
             }
         }
     }

@@ -70,7 +70,7 @@ pub struct Node {
 /// Those of opening.
 pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let exports = Exports::open(&options.locations, &options.context).await?;
-    Ok(Arc::new(Shared { exports, gate: Gate::new(options.context.budget.transfer) }))
+    Ok(Arc::new(Shared { exports, gate: Gate::new(options.context.budget.send) }))
 }
 
 /// Listens and leaves a note; the second half. `registry` says what is answered.

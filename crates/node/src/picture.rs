@@ -13,6 +13,7 @@ use wire::ops::{BlockPlace, StatsRequest};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
+use crate::statistics::MOST_BYTES;
 
 /// Bins of the histogram that a transfer function is chosen from.
 const BINS: u16 = 256;
@@ -172,7 +173,7 @@ async fn sensible(view: &View, stack: &Stack, dataset: &Dataset) -> Result<Trans
         bins: BINS,
         selection: Some(Selection::new(level.shape.iter().enumerate().map(range).collect())?),
     };
-    let found = stack.stats(&request, Urgency::of(Priority::INTERACTIVE)).await?.histogram;
+    let found = stack.stats(&request, Urgency::of(Priority::INTERACTIVE), MOST_BYTES).await?.histogram;
     let histogram = Histogram { low: found.low, high: found.high, counts: found.counts };
     let longest = spatial.iter().map(|&a| array.shape()[a]).max().unwrap_or(1);
     Ok(Transfer::sensible(&histogram, array.meaning, longest))

@@ -9,12 +9,14 @@ use wire::ops::{Histogram, Stats, StatsRequest};
 
 use crate::slabs::Slabs;
 
-/// Bytes read at a time.
-const SLAB_BYTES: u64 = 8 << 20;
-/// Slabs under way.
+/// Slabs being read.
 const SLABS_UNDER_WAY: usize = 2;
+/// Slabs in memory: those, and one that is being counted.
+const SLABS_IN_MEMORY: u64 = 3;
+/// More memory than this makes it no faster, bytes.
+pub(crate) const MOST_BYTES: u64 = SLABS_IN_MEMORY * (8 << 20);
 
-/// Reads what `request` names and counts it.
+/// Reads what `request` names and counts it, in `memory_bytes` of memory.
 ///
 /// # Errors
 /// `Invalid` for a selection or level that is none; the source's.
@@ -25,6 +27,7 @@ pub(crate) async fn gather(
     source: &Arc<dyn Source>,
     request: &StatsRequest,
     urgency: Urgency,
+    memory_bytes: u64,
 ) -> Result<Stats> {
     let dataset = source.describe().await?;
     let array = dataset.array(request.place.array)?;
@@ -33,7 +36,7 @@ pub(crate) async fn gather(
     selection.check(&level.shape)?;
     let mut total = Accumulator::new(usize::from(request.bins))?;
     let item_bytes = array.dtype.size_bytes();
-    let slabs = Slabs::new(&selection, item_bytes, array.chunk.as_deref(), SLAB_BYTES);
+    let slabs = Slabs::new(&selection, item_bytes, array.chunk.as_deref(), memory_bytes / SLABS_IN_MEMORY);
     let mut read = stream::iter(slabs)
         .map(|slab| {
             let request = ReadRequest {

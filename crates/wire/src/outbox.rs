@@ -1,8 +1,8 @@
 //! What a server has still to send: control frames first, then items, the most urgent first.
 //!
 //! Each operation has a line of items; the lines are ranked by priority, and within one priority by the age of
-//! the item in front. One chunk is cut off the best line at a time, so a more urgent item waits for one chunk at
-//! most. Lines whose front needs credit are kept apart from those that need none: without credit the others go on.
+//! the item in front. One chunk is cut off the best line at a time, so here a more urgent item waits for one chunk at
+//! most; what the driver and the kernel have taken already still goes before it. Lines whose front needs credit are kept apart from those that need none: without credit the others go on.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};

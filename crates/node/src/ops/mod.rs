@@ -54,11 +54,13 @@ pub struct Shared {
 }
 
 impl Call {
-    /// Waits for room in the connection, then at the node's gate for `bytes` of memory; they are held until the entry is
-    /// dropped.
-    pub(crate) async fn enter(&self, bytes: u64) -> Entry {
+    /// Waits for room in the connection, then at the node's gate for up to `most_bytes` of memory: how many it got
+    /// is [`Entry::admitted`]'s. Nothing is held while waiting for the peer.
+    pub(crate) async fn enter(&self, most_bytes: u64) -> Entry {
         self.operation.room().await;
-        let mut entry = self.node.gate.enter(self.client, self.operation.urgency(), bytes);
+        let gate = &self.node.gate;
+        let least_bytes = gate.own_bytes().min(most_bytes);
+        let mut entry = gate.enter(self.client, self.operation.urgency(), least_bytes, most_bytes);
         entry.admitted().await;
         entry
     }

@@ -36,22 +36,22 @@ async fn answer(call: &Call) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let size_bytes = dataset.block(key)?.size_bytes;
     call.operation.room().await;
-    let _memory = admitted(call, size_bytes).await?;
+    let memory = admitted(call, size_bytes).await?;
     let block = fetch(call, &stack, key).await?;
     let (body, bulk) = match &block.content {
         Content::NotCovered => (BlockBody::NotCovered, Bytes::new()),
-        Content::Data { bytes, range } => (BlockBody::Data { range: *range }, bytes.clone()),
+        Content::Data { bytes, range } => (BlockBody::Data { range: *range }, memory.hold(bytes.clone())),
     };
     call.operation.item(body.encode(), bulk).await
 }
 
 /// Waits at the gate with the priority of the moment.
 async fn admitted(call: &Call, size_bytes: u64) -> Result<Entry> {
-    let mut entry = call.node.gate.enter(call.client, call.operation.urgency(), size_bytes);
+    let mut entry = call.node.gate.enter(call.client, call.operation.urgency(), size_bytes, size_bytes);
     loop {
         tokio::select! {
             biased;
-            () = entry.admitted() => return Ok(entry),
+            _ = entry.admitted() => return Ok(entry),
             change = call.operation.changed() => match change {
                 Change::Adjusted(urgency) => entry.adjust(urgency),
                 Change::Note(_) => {}

@@ -1,4 +1,4 @@
-//! `stats`: extremes, mean and histogram of decoded values.
+//! `stats`: extremes, mean and histogram of decoded values, gathered in the memory that the gate gives.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use futures::future::{BoxFuture, FutureExt};
 use wire::ops::{self, StatsRequest};
 
 use super::{Call, Handler};
+use crate::statistics::MOST_BYTES;
 
 pub(super) struct Stats;
 
@@ -20,7 +21,8 @@ impl Handler for Stats {
         async move {
             let request = StatsRequest::decode(call.operation.parameters())?;
             let (stack, _) = call.node.exports.at(&request.place).await?;
-            let stats = stack.stats(&request, call.operation.urgency()).await?;
+            let mut memory = call.enter(MOST_BYTES).await;
+            let stats = stack.stats(&request, call.operation.urgency(), memory.admitted().await).await?;
             call.operation.item(stats.encode()?, Bytes::new()).await
         }
         .boxed()
