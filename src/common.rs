@@ -67,7 +67,6 @@ pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: boo
             .map_or(Ok(Listen::Loopback(port)), |text| parse_listen(text, port))?,
         admission: admission(listening)?,
         identity: identity(listening),
-        allows_plain_wire: false,
         names: Vec::new(),
         context: context(budget, listening.json)?,
     })

@@ -1,5 +1,6 @@
 """Bad input from outside: a clear error each time, and a server that lives on and still answers rightly."""
 
+import contextlib
 import json
 import os
 import socket
@@ -101,6 +102,36 @@ def test_silent_and_half_open_peers(home, server):
     assert done.returncode == 0, done.stderr
     for peer in peers:
         peer.close()
+
+
+def test_more_idle_peers_than_there_are_places(home, server):
+    host, port = address(server.url)
+    ask = b"GET /colormaps.json HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % (host.encode(), port) * 50
+    starts = [ask, b"", b"GET / HT", b"\x16\x03\x01\x02"]
+    with contextlib.ExitStack() as peers:
+        for number in range(600):
+            peer = peers.enter_context(socket.create_connection((host, port), timeout=30))
+            peer.setblocking(False)
+            with contextlib.suppress(OSError):  # The server may have hung up; none of these reads an answer.
+                peer.send(starts[number % len(starts)])
+        done = corridor(home, "info", server.url, "--json", timeout=60)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("wrong", [
+    "https://localhost/x#token=s3cret", "corridr://localhost/x#token=s3cret", "corridor:/localhost/x#token=s3cret",
+    "corridor://localhost/x?token=s3cret", "corridor://localhost/x%23token=s3cret", "localhost:9/x#token=s3cret",
+])
+def test_token_in_a_wrong_url_is_not_shown(home, wrong):
+    done = corridor(home, "info", wrong)
+    refused(done)
+    assert "s3cret" not in done.stderr + done.stdout
+
+
+def test_token_in_a_wrong_place_is_not_shown(home):
+    done = corridor(home, "get", str(SAMPLE), "corridor://h/x#token=s3cret", "-o", str(home / "x.npy"))
+    refused(done)
+    assert "s3cret" not in done.stderr + done.stdout
 
 
 def test_client_killed_while_reading(home, server):

@@ -5,11 +5,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::{Sink, SinkExt, Stream, StreamExt, future};
+use futures::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::protocol::{Message as WsMessage, WebSocketConfig};
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::http::{Request, Response};
+use tokio_tungstenite::tungstenite::protocol::{Message as WsMessage, Role, WebSocketConfig};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config, tungstenite};
 use wire::limits::MAX_FRAME_BYTES;
 use wire::{Error, ErrorKind, Message, Result};
 
@@ -57,7 +59,24 @@ where
     let (socket, _response) = client_async_with_config(url, stream, Some(config())).await.map_err(|e| {
         Error::new(ErrorKind::Unsupported, format!("expected a WebSocket at {PATH}, found: {e}"))
     })?;
-    Ok(over_tungstenite(socket, peer))
+    Ok(over(socket, peer))
+}
+
+/// What a server answers to a request for a WebSocket, before [`accepted`].
+///
+/// # Errors
+/// `Invalid` when the request asks for none.
+pub fn answer<B, C: Default>(request: &Request<B>) -> Result<Response<C>> {
+    create_response_with_body(request, C::default)
+        .map_err(|e| Error::invalid(format!("expected a request for a WebSocket, found: {e}")))
+}
+
+/// A link over a stream of bytes on which a request was [answered](answer).
+pub async fn accepted<S>(stream: S, peer: impl Into<String>) -> Link
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    over(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config())).await, peer)
 }
 
 /// Limits of a socket: no message beyond one frame.
@@ -66,73 +85,59 @@ pub fn config() -> WebSocketConfig {
     WebSocketConfig::default().max_message_size(Some(MAX_FRAME_BYTES)).max_frame_size(Some(MAX_FRAME_BYTES))
 }
 
-/// A link over an open socket of tungstenite.
-pub fn over_tungstenite<S>(socket: WebSocketStream<S>, peer: impl Into<String>) -> Link
+/// A link over an open socket.
+pub fn over<S>(socket: WebSocketStream<S>, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let broken = |e| Error::new(ErrorKind::Unreachable, format!("the socket broke: {e}"));
-    let (sink, stream) = socket.split();
-    let incoming = stream.filter_map(move |message| {
-        future::ready(match message {
-            Ok(WsMessage::Binary(bytes)) => Some(Ok(bytes)),
-            Ok(WsMessage::Text(_)) => Some(Err(Error::corrupt("expected a binary message, found text"))),
-            // Answered by the library; a close ends the stream.
-            Ok(_) => None,
-            Err(e) => Some(Err(broken(e))),
-        })
-    });
-    let outgoing = sink
-        .sink_map_err(broken)
-        .with(|bytes: Bytes| future::ready(Ok::<_, Error>(WsMessage::Binary(bytes))));
-    over(incoming, outgoing, peer)
+    Link::new(Socket { socket, needs_flush: false }, peer)
 }
 
-/// A link over any pair of binary messages in and out, such as both halves of a web framework's socket.
-///
-/// The caller limits a message to [`MAX_FRAME_BYTES`] where the framework buffers it, and leaves out what is not
-/// binary.
-pub fn over<I, O>(incoming: I, outgoing: O, peer: impl Into<String>) -> Link
-where
-    I: Stream<Item = Result<Bytes>> + Send + 'static,
-    O: Sink<Bytes, Error = Error> + Send + 'static,
-{
-    let socket = Socket { incoming: Box::pin(incoming), outgoing: Box::pin(outgoing), needs_flush: false };
-    Link::new(socket, peer)
-}
-
-struct Socket<I, O> {
-    incoming: Pin<Box<I>>,
-    outgoing: Pin<Box<O>>,
+struct Socket<S> {
+    socket: WebSocketStream<S>,
     needs_flush: bool,
 }
 
-impl<I, O> Carrier for Socket<I, O>
-where
-    I: Stream<Item = Result<Bytes>> + Send + 'static,
-    O: Sink<Bytes, Error = Error> + Send + 'static,
-{
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn socket(&mut self) -> Pin<&mut WebSocketStream<S>> {
+        Pin::new(&mut self.socket)
+    }
+}
+
+fn broken(error: tungstenite::Error) -> Error {
+    Error::new(ErrorKind::Unreachable, format!("the socket broke: {error}"))
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Socket<S> {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         while !outgoing.is_empty() {
-            ready!(self.outgoing.as_mut().poll_ready(cx))?;
+            ready!(self.socket().poll_ready(cx)).map_err(broken)?;
             if let Some(message) = outgoing.pop_front() {
-                self.outgoing.as_mut().start_send(message.into_bytes())?;
+                self.socket().start_send(WsMessage::Binary(message.into_bytes())).map_err(broken)?;
                 self.needs_flush = true;
             }
         }
         if self.needs_flush {
-            ready!(self.outgoing.as_mut().poll_flush(cx))?;
+            ready!(self.socket().poll_flush(cx)).map_err(broken)?;
             self.needs_flush = false;
         }
         Poll::Ready(Ok(()))
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
-        let message = ready!(self.incoming.as_mut().poll_next(cx)).transpose()?;
-        Poll::Ready(message.map(|m| check_size(m, limit_bytes)).transpose())
+        loop {
+            return Poll::Ready(match ready!(self.socket().poll_next(cx)) {
+                None => Ok(None),
+                Some(Ok(WsMessage::Binary(bytes))) => check_size(bytes, limit_bytes).map(Some),
+                Some(Ok(WsMessage::Text(_))) => Err(Error::corrupt("expected a binary message, found text")),
+                // Answered by the library; a close ends the stream.
+                Some(Ok(_)) => continue,
+                Some(Err(error)) => Err(broken(error)),
+            });
+        }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.outgoing.as_mut().poll_close(cx)
+        self.socket().poll_close(cx).map_err(broken)
     }
 }

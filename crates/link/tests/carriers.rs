@@ -49,13 +49,13 @@ async fn links(kind: Kind) -> (Link, Link) {
             }
             Kind::WebSocket => {
                 let socket = tokio_tungstenite::accept_async_with_config(stream, Some(ws::config()));
-                ws::over_tungstenite(socket.await.unwrap(), "client")
+                ws::over(socket.await.unwrap(), "client")
             }
             Kind::SecureWebSocket => {
                 let session = tls::accept(stream, config).await.unwrap();
                 assert!(!tls::is_wire(&session));
                 let socket = tokio_tungstenite::accept_async_with_config(session, Some(ws::config()));
-                ws::over_tungstenite(socket.await.unwrap(), "client")
+                ws::over(socket.await.unwrap(), "client")
             }
         }
     };

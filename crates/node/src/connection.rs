@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use wire::ServerConfig;
 
 use crate::gate::ClientId;
+use crate::lobby::Visit;
 use crate::ops::{Call, Registry, Shared};
 use crate::token::Admission;
 
@@ -33,20 +34,20 @@ impl Service {
         Self { admission, registry, shared, clients: AtomicU64::new(0) }
     }
 
-    /// Serves one link until it ends.
+    /// Serves one link until it ends. Whoever shows the token is no visitor any more.
     ///
     /// # Errors
     /// Why the client was turned away, or never said hello.
     ///
     /// # Cancel safety
     /// Dropping it ends the connection and withdraws its operations.
-    pub async fn serve(self: Arc<Self>, link: Link) -> Result<()> {
+    pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
         let config = ServerConfig { most_operations: MAX_OPERATIONS, ..ServerConfig::default() };
         let (connection, driver) = link::serve(link, config)?;
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        if let Err(error) = self.admission.check(&hello.token) {
+        if let Err(error) = self.admission.check(&hello.token).and_then(|()| visit.admit()) {
             connection.refuse(error.clone());
             // The driver ends when the refusal is sent.
             while driving.join_next().await.is_some() {}

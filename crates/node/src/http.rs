@@ -1,4 +1,4 @@
-//! What a browser gets: the viewer's page, colour maps, a health check, and the WebSocket of the wire.
+//! What a browser gets: the viewer's page, colour maps, a health check, and the way to the wire's WebSocket.
 //!
 //! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host
 //! and Origin are checked, so that a foreign page (or a foreign name for this address) reaches nothing.
@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use futures::future::BoxFuture;
+use hyper::upgrade::OnUpgrade;
+use tokio::sync::mpsc;
 
 use crate::assets;
 
-/// Takes over an upgraded WebSocket.
-pub(crate) type OnSocket = Arc<dyn Fn(WebSocket) -> BoxFuture<'static, ()> + Send + Sync>;
+/// Where a request for a WebSocket leaves its connection: in the hands of the task that runs the connection, so that
+/// no other task has to. An extension of each request.
+#[derive(Clone)]
+pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
 
 /// Whether the connection is encrypted: decides which Origin is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +35,6 @@ pub(crate) enum Scheme {
 /// What the site knows.
 #[derive(Clone)]
 pub(crate) struct Site {
-    /// Runs the wire over a WebSocket.
-    pub(crate) on_socket: OnSocket,
     /// Names this server answers to besides addresses and `localhost`.
     pub(crate) names: Arc<[String]>,
     /// Colour tables as JSON.
@@ -156,9 +156,18 @@ async fn colormaps(State(site): State<Site>) -> Response {
     (headers, site.colormaps.to_string()).into_response()
 }
 
-async fn socket(State(site): State<Site>, upgrade: WebSocketUpgrade) -> Response {
-    let limit = wire::limits::MAX_FRAME_BYTES;
-    upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(move |socket| (site.on_socket)(socket))
+/// Agrees to a WebSocket; what comes over it is the connection's business.
+async fn socket(mut request: Request) -> Response {
+    let answer = match link::ws::answer::<_, Body>(&request) {
+        Ok(answer) => answer,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let handover = request.extensions().get::<Handover>();
+    match handover.map(|handover| handover.0.try_send(upgrade)) {
+        Some(Ok(())) => answer,
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection gives no WebSocket\n").into_response(),
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Where the stages meet: one running Corridor process.
 //!
 //! This crate puts the other stages together and adds what only a whole process has: a port, a token, a memory
-//! budget, folders of the user. It knows no format, draws nothing and decides nothing about views. Read
-//! [`assemble`] first (the stack from data to whoever asks), then [`node`] (a server that offers stacks).
+//! budget, folders of the user. It reads no format (it writes those of `get`), draws nothing and decides nothing about
+//! views. Read [`assemble`] first (the stack from data to whoever asks), then [`node`] (a server that offers stacks).
 //!
 //! ```text
 //!   url -> assemble -> exports -> ops -> connection -> port <- http
-//!            |  ^                                        |
+//!            |  ^                  gate       lobby      |
 //!         remote, dial  <------- another node -----------'
 //! ```
 
@@ -25,6 +25,7 @@ pub mod get;
 mod http;
 pub mod identity;
 pub mod join;
+pub mod lobby;
 pub mod memory;
 pub mod node;
 pub mod ops;

@@ -3,10 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use array::{Error, ErrorKind, Result};
-use axum::extract::ws::{Message, WebSocket};
-use bytes::Bytes;
-use futures::{FutureExt, SinkExt, StreamExt, future};
+use array::Result;
 use link::tls::{ALPN_HTTP, ALPN_WIRE};
 
 use crate::assemble::Context;
@@ -16,8 +13,9 @@ use crate::exports::Exports;
 use crate::gate::Gate;
 use crate::http::{Scheme, Site, redirect_router, router};
 use crate::identity::{self, IdentityChoice};
+use crate::lobby::Limits;
 use crate::ops::{Registry, Shared};
-use crate::port::{Plain, Port, Sites, listen};
+use crate::port::{Port, Sites, listen};
 use crate::runtime::{self, Note, Posted};
 use crate::token::Admission;
 use crate::url::{Location, Url};
@@ -42,8 +40,6 @@ pub struct Options {
     pub admission: Admission,
     /// Who it is.
     pub identity: IdentityChoice,
-    /// The wire without TLS, on loopback.
-    pub allows_plain_wire: bool,
     /// Names it answers to in a browser, besides addresses, `localhost` and this machine's name.
     pub names: Vec<String>,
     /// Folders, memory, progress.
@@ -96,15 +92,13 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut names = options.names.clone();
     names.push(machine);
-    let sites = sites(Arc::clone(&service), names.into());
-    let plain = if options.allows_plain_wire { Plain::HttpAndWire } else { Plain::Http };
     Ok(Node {
         address,
         fingerprint,
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, tls, plain, sites, service),
+        port: Port::new(listener, tls, sites(names.into()), service),
         _note: note,
     })
 }
@@ -118,17 +112,8 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(service: Arc<Service>, names: Arc<[String]>) -> Sites {
-    let on_socket = Arc::new(move |socket| {
-        let service = Arc::clone(&service);
-        async move {
-            if let Err(error) = service.serve(over(socket)).await {
-                tracing::debug!(%error, "socket ended");
-            }
-        }
-        .boxed()
-    });
-    let site = Site { on_socket, names: Arc::clone(&names), colormaps: colormaps::json().into() };
+fn sites(names: Arc<[String]>) -> Sites {
+    let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into() };
     Sites {
         plain: router(site.clone(), Scheme::Http),
         encrypted: router(site, Scheme::Https),
@@ -136,24 +121,14 @@ fn sites(service: Arc<Service>, names: Arc<[String]>) -> Sites {
     }
 }
 
-/// The framework's socket as a link.
-fn over(socket: WebSocket) -> link::Link {
-    let broken = |e: axum::Error| Error::new(ErrorKind::Unreachable, format!("the socket broke: {e}"));
-    let (sink, stream) = socket.split();
-    let incoming = stream.filter_map(move |message| {
-        future::ready(match message {
-            Ok(Message::Binary(bytes)) => Some(Ok(bytes)),
-            Ok(Message::Text(_)) => Some(Err(Error::corrupt("expected a binary message, found text"))),
-            Ok(_) => None,
-            Err(e) => Some(Err(broken(e))),
-        })
-    });
-    let outgoing =
-        sink.sink_map_err(broken).with(|bytes: Bytes| future::ready(Ok::<_, Error>(Message::Binary(bytes))));
-    link::ws::over(incoming, outgoing, "browser")
-}
-
 impl Node {
+    /// The same with other limits of its port: for tests, which cannot wait for those that hold.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.port = self.port.with_limits(limits);
+        self
+    }
+
     /// The data sets it offers.
     #[must_use]
     pub fn exports(&self) -> &Exports {

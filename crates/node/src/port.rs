@@ -1,7 +1,7 @@
 //! One port for everything: the wire over TLS, HTTPS, and on loopback plain HTTP. The first bytes tell which.
 //!
-//! Connections are bounded in number and must say what they want within [`FIRST_BYTES_WITHIN`]; whatever is none of
-//! these protocols is closed.
+//! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
+//! connected, and for how long, is the [`lobby`](crate::lobby)'s decision. Whatever is none of these protocols is closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,24 +9,28 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
 use crate::connection::Service;
+use crate::http::Handover;
+use crate::lobby::{Limits, Lobby, Visit};
 
-/// Connections at a time.
-pub const MAX_CONNECTIONS: usize = 1024;
-/// How long a new connection may take to say what it is, and to finish its handshake.
-pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
 /// Largest header of a request, bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Bytes that tell protocols apart.
 const SNIFFED_BYTES: usize = 4;
+/// Pause before looking again for bytes that did not come together.
+const SNIFF_PAUSE: Duration = Duration::from_millis(50);
 /// Pause after the system refused a connection (too many open files): it will not be better at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -51,20 +55,11 @@ fn protocol(first: &[u8]) -> Protocol {
     }
 }
 
-/// What may come in unencrypted, on loopback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plain {
-    /// Pages for the browser of this machine.
-    Http,
-    /// The wire too: a choice one must make.
-    HttpAndWire,
-}
-
 /// A listening port, and what answers on it.
 pub struct Port {
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
-    plain: Plain,
+    lobby: Lobby,
     /// Pages over plain HTTP, over TLS, and the way from one to the other.
     pub(crate) sites: Sites,
     service: Arc<Service>,
@@ -98,11 +93,14 @@ impl Port {
     pub(crate) fn new(
         listener: TcpListener,
         tls: Arc<rustls::ServerConfig>,
-        plain: Plain,
         sites: Sites,
         service: Arc<Service>,
     ) -> Self {
-        Self { listener, tls, plain, sites, service }
+        Self { listener, tls, lobby: Lobby::new(Limits::default()), sites, service }
+    }
+
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Self { lobby: Lobby::new(limits), ..self }
     }
 
     /// Answers for ever.
@@ -111,54 +109,86 @@ impl Port {
     /// Dropping it ends every connection.
     pub async fn run(self) {
         let this = Arc::new(self);
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
-            // Beyond the limit new ones wait in the system's queue.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            while connections.try_join_next().is_some() {}
-            match this.listener.accept().await {
-                Ok((stream, peer)) => {
-                    let this = Arc::clone(&this);
-                    connections.spawn(async move {
-                        let _place = place;
-                        if let Err(error) = this.connection(stream, peer).await {
-                            tracing::debug!(%peer, %error, "connection ended");
-                        }
-                    });
-                }
+            let (stream, peer) = match this.listener.accept().await {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
                 }
+            };
+            let visit = this.lobby.enter(peer.ip());
+            while connections.try_join_next().is_some() {}
+            // Whoever was dismissed for this one is about to end.
+            while connections.len() >= this.lobby.most_connections() {
+                connections.join_next().await;
             }
+            let this = Arc::clone(&this);
+            connections.spawn(async move {
+                let ended = tokio::select! {
+                    biased;
+                    why = visit.over() => Err(why),
+                    result = this.connection(stream, peer, &visit) => result,
+                };
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "connection ended");
+                }
+            });
         }
     }
 
-    async fn connection(&self, stream: TcpStream, peer: SocketAddr) -> Result<()> {
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr, visit: &Visit) -> Result<()> {
         link::tcp::prepare(&stream)?;
         let is_loopback = peer.ip().to_canonical().is_loopback();
-        let first =
-            tokio::time::timeout(FIRST_BYTES_WITHIN, sniff(&stream)).await.map_err(|_| too_slow())??;
-        match first {
-            Protocol::Tls => self.encrypted(stream, peer).await,
-            Protocol::Http if is_loopback => serve_http(stream, self.sites.plain.clone()).await,
-            Protocol::Http => serve_http(stream, self.sites.redirect.clone()).await,
-            Protocol::Wire if is_loopback && self.plain == Plain::HttpAndWire => {
-                Arc::clone(&self.service).serve(link::tcp::over(stream, peer.to_string())).await
-            }
+        match self.in_time(sniff(&stream)).await? {
+            Protocol::Tls => self.encrypted(stream, peer, visit).await,
+            Protocol::Http if is_loopback => self.http(stream, &self.sites.plain, peer, visit).await,
+            Protocol::Http => self.http(stream, &self.sites.redirect, peer, visit).await,
             Protocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
             Protocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
         }
     }
 
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr) -> Result<()> {
-        let session = link::tls::accept(stream, Arc::clone(&self.tls));
-        let session = tokio::time::timeout(FIRST_BYTES_WITHIN, session).await.map_err(|_| too_slow())??;
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Visit) -> Result<()> {
+        let session = self.in_time(link::tls::accept(stream, Arc::clone(&self.tls))).await?;
         if link::tls::is_wire(&session) {
-            return Arc::clone(&self.service).serve(link::tcp::over(session, peer.to_string())).await;
+            let link = link::tcp::over(session, peer.to_string());
+            return Arc::clone(&self.service).serve(link, visit).await;
         }
-        serve_http(session, self.sites.encrypted.clone()).await
+        self.http(session, &self.sites.encrypted, peer, visit).await
+    }
+
+    /// Answers requests, until one of them turns the connection into a WebSocket.
+    async fn http<S>(&self, stream: S, site: &Router, peer: SocketAddr, visit: &Visit) -> Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (handover, mut sockets) = mpsc::channel(1);
+        let site = TowerToHyperService::new(site.clone());
+        let answer = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Handover(handover.clone()));
+            site.call(request)
+        });
+        let broken = |e: hyper::Error| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}"));
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.lobby.limits().first_bytes_within)
+            .max_buf_size(MAX_HEADER_BYTES)
+            .serve_connection(TokioIo::new(stream), answer)
+            .with_upgrades()
+            .await
+            .map_err(broken)?;
+        let Ok(socket) = sockets.try_recv() else { return Ok(()) };
+        let socket = TokioIo::new(socket.await.map_err(broken)?);
+        let link = link::ws::accepted(socket, peer.to_string()).await;
+        Arc::clone(&self.service).serve(link, visit).await
+    }
+
+    async fn in_time<T>(&self, first: impl Future<Output = Result<T>>) -> Result<T> {
+        let done = tokio::time::timeout(self.lobby.limits().first_bytes_within, first).await;
+        done.unwrap_or_else(|_| Err(too_slow()))
     }
 }
 
@@ -178,22 +208,8 @@ async fn sniff(stream: &TcpStream) -> Result<Protocol> {
             return Err(Error::new(ErrorKind::Unreachable, "the client ended the connection at once"));
         }
         // Bytes that are there already make `peek` ready; look again when more may have come.
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(SNIFF_PAUSE).await;
     }
-}
-
-async fn serve_http(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    site: Router,
-) -> Result<()> {
-    hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(FIRST_BYTES_WITHIN)
-        .max_buf_size(MAX_HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(site))
-        .with_upgrades()
-        .await
-        .map_err(|e| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}")))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use node::array::{Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
 use node::dial::{Dialer, Server};
 use node::identity::IdentityChoice;
+use node::lobby::Limits;
 use node::memory::Budget;
 use node::node::{Listen, Options};
 use node::ops::Registry;
@@ -29,7 +30,6 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         listen: Listen::At("127.0.0.1:0".parse().unwrap()),
         admission: Admission::Token(Token::random().unwrap()),
         identity: IdentityChoice::Own,
-        allows_plain_wire: false,
         names: Vec::new(),
         context: context(folder),
     }
@@ -44,13 +44,17 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn start(locations: &[&str]) -> Self {
+        Self::with_limits(locations, Limits::default()).await
+    }
+
+    pub(crate) async fn with_limits(locations: &[&str], limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path(), locations);
         let shared = node::node::open(&options).await.unwrap();
         let node = node::node::start(&options, shared, Registry::of_data_server()).await.unwrap();
         let urls = node.exports().all().iter().map(|e| node.url(&e.name)).collect();
         let mut task = JoinSet::new();
-        task.spawn(node.run());
+        task.spawn(node.with_limits(limits).run());
         Self { folder, urls, task }
     }
 

@@ -7,6 +7,7 @@ extern crate corridor_node as node;
 mod common;
 mod copies;
 mod counts;
+mod crowd;
 mod hostile;
 mod remote;
 mod viewer;

@@ -1,0 +1,271 @@
+//! Who is connected. A visitor has not shown yet that it may come in: visitors are few, stay for a short time, and
+//! the newest always finds a place, at the cost of the one that stayed longest among those from where most came. So
+//! nobody without a token can keep others out by opening connections and doing nothing with them. A member has
+//! shown it, and stays as long as it likes.
+//!
+//! Addresses of one network count as one; on loopback, where a tunnel brings everybody, members do not.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Connections whose peer has not shown a token; pages for browsers are all among them.
+pub const MAX_VISITORS: usize = 256;
+/// Connections whose peer has.
+pub const MAX_MEMBERS: usize = 256;
+/// Of those, from one network.
+pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
+/// How long a visit may last, whatever the visitor does or leaves undone: pages take seconds.
+pub const VISIT_WITHIN: Duration = Duration::from_secs(60);
+/// How long a new connection may take to say what it is, to finish its handshake, or to send the head of a request.
+pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a lobby allows. The constants of this module, except in tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// See [`MAX_VISITORS`].
+    pub most_visitors: usize,
+    /// See [`MAX_MEMBERS`].
+    pub most_members: usize,
+    /// See [`MAX_MEMBERS_PER_NETWORK`].
+    pub most_members_per_network: usize,
+    /// See [`VISIT_WITHIN`].
+    pub visit_within: Duration,
+    /// See [`FIRST_BYTES_WITHIN`].
+    pub first_bytes_within: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            most_visitors: MAX_VISITORS,
+            most_members: MAX_MEMBERS,
+            most_members_per_network: MAX_MEMBERS_PER_NETWORK,
+            visit_within: VISIT_WITHIN,
+            first_bytes_within: FIRST_BYTES_WITHIN,
+        }
+    }
+}
+
+/// What one subscriber has: an IPv4 address, or 64 bits of an IPv6 one.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
+        ip => ip,
+    }
+}
+
+struct Visitor {
+    from: IpAddr,
+    dismissal: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    /// By number: the oldest first.
+    visitors: BTreeMap<u64, Visitor>,
+    members: BTreeMap<u64, IpAddr>,
+}
+
+impl State {
+    /// Makes room for one visitor.
+    fn dismiss_one(&mut self) {
+        let mut crowds = BTreeMap::<IpAddr, usize>::new();
+        for visitor in self.visitors.values() {
+            *crowds.entry(visitor.from).or_default() += 1;
+        }
+        let crowd = |visitor: &Visitor| crowds.get(&visitor.from).copied().unwrap_or_default();
+        let longest = self.visitors.iter().rev().max_by_key(|(_, visitor)| crowd(visitor)).map(|(&n, _)| n);
+        if let Some(visitor) = longest.and_then(|number| self.visitors.remove(&number)) {
+            visitor.dismissal.notify_one();
+        }
+    }
+}
+
+/// Everybody who is connected.
+#[derive(Clone)]
+pub struct Lobby {
+    limits: Limits,
+    state: Arc<Mutex<State>>,
+}
+
+impl Lobby {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: Arc::default() }
+    }
+
+    /// What it allows.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Most connections at a time.
+    #[must_use]
+    pub fn most_connections(&self) -> usize {
+        self.limits.most_visitors + self.limits.most_members
+    }
+
+    /// Somebody came. Another may have to leave for it.
+    #[must_use]
+    pub fn enter(&self, from: IpAddr) -> Visit {
+        let mut state = self.state.lock();
+        if state.visitors.len() >= self.limits.most_visitors {
+            state.dismiss_one();
+        }
+        let number = state.next;
+        state.next += 1;
+        let dismissal = Arc::new(Notify::new());
+        let visitor = Visitor { from: network(from), dismissal: Arc::clone(&dismissal) };
+        state.visitors.insert(number, visitor);
+        Visit { lobby: self.clone(), number, dismissal }
+    }
+}
+
+/// One connection, until it is dropped.
+pub struct Visit {
+    lobby: Lobby,
+    number: u64,
+    dismissal: Arc<Notify>,
+}
+
+impl Visit {
+    /// The visitor has shown that it may come in.
+    ///
+    /// # Errors
+    /// `Busy` when there are too many already, or it has been dismissed.
+    pub fn admit(&self) -> Result<()> {
+        let Limits { most_members, most_members_per_network, .. } = self.lobby.limits;
+        let busy = |what: String| Err(Error::new(ErrorKind::Busy, what));
+        let mut state = self.lobby.state.lock();
+        let Some(from) = state.visitors.get(&self.number).map(|visitor| visitor.from) else {
+            return busy("the server has no place for this connection; try again".into());
+        };
+        if state.members.len() >= most_members {
+            return busy(format!("expected at most {most_members} connections, found one more"));
+        }
+        let neighbours = state.members.values().filter(|&&member| member == from).count();
+        if neighbours >= most_members_per_network && !from.is_loopback() {
+            return busy(format!(
+                "expected at most {most_members_per_network} connections from one network, found one more"
+            ));
+        }
+        state.visitors.remove(&self.number);
+        state.members.insert(self.number, from);
+        Ok(())
+    }
+
+    /// Waits until the visit has to end, and says why. For ever once admitted.
+    ///
+    /// # Cancel safety
+    /// Safe, but the time begins anew.
+    pub async fn over(&self) -> Error {
+        let outstayed = async {
+            tokio::time::sleep(self.lobby.limits.visit_within).await;
+            if self.lobby.state.lock().members.contains_key(&self.number) {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.dismissal.notified() => Error::new(ErrorKind::Busy, "others needed the place"),
+            () = outstayed => {
+                let secs = self.lobby.limits.visit_within.as_secs_f32();
+                Error::new(ErrorKind::TimedOut, format!("expected a token within {secs} s, found none"))
+            }
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let mut state = self.lobby.state.lock();
+        state.visitors.remove(&self.number);
+        state.members.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    const LOOPBACK: &str = "127.0.0.1";
+
+    fn lobby() -> Lobby {
+        Lobby::new(Limits {
+            most_visitors: 4,
+            most_members: 3,
+            most_members_per_network: 2,
+            ..Limits::default()
+        })
+    }
+
+    fn enter(lobby: &Lobby, from: &str) -> Visit {
+        lobby.enter(from.parse().unwrap())
+    }
+
+    fn is_over(visit: &Visit) -> bool {
+        visit.over().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn the_newest_finds_a_place_and_the_largest_crowd_makes_room() {
+        let lobby = lobby();
+        let alone = enter(&lobby, "192.0.2.1");
+        let crowd: Vec<Visit> = (0..5).map(|n| enter(&lobby, &format!("2001:db8::{n}"))).collect();
+        assert_eq!(crowd.iter().map(is_over).collect::<Vec<_>>(), [true, true, false, false, false]);
+        assert!(!is_over(&alone), "a modest network is left in peace");
+        let newest = enter(&lobby, "192.0.2.1");
+        assert!(is_over(&crowd[2]) && !is_over(&newest) && !is_over(&alone));
+        assert!(crowd[2].admit().is_err(), "who was dismissed comes in no more");
+    }
+
+    #[tokio::test]
+    async fn members_are_not_asked_to_leave() {
+        let lobby = lobby();
+        let member = enter(&lobby, LOOPBACK);
+        member.admit().unwrap();
+        let visitors: Vec<Visit> = (0..20).map(|_| enter(&lobby, LOOPBACK)).collect();
+        assert!(!is_over(&member));
+        assert_eq!(visitors.iter().filter(|visit| !is_over(visit)).count(), 4);
+    }
+
+    #[tokio::test]
+    async fn members_are_counted_in_all_and_by_network() {
+        let lobby = lobby();
+        let admitted = |from: &str| {
+            let visit = enter(&lobby, from);
+            let result = visit.admit();
+            (visit, result.map_err(|e| e.kind()))
+        };
+        let (mut places, mut results) = (Vec::new(), Vec::new());
+        for from in ["192.0.2.1", "192.0.2.1", "192.0.2.1", LOOPBACK, LOOPBACK] {
+            let (visit, result) = admitted(from);
+            places.push(visit);
+            results.push(result.is_ok());
+        }
+        assert_eq!(results, [true, true, false, true, false]);
+        places.clear();
+        assert!((0..3).map(|_| admitted(LOOPBACK)).collect::<Vec<_>>().iter().all(|(_, r)| r.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn a_visit_ends_in_time_and_a_membership_does_not() {
+        let visit_within = Duration::from_millis(20);
+        let lobby = Lobby::new(Limits { visit_within, ..Limits::default() });
+        let (visitor, member) = (enter(&lobby, LOOPBACK), enter(&lobby, LOOPBACK));
+        member.admit().unwrap();
+        assert_eq!(visitor.over().await.kind(), ErrorKind::TimedOut);
+        assert!(tokio::time::timeout(visit_within * 5, member.over()).await.is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! Many at once, and those who take nothing: a good client is answered all the same.
+
+use std::time::Duration;
+
+use node::array::{Priority, Selection, Urgency};
+use node::lobby::Limits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use wire::ClientConfig;
+use wire::ops::{self, BlockPlace, Read, StatsRequest};
+
+use crate::common::{Served, read};
+
+const CUBE: &str = "synthetic:noise?shape=512,512,512&dtype=f32";
+/// Longer than anything here takes, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A port that a test can crowd.
+fn small() -> Limits {
+    Limits { most_visitors: 8, ..Limits::default() }
+}
+
+async fn connect(served: &Served) -> TcpStream {
+    TcpStream::connect(served.url().authority()).await.unwrap()
+}
+
+/// Asks for pages as fast as the server reads, and takes none of them.
+async fn greedy(served: &Served) -> TcpStream {
+    let mut stream = connect(served).await;
+    let request = format!("GET /colormaps.json HTTP/1.1\r\nHost: {}\r\n\r\n", served.url().authority());
+    drop(
+        tokio::time::timeout(Duration::from_millis(5), stream.write_all(request.repeat(1000).as_bytes()))
+            .await,
+    );
+    stream
+}
+
+async fn still_answers(served: &Served) {
+    let answer = async {
+        let stack = served.stack().await;
+        read(&stack.source, 0, Selection::parse("0:2, 0:2, 0:2", &[512; 3]).unwrap()).await.unwrap()
+    };
+    assert_eq!(tokio::time::timeout(PATIENCE, answer).await.expect("an answer").len(), 32);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_who_fill_the_port_and_take_nothing_keep_nobody_out() {
+    let served = Served::with_limits(&[CUBE], small()).await;
+    let mut crowd = Vec::new();
+    for _ in 0..20 {
+        crowd.push(greedy(&served).await);
+        crowd.push(connect(&served).await);
+        let mut slow = connect(&served).await;
+        slow.write_all(b"GET / HT").await.unwrap();
+        crowd.push(slow);
+        let mut half_open = connect(&served).await;
+        half_open.write_all(b"\x16\x03\x01\x02").await.unwrap();
+        crowd.push(half_open);
+    }
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_reads_are_dropped_in_time() {
+    let visit_within = Duration::from_millis(300);
+    let served = Served::with_limits(&[CUBE], Limits { visit_within, ..Limits::default() }).await;
+    let mut stream = greedy(&served).await;
+    tokio::time::sleep(visit_within * 3).await;
+    // Less than the time for the head of another request.
+    let end = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut Vec::new())).await;
+    assert!(end.is_ok(), "the server must have hung up");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_head_of_a_request_has_to_come_in_time() {
+    let first_bytes_within = Duration::from_millis(200);
+    let served = Served::with_limits(&[CUBE], Limits { first_bytes_within, ..Limits::default() }).await;
+    for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nHos", b"\x16\x03\x01\x02\x00"] {
+        let mut stream = connect(&served).await;
+        stream.write_all(begun).await.unwrap();
+        let end = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut Vec::new())).await;
+        assert!(end.is_ok(), "the server must hang up after `{}`", String::from_utf8_lossy(begun));
+    }
+}
+
+/// A client over a WebSocket, as a browser is one.
+async fn over_websocket(served: &Served, tasks: &mut JoinSet<()>) -> link::ClientHandle {
+    let url = served.url();
+    let link = link::ws::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
+    let config = ClientConfig { token: url.token.clone().unwrap(), ..ClientConfig::default() };
+    let (client, driver) = link::connect(link, config).unwrap();
+    tasks.spawn(driver);
+    client.welcomed().await.unwrap();
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_shown_a_token_is_not_pushed_out_and_leaves_with_the_node() {
+    let mut served = Served::with_limits(&[CUBE], small()).await;
+    let mut tasks = JoinSet::new();
+    let client = over_websocket(&served, &mut tasks).await;
+    let mut crowd = Vec::new();
+    for _ in 0..30 {
+        crowd.push(connect(&served).await);
+    }
+    still_answers(&served).await;
+    client.call(ops::LIST, bytes::Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
+    served.task.shutdown().await;
+    let ended = tokio::time::timeout(Duration::from_secs(5), tasks.join_next()).await;
+    assert!(ended.is_ok(), "a node that ended leaves no connection behind");
+    assert!(client.ended().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_members_are_told_so() {
+    let limits = Limits { most_members: 2, ..Limits::default() };
+    let served = Served::with_limits(&[CUBE], limits).await;
+    let mut tasks = JoinSet::new();
+    let _first = over_websocket(&served, &mut tasks).await;
+    let second = over_websocket(&served, &mut tasks).await;
+    let error = served.stack().await.source.describe().await.unwrap_err();
+    assert!(error.to_string().contains("at most 2 connections"), "{error}");
+    drop(second);
+    tokio::time::timeout(PATIENCE, async {
+        while served.stack().await.source.describe().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("a place that is left is given to the next");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
+    let served = Served::start(&[CUBE]).await;
+    let dataset = served.stack().await.source.describe().await.unwrap();
+    let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
+    let everything = Read { place, selection: Selection::all(&[512; 3]) }.encode();
+    let urgency = Urgency::of(Priority::NORMAL);
+    let (mut tasks, mut greedy, mut answers) = (JoinSet::new(), Vec::new(), Vec::new());
+    for n in 0..8 {
+        let url = served.url();
+        let trust = link::Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
+        let link = link::tcp::connect(&url.host, url.port, &trust).await.unwrap();
+        // Half of them give no credit, the others take nothing out of the window they gave.
+        let window_bytes = if n % 2 == 0 { 0 } else { 8 << 20 };
+        let token = url.token.clone().unwrap();
+        let (client, driver) =
+            link::connect(link, ClientConfig { token, window_bytes, ..ClientConfig::default() }).unwrap();
+        tasks.spawn(driver);
+        for _ in 0..8 {
+            answers.push(client.request(ops::READ, everything.clone(), urgency).await.unwrap());
+        }
+        greedy.push(client);
+    }
+    // Until they hold what they can get.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    still_answers(&served).await;
+    let request =
+        StatsRequest { place, selection: Some(Selection::parse("0:64", &[512; 3]).unwrap()), bins: 8 };
+    let stats = async { served.dialer().ask(&request, urgency).await.unwrap() };
+    let stats = tokio::time::timeout(PATIENCE, stats).await.expect("statistics");
+    assert_eq!(stats.count, 64 * 512 * 512);
+}
