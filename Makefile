@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both install what they need and say so.
 ARGS ?=
 
-.PHONY: demo test setup check fuzz bench web docs
+.PHONY: demo test setup check fuzz bench web docs python
 
 demo: setup web   ## build, serve the bundled sample, open a viewer on it; prints a link
 	cargo run --release --quiet -- demo $(ARGS)
@@ -23,6 +23,9 @@ fuzz: setup       ## every fuzz target for SECONDS_EACH seconds (default 60)
 
 bench: setup web  ## the reproducible measurements, as JSON
 	cargo run --release --quiet -- bench all --json
+
+python: setup     ## the Python package as a wheel in target/wheels
+	cd python && ../.venv/bin/maturin build --release --quiet --out ../target/wheels
 
 docs: setup       ## the code's documentation
 	cargo doc --workspace --no-deps

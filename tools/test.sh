@@ -17,16 +17,24 @@ stage() { # stage NAME COMMAND...
     echo "== $name: $((SECONDS - start)) s"
 }
 
+python_tests() {
+    .venv/bin/python -m mypy --strict python/corridor
+    .venv/bin/python -m pytest -q --doctest-modules python/corridor
+    .venv/bin/python -m pytest -q -rs tests/python
+}
+
 web() { (cd web && npm run --silent "$1"); }
 
 stage "format" cargo fmt --all --check
 stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
 stage "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
-stage "tests of the crates" cargo test --workspace --quiet
+stage "tests of the crates" cargo test --workspace --exclude corridor-python --quiet
 # With the same features as the tests, so that nothing is compiled again.
-stage "program" cargo build --workspace --all-targets --quiet
+stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
 case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
 stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
+stage "Python package" .venv/bin/maturin develop --quiet --manifest-path python/Cargo.toml
+stage "Python package: types, examples, tests" python_tests
 stage "in the browser" .venv/bin/python -m pytest -q -rs tests/browser
 echo "all tests passed; logs and screenshots: $CORRIDOR_TEST_OUT"

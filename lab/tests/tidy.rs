@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),
     ("node", &["array", "store", "cache", "wire", "link", "render", "session", "stream"]),
+    ("python", &["node"]),
     ("lab", &["array", "store", "cache", "wire", "link", "render", "session", "stream", "node"]),
 ];
 

@@ -1,0 +1,92 @@
+"""Arrays that live somewhere else, read as numpy reads them.
+
+>>> import corridor
+>>> data = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")
+>>> data
+<corridor.Dataset 'linear' (synthetic), 1 array>
+  linear  uint8 (z: 4, y: 5, x: 6), 120 bytes
+>>> data["linear"][1:3, ::2, -1].shape
+(2, 3)
+
+A location is a path, ``synthetic:...`` or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._array import Array
+from ._dataset import Dataset
+from ._errors import (
+    BusyError,
+    CorruptError,
+    DeniedError,
+    Error,
+    InternalError,
+    InvalidError,
+    NotFoundError,
+    StaleError,
+    StorageError,
+    TimedOutError,
+    TooLargeError,
+    UnreachableError,
+    UnsupportedError,
+    WithdrawnError,
+)
+from ._indexing import Key
+
+__version__: str = _native.VERSION
+
+__all__ = [
+    "Array",
+    "BusyError",
+    "CorruptError",
+    "Dataset",
+    "DeniedError",
+    "Error",
+    "InternalError",
+    "InvalidError",
+    "NotFoundError",
+    "StaleError",
+    "StorageError",
+    "TimedOutError",
+    "TooLargeError",
+    "UnreachableError",
+    "UnsupportedError",
+    "WithdrawnError",
+    "open",
+    "read_many",
+]
+
+
+def open(location: str, *, token: str | None = None, memory: str | None = None) -> Any:
+    """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
+
+    ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
+    bounds what is kept and under way (``"512MiB"``); without it a quarter of the machine's.
+
+    >>> import corridor
+    >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
+    dtype('uint8')
+
+    Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and others
+    below :class:`Error`.
+    """
+    dataset = Dataset(_native.open(location, token, memory), (location, token, memory))
+    name = dataset._connection.array
+    return dataset[name] if name else dataset
+
+
+def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
+    """Read many selections of arrays of one or several data sets, pipelined; results in the order given.
+
+    >>> import corridor
+    >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+    >>> [part.shape for part in corridor.read_many([(a, 0), (a, (slice(2), ..., 1))])]
+    [(5, 6), (2, 5)]
+    """
+    from ._array import read_many as read
+
+    return read(list(wanted))

@@ -1,0 +1,266 @@
+"""One array of a data set: what it is, and its elements as numpy arrays."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._description import ArrayInfo
+from ._errors import InvalidError
+from ._indexing import Key, Picked, pick
+
+if TYPE_CHECKING:
+    from ._dataset import Dataset
+
+# Tier of a read: ordinary, and waited for by a person.
+_ORDINARY = 2
+# Rows read ahead by `for row in array`.
+_ROWS_AHEAD = 16
+
+
+class Array:
+    """A remote array, read by indexing as numpy does: ``a[0:10, ::2, -1]``. Nothing is read before.
+
+    >>> import corridor
+    >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+    >>> a.shape, a.dims, a.ndim, a.nbytes
+    ((4, 5, 6), ('z', 'y', 'x'), 3, 120)
+    >>> a[-1, ::-2].shape
+    (3, 6)
+
+    Elements are as stored (host's byte order); :attr:`decoded` is the same array with scale, offset and missing values
+    applied. Each indexing is one operation on the network, whatever the number of its runs.
+    """
+
+    def __init__(
+        self, dataset: "Dataset", number: int, info: ArrayInfo, level: int, is_decoded: bool
+    ) -> None:
+        self._dataset = dataset
+        self._number = number
+        self._info = info
+        self._level = level
+        self._is_decoded = is_decoded
+
+    @property
+    def name(self) -> str:
+        """Name, or path in the file (``grid/rho``)."""
+        return self._info["name"]
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Elements per axis, last fastest, at this array's level."""
+        return tuple(self._info["levels"][self._level]["shape"])
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements that reading gives."""
+        stored = self._info["decoding"]["output"] if self._is_decoded else self._info["dtype"]
+        dtype: np.dtype[Any] = np.dtype(stored).newbyteorder("=")
+        return dtype
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return tuple(axis["name"] for axis in self._info["axes"])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for other levels."""
+        chunk = self._info["chunk"]
+        return tuple(chunk) if chunk and self._level == 0 else None
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What the file says of it besides."""
+        return dict(self._info["attributes"])
+
+    @property
+    def units(self) -> str:
+        """Units of the decoded values; empty if unknown."""
+        return self._info["units"]
+
+    @property
+    def levels(self) -> list[tuple[int, ...]]:
+        """Shape of each level; 0 is full resolution."""
+        return [tuple(level["shape"]) for level in self._info["levels"]]
+
+    @property
+    def dataset(self) -> "Dataset":
+        """The data set it belongs to."""
+        return self._dataset
+
+    @property
+    def decoded(self) -> "Array":
+        """The same with scale, offset and missing values applied, as the format's own library does.
+
+        >>> import corridor
+        >>> corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"].decoded.dtype
+        dtype('uint8')
+        """
+        return Array(self._dataset, self._number, self._info, self._level, True)
+
+    def level(self, level: int) -> "Array":
+        """The same at another resolution; 0 is the full one.
+
+        >>> import corridor
+        >>> a = corridor.open("synthetic:linear?shape=256,256,256&dtype=u8")["linear"]
+        >>> a.level(1).shape
+        (128, 128, 128)
+        """
+        if not 0 <= level < len(self._info["levels"]):
+            raise InvalidError(f"expected a level below {len(self._info['levels'])}, found {level}")
+        return Array(self._dataset, self._number, self._info, level, self._is_decoded)
+
+    def coordinates(self, axis: int | str) -> np.ndarray:
+        """Where the samples of full resolution lie along an axis, in the axis's units; the index where nothing is known.
+
+        >>> import corridor
+        >>> corridor.open("synthetic:linear?shape=2,3,4&dtype=u8")["linear"].coordinates("x").shape
+        (4,)
+        """
+        place = self.dims.index(axis) if isinstance(axis, str) else axis
+        size = self._info["levels"][0]["shape"][place]
+        known = self._info["axes"][place]["coordinates"]
+        index: np.ndarray = np.arange(size)
+        if known == "index":
+            return index
+        if "explicit" in known:
+            return np.asarray(known["explicit"], dtype=np.float64)
+        return index * known["regular"]["step"] + known["regular"]["origin"]
+
+    def __getitem__(self, key: Key) -> np.ndarray:
+        picked = pick(key, self.shape)
+        native = self._dataset._connection
+        return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, _ORDINARY))
+
+    def submit(self, key: Key = ...) -> "Future[np.ndarray]":
+        """Begin a read and return at once. Cancelling the future withdraws it, on the server too.
+
+        >>> import corridor
+        >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+        >>> a.submit((0, slice(2))).result().shape
+        (2, 6)
+
+        ``concurrent.futures.as_completed`` gives results as they arrive.
+        """
+        picked = pick(key, self.shape)
+        future: Future[np.ndarray] = Future()
+
+        def done(elements: np.ndarray | None, error: BaseException | None) -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                assert elements is not None
+                future.set_result(self._finished(picked, elements))
+
+        reading = self._dataset._connection.begin(
+            self._wanted(picked), self._is_decoded, _ORDINARY, done
+        )
+        future.add_done_callback(lambda f: reading.cancel() if f.cancelled() else None)
+        return future
+
+    async def read_async(self, key: Key = ...) -> np.ndarray:
+        """Read without blocking the event loop; cancelling the task withdraws the read.
+
+        >>> import asyncio, corridor
+        >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+        >>> asyncio.run(a.read_async((..., 0))).shape
+        (4, 5)
+        """
+        return await asyncio.wrap_future(self.submit(key))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("expected that a copy may be made: the elements are somewhere else")
+        elements = self[...]
+        return elements if dtype is None else elements.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("expected an array with axes, found one without")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        ahead: deque[Future[np.ndarray]] = deque()
+        for row in range(len(self)):
+            ahead.append(self.submit(row))
+            if len(ahead) > _ROWS_AHEAD:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._dataset, self.name, self._level, self._is_decoded)
+
+    def __repr__(self) -> str:
+        level = f", level {self._level}" if self._level else ""
+        decoded = ", decoded" if self._is_decoded else ""
+        units = f" [{self.units}]" if self.units else ""
+        return f"<corridor.Array {self.name!r}{units} {self._summary()}{level}{decoded}>"
+
+    def _summary(self) -> str:
+        axes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape, strict=True))
+        return f"{self.dtype.name} ({axes}), {_size(self.nbytes)}"
+
+    def _wanted(self, picked: Picked) -> tuple[int, int, list[tuple[int, int, int]]]:
+        return self._number, self._level, picked.ranges
+
+    def _finished(self, picked: Picked, elements: np.ndarray) -> np.ndarray:
+        return picked.view(elements.view(self.dtype))
+
+
+def read_many(wanted: list[tuple[Array, Key]]) -> list[np.ndarray]:
+    """See :func:`corridor.read_many`: reads that share a connection go as one pipeline."""
+    results: list[Any] = [None] * len(wanted)
+    together: dict[tuple[int, bool], list[int]] = {}
+    for place, (array, _) in enumerate(wanted):
+        together.setdefault((id(array._dataset), array._is_decoded), []).append(place)
+    for (_, is_decoded), places in together.items():
+        picks = [pick(wanted[place][1], wanted[place][0].shape) for place in places]
+        asked = [wanted[place][0]._wanted(p) for place, p in zip(places, picks, strict=True)]
+        native = wanted[places[0]][0]._dataset._connection
+        for place, picked, elements in zip(
+            places, picks, native.read_many(asked, is_decoded, _ORDINARY), strict=True
+        ):
+            results[place] = wanted[place][0]._finished(picked, elements)
+    return results
+
+
+def _again(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Array:
+    array = dataset[name].level(level)
+    return array.decoded if is_decoded else array
+
+
+def _size(count: int) -> str:
+    """A size for people.
+
+    >>> _size(120), _size(3 << 20)
+    ('120 bytes', '3.0 MiB')
+    """
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"

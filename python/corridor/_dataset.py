@@ -1,0 +1,98 @@
+"""A data set: its arrays by name."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from . import _native
+from ._array import Array
+from ._description import Description
+from ._errors import NotFoundError
+
+# Arrays listed by `repr`.
+_MAX_LISTED = 40
+
+
+class Dataset(Mapping[str, Array]):
+    """A data set that is open: a mapping from names to :class:`Array`.
+
+    >>> import corridor
+    >>> data = corridor.open("synthetic:waves?shape=8,8,8&dtype=f32")
+    >>> list(data), len(data), "waves" in data
+    (['waves'], 1, True)
+    """
+
+    def __init__(
+        self, connection: _native.Connection, opened_with: tuple[str, str | None, str | None]
+    ) -> None:
+        self._connection = connection
+        self._opened_with = opened_with
+        self._description: Description = json.loads(connection.description())
+        infos = self._description["arrays"]
+        self._numbers = {info["name"]: number for number, info in enumerate(infos)}
+
+    @property
+    def name(self) -> str:
+        """Name it is exported under."""
+        return self._connection.name
+
+    @property
+    def format(self) -> str:
+        """The format it is stored in."""
+        return self._description["format"]
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What the file says as a whole."""
+        return dict(self._description["attributes"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know of it."""
+        return list(self._description["warnings"])
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Variables that cannot be read as arrays, each with the reason."""
+        return {left["name"]: left["what"] for left in self._description["left_out"]}
+
+    def __getitem__(self, name: str) -> Array:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers.get(name.strip("/"))
+        if number is None:
+            listed = ", ".join(list(self._numbers)[:_MAX_LISTED]) or "none"
+            raise _MissingArray(f"expected the name of an array ({listed}), found {name!r}")
+        return Array(self, number, self._description["arrays"][number], 0, False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, self._opened_with
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} array" + ("" if len(self) == 1 else "s")
+        lines = [f"<corridor.Dataset {self.name!r} ({self.format}), {count}>"]
+        width = max((len(name) for name in self), default=0)
+        for name in list(self)[:_MAX_LISTED]:
+            array = self[name]
+            units = f" [{array.units}]" if array.units else ""
+            lines.append(f"  {name:<{width}}  {array._summary()}{units}")
+        if len(self) > _MAX_LISTED:
+            lines.append(f"  ... and {len(self) - _MAX_LISTED} more")
+        return "\n".join(lines)
+
+
+class _MissingArray(NotFoundError, KeyError):
+    """Mappings answer a missing name with a `KeyError`."""
+
+
+@lru_cache(maxsize=32)
+def _again(location: str, token: str | None, memory: str | None) -> Dataset:
+    """What a worker process unpickles: one connection per process, not one per task."""
+    return Dataset(_native.open(location, token, memory), (location, token, memory))

@@ -1,0 +1,67 @@
+"""The parts of a description (`corridor info --json`) that the package reads, as types."""
+
+from typing import Any, Literal, TypedDict
+
+
+class Regular(TypedDict):
+    """Sample `i` lies at `origin + i * step`."""
+
+    origin: float
+    step: float
+
+
+class Coordinates(TypedDict, total=False):
+    """Where samples lie; one of the two."""
+
+    regular: Regular
+    explicit: list[float]
+
+
+class Axis(TypedDict):
+    """One axis of an array."""
+
+    name: str
+    units: str
+    coordinates: Literal["index"] | Coordinates
+
+
+class Level(TypedDict):
+    """One resolution."""
+
+    shape: list[int]
+
+
+class Decoding(TypedDict):
+    """How stored values become the meant ones."""
+
+    output: str
+
+
+class ArrayInfo(TypedDict):
+    """One array."""
+
+    name: str
+    dtype: str
+    axes: list[Axis]
+    units: str
+    attributes: dict[str, Any]
+    decoding: Decoding
+    chunk: list[int] | None
+    levels: list[Level]
+
+
+class LeftOut(TypedDict):
+    """A variable that cannot be read as an array."""
+
+    name: str
+    what: str
+
+
+class Description(TypedDict):
+    """A data set."""
+
+    format: str
+    arrays: list[ArrayInfo]
+    attributes: dict[str, Any]
+    warnings: list[str]
+    left_out: list[LeftOut]

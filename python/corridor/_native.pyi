@@ -1,0 +1,32 @@
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+VERSION: str
+
+_Wanted = tuple[int, int, list[tuple[int, int, int]]]
+_Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+def open(location: str, token: str | None = None, memory: str | None = None) -> Connection: ...
+
+@final
+class Connection:
+    @property
+    def name(self) -> str: ...
+    @property
+    def array(self) -> str: ...
+    def description(self) -> str: ...
+    def read(self, wanted: _Wanted, is_decoded: bool, tier: int) -> _Bytes: ...
+    def read_many(self, wanted: list[_Wanted], is_decoded: bool, tier: int) -> list[_Bytes]: ...
+    def begin(
+        self,
+        wanted: _Wanted,
+        is_decoded: bool,
+        tier: int,
+        done: Callable[[_Bytes | None, BaseException | None], None],
+    ) -> Reading: ...
+
+@final
+class Reading:
+    def cancel(self) -> None: ...

@@ -1,0 +1,21 @@
+//! The native half of the Python package `corridor`: opens what a person named and reads selections of it, without
+//! holding Python's lock while anything waits. What Python people see (mappings, indexing, futures) is Python:
+//! `corridor/*.py`. Knows no protocol and no format.
+
+mod connection;
+mod errors;
+mod runtime;
+mod wanted;
+
+use pyo3::prelude::*;
+
+/// The module `corridor._native`.
+#[pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use super::connection::{Connection, Reading, open};
+
+    /// The package's version.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,40 @@
+//! One read as Python asks for it, and how it is carried out.
+
+use std::sync::Arc;
+
+use node::array::{
+    AxisRange, Dataset, Error, Priority, ReadRequest, Result, Selection, Source, Target, decode,
+};
+use pyo3::prelude::*;
+
+/// What to read: number of the array, level, `(start, count, step)` per axis.
+#[derive(Clone, Debug, FromPyObject)]
+pub(crate) struct Wanted(u32, u8, Vec<(u64, u64, u64)>);
+
+impl Wanted {
+    /// Reads; elements in C order and the host's byte order, decoded if that is asked.
+    pub(crate) async fn read(
+        self,
+        source: Arc<dyn Source>,
+        dataset: Arc<Dataset>,
+        is_decoded: bool,
+        tier: u8,
+    ) -> Result<Vec<u8>> {
+        let Self(number, level, ranges) = self;
+        let array = dataset.array(number)?;
+        let ranges = ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step });
+        let selection = Selection::new(ranges.collect())?;
+        selection.check(&array.level(level)?.shape)?;
+        let too_large = || Error::too_large("the selection has 2^64 bytes or more");
+        selection.len().and_then(|n| n.checked_mul(array.dtype.size_bytes() as u64)).ok_or_else(too_large)?;
+        let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
+        let priority = Priority { tier, weight: 0.0 };
+        source.read(ReadRequest { array: number, level, selection, priority }, region).await?;
+        let mut bytes = target.into_vec()?;
+        if is_decoded {
+            return decode(&bytes, array.dtype, &array.decoding);
+        }
+        array.dtype.to_native(&mut bytes);
+        Ok(bytes)
+    }
+}
