@@ -170,10 +170,10 @@ def test_elements_are_not_copied_again(data: corridor.Dataset) -> None:
 def test_decoded_values_are_those_of_the_format(tmp_path: pathlib.Path) -> None:
     stored = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
     with netCDF4.Dataset(tmp_path / "packed.nc", "w") as file:
-        file.set_auto_maskandscale(False)
         for name, size in zip("zyx", stored.shape, strict=True):
             file.createDimension(name, size)
         packed = file.createVariable("t", "i2", ("z", "y", "x"), fill_value=3)
+        packed.set_auto_maskandscale(False)
         packed.scale_factor, packed.add_offset = 0.5, 10.0
         packed[...] = stored
     array = corridor.open(str(tmp_path / "packed.nc"))["t"]
