@@ -2,7 +2,8 @@
 //!
 //! Never beside the data. Entries are keyed by the data set's identity, so a changed file never finds old ones;
 //! checked when read, so a damaged one is simply not there; written to a temporary name and renamed, so a
-//! reader never sees half of one. Anybody may delete anything in it at any time. Blocking.
+//! reader never sees half of one. Anybody may delete anything in it at any time. Several, also of other processes, may
+//! share a directory and its limit. Blocking.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
@@ -23,6 +24,9 @@ pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
 const MAX_NAME_BYTES: usize = 200;
 /// When it is full, this share of the limit stays.
 const KEPT_TENTHS: u64 = 9;
+/// Whoever has written this share of the limit looks again what the others wrote: so much may the directory
+/// exceed the limit for each that writes.
+const UNSEEN_SHARE: u64 = 16;
 /// A temporary file older than this was left behind by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// Deepest directory below the side cache's own that is looked at.
@@ -37,8 +41,8 @@ const TEMPORARY: &str = ".tmp-";
 pub struct SideCache {
     dir: PathBuf,
     max_bytes: u64,
-    /// Bytes in the directory as far as known; `None` before the first look.
-    used_bytes: Mutex<Option<u64>>,
+    /// What may be written before looking again how much there is.
+    unseen_bytes: Mutex<u64>,
     temporaries: AtomicU64,
 }
 
@@ -46,17 +50,7 @@ impl SideCache {
     /// A side cache in `dir`, which is made when the first entry is written.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>, max_bytes: u64) -> Self {
-        Self { dir: dir.into(), max_bytes, used_bytes: Mutex::new(None), temporaries: AtomicU64::new(0) }
-    }
-
-    /// Where side caches lie by default: `$CORRIDOR_CACHE_DIR`, else `$XDG_CACHE_HOME/corridor`, else
-    /// `~/.cache/corridor`; `None` where none of these is set to an absolute path.
-    #[must_use]
-    pub fn default_dir() -> Option<PathBuf> {
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        variable("CORRIDOR_CACHE_DIR")
-            .or_else(|| variable("XDG_CACHE_HOME").map(|dir| dir.join("corridor")))
-            .or_else(|| variable("HOME").map(|home| home.join(".cache/corridor")))
+        Self { dir: dir.into(), max_bytes, unseen_bytes: Mutex::new(0), temporaries: AtomicU64::new(0) }
     }
 
     /// Where it lies.
@@ -124,13 +118,11 @@ impl SideCache {
 
     /// Counts `size_bytes` more, and deletes the entries used longest ago when that is too much.
     fn make_room(&self, size_bytes: u64) {
-        let mut used_bytes = self.used_bytes.lock();
-        let known = used_bytes.map(|used| used.saturating_add(size_bytes));
-        if known.is_some_and(|used| used <= self.max_bytes) {
-            *used_bytes = known;
+        let mut unseen_bytes = self.unseen_bytes.lock();
+        if size_bytes <= *unseen_bytes {
+            *unseen_bytes -= size_bytes;
             return;
         }
-        // Others write and delete here too: look at what there is.
         let mut found = Vec::new();
         find(&self.dir, 0, &mut found);
         let total: u64 = found.iter().map(|f| f.size_bytes).sum();
@@ -147,7 +139,7 @@ impl SideCache {
                 }
             }
         }
-        *used_bytes = Some(after);
+        *unseen_bytes = self.max_bytes.saturating_sub(after).min(self.max_bytes / UNSEEN_SHARE);
     }
 }
 
@@ -288,6 +280,23 @@ mod tests {
         assert_eq!(entries(dir.path()), ["e1", "e3", "e4", "e5", "e6", "e7", "e8", "e9", "new"]);
         let error = side.put(ID, "huge", &vec![0; 20_000]).unwrap_err();
         assert_eq!(error.kind(), array::ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn several_share_a_directory_and_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let entry = 1000 + HEADER_BYTES as u64;
+        let limit = 32 * entry;
+        let sides = [(); 3].map(|()| SideCache::new(dir.path(), limit));
+        for i in 0..60 {
+            for (number, side) in sides.iter().enumerate() {
+                side.put(ID, &format!("e{number}-{i}"), &[0; 1000]).unwrap();
+            }
+        }
+        let mut found = Vec::new();
+        find(dir.path(), 0, &mut found);
+        let total: u64 = found.iter().map(|f| f.size_bytes).sum();
+        assert!(total <= limit + 3 * limit / UNSEEN_SHARE && total > limit / 2, "{total} of {limit}");
     }
 
     #[test]
