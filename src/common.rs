@@ -43,7 +43,7 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
 
 /// What stacks are built with; long work shows as a progress bar, or as JSON events.
 pub(crate) fn context(budget: Budget, is_json: bool) -> Result<Context> {
-    Ok(Context { places: Places::of_user()?, budget, on_progress: Some(progress::of_opening(is_json)) })
+    Ok(Context::new(Places::of_user()?, budget, Some(progress::of_opening(is_json))))
 }
 
 /// Opens what a person named; gives the name of the array too, if it was in there.

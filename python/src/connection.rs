@@ -43,7 +43,7 @@ fn prepare(
         url.token = Some(token);
     }
     let bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
-    let context = Context { places: Places::of_user()?, budget: Budget::viewing(bytes), on_progress: None };
+    let context = Context::new(Places::of_user()?, Budget::viewing(bytes), None);
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;

@@ -29,9 +29,17 @@ pub struct Context {
     pub budget: Budget,
     /// Told of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
+    /// The memory that reading files works in, one for all data sets.
+    scratch: store::Scratch,
 }
 
 impl Context {
+    /// For stacks that share `budget`.
+    #[must_use]
+    pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
+        Self { places, budget, on_progress, scratch: store::Scratch::new(budget.scratch) }
+    }
+
     /// The same for one of `count` data sets that share the memory.
     #[must_use]
     pub fn share_of(&self, count: usize) -> Self {
@@ -89,6 +97,7 @@ async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<
     let options = store::OpenOptions {
         side_dir: Some(context.places.cache.clone()),
         on_progress: context.on_progress.clone(),
+        scratch: context.scratch.clone(),
         work: work.clone(),
     };
     let location = location.to_owned();

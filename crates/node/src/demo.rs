@@ -65,7 +65,8 @@ pub async fn start(options: &Options) -> Result<Demo> {
     let sample = sample(&options.context.places.cache.join("sample"))?;
     // Two nodes in one process: half of its memory each.
     let half = options.context.budget.whole / 2;
-    let with = |budget| Context { budget, ..options.context.clone() };
+    let common = &options.context;
+    let with = |budget| Context::new(common.places.clone(), budget, common.on_progress.clone());
     let serving = Options {
         locations: vec![Location::Path(sample)],
         listen: Listen::Loopback(0),

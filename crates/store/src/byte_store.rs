@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use array::{DatasetId, Error, ErrorKind, Result};
+use array::{DatasetId, Error, ErrorKind, Priority, Result};
+use futures::future::BoxFuture;
 
 /// Requests and bytes asked of the operating system, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,13 @@ pub trait ByteStore: Send + Sync + 'static {
     /// How many bytes there are; `u64::MAX` where only reading tells (packed data).
     fn size_bytes(&self) -> u64;
 
+    /// What has to be done once, and is long, before anything can be read; `None` when nothing has, or no more.
+    /// Everybody who asks joins the same work; when all have dropped it, it is withdrawn. It begins when it is
+    /// polled. A read without it does it first, on the reader's thread.
+    fn prepare(&self, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        None
+    }
+
     /// Fills `into` from `offset` on. Blocking.
     ///
     /// # Errors
@@ -78,19 +86,28 @@ pub struct FileBytes {
 
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     size_bytes: u64,
     modified_seconds: i64,
     modified_nanoseconds: i64,
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             size_bytes: metadata.len(),
             modified_seconds: metadata.mtime(),
             modified_nanoseconds: metadata.mtime_nsec(),
         }
+    }
+
+    /// For identities.
+    pub(crate) fn to_bytes(self) -> [u8; 24] {
+        let mut bytes = [0; 24];
+        bytes[..8].copy_from_slice(&self.size_bytes.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.modified_seconds.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.modified_nanoseconds.to_le_bytes());
+        bytes
     }
 }
 
@@ -104,7 +121,10 @@ impl FileBytes {
         // Opening a named pipe would wait for its writer: look before.
         let metadata = std::fs::metadata(path).map_err(|e| place(e.into()))?;
         if !metadata.is_file() {
-            return Err(place(Error::invalid("expected a regular file")));
+            return Err(place(Error::invalid(format!(
+                "expected a regular file, found {}",
+                if metadata.is_dir() { "a directory" } else { "a pipe, socket or device" }
+            ))));
         }
         let file = File::open(path).map_err(|e| place(e.into()))?;
         let stamp = Stamp::of(&file.metadata().map_err(|e| place(e.into()))?);
@@ -115,6 +135,11 @@ impl FileBytes {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Its state at opening.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
     }
 
     /// The parts of a data set's identity that this file contributes: absolute path, size, time of modification.

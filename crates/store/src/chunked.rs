@@ -1,13 +1,8 @@
-//! Arrays stored in chunks: which chunks a selection touches, and decoded chunks kept for the next block.
+//! Arrays stored in chunks: which chunks a selection touches, and which part of each.
 //!
 //! Shared by the formats that store chunks. It knows neither files nor codecs.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use array::{AxisRange, Region, Result, Selection, c_strides};
-use parking_lot::Mutex;
 
 /// The part of a selection that lies in one chunk.
 #[derive(Debug)]
@@ -106,120 +101,4 @@ pub(crate) fn fill(mut into: Region, element: &[u8]) -> Result<()> {
         *last = element.len();
     }
     into.write_strided(&element.repeat(row), &strides)
-}
-
-/// Memory that decoded chunks may hold, all files of the process together, bytes. Blocks smaller than a
-/// chunk come in a row; this many bytes are a few dozen chunks of the usual sizes.
-const KEPT_BYTES: usize = 128 << 20;
-/// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
-const LEAST_KEPT_BYTES: usize = 32 << 10;
-
-/// Numbers whatever has chunks, so that all share one bounded store.
-static NEXT_OWNER: AtomicU64 = AtomicU64::new(0);
-static KEPT: Mutex<Kept> = Mutex::new(Kept { entries: BTreeMap::new(), clock: 0, bytes: 0 });
-
-/// Owner, array, chunk.
-type Key = (u64, u32, u64);
-/// A place for one decoded chunk; its lock is held while somebody decodes.
-type Slot = Arc<Mutex<Option<Arc<[u8]>>>>;
-
-struct Entry {
-    slot: Slot,
-    used: u64,
-    /// 0 while it is being decoded.
-    bytes: usize,
-}
-
-struct Kept {
-    entries: BTreeMap<Key, Entry>,
-    clock: u64,
-    bytes: usize,
-}
-
-impl Kept {
-    fn slot(&mut self, key: Key) -> Slot {
-        self.clock += 1;
-        let new = || Entry { slot: Slot::default(), used: 0, bytes: 0 };
-        let entry = self.entries.entry(key).or_insert_with(new);
-        entry.used = self.clock;
-        Arc::clone(&entry.slot)
-    }
-
-    fn forget(&mut self, key: Key) {
-        if let Some(entry) = self.entries.remove(&key) {
-            self.bytes -= entry.bytes;
-        }
-    }
-
-    /// Counts a chunk that was just decoded, and lets the ones longest unused go.
-    fn account(&mut self, key: Key, bytes: usize) {
-        if let Some(entry) = self.entries.get_mut(&key).filter(|e| e.bytes == 0) {
-            entry.bytes = bytes;
-            self.bytes += bytes;
-        }
-        while self.bytes > KEPT_BYTES {
-            let decoded = self.entries.iter().filter(|(_, e)| e.bytes > 0);
-            let Some(oldest) = decoded.min_by_key(|(_, e)| e.used).map(|(key, _)| *key) else { return };
-            self.forget(oldest);
-        }
-    }
-}
-
-/// Decoded chunks of one opened file, kept for the blocks beside the one that was asked for.
-#[derive(Debug)]
-pub(crate) struct ChunkStore {
-    owner: u64,
-}
-
-impl ChunkStore {
-    /// Room in the process's store.
-    pub(crate) fn new() -> Self {
-        Self { owner: NEXT_OWNER.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
-    ///
-    /// # Errors
-    /// Those of `decode`; nothing is kept then.
-    pub(crate) fn get(
-        &self,
-        array: u32,
-        chunk: u64,
-        size_bytes: usize,
-        decode: impl FnOnce() -> Result<Vec<u8>>,
-    ) -> Result<Arc<[u8]>> {
-        if !(LEAST_KEPT_BYTES..=KEPT_BYTES).contains(&size_bytes) {
-            return decode().map(Into::into);
-        }
-        let key = (self.owner, array, chunk);
-        let slot = KEPT.lock().slot(key);
-        let mut held = slot.lock();
-        if let Some(bytes) = held.as_ref() {
-            return Ok(Arc::clone(bytes));
-        }
-        let bytes: Arc<[u8]> = match decode() {
-            // Nothing to keep: whatever was never written.
-            Ok(bytes) if bytes.is_empty() => {
-                KEPT.lock().forget(key);
-                return Ok(bytes.into());
-            }
-            Ok(bytes) => bytes.into(),
-            Err(e) => {
-                KEPT.lock().forget(key);
-                return Err(e);
-            }
-        };
-        *held = Some(Arc::clone(&bytes));
-        KEPT.lock().account(key, bytes.len());
-        Ok(bytes)
-    }
-}
-
-impl Drop for ChunkStore {
-    fn drop(&mut self) {
-        let mut kept = KEPT.lock();
-        let range = (self.owner, 0, 0)..=(self.owner, u32::MAX, u64::MAX);
-        let keys: Vec<Key> = kept.entries.range(range).map(|(key, _)| *key).collect();
-        keys.into_iter().for_each(|key| kept.forget(key));
-    }
 }

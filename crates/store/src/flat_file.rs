@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attributes, Dataset, DatasetId, Error, Generation, LeftOut, Region, Result, Selection,
+    ArrayInfo, Attributes, Dataset, DatasetId, Error, Generation, LeftOut, Priority, Region, Result,
+    Selection,
 };
+use futures::future::BoxFuture;
 
 use crate::flat::FlatArray;
 use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions};
@@ -67,6 +69,10 @@ impl Format for FlatFile {
 
     fn access(&self, array: u32) -> Access {
         self.arrays.get(array as usize).map_or(Access::Flat, |(_, _, access)| *access)
+    }
+
+    fn prepare(&self, array: u32, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        self.arrays.get(array as usize).and_then(|(_, store, _)| store.prepare(priority))
     }
 
     fn read(

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use array::{Dataset, Error, Region, Result, Selection};
+use array::{Dataset, Error, Priority, Region, Result, Selection};
+use futures::future::BoxFuture;
 
 /// Set when nobody waits any more; long work looks at it between pieces.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,12 @@ pub trait Format: Send + Sync + 'static {
 
     /// How elements of this array are reached.
     fn access(&self, array: u32) -> Access;
+
+    /// What has to be done once, and is long, before elements of this array can be read; see
+    /// [`ByteStore::prepare`](crate::ByteStore::prepare).
+    fn prepare(&self, _array: u32, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        None
+    }
 
     /// Reads exactly `selection` (any step) of a stored level into `into`, whose shape is the selection's; elements as
     /// stored. Blocking; may use the CPU pool. The selection has been checked against the level's shape.

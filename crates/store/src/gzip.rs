@@ -1,37 +1,41 @@
 //! The inside of a gzip file, read at any position without unpacking the whole each time.
 //!
-//! The first read unpacks once from end to end, checks the checksums, and notes restart points: places in the
-//! packed stream, about one per MiB of output, with the 32 KiB before them that decoding needs. Later reads
-//! decode from the nearest point. Points are kept in the side cache where there is one. Decoded
-//! stretches are kept for the next read, within a bound.
+//! It has to be unpacked once from end to end: that checks the checksums, and notes restart points, places in the
+//! packed stream, about one per MiB of output, with the 32 KiB before them that decoding needs. Later reads decode
+//! from the nearest point. Points are kept in the side cache where there is one. Decoded stretches are kept for
+//! the next read as far as the scratch budget allows.
+//!
+//! One storage thread makes the index; whoever needs it waits without a thread, and when nobody does any more the work
+//! ends. An error of the disk is not remembered: the next who asks tries again.
 //!
 //! ```text
 //! inflate   zlib, stopping at block boundaries        decoder   members, headers, checksums, resuming
-//! index     restart points, built and kept            segments  decoded stretches kept in memory
+//! index     restart points, built and kept
 //! ```
 
 mod decoder;
 mod index;
 mod inflate;
-mod segments;
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use array::{Error, LongWork, Result, Task};
+use array::{Error, ErrorKind, LongWork, Priority, Result, Task};
+use futures::future::{BoxFuture, FutureExt, WeakShared};
 use parking_lot::Mutex;
 
 use self::decoder::Decoder;
 use self::index::Index;
-use self::segments::Segments;
-use crate::{ByteStore, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
+use crate::kept::{ChunkStore, Decoded};
+use crate::pool::on_pool;
+use crate::{ByteStore, Cancel, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
 /// What the index is called in the side cache; where the stream starts follows.
 const INDEX_NAME: &str = "gzip-points";
 /// Scratch for output that is thrown away.
-const SCRATCH_BYTES: usize = 64 << 10;
+const DISCARD_BYTES: usize = 64 << 10;
 
 /// Whether these are the first bytes of a gzip stream.
 pub(crate) fn recognises(head: &[u8]) -> bool {
@@ -48,45 +52,68 @@ pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
 }
 
 /// The inside of a gzip file.
-pub struct GzipBytes {
+pub struct GzipBytes(Arc<Inside>);
+
+struct Inside {
     file: Arc<FileBytes>,
     start: u64,
     side: Option<SideCache>,
     on_progress: Option<OnProgress>,
     work: LongWork,
-    index: Mutex<Option<Result<Arc<Index>>>>,
-    segments: Segments,
+    /// Once it is made, or found to be impossible.
+    index: OnceLock<Result<Arc<Index>>>,
+    /// Held by whoever makes the index.
+    making: Mutex<()>,
+    /// The making under way, for others to join.
+    flight: Mutex<Option<WeakShared<BoxFuture<'static, Result<()>>>>>,
+    segments: ChunkStore,
 }
 
 impl GzipBytes {
     /// The stream that begins at byte `start` of `file`. Reads nothing yet.
     #[must_use]
     pub fn new(file: Arc<FileBytes>, start: u64, options: &OpenOptions) -> Self {
-        Self {
+        Self(Arc::new(Inside {
             file,
             start,
             side: options.side_cache(),
             on_progress: options.on_progress.clone(),
             work: options.work.clone(),
-            index: Mutex::new(None),
-            segments: Segments::default(),
+            index: OnceLock::new(),
+            making: Mutex::new(()),
+            flight: Mutex::new(None),
+            segments: ChunkStore::new(options.scratch.clone()),
+        }))
+    }
+}
+
+impl Inside {
+    /// The index: from memory, from the side cache, or made now; by one thread at a time.
+    fn index(&self, cancel: &Cancel) -> Result<Arc<Index>> {
+        if let Some(index) = self.index.get() {
+            return index.clone();
+        }
+        let _one = self.making.lock();
+        if let Some(index) = self.index.get() {
+            return index.clone();
+        }
+        let index = self.load_or_build(cancel).map(Arc::new);
+        match index.as_ref().map_err(Error::kind) {
+            // The same file may give another answer the next time.
+            Err(ErrorKind::Io | ErrorKind::Cancelled) => index,
+            _ => self.index.get_or_init(|| index).clone(),
         }
     }
 
-    /// The index: from memory, from the side directory, or built now, by one thread while others wait.
-    fn index(&self) -> Result<Arc<Index>> {
-        let mut index = self.index.lock();
-        index.get_or_insert_with(|| self.load_or_build().map(Arc::new)).clone()
-    }
-
-    fn load_or_build(&self) -> Result<Index> {
+    fn load_or_build(&self, cancel: &Cancel) -> Result<Index> {
         let id = self.file.dataset_id();
         let name = format!("{INDEX_NAME}-{}", self.start);
         let kept = self.side.as_ref().and_then(|side| side.get(id, &name));
         if let Some(index) = kept.and_then(|bytes| Index::decode(&bytes)) {
             return Ok(index);
         }
-        let index = Index::build(&self.file, self.start, &|done_bytes| self.tell(done_bytes), &self.segments);
+        let tell = |done_bytes| self.tell(done_bytes);
+        let index = Index::build(&self.file, self.start, &tell, &self.segments, cancel);
         self.work.end(Task::Indexing);
         let index = index?;
         let side = self.side.as_ref().filter(|_| !index.is_cut);
@@ -105,14 +132,20 @@ impl GzipBytes {
         }
     }
 
-    /// Decodes segment `number` whole.
-    fn decode_segment(&self, index: &Index, number: usize) -> Result<Vec<u8>> {
+    /// Segment `number`, which is no longer than [`longest_kept`](Self::longest_kept), decoded now unless it is kept.
+    fn segment(&self, index: &Index, number: usize) -> Result<Arc<Decoded>> {
         let (start, end) = index.span(number);
         let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
-        let mut segment = vec![0; size];
-        let mut decoder = self.resume(index, number)?;
-        decoder.fill(&mut segment)?;
-        Ok(segment)
+        self.segments.get(0, number as u64, size, || {
+            let room = self.segments.scratch().reserve(end - start, end - start, &Cancel::default())?;
+            let mut bytes = vec![0; size];
+            self.resume(index, number)?.fill(&mut bytes)?;
+            Ok(Decoded::new(bytes, room))
+        })
+    }
+
+    fn longest_kept(&self) -> u64 {
+        MAX_SEGMENT_BYTES.min(self.segments.scratch().decoding_bytes() / 2)
     }
 
     fn resume(&self, index: &Index, number: usize) -> Result<Decoder<'_>> {
@@ -123,11 +156,11 @@ impl GzipBytes {
     /// Fills `into` from the long segment `number` on, skipping `skip` bytes of it.
     fn decode_part(&self, index: &Index, number: usize, skip: u64, into: &mut [u8]) -> Result<()> {
         let mut decoder = self.resume(index, number)?;
-        let mut scratch = vec![0; SCRATCH_BYTES];
+        let mut discarded = vec![0; DISCARD_BYTES];
         let mut left = skip;
         while left > 0 {
-            let size = usize::try_from(left).unwrap_or(usize::MAX).min(SCRATCH_BYTES);
-            decoder.fill(&mut scratch[..size])?;
+            let size = usize::try_from(left).unwrap_or(usize::MAX).min(DISCARD_BYTES);
+            decoder.fill(&mut discarded[..size])?;
             left -= size as u64;
         }
         decoder.fill(into)
@@ -139,8 +172,25 @@ impl ByteStore for GzipBytes {
         u64::MAX
     }
 
+    fn prepare(&self, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        if self.0.index.get().is_some() {
+            return None;
+        }
+        let mut flight = self.0.flight.lock();
+        // One that ended without an index is not joined.
+        let joined = flight.as_ref().and_then(WeakShared::upgrade).filter(|making| making.peek().is_none());
+        if let Some(making) = joined {
+            return Some(making.boxed());
+        }
+        let inside = Arc::clone(&self.0);
+        let making = on_pool(priority, move |cancel| inside.index(cancel).map(drop)).boxed().shared();
+        *flight = making.downgrade();
+        Some(making.boxed())
+    }
+
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let index = self.index()?;
+        let inside = &*self.0;
+        let index = inside.index(&Cancel::default())?;
         let end = offset.checked_add(into.len() as u64).filter(|&end| end <= index.size_bytes);
         if end.is_none() {
             let why = if index.is_cut { "the file is cut short" } else { "its header promises more" };
@@ -148,7 +198,7 @@ impl ByteStore for GzipBytes {
                 "expected {} bytes at {offset} of the unpacked data, found {} in all: {why}: `{}`",
                 into.len(),
                 index.size_bytes,
-                self.file.path().display()
+                inside.file.path().display()
             )));
         }
         let (mut at, mut rest) = (offset, into);
@@ -157,11 +207,10 @@ impl ByteStore for GzipBytes {
             let (start, end) = index.span(number);
             let here = usize::try_from(end - at).unwrap_or(usize::MAX).min(rest.len());
             let (now, later) = rest.split_at_mut(here);
-            if end - start > MAX_SEGMENT_BYTES {
-                self.decode_part(&index, number, at - start, now)?;
+            if end - start > inside.longest_kept() {
+                inside.decode_part(&index, number, at - start, now)?;
             } else {
-                let segment =
-                    self.segments.get(number, end - start, || self.decode_segment(&index, number))?;
+                let segment = inside.segment(&index, number)?;
                 let first = usize::try_from(at - start).unwrap_or(usize::MAX);
                 now.copy_from_slice(&segment[first..first + here]);
             }
@@ -172,7 +221,7 @@ impl ByteStore for GzipBytes {
     }
 
     fn counts(&self) -> IoCounts {
-        self.file.counts()
+        self.0.file.counts()
     }
 }
 

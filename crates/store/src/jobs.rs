@@ -14,7 +14,8 @@ use array::{
 };
 use bytes::Bytes;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender};
-use futures::stream::Stream;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, Stream, StreamExt};
 
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format};
@@ -156,6 +157,8 @@ impl Wake for Watch {
 
 /// The completions of one call of `blocks`; dropping it withdraws what is left.
 pub(crate) struct Answers {
+    /// Jobs that are submitted when their file is prepared.
+    pub(crate) preparing: FuturesUnordered<BoxFuture<'static, ()>>,
     pub(crate) refused: VecDeque<Completion>,
     pub(crate) receiver: UnboundedReceiver<Delivery>,
     pub(crate) cancels: Vec<Cancel>,
@@ -174,6 +177,7 @@ impl Stream for Answers {
         if let Some(refused) = self.refused.pop_front() {
             return Poll::Ready(Some(refused));
         }
+        while let Poll::Ready(Some(())) = self.preparing.poll_next_unpin(cx) {}
         Pin::new(&mut self.receiver).poll_next(cx).map(|delivery| delivery.map(|(completion, _)| completion))
     }
 }

@@ -10,7 +10,6 @@
 mod halve;
 mod make;
 mod plan;
-mod pool;
 mod slots;
 mod tally;
 #[cfg(test)]
@@ -27,10 +26,10 @@ use futures::future::{BoxFuture, Either, FutureExt, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
-use crate::{FormatSource, OpenOptions};
-use make::{Asker, Maker, finish};
+use crate::pool::on_pool;
+use crate::{FormatSource, OpenOptions, Scratch};
+use make::{Asker, Maker, finish, needed_bytes};
 use plan::{Origin, Plan, samples};
-use pool::on_pool;
 use slots::Slots;
 
 pub use make::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
@@ -46,6 +45,7 @@ pub struct Levels {
     maker: Arc<Maker>,
     making: Slots,
     sampling: Slots,
+    scratch: Scratch,
     plan: Arc<Mutex<Arc<Plan>>>,
 }
 
@@ -60,6 +60,7 @@ impl Levels {
             maker,
             making: Slots::new(BLOCKS_AT_ONCE),
             sampling: Slots::new(SAMPLED_AT_ONCE),
+            scratch: options.scratch.clone(),
             plan: Arc::new(Mutex::new(plan)),
         }
     }
@@ -86,6 +87,7 @@ impl Levels {
             return Ok(block);
         }
         let _slot = self.making.acquire(&want).await?;
+        let _room = self.scratch.reserve_for_level(needed_bytes(&plan, key)?).await?;
         self.maker.made(&plan, key, Asker::Want(want)).await
     }
 
@@ -98,7 +100,7 @@ impl Levels {
         let request = ReadRequest { array: key.array, level: key.level, selection, priority };
         self.inner.read(at_level_0(&plan, request)?, region).await?;
         let (bytes, array) = (target.into_vec()?, array.clone());
-        on_pool(priority, move || Ok(finish(key, bytes, &array))).await
+        on_pool(priority, move |_| Ok(finish(key, bytes, &array))).await
     }
 
     /// The answer to one want; `None` when it is withdrawn first.

@@ -10,7 +10,8 @@ use array::{Error, LongWork, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
 use crate::{
-    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, SideCache, hdf5, netcdf3, nifti, nrrd, raw,
+    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, hdf5, netcdf3, nifti,
+    nrrd, raw,
 };
 
 /// How far a long task is.
@@ -35,6 +36,8 @@ pub struct OpenOptions {
     pub side_dir: Option<PathBuf>,
     /// Told how long work goes.
     pub on_progress: Option<OnProgress>,
+    /// The memory that reading works in, shared with whatever else is opened with a clone of it.
+    pub scratch: Scratch,
     /// Where a viewer may look how long work goes: keep a clone.
     pub work: LongWork,
 }
@@ -74,7 +77,7 @@ const KINDS: &[Kind] = &[
         name: "HDF5",
         recognises: |head| hdf5::recognises(head, ""),
         endings: &[".h5", ".hdf5", ".he5", ".nc4"],
-        open: |file, _| Ok(Arc::new(hdf5::open(file)?)),
+        open: |file, options| Ok(Arc::new(hdf5::open(file, options)?)),
     },
     Kind {
         name: "NetCDF-3",
@@ -127,7 +130,7 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     }
     let path = Path::new(location);
     if path.is_dir() {
-        return open_directory(path);
+        return open_directory(path, options);
     }
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;
@@ -144,9 +147,9 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     }
 }
 
-fn open_directory(path: &Path) -> Result<Arc<dyn Format>> {
+fn open_directory(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Format>> {
     if crate::zarr::recognises(path) {
-        return Ok(Arc::new(crate::zarr::open(path).map_err(|e| e.context("Zarr"))?));
+        return Ok(Arc::new(crate::zarr::open(path, options).map_err(|e| e.context("Zarr"))?));
     }
     Err(Error::unsupported(
         "expected a file or a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`), found another directory",

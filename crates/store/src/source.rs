@@ -2,17 +2,18 @@
 //!
 //! A block's job runs when it is the most urgent one; what was withdrawn before is never read, what is
 //! withdrawn while it runs ends at the format's next look at its [`Cancel`]. Finished blocks that nobody has
-//! taken yet are bounded per call, so a slow asker slows only itself.
+//! taken yet are bounded per call, so a slow asker slows only itself. What a format has to prepare first keeps no
+//! thread waiting: jobs are submitted afterwards.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use array::{
     BlockInfo, Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Selection, Source, Want,
 };
 use futures::channel::mpsc::unbounded;
-use futures::future::{BoxFuture, FutureExt};
-use futures::stream::StreamExt;
+use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
+use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop};
 use crate::workers::{Job, Workers};
@@ -66,19 +67,30 @@ impl Source for FormatSource {
         let dataset = self.format.dataset();
         let (sender, receiver) = unbounded();
         let call = Call { sender, in_hand: Arc::default() };
-        let mut answers = Answers { refused: VecDeque::new(), receiver, cancels: Vec::new() };
-        let mut jobs: Vec<Box<dyn Job>> = Vec::with_capacity(wants.len());
+        let mut answers = Answers {
+            preparing: FuturesUnordered::new(),
+            refused: VecDeque::new(),
+            receiver,
+            cancels: Vec::new(),
+        };
+        let mut by_array: BTreeMap<u32, Vec<BlockJob>> = BTreeMap::new();
         for want in wants {
             let key = want.key();
             match self.block_job(&dataset, want, &call) {
                 Err(error) => answers.refuse(key, error),
                 Ok(job) => {
                     answers.cancels.push(job.watch.cancel.clone());
-                    jobs.push(Box::new(job));
+                    by_array.entry(key.array).or_default().push(job);
                 }
             }
         }
-        submit(jobs);
+        for (array, jobs) in by_array {
+            let priority = jobs.iter().map(|job| job.urgency().priority).max().unwrap_or_default();
+            match self.format.prepare(array, priority) {
+                None => submit(boxed(jobs)),
+                Some(preparation) => answers.preparing.push(submit_after(preparation, jobs).boxed()),
+            }
+        }
         answers.boxed()
     }
 
@@ -87,6 +99,9 @@ impl Source for FormatSource {
         let format = Arc::clone(&self.format);
         async move {
             let pieces = pieces?;
+            if let Some(preparation) = format.prepare(request.array, request.priority) {
+                preparation.await?;
+            }
             let expected = pieces.len();
             let withdraw = WithdrawOnDrop(Cancel::default());
             let (sender, mut results) = unbounded();
@@ -111,6 +126,25 @@ impl Source for FormatSource {
         }
         .boxed()
     }
+}
+
+/// Submits jobs when their file is prepared, unless all are withdrawn before.
+async fn submit_after(preparation: BoxFuture<'static, Result<()>>, jobs: Vec<BlockJob>) {
+    let prepared = {
+        let withdrawn = join_all(jobs.iter().map(|job| job.watch.want.cancelled()));
+        match select(std::pin::pin!(withdrawn), preparation).await {
+            Either::Left(_) => return,
+            Either::Right((prepared, _)) => prepared,
+        }
+    };
+    match prepared {
+        Ok(()) => submit(boxed(jobs)),
+        Err(error) => boxed(jobs).into_iter().for_each(|job| job.refuse(error.clone())),
+    }
+}
+
+fn boxed(jobs: Vec<BlockJob>) -> Vec<Box<dyn Job>> {
+    jobs.into_iter().map(|job| Box::new(job) as Box<dyn Job>).collect()
 }
 
 fn submit(jobs: Vec<Box<dyn Job>>) {

@@ -61,7 +61,7 @@ pub(super) async fn run(program: &Path) -> Result<Report> {
 async fn connect(url: &str, folder: &TempDir) -> Result<Stack> {
     let location: Location = url.parse()?;
     let places = Places::below(folder.path());
-    let context = Context { places, budget: Budget::viewing(MEMORY_BYTES), on_progress: None };
+    let context = Context::new(places, Budget::viewing(MEMORY_BYTES), None);
     assemble(&location, &context).await
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 pub(crate) const MEMORY_BYTES: u64 = 128 << 20;
 
 pub(crate) fn context(folder: &Path) -> Context {
-    Context { places: Places::below(folder), budget: Budget::viewing(MEMORY_BYTES), on_progress: None }
+    Context::new(Places::below(folder), Budget::viewing(MEMORY_BYTES), None)
 }
 
 pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {

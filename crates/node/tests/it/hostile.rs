@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wire::ops::{self, BlockPlace, Read};
 
-use crate::common::{Served, read};
+use crate::common::{Served, local, read};
 
 const HUGE: &str = "synthetic:linear?shape=1048576,1048576,1048576&dtype=u8";
 
@@ -140,4 +140,22 @@ async fn wrong_parameters_are_refused_and_the_connection_lives() {
         );
     }
     assert!(client.ended().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunk_beyond_the_memory_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("huge.zarr");
+    std::fs::create_dir(&store).unwrap();
+    let metadata = r#"{"zarr_format": 2, "shape": [8192, 8192], "chunks": [8192, 8192], "dtype": "<f8",
+        "compressor": {"id": "gzip", "level": 1}, "fill_value": 0, "order": "C", "filters": null}"#;
+    std::fs::write(store.join(".zarray"), metadata).unwrap();
+    std::fs::write(store.join("0.0"), [0; 64]).unwrap();
+    let stack = local(folder.path(), store.to_str().unwrap()).await;
+    let few = Selection::parse("0, 0:4", &[8192, 8192]).unwrap();
+    let error = read(&stack.source, 0, few).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    for part in ["one of 536870912 bytes", "`--memory`"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }

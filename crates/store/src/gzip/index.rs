@@ -9,8 +9,8 @@ use flate2::write::DeflateEncoder;
 
 use super::MAX_SEGMENT_BYTES;
 use super::decoder::{Decoder, Stop};
-use super::segments::Segments;
-use crate::FileBytes;
+use crate::kept::ChunkStore;
+use crate::{Cancel, FileBytes};
 
 /// Output between two points, at first.
 const SPACING_BYTES: u64 = 1 << 20;
@@ -74,20 +74,24 @@ impl Index {
         (self.points[number].unpacked, end)
     }
 
-    /// Unpacks everything once, saying now and then how many packed bytes are done. What it decodes is kept in `segments` as far as it fits.
+    /// Unpacks everything once, saying now and then how many packed bytes are done. What it decodes is kept in
+    /// `segments` as far as there is room.
     pub(super) fn build(
         file: &FileBytes,
         start: u64,
         tell: &dyn Fn(u64),
-        segments: &Segments,
+        segments: &ChunkStore,
+        cancel: &Cancel,
     ) -> Result<Self> {
         let mut decoder = Decoder::start(file, start)?;
         let mut points = vec![Point::new(0, decoder.packed(), 0, &[])?];
-        let mut pass =
-            Pass { window: Vec::new(), segment: Some(Vec::new()), unpacked: 0, spacing: SPACING_BYTES };
+        let room = segments.scratch().try_reserve(MAX_SEGMENT_BYTES);
+        let segment = || room.as_ref().map(|_| Vec::new());
+        let mut pass = Pass { window: Vec::new(), segment: segment(), unpacked: 0, spacing: SPACING_BYTES };
         let mut output = vec![0; 128 << 10];
         let mut told = 0;
         let is_cut = loop {
+            cancel.check()?;
             let (made, stop) = decoder.step(&mut output, true)?;
             pass.take(&output[..made]);
             if decoder.packed() >= told + TELL_BYTES || matches!(stop, Stop::End | Stop::Cut) {
@@ -101,8 +105,8 @@ impl Index {
                 Stop::Block { packed, bits } => {
                     let last = points.last().map_or(0, |p| p.unpacked);
                     if pass.unpacked - last >= pass.spacing {
-                        if let Some(segment) = pass.segment.replace(Vec::new()) {
-                            segments.put(points.len() - 1, segment);
+                        if let Some(whole) = std::mem::replace(&mut pass.segment, segment()) {
+                            segments.put(0, points.len() as u64 - 1, whole);
                         }
                         points.push(Point::new(pass.unpacked, packed, bits, &pass.window)?);
                         if points.len() >= MAX_POINTS {

@@ -1,13 +1,16 @@
 //! Reading packed files: everywhere, by restart points, broken, kept between runs.
 
 use std::io::Write;
+use std::sync::mpsc;
 
-use array::{ErrorKind, LongWork, Share, Task};
+use array::{BlockKey, LongWork, Share, Source, Urgency, want};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures::StreamExt;
 use proptest::prelude::*;
 
 use super::*;
+use crate::{FormatSource, open_format};
 
 /// Half structure, half noise, so that deflate makes many blocks.
 fn data(size: usize) -> Vec<u8> {
@@ -70,7 +73,7 @@ fn later_reads_decode_only_a_stretch() {
         "{} of {whole} packed bytes for one stretch",
         again.counts().bytes
     );
-    let index = again.index().unwrap();
+    let index = again.0.index(&Cancel::default()).unwrap();
     assert!((4..=6).contains(&index.points.len()), "{}", index.points.len());
     assert_eq!(read(&again, 0, data.len()).unwrap(), data);
 }
@@ -146,6 +149,112 @@ fn streams_without_boundaries_are_read_within_bounds() {
     let case = Case::new(&packed(&zeros));
     let inside = case.open();
     assert_eq!(read(&inside, 30 << 20, 4).unwrap(), [0; 4]);
+}
+
+/// Noise, which takes as many bytes packed; so there is progress to be told about.
+fn noise(size: usize) -> Vec<u8> {
+    let mut state = 7u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56).to_le_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(size).collect()
+}
+
+/// A file whose indexing stands still when it first tells how far it is, until it may go on.
+struct Halting {
+    case: Case,
+    halted: mpsc::Receiver<()>,
+    go_on: mpsc::Sender<()>,
+}
+
+impl Halting {
+    fn new(bytes: &[u8]) -> Self {
+        let mut case = Case::new(bytes);
+        let (halt, halted) = mpsc::channel();
+        let (go_on, gone_on) = mpsc::channel();
+        let gone_on = Mutex::new(gone_on);
+        case.options.on_progress = Some(Arc::new(move |_| {
+            // Both ends may be gone: then nothing halts.
+            if halt.send(()).is_ok() {
+                assert!(gone_on.lock().recv().is_err(), "it goes on when the other end is dropped");
+            }
+        }));
+        Self { case, halted, go_on }
+    }
+}
+
+#[tokio::test]
+async fn an_index_is_made_once_for_all_who_wait() {
+    let data = data(6 << 20);
+    let case = Case::new(&packed(&data));
+    let inside = case.open();
+    let waiting: Vec<_> = (0..20).map(|_| inside.prepare(Priority::NORMAL).unwrap()).collect();
+    assert!(futures::future::join_all(waiting).await.iter().all(Result::is_ok));
+    let whole = FileBytes::open(&case.path).unwrap().size_bytes();
+    assert_eq!(inside.counts().bytes, whole, "one pass");
+    assert!(inside.prepare(Priority::NORMAL).is_none(), "nothing is left to do");
+    assert_eq!(read(&inside, 5_000_000, 9).unwrap(), &data[5_000_000..5_000_009]);
+}
+
+#[tokio::test]
+async fn indexing_ends_when_nobody_waits_and_can_be_asked_for_again() {
+    let data = noise(24 << 20);
+    let halting = Halting::new(&packed(&data));
+    let inside = halting.case.open();
+    let mut waiting = [(); 2].map(|()| inside.prepare(Priority::NORMAL).unwrap());
+    for waiting in &mut waiting {
+        assert!(futures::poll!(waiting).is_pending());
+    }
+    halting.halted.recv().unwrap();
+    drop(waiting);
+    drop(halting.halted);
+    drop(halting.go_on);
+    // It waits for the one who is about to give up.
+    drop(inside.0.making.lock());
+    let whole = FileBytes::open(&halting.case.path).unwrap().size_bytes();
+    assert!(inside.counts().bytes < whole / 2, "{} of {whole} bytes", inside.counts().bytes);
+    assert_eq!(halting.case.options.work.share(Task::Indexing), None);
+    inside.prepare(Priority::NORMAL).expect("what was given up is not remembered").await.unwrap();
+    assert_eq!(read(&inside, 20_000_000, 9).unwrap(), &data[20_000_000..20_000_009]);
+}
+
+#[tokio::test]
+async fn wants_that_wait_for_an_index_keep_no_thread() {
+    let header = "NRRD0004\ntype: uint8\ndimension: 3\nsizes: 256 256 384\nencoding: gzip\n\n";
+    let data = noise(24 << 20);
+    let halting = Halting::new(&[header.as_bytes(), &packed(&data)].concat());
+    let place = halting.case.path.to_string_lossy();
+    let source = FormatSource::new(open_format(&place, &halting.case.options).unwrap());
+    let dataset = source.format().dataset();
+    let key =
+        |index| BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index };
+    let count = dataset.arrays[0].levels[0].block_count();
+    assert!(count >= 24, "{count} blocks");
+    let (wants, handles): (Vec<_>, Vec<_>) =
+        (0..count).map(|index| want(key(index), Urgency::of(Priority::INTERACTIVE))).unzip();
+    let mut streams: Vec<_> = wants.into_iter().map(|want| source.blocks(vec![want])).collect();
+    for stream in &mut streams {
+        assert!(futures::poll!(stream.next()).is_pending());
+    }
+    halting.halted.recv().unwrap();
+    // Meanwhile another source reads on the same threads.
+    let other = open_format("synthetic:waves?shape=64,64,64&dtype=u8", &OpenOptions::default()).unwrap();
+    let volume = Arc::new(FormatSource::new(other));
+    let (target, region) = array::Target::new(&[64, 64, 64], 1).unwrap();
+    let request = array::ReadRequest {
+        array: 0,
+        level: 0,
+        selection: array::Selection::all(&[64, 64, 64]),
+        priority: Priority::NORMAL,
+    };
+    let read = tokio::time::timeout(std::time::Duration::from_secs(20), volume.read(request, region));
+    read.await.expect("a thread is free").unwrap();
+    drop(target);
+    drop((halting.halted, halting.go_on));
+    let blocks = futures::future::join_all(streams.iter_mut().map(StreamExt::next)).await;
+    assert!(blocks.iter().all(|block| block.as_ref().unwrap().result.is_ok()));
+    drop(handles);
 }
 
 proptest! {

@@ -64,6 +64,18 @@ impl Pipeline {
         self.0.is_empty()
     }
 
+    /// Most memory that [`decode`](Self::decode) takes at a time, with what it is given.
+    pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
+        // Every step but the checksum has what goes in and what comes out in hand.
+        let steps = self.0.iter().filter(|step| **step != Step::Fletcher32).count();
+        let sums = (self.0.len() * CHECKSUM_BYTES) as u64;
+        match steps {
+            0 => stored_bytes.max(chunk_bytes) + sums,
+            1 => stored_bytes + chunk_bytes + sums,
+            _ => stored_bytes.max(chunk_bytes) + chunk_bytes + 2 * sums,
+        }
+    }
+
     /// The elements of a chunk of `chunk_bytes`. Bit i of `skipped` set: step i was not applied.
     ///
     /// # Errors

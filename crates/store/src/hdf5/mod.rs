@@ -29,8 +29,8 @@ use array::{Dataset, Error, Region, Result, Selection};
 
 use self::library::{Facts, File, Token};
 use self::storage::{Reader, Storage};
-use crate::chunked::ChunkStore;
-use crate::{Access, Cancel, FileBytes, Format};
+use crate::kept::ChunkStore;
+use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
 /// The first bytes of the superblock.
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -47,7 +47,7 @@ pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
 ///
 /// # Errors
 /// `Corrupt` when it is not an HDF5 file that the library can open.
-pub(crate) fn open(file: Arc<FileBytes>) -> Result<Hdf5> {
+pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> {
     let library = File::open(&file)?;
     let tree = walk::walk(&library)?;
     let mut hdf5 = Hdf5 {
@@ -55,7 +55,7 @@ pub(crate) fn open(file: Arc<FileBytes>) -> Result<Hdf5> {
         file,
         library,
         arrays: Vec::new(),
-        chunks: ChunkStore::new(),
+        chunks: ChunkStore::new(options.scratch.clone()),
     };
     let (dataset, arrays) = describe::describe(&hdf5, tree);
     dataset.check()?;

@@ -7,8 +7,9 @@ use array::{Error, Region, Result, Selection};
 
 use super::filters::Pipeline;
 use super::library::{ChunkPlace, Facts, Layout, Object};
-use crate::chunked::{ChunkStore, Part, fill, for_each_chunk};
+use crate::chunked::{Part, fill, for_each_chunk};
 use crate::flat::FlatArray;
+use crate::kept::{ChunkStore, Decoded};
 use crate::{ByteStore, Cancel};
 
 /// Most chunks of one data set whose places are kept (32 bytes each); beyond, it is read through the library.
@@ -108,7 +109,7 @@ impl Storage {
             Self::Unwritten => fill(into, reader.fill),
             Self::Library { object, piece } => for_each_chunk(selection, piece, into, &mut |part, into| {
                 reader.cancel.check()?;
-                read_by_library(object, part, piece, into)
+                read_by_library(object, part, piece, into, reader)
             }),
         }
     }
@@ -217,22 +218,30 @@ impl Chunks {
         self.pipeline.is_empty() || (self.partial_unfiltered && partial)
     }
 
-    fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Vec<u8>> {
+    fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Decoded> {
         if place.size_bytes > most_stored_bytes(chunk_bytes as u64) {
             return Err(Error::corrupt(format!(
                 "expected at most about {chunk_bytes} stored bytes, found {}",
                 place.size_bytes
             )));
         }
-        // At most a little more than a chunk, which `buffer_size` bounds.
+        let needed_bytes = self.pipeline.needed_bytes(place.size_bytes, chunk_bytes as u64);
+        let room = reader.store.scratch().reserve(chunk_bytes as u64, needed_bytes, reader.cancel)?;
         let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
         reader.file.read_at(place.offset, &mut stored)?;
-        self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)
+        let bytes = self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)?;
+        Ok(Decoded::new(bytes, room))
     }
 }
 
 /// Reads the box around a part through the library and keeps what is meant.
-fn read_by_library(object: &Object, part: &Part<'_>, piece: &[u64], into: Region) -> Result<()> {
+fn read_by_library(
+    object: &Object,
+    part: &Part<'_>,
+    piece: &[u64],
+    into: Region,
+    reader: &Reader<'_>,
+) -> Result<()> {
     let ranges = part.inside.iter().zip(part.position).zip(piece);
     let absolute = ranges.map(|((range, &position), &size)| array::AxisRange {
         start: position * size + range.start,
@@ -240,6 +249,10 @@ fn read_by_library(object: &Object, part: &Part<'_>, piece: &[u64], into: Region
     });
     let selection = Selection::new(absolute.collect())?;
     let shape = selection.shape();
+    // The library holds a chunk as stored and as decoded.
+    let chunk_bytes = buffer_size(piece, into.item_bytes())? as u64;
+    let needed_bytes = most_stored_bytes(chunk_bytes) + chunk_bytes + into.size_bytes() as u64;
+    let _room = reader.store.scratch().reserve(chunk_bytes, needed_bytes, reader.cancel)?;
     let mut bytes = buffer(&shape, into.item_bytes())?;
     object.read(&selection, into.item_bytes(), &mut bytes)?;
     let mut into = into;

@@ -7,6 +7,7 @@ use hdf5_metno as h5;
 use ndarray::Array3;
 
 use super::*;
+use crate::Scratch;
 
 /// Deterministic numbers for selections and mutations.
 struct Dice(u64);
@@ -33,7 +34,12 @@ fn place(name: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn open_path(path: &Path) -> Result<Hdf5> {
-    open(FileBytes::open(path)?)
+    open(FileBytes::open(path)?, &OpenOptions::default())
+}
+
+fn open_within(path: &Path, scratch: &Scratch) -> Hdf5 {
+    let options = OpenOptions { scratch: scratch.clone(), ..OpenOptions::default() };
+    open(FileBytes::open(path).unwrap(), &options).unwrap()
 }
 
 fn read(file: &Hdf5, name: &str, selection: &Selection) -> Result<Vec<u8>> {
@@ -258,4 +264,37 @@ fn a_file_cut_short_says_so() {
     assert!(error.to_string().contains("truncated file"), "{error}");
     std::fs::write(&path, b"no such format at all").unwrap();
     assert_eq!(open_path(&path).unwrap_err().kind(), array::ErrorKind::Corrupt);
+}
+
+#[test]
+fn chunks_are_decoded_within_the_budget_or_refused() {
+    const CHUNK_BYTES: u64 = 64 * 64 * 64 * 4;
+    let (_dir, path) = place("chunks.h5");
+    let data = Array3::from_shape_fn([64, 64, 256], |(z, y, x)| i32::try_from((z * y) ^ x).unwrap());
+    let file = h5::File::create(&path).unwrap();
+    for (name, shuffle) in [("packed", false), ("shuffled", true)] {
+        let builder = file.new_dataset_builder().chunk([64, 64, 64]);
+        let builder = if shuffle { builder.shuffle() } else { builder }.deflate(1);
+        builder.with_data(&data).create(name).unwrap();
+    }
+    file.close().unwrap();
+    let rows = Selection::parse("3, :, :", &[64, 64, 256]).unwrap();
+    for name in ["packed", "shuffled"] {
+        let scratch = Scratch::new(4 << 20);
+        let file = open_within(&path, &scratch);
+        for _ in 0..3 {
+            assert_eq!(read(&file, name, &rows).unwrap().len(), 64 * 256 * 4);
+        }
+        let peak = scratch.peak_decoding_bytes();
+        assert!((2 * CHUNK_BYTES..=scratch.decoding_bytes()).contains(&peak), "{peak} bytes for `{name}`");
+
+        let scratch = Scratch::new(CHUNK_BYTES);
+        let error = read(&open_within(&path, &scratch), name, &rows).unwrap_err();
+        assert_eq!(error.kind(), array::ErrorKind::TooLarge);
+        let text = error.to_string();
+        for part in [CHUNK_BYTES, scratch.decoding_bytes()].map(|n| n.to_string()) {
+            assert!(text.contains(&part) && text.contains("`--memory`"), "{text}");
+        }
+        assert_eq!(scratch.peak_decoding_bytes(), 0, "nothing is taken for it");
+    }
 }

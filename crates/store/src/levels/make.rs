@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 
 use super::halve::halve;
 use super::plan::{Origin, Plan};
-use super::pool::on_pool;
 use super::tally::Tally;
+use crate::pool::on_pool;
 use crate::{OpenOptions, SideCache};
 
 /// Blocks begun at a time because somebody wants them; those that they need come on top, one chain per piece.
@@ -99,7 +99,7 @@ impl Maker {
         let Some(side) = self.side.clone() else { return Ok(None) };
         let BlockInfo { array, size_bytes, .. } = plan.dataset.block(key)?;
         let array = array.clone();
-        let block = on_pool(Priority::NORMAL, move || {
+        let block = on_pool(Priority::NORMAL, move |_| {
             let bytes = side.get(key.dataset, &entry_name(key)).filter(|b| b.len() as u64 == size_bytes);
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
@@ -160,7 +160,7 @@ impl Maker {
         let bytes = target.into_vec()?;
         let side = self.side.clone().filter(|_| is_kept);
         let array = array.clone();
-        let block = on_pool(interest.priority(), move || {
+        let block = on_pool(interest.priority(), move |_| {
             if let Some(side) = side
                 && let Err(error) = side.put(key.dataset, &entry_name(key), &bytes)
             {
@@ -201,7 +201,7 @@ impl Maker {
         }
         let bytes = target.into_vec()?;
         let (dtype, decoding, meaning) = (array.dtype, array.decoding.clone(), array.meaning);
-        on_pool(interest.priority(), move || {
+        on_pool(interest.priority(), move |_| {
             let _held = held;
             region.write_all(&halve(&bytes, &shape, &halved, dtype, &decoding, meaning))
         })
@@ -227,6 +227,26 @@ impl Maker {
         }
         Ok(())
     }
+}
+
+/// Most memory that making a wanted block takes, with the blocks that it needs from the levels below.
+pub(super) fn needed_bytes(plan: &Plan, key: BlockKey) -> Result<u64> {
+    let array = plan.dataset.array(key.array)?;
+    let item_bytes = array.dtype.size_bytes() as u64;
+    let bytes = |sizes: &[u64]| sizes.iter().fold(item_bytes, |n, &size| n.saturating_mul(size));
+    let mut below = 0u64;
+    for level in 1..=key.level {
+        let Origin::Made { halved, .. } = plan.origin(key.array, level) else { continue };
+        let (finer, block) = (array.level(level - 1)?, &array.level(level)?.block);
+        // What one block of the finer level covers is not cut; see `place_to_cut`.
+        let uncut = finer.block.iter().zip(halved).map(|(&n, &h)| if h && n % 2 == 1 { 2 * n } else { n });
+        let piece = bytes(&uncut.collect::<Vec<_>>()).max(PIECE_BYTES as u64);
+        let at_once = if level == key.level { PIECES_AT_ONCE as u64 } else { 1 };
+        // A piece has its finer box, at most half as much halved, and a finer block with what that needs.
+        let pieces = (piece + piece / 2).saturating_add(below).saturating_mul(at_once);
+        below = bytes(block).saturating_add(pieces);
+    }
+    Ok(below)
 }
 
 /// A part of a block: its region, and the finer box that it is made of.

@@ -91,7 +91,10 @@ impl Case {
     }
 
     fn open_with(self, side: Option<&Path>) -> (Arc<InMemory>, Levels) {
-        let options = OpenOptions { side_dir: side.map(Path::to_owned), ..OpenOptions::default() };
+        self.open_as(&OpenOptions { side_dir: side.map(Path::to_owned), ..OpenOptions::default() })
+    }
+
+    fn open_as(self, options: &OpenOptions) -> (Arc<InMemory>, Levels) {
         let mut dataset = one_array(self.info.dtype, self.info.shape(), &self.info.levels[0].block);
         dataset.arrays = vec![self.info];
         let format = Arc::new(InMemory {
@@ -103,7 +106,7 @@ impl Case {
             work: options.work.clone(),
             told: Mutex::default(),
         });
-        let levels = Levels::new(FormatSource::new(Arc::clone(&format) as Arc<dyn Format>), &options);
+        let levels = Levels::new(FormatSource::new(Arc::clone(&format) as Arc<dyn Format>), options);
         (format, levels)
     }
 }
@@ -437,6 +440,25 @@ fn making_the_coarsest_level_needs_little_memory() {
     let bound = (BLOCKS_AT_ONCE * PIECES_AT_ONCE * coarsest) as u64 * 3 * array::MAX_BLOCK_BYTES;
     assert!(levels.peak_bytes() <= bound, "{} of at most {bound}", levels.peak_bytes());
     assert!(levels.peak_bytes() * 4 < size, "{} of {size}", levels.peak_bytes());
+}
+
+#[test]
+fn blocks_of_levels_are_made_within_the_budget() {
+    let peak = |budget_bytes| {
+        let options = OpenOptions { scratch: Scratch::new(budget_bytes), ..OpenOptions::default() };
+        let (_, levels) = Case::new("<f4", &[256, 256, 256]).open_as(&options);
+        let level = block_on(read_level(&levels, 1));
+        assert_eq!(level.len(), 128 * 128 * 128 * 4);
+        (
+            levels.peak_bytes(),
+            needed_bytes(&levels.plan(), BlockKey { level: 1, ..key_of(&levels.plan().dataset) }),
+        )
+    };
+    let (small, one) = peak(1 << 20);
+    let one = one.unwrap();
+    assert!(small <= one, "{small} bytes, though one block takes at most {one}");
+    let (large, _) = peak(64 << 20);
+    assert!(large <= 16 << 20, "{large} bytes of a quarter of 64 MiB");
 }
 
 #[test]

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use super::directory::Directory;
 use super::nodes::{Kind, Node, Nodes, join};
 use super::ome::{self, Pyramid};
+use super::states;
 use super::stored::Stored;
-use crate::chunked::ChunkStore;
-use crate::{Cancel, cf, describe};
+use crate::kept::ChunkStore;
+use crate::{Cancel, Scratch, cf, describe};
 
 /// Longest text of a nested attribute that is shown, bytes.
 const MAX_NESTED_BYTES: usize = 4096;
@@ -34,13 +35,14 @@ pub(super) struct Described {
 /// Describes all nodes.
 ///
 /// # Errors
-/// None in practice: what cannot be served is left out.
-pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes) -> Result<Described> {
+/// `Stale` when chunks change meanwhile; what cannot be served is left out.
+pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scratch) -> Result<Described> {
     let name = directory.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let root = nodes.by_path.get("").map(|n| attributes(&n.attributes)).unwrap_or_default();
     let path = directory.root().as_os_str().as_encoded_bytes().to_vec();
     let dataset = Dataset {
-        id: DatasetId::of(std::iter::once(path).chain(nodes.identity.iter().cloned())),
+        // Given when the arrays are known.
+        id: DatasetId(0),
         generation: Generation(0),
         name,
         format: format_name(&nodes),
@@ -56,8 +58,12 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes) -> Result<Descr
         by_path: BTreeMap::new(),
         pyramids: BTreeSet::new(),
         samples_left: MAX_SAMPLES,
+        scratch,
     };
     builder.open_arrays(directory);
+    let chunks = states::identity(directory, &builder.described.stored)?;
+    let parts = std::iter::once(path).chain(nodes.identity.iter().cloned()).chain([chunks]);
+    builder.described.dataset.id = DatasetId::of(parts);
     builder.add_pyramids();
     builder.add_arrays();
     Ok(builder.described)
@@ -76,6 +82,7 @@ struct Builder<'a> {
     /// Paths that belong to pyramids, of labels or not.
     pyramids: BTreeSet<(String, bool)>,
     samples_left: usize,
+    scratch: &'a Scratch,
 }
 
 impl<'a> Builder<'a> {
@@ -243,15 +250,16 @@ impl<'a> Builder<'a> {
         let Some(count) = few else { return Some(cf::Coordinate { values, samples: Vec::new() }) };
         self.samples_left -= count;
         // What cannot be read leaves the axis without coordinates.
-        let samples = samples(stored).unwrap_or_default();
+        let samples = samples(stored, self.scratch).unwrap_or_default();
         Some(cf::Coordinate { values, samples })
     }
 }
 
-fn samples(stored: &Stored) -> Result<Vec<f64>> {
+fn samples(stored: &Stored, scratch: &Scratch) -> Result<Vec<f64>> {
     let (target, region) = Target::new(stored.shape(), stored.dtype.size_bytes())?;
     let whole = Selection::all(stored.shape());
-    stored.read(0, &whole, region, &ChunkStore::new(), &Cancel::default())?;
+    let chunks = ChunkStore::new(scratch.clone());
+    stored.read(0, &whole, region, &chunks, &Cancel::default())?;
     let bytes = target.into_vec()?;
     let count = bytes.len() / stored.dtype.size_bytes();
     Ok((0..count).filter_map(|i| stored.dtype.scalar_at(&bytes, i)).map(Scalar::as_f64).collect())

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
 use zarrs::storage::{MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
 
+use super::states::States;
+use crate::byte_store::Stamp;
 use crate::{ByteStore, FileBytes};
 
 /// Largest piece of a file that is read at once, bytes: a chunk and some more.
@@ -15,18 +17,49 @@ const MAX_PIECE_BYTES: u64 = (1 << 30) + (1 << 28);
 /// Largest metadata document, bytes.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 
+/// Bytes of a file that are there, their number bounded, but not read yet.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) file: Arc<FileBytes>,
+    pub(super) offset: u64,
+    pub(super) size_bytes: u64,
+}
+
+impl Place {
+    /// # Errors
+    /// `Io`, `Stale`.
+    pub(super) fn read(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap_or(usize::MAX)];
+        self.file.read_at(self.offset, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// What lies directly below a directory.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Of directories, sorted.
+    pub(super) names: Vec<String>,
+    /// There are more than asked for.
+    pub(super) has_more: bool,
+    /// There are links to directories, which are not among the names.
+    pub(super) has_links: bool,
+}
+
 /// The directory of a store.
 #[derive(Debug)]
 pub(super) struct Directory {
     /// Without symbolic links.
     root: PathBuf,
+    /// Of chunks.
+    states: States,
 }
 
 impl Directory {
     /// # Errors
     /// `NotFound`, `Io`.
     pub(super) fn open(root: &Path) -> Result<Self> {
-        Ok(Self { root: std::fs::canonicalize(root)? })
+        Ok(Self { root: std::fs::canonicalize(root)?, states: States::default() })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -36,27 +69,51 @@ impl Directory {
     /// The file of a key; `None` when there is none.
     ///
     /// # Errors
-    /// `Denied` when a symbolic link leads out of the store; `Io`.
+    /// `Denied` when a symbolic link leads out of the store; `Invalid` when it is no regular file; `Io`.
     pub(super) fn file(&self, key: &str) -> Result<Option<Arc<FileBytes>>> {
-        match self.inside(key)? {
-            Some(path) if path.is_file() => FileBytes::open(&path).map(Some),
-            _ => Ok(None),
+        let Some(path) = self.inside(key)? else { return Ok(None) };
+        match FileBytes::open(&path) {
+            // Deleted between the two looks.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
         }
     }
 
-    /// All bytes of a file; `None` when there is none.
+    /// The file of a chunk or shard; `None` when it was never written. Its state is noted.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file); `Stale` when it, or any other, is not in the state in which it was before.
+    pub(super) fn chunk_file(&self, key: &str) -> Result<Option<Arc<FileBytes>>> {
+        let file = self.file(key)?;
+        self.states.note(key, file.as_ref().map(|file| file.stamp()))?;
+        Ok(file)
+    }
+
+    /// The state of a chunk's file or of a folder, as part of the store's identity; `None` when there is none. That of
+    /// a file is noted.
+    ///
+    /// # Errors
+    /// `Stale` when the file is not in the state in which it was before.
+    pub(super) fn look(&self, key: &str) -> Result<Option<Stamp>> {
+        let metadata = std::fs::metadata(self.root.join(key)).ok();
+        let stamp = metadata.as_ref().map(Stamp::of);
+        if !metadata.is_some_and(|metadata| metadata.is_dir()) {
+            self.states.note(key, stamp)?;
+        }
+        Ok(stamp)
+    }
+
+    /// A whole file, not read yet; `None` when there is none.
     ///
     /// # Errors
     /// `Corrupt` when it has more than `most` bytes.
-    pub(super) fn object(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>> {
-        let Some(file) = self.file(key)? else { return Ok(None) };
-        if file.size_bytes() > most {
-            return Err(Error::corrupt(format!(
-                "expected at most {most} bytes, found {}",
-                file.size_bytes()
-            )));
+    pub(super) fn object(&self, key: &str, most: u64) -> Result<Option<Place>> {
+        let Some(file) = self.chunk_file(key)? else { return Ok(None) };
+        let size_bytes = file.size_bytes();
+        if size_bytes > most {
+            return Err(Error::corrupt(format!("expected at most {most} bytes, found {size_bytes}")));
         }
-        file.head(usize::try_from(most).unwrap_or(usize::MAX)).map(Some)
+        Ok(Some(Place { file, offset: 0, size_bytes }))
     }
 
     /// A metadata document; `None` when there is none.
@@ -74,26 +131,31 @@ impl Directory {
         Ok(Some((value, file)))
     }
 
-    /// Names of directories directly below the one of a key, sorted, at most `limit`; and whether there are more.
+    /// The directories directly below the one of a key, at most `limit`. Links are not followed: what lies in the
+    /// store is found where it lies, and a link to a directory above would be found without end.
     ///
     /// # Errors
     /// `Denied`, `Io`.
-    pub(super) fn directories(&self, key: &str, limit: usize) -> Result<(Vec<String>, bool)> {
-        let Some(path) = self.inside(key)? else { return Ok((Vec::new(), false)) };
-        let mut names = Vec::new();
+    pub(super) fn directories(&self, key: &str, limit: usize) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let Some(path) = self.inside(key)? else { return Ok(listing) };
         for entry in std::fs::read_dir(path)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            let below = if key.is_empty() { name.clone() } else { format!("{key}/{name}") };
-            // A link that leads out is as good as absent while listing.
-            if self.inside(&below).is_ok_and(|path| path.is_some_and(|p| p.is_dir())) {
-                if names.len() >= limit {
-                    return Ok((names, true));
-                }
-                names.push(name);
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_symlink() && entry.path().is_dir() {
+                listing.has_links = true;
             }
+            if !kind.is_dir() {
+                continue;
+            }
+            if listing.names.len() >= limit {
+                listing.has_more = true;
+                break;
+            }
+            listing.names.push(entry.file_name().to_string_lossy().into_owned());
         }
-        names.sort_unstable();
-        Ok((names, false))
+        listing.names.sort_unstable();
+        Ok(listing)
     }
 
     fn inside(&self, key: &str) -> Result<Option<PathBuf>> {

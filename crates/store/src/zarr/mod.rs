@@ -2,13 +2,14 @@
 //!
 //! Codecs are those of zarrs; the hierarchy, its bounds and its conventions are handled here. Values are given
 //! as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
-//! Every array can be reached by its path; a pyramid is besides one array with its levels. Identity covers the
-//! metadata documents, not every chunk: a store whose chunks are rewritten in place keeps its name.
+//! Every array can be reached by its path; a pyramid is besides one array with its levels. Which rewritten chunks are
+//! noticed, and which are not, is said in `states`.
 //!
 //! ```text
 //! directory   files below one directory, links out of it refused
 //! nodes       groups and arrays with their metadata     stored     one array and its chunks
-//! shards      the index of files with many chunks
+//! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
+//! states      whether chunks are still what they were
 //! ome         pyramids and labels                       describe   the description
 //! ```
 
@@ -16,7 +17,9 @@ mod describe;
 mod directory;
 mod nodes;
 mod ome;
+mod packing;
 mod shards;
+mod states;
 mod stored;
 
 use std::path::Path;
@@ -26,8 +29,8 @@ use array::{Dataset, Error, Region, Result, Selection};
 
 use self::directory::Directory;
 use self::stored::Stored;
-use crate::chunked::ChunkStore;
-use crate::{Access, Cancel, Format};
+use crate::kept::ChunkStore;
+use crate::{Access, Cancel, Format, OpenOptions};
 
 /// Whether a directory is a store.
 pub(crate) fn recognises(directory: &Path) -> bool {
@@ -38,16 +41,16 @@ pub(crate) fn recognises(directory: &Path) -> bool {
 ///
 /// # Errors
 /// `NotFound` without metadata, `Corrupt` when those of the root are wrong.
-pub(crate) fn open(path: &Path) -> Result<Zarr> {
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Zarr> {
     let directory = Arc::new(Directory::open(path)?);
     let nodes = nodes::read(&directory)?;
-    let described = describe::describe(&directory, nodes)?;
+    let described = describe::describe(&directory, nodes, &options.scratch)?;
     described.dataset.check()?;
     Ok(Zarr {
         dataset: Arc::new(described.dataset),
         stored: described.stored,
         levels: described.levels,
-        chunks: ChunkStore::new(),
+        chunks: ChunkStore::new(options.scratch.clone()),
     })
 }
 

@@ -71,11 +71,14 @@ impl Nodes {
         if !is_group || depth >= MAX_DEPTH {
             return Ok(());
         }
-        let (names, more) = directory.directories(&path, MAX_NODES.saturating_sub(self.by_path.len()))?;
-        if more {
+        let listing = directory.directories(&path, MAX_NODES.saturating_sub(self.by_path.len()))?;
+        if listing.has_more {
             self.warnings.push(format!("only the first {MAX_NODES} groups and arrays were looked at"));
         }
-        for name in names {
+        if listing.has_links {
+            self.warnings.push(format!("links to directories are not followed, found some in `/{path}`"));
+        }
+        for name in listing.names {
             if self.by_path.len() >= MAX_NODES {
                 break;
             }

@@ -9,7 +9,7 @@ use array::{Error, Result};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::directory::Directory;
+use super::directory::{Directory, Place};
 use crate::{ByteStore, FileBytes};
 
 /// Most chunks of a shard: its index takes 16 bytes for each.
@@ -73,33 +73,31 @@ impl Shards {
         (shard, usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    /// The encoded bytes of a chunk; `None` when it or its shard was never written.
+    /// Where a chunk lies; `None` when it or its shard was never written.
     ///
     /// # Errors
     /// `Corrupt` when index or chunk lie outside the file, or the checksum is wrong.
-    pub(super) fn encoded(
+    pub(super) fn chunk(
         &self,
         directory: &Directory,
         key: &str,
         number: usize,
         most_bytes: u64,
-    ) -> Result<Option<Vec<u8>>> {
-        let Some(file) = directory.file(key)? else { return Ok(None) };
+    ) -> Result<Option<Place>> {
+        let Some(file) = directory.chunk_file(key)? else { return Ok(None) };
         let index = self.index(&file, key)?;
-        let (offset, size) = index.get(number).copied().unwrap_or(MISSING);
-        if (offset, size) == MISSING {
+        let (offset, size_bytes) = index.get(number).copied().unwrap_or(MISSING);
+        if (offset, size_bytes) == MISSING {
             return Ok(None);
         }
-        let inside = offset.checked_add(size).is_some_and(|end| end <= file.size_bytes());
-        if !inside || size > most_bytes {
+        let inside = offset.checked_add(size_bytes).is_some_and(|end| end <= file.size_bytes());
+        if !inside || size_bytes > most_bytes {
             return Err(Error::corrupt(format!(
-                "expected a chunk of at most {most_bytes} bytes in a shard of {}, found {size} at {offset}",
+                "expected a chunk of at most {most_bytes} bytes in a shard of {}, found {size_bytes} at {offset}",
                 file.size_bytes()
             )));
         }
-        let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
-        file.read_at(offset, &mut bytes)?;
-        Ok(Some(bytes))
+        Ok(Some(Place { file, offset, size_bytes }))
     }
 
     fn index(&self, file: &FileBytes, key: &str) -> Result<Index> {

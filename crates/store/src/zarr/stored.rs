@@ -1,8 +1,7 @@
 //! One stored array: its metadata made ready, and reading its chunks through zarrs.
 //!
-//! Chunks are the units that can be decoded alone: inner chunks where an array is sharded. Encoded bytes are
-//! looked at before they are decoded, because two compressors promise their decoded size up front and would
-//! be believed.
+//! Chunks are the units that can be decoded alone: inner chunks where an array is sharded. What packed them last is
+//! undone here, within the size of a chunk; see `packing`.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,12 +15,15 @@ use zarrs::array::{
 
 use super::directory::Directory;
 use super::nodes::Kind;
+use super::packing::{Packing, check_rest};
 use super::shards::Shards;
 use crate::Cancel;
-use crate::chunked::{ChunkStore, Part, fill, for_each_chunk};
+use crate::chunked::{Part, fill, for_each_chunk};
+use crate::kept::{ChunkStore, Decoded};
 
 /// Largest chunk that is decoded, bytes.
 const MAX_CHUNK_BYTES: u64 = 1 << 30;
+
 /// An array of a store.
 pub(super) struct Stored {
     array: Array<Directory>,
@@ -29,6 +31,8 @@ pub(super) struct Stored {
     /// Elements per axis of what is decoded at once.
     pub(super) chunk: Vec<u64>,
     chunk_shape: ChunkShape,
+    /// Files per axis, of chunks or shards.
+    files: Vec<u64>,
     inner: Option<Inner>,
     /// What packed the chunks last.
     packing: Packing,
@@ -50,7 +54,7 @@ impl Stored {
     /// `Unsupported`, saying what is: element type, codec, chunk grid, size of chunks.
     pub(super) fn open(directory: &Arc<Directory>, path: &str, kind: &Kind) -> Result<Self> {
         let dtype = dtype(kind)?;
-        let metadata = metadata(kind)?;
+        let (metadata, packing, rest) = metadata(kind)?;
         let array = guarded(|| {
             Array::new_with_metadata(Arc::clone(directory), &format!("/{path}"), metadata)
                 .map_err(|e| Error::unsupported(e.to_string()))
@@ -62,10 +66,15 @@ impl Stored {
             let first = vec![0; array.shape().len()];
             array.chunk_shape(&first).map_err(|e| Error::unsupported(e.to_string()))
         })?;
-        let inner = guarded(|| inner(&array, kind, &outer))?;
-        let (chunk_shape, packing) = match &inner {
-            Some((shape, _, codecs)) => (shape.clone(), Packing::of(codecs)),
-            None => (outer, outer_packing(kind)),
+        let files =
+            array.shape().iter().zip(outer.iter()).map(|(&n, chunk)| n.div_ceil(chunk.get())).collect();
+        let inner = if packing.is_empty() { guarded(|| inner(&array, kind, &outer))? } else { None };
+        let (chunk_shape, packing, inner) = match inner {
+            Some((shape, packing, inner)) => (shape, packing, Some(inner)),
+            None => {
+                check_rest(&rest)?;
+                (outer, packing, None)
+            }
         };
         let chunk: Vec<u64> = chunk_shape.iter().map(|n| n.get()).collect();
         chunk_bytes(&chunk, dtype)?;
@@ -75,12 +84,21 @@ impl Stored {
         }
         dtype.to_native(&mut fill);
         let options = CodecOptions::default().with_concurrent_target(1);
-        let inner = inner.map(|(_, inner, _)| inner);
-        Ok(Self { array, dtype, chunk, chunk_shape, inner, packing, fill, options })
+        Ok(Self { array, dtype, chunk, chunk_shape, files, inner, packing, fill, options })
     }
 
     pub(super) fn shape(&self) -> &[u64] {
         self.array.shape()
+    }
+
+    /// Files per axis, of chunks or shards, written or not.
+    pub(super) fn files(&self) -> &[u64] {
+        &self.files
+    }
+
+    /// Where one of these files lies in the store.
+    pub(super) fn key(&self, file: &[u64]) -> String {
+        self.array.chunk_key(file).as_str().to_owned()
     }
 
     /// Reads a selection, chunk by chunk.
@@ -98,14 +116,13 @@ impl Stored {
         let size = chunk_bytes(&self.chunk, self.dtype)?;
         for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
             cancel.check()?;
-            let decode = || guarded(|| self.decode(part.position, size));
-            let bytes: Arc<[u8]> = if part.is_whole(&self.chunk) {
-                decode().map(Into::into)
+            let decode = || guarded(|| self.decode(part.position, size, store, cancel));
+            let decoded = if part.is_whole(&self.chunk) {
+                decode().map(Arc::new)
             } else {
                 store.get(number, self.linear(part.position), size, decode)
-            }
-            .map_err(|e| e.context(format!("chunk {:?}", part.position)))?;
-            self.copy(&bytes, part, into)
+            };
+            self.copy(&decoded.map_err(|e| e.context(format!("chunk {:?}", part.position)))?, part, into)
         })
     }
 
@@ -121,23 +138,25 @@ impl Stored {
     }
 
     /// The elements of a chunk as stored; empty when it does not exist.
-    fn decode(&self, position: &[u64], size: usize) -> Result<Vec<u8>> {
+    fn decode(&self, position: &[u64], size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<Decoded> {
         let corrupt = |e: &dyn std::fmt::Display| {
             Error::corrupt(format!("expected a chunk as its codecs write it, found: {e}"))
         };
         let directory = self.array.storage();
         let most = most_encoded_bytes(size);
         let whole = self.array.codecs();
-        let (encoded, codecs) = match &self.inner {
+        let (place, codecs) = match &self.inner {
             Some(inner) => {
                 let (shard, number) = inner.shards.place(position);
                 let key = self.array.chunk_key(&shard);
-                (inner.shards.encoded(&directory, key.as_str(), number, most)?, &inner.codecs)
+                (inner.shards.chunk(&directory, key.as_str(), number, most)?, &inner.codecs)
             }
             None => (directory.object(self.array.chunk_key(position).as_str(), most)?, &*whole),
         };
-        let Some(encoded) = encoded else { return Ok(Vec::new()) };
-        self.packing.check(&encoded, size)?;
+        let Some(place) = place else { return Ok(Decoded::default()) };
+        let needed_bytes = self.packing.needed_bytes(place.size_bytes, size as u64);
+        let room = store.scratch().reserve(size as u64, needed_bytes, cancel)?;
+        let encoded = self.packing.undo(place.read()?, size)?;
         let decoded = codecs
             .decode(
                 Cow::Owned(encoded),
@@ -153,7 +172,7 @@ impl Stored {
         }
         // zarrs gives the host's order; swapping is its own inverse.
         self.dtype.to_native(&mut bytes);
-        Ok(bytes)
+        Ok(Decoded::new(bytes, room))
     }
 }
 
@@ -195,25 +214,32 @@ fn dtype(kind: &Kind) -> Result<DType> {
     }
 }
 
-fn metadata(kind: &Kind) -> Result<ArrayMetadata> {
+/// What zarrs is told of an array; what is undone here; and, of version 3, the codecs that are left.
+fn metadata(kind: &Kind) -> Result<(ArrayMetadata, Packing, Vec<Value>)> {
     let wrong = |e: serde_json::Error| Error::corrupt(format!("expected metadata of an array, found: {e}"));
     match kind {
         Kind::ArrayV2(document) => {
-            Ok(ArrayMetadata::V2(serde_json::from_value(document.clone()).map_err(wrong)?))
+            let mut document = document.clone();
+            let packing = Packing::take_from_v2(&mut document)?;
+            Ok((ArrayMetadata::V2(serde_json::from_value(document).map_err(wrong)?), packing, Vec::new()))
         }
         Kind::ArrayV3(document) => {
             let grid = document.pointer("/chunk_grid/name").and_then(Value::as_str);
             if grid != Some("regular") {
                 return Err(Error::unsupported(format!("chunk grid `{}`", grid.unwrap_or("unnamed"))));
             }
-            Ok(ArrayMetadata::V3(serde_json::from_value(document.clone()).map_err(wrong)?))
+            let mut document = document.clone();
+            let mut codecs = document.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
+            let packing = Packing::take_from(&mut codecs);
+            document["codecs"] = Value::Array(codecs.clone());
+            Ok((ArrayMetadata::V3(serde_json::from_value(document).map_err(wrong)?), packing, codecs))
         }
         Kind::Group => Err(Error::internal("a group is no array")),
     }
 }
 
-/// Inner chunks, where shards have no codec around them: shape, how to read them, their codecs' metadata.
-type Sharded = (ChunkShape, Inner, Vec<Value>);
+/// Inner chunks, where shards have no codec around them: shape, what packed them, how to read them.
+type Sharded = (ChunkShape, Packing, Inner);
 
 fn inner(array: &Array<Directory>, kind: &Kind, outer: &ChunkShape) -> Result<Option<Sharded>> {
     let (true, Kind::ArrayV3(document)) = (array.is_exclusively_sharded(), kind) else { return Ok(None) };
@@ -221,59 +247,11 @@ fn inner(array: &Array<Directory>, kind: &Kind, outer: &ChunkShape) -> Result<Op
     let Some(configuration) = document.pointer("/codecs/0/configuration") else { return Ok(None) };
     let sizes = |shape: &ChunkShape| shape.iter().map(|n| n.get()).collect::<Vec<u64>>();
     let Some(shards) = Shards::of(configuration, &sizes(outer), &sizes(&shape))? else { return Ok(None) };
-    let codecs = configuration.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
-    let parsed: Vec<_> = serde_json::from_value(Value::Array(codecs.clone()))
+    let mut codecs = configuration.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let packing = Packing::take_from(&mut codecs);
+    check_rest(&codecs)?;
+    let parsed: Vec<_> = serde_json::from_value(Value::Array(codecs))
         .map_err(|e| Error::corrupt(format!("expected codecs of a shard, found: {e}")))?;
     let chain = CodecChain::from_metadata(&parsed).map_err(|e| Error::unsupported(e.to_string()))?;
-    Ok(Some((shape, Inner { codecs: chain, shards }, codecs)))
-}
-
-fn outer_packing(kind: &Kind) -> Packing {
-    let name =
-        |document: &Value| document.pointer("/compressor/id").and_then(Value::as_str).map(str::to_owned);
-    match kind {
-        Kind::ArrayV2(document) => Packing { compressor: name(document), checksum_bytes: 0 },
-        Kind::ArrayV3(document) => {
-            Packing::of(document.get("codecs").and_then(Value::as_array).map_or(&[], Vec::as_slice))
-        }
-        Kind::Group => Packing { compressor: None, checksum_bytes: 0 },
-    }
-}
-
-/// The last compressor of a chain, and the checksums that follow what it wrote.
-struct Packing {
-    compressor: Option<String>,
-    checksum_bytes: usize,
-}
-
-impl Packing {
-    fn of(codecs: &[Value]) -> Self {
-        let names = codecs.iter().rev().map(|c| c.get("name").and_then(Value::as_str).unwrap_or_default());
-        let checksums = names.clone().take_while(|name| *name == "crc32c").count();
-        let compressor = names.into_iter().nth(checksums).map(str::to_owned);
-        Self { compressor, checksum_bytes: checksums * size_of::<u32>() }
-    }
-
-    /// Refuses bytes whose header promises more than a chunk holds: memory would be taken on that word alone.
-    fn check(&self, encoded: &[u8], chunk_bytes: usize) -> Result<()> {
-        let packed = encoded.get(..encoded.len().saturating_sub(self.checksum_bytes)).unwrap_or_default();
-        let promised = match self.compressor.as_deref() {
-            Some("zstd") => zstd::zstd_safe::decompress_bound(packed)
-                .map_err(|_| Error::corrupt("expected a chunk packed by zstd"))?,
-            Some("blosc") => packed
-                .get(4..8)
-                .and_then(|raw| raw.first_chunk::<4>())
-                .map(|raw| u64::from(u32::from_le_bytes(*raw)))
-                .ok_or_else(|| Error::corrupt("expected a chunk packed by blosc"))?,
-            _ => return Ok(()),
-        };
-        // Streams without a size are bounded by their blocks, up to 128 KiB each, which need not be full.
-        let most = (chunk_bytes as u64).saturating_mul(4).saturating_add(1 << 20);
-        if promised > most {
-            return Err(Error::corrupt(format!(
-                "expected a chunk of {chunk_bytes} bytes, found a promise of {promised}"
-            )));
-        }
-        Ok(())
-    }
+    Ok(Some((shape, packing, Inner { codecs: chain, shards })))
 }

@@ -9,12 +9,17 @@ use zarrs::array::{ArrayBuilder, data_type};
 use zarrs::filesystem::FilesystemStore;
 
 use super::*;
+use crate::Scratch;
 
 fn read(store: &Zarr, name: &str, level: u8, selection: &Selection) -> Result<Vec<u8>> {
     let (number, info) = store.dataset.find(name)?;
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes())?;
     store.read(number, level, selection, region, &Cancel::default())?;
     target.into_vec()
+}
+
+fn open_at(path: &Path) -> Result<Zarr> {
+    open(path, &OpenOptions::default())
 }
 
 fn write(path: &Path, text: &serde_json::Value) {
@@ -54,7 +59,7 @@ fn counting(shape: [u64; 2], selection: &Selection) -> Vec<u8> {
 fn big_endian_values_are_given_as_stored() {
     let dir = tempfile::tempdir().unwrap();
     counting_v2(dir.path(), [7, 11], [3, 4], &json!({"units": "m"}));
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     let info = &store.dataset.arrays[0];
     assert_eq!((info.dtype.to_string().as_str(), info.units.as_str()), (">i2", "m"));
     for text in ["", "1:6:2, ::3", "6, 10", "2:5, 3:9", "0:0"] {
@@ -69,7 +74,7 @@ fn missing_chunks_are_the_fill_value_and_short_ones_an_error() {
     counting_v2(dir.path(), [6, 8], [3, 4], &json!({}));
     std::fs::remove_file(dir.path().join("1.0")).unwrap();
     std::fs::write(dir.path().join("1.1"), [0; 5]).unwrap();
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     let selection = Selection::parse("4, 1:3", &[6, 8]).unwrap();
     assert_eq!(read(&store, "", 0, &selection).unwrap(), [0xff; 4]);
     let selection = Selection::parse("4, 5", &[6, 8]).unwrap();
@@ -97,7 +102,7 @@ fn shards_codecs_and_order_read_what_was_written() {
     holes.store_metadata().unwrap();
     let part = zarrs::array::ArraySubset::new_with_ranges(&[0..5, 0..4]);
     holes.store_array_subset(&part, &values[..20]).unwrap();
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     assert_eq!(store.dataset.find("sharded").unwrap().1.chunk.as_deref(), Some(&[5, 4][..]));
     for (name, text) in
         [("plain", "::3, 5:29"), ("sharded", ""), ("sharded", "3:19:2, 1::5"), ("plain", "19, 29")]
@@ -134,7 +139,7 @@ fn pyramids_have_their_stored_levels_and_labels_are_labels() {
     labelled["image-label"] = json!({});
     write(&labels.join("cells/.zattrs"), &labelled);
     counting_v2(&labels.join("cells/0"), [8, 10], [4, 5], &json!({}));
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     assert_eq!(store.dataset.format, "OME-Zarr");
     let (_, image) = store.dataset.find("image").unwrap();
     assert_eq!(image.levels.iter().map(|l| l.shape.clone()).collect::<Vec<_>>(), [[8, 10], [4, 5]]);
@@ -158,7 +163,7 @@ fn climate_stores_have_named_axes_and_missing_values() {
     let attributes = json!({"_ARRAY_DIMENSIONS": ["lat", "lon"], "units": "K", "scale_factor": 0.5});
     counting_v2(&dir.path().join("t"), [3, 4], [3, 4], &attributes);
     counting_v2(&dir.path().join("extra/t"), [3, 4], [3, 4], &json!({}));
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     let info = &store.dataset.arrays[0];
     assert_eq!(info.axes.iter().map(|a| a.kind).collect::<Vec<_>>(), [AxisKind::Y, AxisKind::X]);
     assert!(info.decoding.decode(array::Scalar::Signed(-1)).is_nan());
@@ -178,7 +183,7 @@ fn links_out_of_the_store_are_refused() {
     let chunk = dir.path().join("a/0.0");
     std::fs::remove_file(&chunk).unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret/0.0"), &chunk).unwrap();
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     assert_eq!(store.dataset.arrays.len(), 1);
     let error = read(&store, "a", 0, &Selection::all(&[3, 4])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
@@ -193,7 +198,7 @@ fn crafted_sizes_take_no_memory() {
             "fill_value": 0, "order": "C", "filters": null})
     };
     write(&dir.path().join(".zarray"), &metadata(json!([1u64 << 40, 1u64 << 40]), json!(null)));
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     assert_eq!(store.dataset.left_out.len(), 1, "{:?}", store.dataset);
     let zstd = json!({"id": "zstd", "level": 1});
     write(&dir.path().join(".zarray"), &metadata(json!([3, 4]), zstd));
@@ -202,7 +207,206 @@ fn crafted_sizes_take_no_memory() {
     frame.extend((1u64 << 60).to_le_bytes());
     frame.extend([1, 0, 0]);
     std::fs::write(dir.path().join("0.0"), frame).unwrap();
-    let store = open(dir.path()).unwrap();
+    let store = open_at(dir.path()).unwrap();
     let error = read(&store, "", 0, &Selection::all(&[3, 4])).unwrap_err();
-    assert!(error.to_string().contains("promise of 1152921504606846976"), "{error}");
+    assert!(error.to_string().contains("at most 24 bytes packed by zstd"), "{error}");
+}
+
+/// An array of version 3 with one chunk of 12 two-byte integers.
+fn one_chunk_v3(root: &Path, codecs: &serde_json::Value, chunk: &[u8]) {
+    let grid = json!({"name": "regular", "configuration": {"chunk_shape": [3, 4]}});
+    let document = json!({"zarr_format": 3, "node_type": "array", "shape": [3, 4], "data_type": "int16",
+        "chunk_grid": grid, "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": codecs});
+    write(&root.join("zarr.json"), &document);
+    std::fs::create_dir_all(root.join("c/0")).unwrap();
+    std::fs::write(root.join("c/0/0"), chunk).unwrap();
+}
+
+fn with_checksum(bytes: &[u8]) -> Vec<u8> {
+    [bytes, &crc32c::crc32c(bytes).to_le_bytes()].concat()
+}
+
+fn bytes_codec() -> serde_json::Value {
+    json!({"name": "bytes", "configuration": {"endian": "little"}})
+}
+
+#[test]
+fn chunks_packed_by_zstd_with_a_checksum_hold_no_more_than_a_chunk() {
+    let dir = tempfile::tempdir().unwrap();
+    let zstd = json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}});
+    let codecs = json!([bytes_codec(), zstd, {"name": "crc32c"}]);
+    let chunk: Vec<u8> = (0..24).collect();
+    let read_with = |stored: &[u8]| {
+        one_chunk_v3(dir.path(), &codecs, stored);
+        read(&open_at(dir.path()).unwrap(), "", 0, &Selection::all(&[3, 4]))
+    };
+    let packed = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).unwrap();
+    assert_eq!(read_with(&with_checksum(&packed(&chunk))).unwrap(), chunk);
+    let error = read_with(&with_checksum(&packed(&[0; 25]))).unwrap_err();
+    assert!(error.to_string().contains("at most 24 bytes packed by zstd"), "{error}");
+    let error = read_with(&with_checksum(&packed(&chunk[..23]))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "too few: {error}");
+    let mut damaged = with_checksum(&packed(&chunk));
+    damaged[9] ^= 1;
+    let error = read_with(&damaged).unwrap_err();
+    assert!(error.to_string().contains("expected the checksum"), "{error}");
+}
+
+#[test]
+fn bombs_are_refused_by_every_compressor() {
+    use std::io::Write;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    let zeros = vec![0; 64 << 20];
+    for encoder in [&mut gzip as &mut dyn Write, &mut zlib, &mut bz2] {
+        encoder.write_all(&zeros).unwrap();
+    }
+    let blosc =
+        [&[2, 1, 1, 1][..], &(64u32 << 20).to_le_bytes(), &(1u32 << 20).to_le_bytes(), &[0; 16]].concat();
+    let blosc_codec =
+        json!({"cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0});
+    let bombs = [
+        ("gzip", json!({"level": 1}), gzip.finish().unwrap()),
+        ("numcodecs.zlib", json!({"level": 1}), zlib.finish().unwrap()),
+        ("numcodecs.bz2", json!({"level": 1}), bz2.finish().unwrap()),
+        ("zstd", json!({"level": 1, "checksum": false}), zstd::bulk::compress(&zeros, 1).unwrap()),
+        ("blosc", blosc_codec, blosc),
+    ];
+    for (name, configuration, bomb) in bombs {
+        let dir = tempfile::tempdir().unwrap();
+        let codec = json!({"name": name, "configuration": configuration});
+        one_chunk_v3(dir.path(), &json!([bytes_codec(), codec]), &bomb);
+        let store = open_at(dir.path()).unwrap();
+        let error = read(&store, "", 0, &Selection::all(&[3, 4])).unwrap_err();
+        assert!(error.to_string().contains("at most 24 bytes packed by"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn compressors_at_unusual_places_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let gzip = json!({"name": "gzip", "configuration": {"level": 1}});
+    let blosc = json!({"name": "blosc", "configuration":
+        {"cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0}});
+    one_chunk_v3(dir.path(), &json!([bytes_codec(), gzip, blosc]), &[]);
+    let store = open_at(dir.path()).unwrap();
+    assert!(store.dataset.left_out[0].what.contains("compressor `gzip`"), "{:?}", store.dataset.left_out);
+}
+
+#[test]
+fn chunks_are_decoded_within_the_budget_or_refused() {
+    const CHUNK_BYTES: u64 = 64 * 64 * 64 * 4;
+    let dir = tempfile::tempdir().unwrap();
+    let files = Arc::new(FilesystemStore::new(dir.path()).unwrap());
+    let mut builder = ArrayBuilder::new(vec![64, 64, 256], vec![64, 64, 64], data_type::int32(), 7i32);
+    builder.bytes_to_bytes_codecs(vec![Arc::new(zarrs::array::codec::GzipCodec::new(1).unwrap())]);
+    let array = builder.build(files, "/").unwrap();
+    array.store_metadata().unwrap();
+    let values: Vec<i32> = (0..64 * 64 * 256).collect();
+    array.store_array_subset(&array.subset_all(), &values).unwrap();
+    let open_within = |scratch: &Scratch| {
+        open(dir.path(), &OpenOptions { scratch: scratch.clone(), ..OpenOptions::default() }).unwrap()
+    };
+    let rows = Selection::parse("3, :, :", &[64, 64, 256]).unwrap();
+    let scratch = Scratch::new(4 << 20);
+    let store = open_within(&scratch);
+    for _ in 0..3 {
+        assert_eq!(read(&store, "", 0, &rows).unwrap().len(), 64 * 256 * 4);
+    }
+    let peak = scratch.peak_decoding_bytes();
+    assert!((2 * CHUNK_BYTES..=scratch.decoding_bytes()).contains(&peak), "{peak} bytes");
+
+    let scratch = Scratch::new(CHUNK_BYTES);
+    let error = read(&open_within(&scratch), "", 0, &rows).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    for part in [CHUNK_BYTES, scratch.decoding_bytes()].map(|n| n.to_string()) {
+        assert!(error.to_string().contains(&part) && error.to_string().contains("`--memory`"), "{error}");
+    }
+}
+
+/// Sets a file's time of modification to another one, whatever the clock's grain.
+fn age(path: &Path, seconds: u64) {
+    let file = std::fs::File::options().read(true).open(path).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 + seconds)).unwrap();
+}
+
+#[test]
+fn rewritten_chunks_are_noticed_while_open_and_when_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    counting_v2(dir.path(), [6, 8], [3, 4], &json!({}));
+    std::fs::remove_file(dir.path().join("1.1")).unwrap();
+    let chunk = dir.path().join("0.0");
+    age(&chunk, 0);
+    let store = open_at(dir.path()).unwrap();
+    assert_eq!(store.dataset.id, open_at(dir.path()).unwrap().dataset.id, "nothing changed");
+    let (first, other) =
+        (Selection::parse("0, 0", &[6, 8]).unwrap(), Selection::parse("0, 7", &[6, 8]).unwrap());
+    read(&store, "", 0, &first).unwrap();
+    std::fs::write(&chunk, [7; 24]).unwrap();
+    age(&chunk, 1);
+    for selection in [&first, &other] {
+        assert_eq!(read(&store, "", 0, selection).unwrap_err().kind(), ErrorKind::Stale);
+    }
+    let again = open_at(dir.path()).unwrap();
+    assert_ne!(again.dataset.id, store.dataset.id, "kept levels of before are not found");
+    assert_eq!(read(&again, "", 0, &first).unwrap(), [7; 2]);
+    std::fs::write(dir.path().join("1.1"), [7; 24]).unwrap();
+    let late = Selection::parse("5, 7", &[6, 8]).unwrap();
+    assert_eq!(read(&again, "", 0, &late).unwrap_err().kind(), ErrorKind::Stale, "it was not there before");
+}
+
+#[test]
+fn large_stores_notice_replaced_chunks_by_their_folders() {
+    for (separator, folder) in [(".", ""), ("/", "1")] {
+        let dir = tempfile::tempdir().unwrap();
+        let metadata = json!({"zarr_format": 2, "shape": [40, 4000], "chunks": [1, 1], "dtype": "|u1",
+            "compressor": null, "fill_value": 0, "order": "C", "filters": null, "dimension_separator": separator});
+        write(&dir.path().join(".zarray"), &metadata);
+        let folder = dir.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        age(&folder, 0);
+        let before = open_at(dir.path()).unwrap().dataset.id;
+        assert_eq!(open_at(dir.path()).unwrap().dataset.id, before);
+        age(&folder, 1);
+        assert_ne!(open_at(dir.path()).unwrap().dataset.id, before, "separator `{separator}`");
+    }
+}
+
+#[test]
+fn webs_of_links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join(".zgroup"), &json!({"zarr_format": 2}));
+    counting_v2(&dir.path().join("a"), [3, 4], [3, 4], &json!({}));
+    for name in ["x", "y", "z"] {
+        symlink(dir.path(), dir.path().join(name)).unwrap();
+    }
+    let store = open_at(dir.path()).unwrap();
+    assert_eq!(store.dataset.arrays.len(), 1, "each array once");
+    assert!(
+        store.dataset.warnings.iter().any(|w| w.contains("not followed")),
+        "{:?}",
+        store.dataset.warnings
+    );
+}
+
+#[test]
+fn a_chunk_that_is_no_file_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    counting_v2(dir.path(), [3, 8], [3, 4], &json!({}));
+    for (name, kind) in [("0.0", "a directory"), ("0.1", "a pipe")] {
+        let path = dir.path().join(name);
+        std::fs::remove_file(&path).unwrap();
+        if kind == "a directory" {
+            std::fs::create_dir(&path).unwrap();
+        } else {
+            assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        }
+    }
+    let store = open_at(dir.path()).unwrap();
+    for (text, kind) in [("0, 0", "found a directory"), ("0, 7", "found a pipe")] {
+        let error = read(&store, "", 0, &Selection::parse(text, &[3, 8]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(kind), "{error}");
+    }
 }

@@ -1,19 +1,23 @@
 //! Small pieces of work on the storage threads, most urgent first, beside the reads of blocks.
 
-use array::{Error, Priority, Result, Urgency};
+use array::{Error, ErrorKind, Priority, Result, Urgency};
 use futures::channel::oneshot;
 
+use crate::Cancel;
+use crate::jobs::WithdrawOnDrop;
 use crate::workers::{Job, Workers};
 
-/// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it, unless it runs.
-pub(super) async fn on_pool<T: Send + 'static>(
+/// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
+/// later when it looks at what it is given.
+pub(crate) async fn on_pool<T: Send + 'static>(
     priority: Priority,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
+    work: impl FnOnce(&Cancel) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    let withdraw = WithdrawOnDrop(Cancel::default());
     let (reply, answer) = oneshot::channel();
-    let task = Task { priority, work, reply };
+    let task = Task { priority, work, reply, cancel: withdraw.0.clone() };
     for job in Workers::shared().submit(vec![Box::new(task)]) {
-        job.refuse(Error::new(array::ErrorKind::Busy, "expected room in the storage queue, found it full"));
+        job.refuse(Error::new(ErrorKind::Busy, "expected room in the storage queue, found it full"));
     }
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
 }
@@ -22,15 +26,16 @@ struct Task<T, F> {
     priority: Priority,
     work: F,
     reply: oneshot::Sender<Result<T>>,
+    cancel: Cancel,
 }
 
-impl<T: Send, F: FnOnce() -> Result<T> + Send> Job for Task<T, F> {
+impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.priority)
     }
 
     fn is_withdrawn(&self) -> bool {
-        self.reply.is_canceled()
+        self.cancel.check().is_err()
     }
 
     fn has_room(&self) -> bool {
@@ -40,7 +45,7 @@ impl<T: Send, F: FnOnce() -> Result<T> + Send> Job for Task<T, F> {
     fn claim(&mut self) {}
 
     fn run(self: Box<Self>) {
-        let result = (self.work)();
+        let result = (self.work)(&self.cancel);
         // The asker may have gone away.
         drop(self.reply.send(result));
     }

@@ -1,0 +1,218 @@
+//! Undoes what packed a chunk last: compressors and checksums, each giving no more than a chunk may hold.
+//!
+//! zarrs could do this as well, but it unpacks whatever comes: a chunk of a few kilobytes can become gigabytes.
+//! So these steps are taken off the end of an array's chain of codecs and undone here; zarrs does the rest.
+//! Blosc stays with zarrs: its header says the unpacked size, which is checked before.
+
+use std::io::Read;
+
+use array::{Error, Result};
+use serde_json::Value;
+
+/// Codecs of which zarrs would believe anything.
+const COMPRESSORS: [&str; 5] = ["gzip", "zlib", "bz2", "zstd", "blosc"];
+/// Codecs of arrays that keep the number of bytes.
+const SIZE_KEEPING: [&str; 3] = ["bytes", "endian", "transpose"];
+const CHECKSUM_BYTES: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Gzip,
+    Zlib,
+    Bz2,
+    Zstd,
+    Crc32c,
+}
+
+/// What packed the chunks of an array last.
+#[derive(Debug, Default)]
+pub(super) struct Packing {
+    /// In the order in which they are undone.
+    steps: Vec<Step>,
+    /// What is left for zarrs begins with blosc.
+    is_blosc: bool,
+    /// What is left for zarrs keeps the number of bytes.
+    is_exact: bool,
+}
+
+impl Packing {
+    /// Takes steps off the end of a chain of codecs of version 3.
+    pub(super) fn take_from(codecs: &mut Vec<Value>) -> Self {
+        let mut steps = Vec::new();
+        while let Some(step) = codecs.last().and_then(step) {
+            steps.push(step);
+            codecs.pop();
+        }
+        let is_blosc = codecs.last().is_some_and(|codec| name(codec) == "blosc");
+        let rest = &codecs[..codecs.len() - usize::from(is_blosc)];
+        let is_exact = rest.iter().all(|codec| SIZE_KEEPING.contains(&name(codec)));
+        Self { steps, is_blosc, is_exact }
+    }
+
+    /// Takes the compressor out of a version 2 document.
+    ///
+    /// # Errors
+    /// `Unsupported` when a filter is a compressor too.
+    pub(super) fn take_from_v2(document: &mut Value) -> Result<Self> {
+        let filters = document.get("filters").and_then(Value::as_array).cloned().unwrap_or_default();
+        refuse_compressors(&filters)?;
+        let compressor = document.get_mut("compressor").filter(|compressor| compressor.is_object());
+        let mut codecs: Vec<Value> = compressor.as_deref().cloned().into_iter().collect();
+        let packing = Self::take_from(&mut codecs);
+        if let (Some(compressor), [_, ..]) = (compressor, &packing.steps[..]) {
+            *compressor = Value::Null;
+        }
+        Ok(Self { is_exact: filters.is_empty(), ..packing })
+    }
+
+    /// Whether nothing was taken off.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Most bytes that decoding takes at a time, with what is stored, and what zarrs does behind.
+    pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
+        let unpacked = self.steps.iter().map(|_| self.most_bytes(chunk_bytes, false)).max();
+        let unpacked = unpacked.unwrap_or(0).max(chunk_bytes);
+        stored_bytes.max(unpacked).saturating_add(unpacked)
+    }
+
+    /// Most bytes after a step: exactly the chunk's after the last one where that is known, else with some room for
+    /// checksums and indexes.
+    fn most_bytes(&self, chunk_bytes: u64, is_last: bool) -> u64 {
+        let is_single = self.steps.iter().filter(|step| **step != Step::Crc32c).count() <= 1;
+        if self.is_exact && !self.is_blosc && (is_last || is_single) {
+            return chunk_bytes;
+        }
+        chunk_bytes.saturating_add(chunk_bytes / 8).saturating_add(1 << 20)
+    }
+
+    /// Undoes the steps; what comes out is for zarrs.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not what the steps write, or more than a chunk holds.
+    pub(super) fn undo(&self, stored: Vec<u8>, chunk_bytes: usize) -> Result<Vec<u8>> {
+        let mut bytes = stored;
+        for (number, step) in self.steps.iter().enumerate() {
+            let is_last = self.steps[number + 1..].iter().all(|step| *step == Step::Crc32c);
+            let most = self.most_bytes(chunk_bytes as u64, is_last);
+            let checksums = self.steps[number + 1..].iter().filter(|step| **step == Step::Crc32c).count();
+            let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(checksums * CHECKSUM_BYTES);
+            bytes = step.undo(bytes, most)?;
+        }
+        if self.is_blosc {
+            let promised = bytes.get(4..8).and_then(|raw| raw.first_chunk::<4>());
+            let promised = promised.map(|raw| u64::from(u32::from_le_bytes(*raw)));
+            let most =
+                if self.is_exact { chunk_bytes as u64 } else { self.most_bytes(chunk_bytes as u64, true) };
+            match promised {
+                Some(promised) if promised <= most => {}
+                Some(promised) => return Err(too_much("blosc", most, promised)),
+                None => return Err(Error::corrupt("expected a chunk packed by blosc")),
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+fn too_much(what: &str, most: u64, found: u64) -> Error {
+    Error::corrupt(format!("expected at most {most} bytes packed by {what}, found at least {found}"))
+}
+
+/// A codec's name; version 2 calls it `id`, and some have a prefix in version 3.
+fn name(codec: &Value) -> &str {
+    let name = codec.get("name").or_else(|| codec.get("id")).unwrap_or(codec);
+    let name = name.as_str().unwrap_or_default();
+    name.strip_prefix("numcodecs.").unwrap_or(name)
+}
+
+fn step(codec: &Value) -> Option<Step> {
+    match name(codec) {
+        "gzip" => Some(Step::Gzip),
+        "zlib" => Some(Step::Zlib),
+        "bz2" => Some(Step::Bz2),
+        "zstd" => Some(Step::Zstd),
+        // A checksum may also stand before the bytes; that one is left to zarrs.
+        "crc32c" if codec.pointer("/configuration/location").is_none_or(|at| at == "end") => {
+            Some(Step::Crc32c)
+        }
+        _ => None,
+    }
+}
+
+/// That what is left for zarrs holds no compressor but blosc, and that one only at the end.
+///
+/// # Errors
+/// `Unsupported`, naming it.
+pub(super) fn check_rest(codecs: &[Value]) -> Result<()> {
+    match codecs.split_last() {
+        Some((last, rest)) if name(last) == "blosc" => refuse_compressors(rest),
+        _ => refuse_compressors(codecs),
+    }
+}
+
+fn refuse_compressors(codecs: &[Value]) -> Result<()> {
+    for codec in codecs {
+        if COMPRESSORS.contains(&name(codec)) {
+            return Err(Error::unsupported(format!("compressor `{}` before other codecs", name(codec))));
+        }
+        for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
+            refuse_compressors(codec.pointer(inner).and_then(Value::as_array).map_or(&[], Vec::as_slice))?;
+        }
+    }
+    Ok(())
+}
+
+impl Step {
+    fn undo(self, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>> {
+        match self {
+            Self::Gzip => unpack("gzip", flate2::read::GzDecoder::new(&bytes[..]), most),
+            Self::Zlib => unpack("zlib", flate2::read::ZlibDecoder::new(&bytes[..]), most),
+            Self::Bz2 => unpack("bz2", bzip2::read::BzDecoder::new(&bytes[..]), most),
+            Self::Zstd => unpack_zstd(&bytes, most),
+            Self::Crc32c => verify(bytes),
+        }
+    }
+}
+
+fn unpack(what: &str, mut packed: impl Read, most: usize) -> Result<Vec<u8>> {
+    let corrupt =
+        |e: std::io::Error| Error::corrupt(format!("expected a chunk packed by {what}, found: {e}"));
+    let mut bytes = vec![0; most];
+    let mut size = 0;
+    while size < most {
+        match packed.read(&mut bytes[size..]).map_err(corrupt)? {
+            0 => break,
+            read => size += read,
+        }
+    }
+    // Also reads the checksum at the end.
+    if packed.read(&mut [0]).map_err(corrupt)? > 0 {
+        return Err(too_much(what, most as u64, most as u64 + 1));
+    }
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+/// In one piece: a stream would take a window as large as the frame asks for.
+fn unpack_zstd(packed: &[u8], most: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; most];
+    let unpacked = zstd::bulk::decompress_to_buffer(packed, &mut bytes[..]);
+    let size = unpacked.map_err(|e| {
+        Error::corrupt(format!("expected a chunk of at most {most} bytes packed by zstd, found: {e}"))
+    })?;
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+fn verify(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let Some((data, stored)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else {
+        return Err(Error::corrupt("expected a chunk with a checksum, found less than four bytes"));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*stored), crc32c::crc32c(data));
+    if stored != computed {
+        return Err(Error::corrupt(format!("expected the checksum {stored:08x}, found {computed:08x}")));
+    }
+    bytes.truncate(bytes.len() - CHECKSUM_BYTES);
+    Ok(bytes)
+}
