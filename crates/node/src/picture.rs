@@ -71,7 +71,7 @@ pub async fn draw(
         let (_, array) = dataset.find(name)?;
         view.array.clone_from(&array.name);
     }
-    let view = view.merged(&fields(request, &view, &dataset)?)?;
+    let view = view.merged(&fields(request, size, &view, &dataset)?)?;
     let view = match &request.transfer {
         Some(text) => with_transfer(text, view, stack, &dataset).await?,
         None => view,
@@ -88,7 +88,12 @@ pub async fn draw(
 }
 
 /// The fields that options replace.
-fn fields(request: &PictureRequest, view: &View, dataset: &Dataset) -> Result<Map<String, Value>> {
+fn fields(
+    request: &PictureRequest,
+    size: ImageSize,
+    view: &View,
+    dataset: &Dataset,
+) -> Result<Map<String, Value>> {
     let mut fields = Map::new();
     if let Some(time) = request.time {
         fields.insert("time".into(), time.into());
@@ -98,7 +103,7 @@ fn fields(request: &PictureRequest, view: &View, dataset: &Dataset) -> Result<Ma
     }
     if let Some(camera) = &request.camera {
         let value = match side(camera) {
-            Some(direction) => camera_from(direction, view, dataset)?,
+            Some(direction) => camera_from(direction, size, view, dataset)?,
             None => parse_json(camera, "one of `front back left right top bottom`, or a camera")?,
         };
         fields.insert("camera".into(), value);
@@ -119,10 +124,10 @@ fn side(name: &str) -> Option<[f64; 3]> {
     })
 }
 
-fn camera_from(direction: [f64; 3], view: &View, dataset: &Dataset) -> Result<Value> {
+fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Dataset) -> Result<Value> {
     let (array, _, position) = view.place_in(dataset)?;
     let bounds = VolumeView::new(dataset, array, &position)?.bounds();
-    let camera = render::Camera::framing(&bounds, direction);
+    let camera = render::Camera::framing(&bounds, direction).widened(size);
     serde_json::to_value(camera).map_err(|e| Error::internal(format!("a camera in JSON: {e}")))
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use array::{Result, Source};
+use array::{Completions, Dataset, ReadRequest, Region, Result, Source, Want};
+use futures::future::{BoxFuture, FutureExt};
 use session::View;
 use stream::Session;
 
+use crate::exports::Export;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::ops::Registry;
@@ -17,11 +19,31 @@ use crate::ops::Registry;
 pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> {
     let shared = node::open(options).await?;
     let export = shared.exports.find("")?;
-    let stack = export.stack();
-    let dataset = stack.source.describe().await?;
+    let source = Arc::new(Latest(Arc::clone(export)));
+    let dataset = source.describe().await?;
     let memory_bytes = options.context.budget.render;
-    let session = Session::begin(dataset, Arc::clone(&stack.source), memory_bytes, first_view)?;
+    let worked = Arc::clone(export);
+    let work = Arc::new(move |task| worked.stack().work.share(task));
+    let session = Session::begin(dataset, source, memory_bytes, first_view, work)?;
     let mut registry = Registry::of_data_server();
     registry.add(Arc::new(Join::new(Arc::new(session))));
     node::start(options, shared, registry).await
+}
+
+/// The data of an export as they are now: described again, it may be other data than before.
+struct Latest(Arc<Export>);
+
+impl Source for Latest {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let export = Arc::clone(&self.0);
+        async move { export.describe().await }.boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.0.stack().source.blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.0.stack().source.read(request, into)
+    }
 }

@@ -59,9 +59,10 @@ fn main() -> Result<()> {
             finest_level: 0,
             view: Arc::clone(&view),
         };
-        let mut frame = cast(&scene, &pool, &Cancel::new())?;
-        let (drawn, took) =
-            timed(|| (0..REPEATS).map(|_| cast(&scene, &pool, &Cancel::new())).collect::<Result<Vec<_>>>());
+        let mut frame = cast(&scene, &pool.snapshot(), &Cancel::new())?;
+        let (drawn, took) = timed(|| {
+            (0..REPEATS).map(|_| cast(&scene, &pool.snapshot(), &Cancel::new())).collect::<Result<Vec<_>>>()
+        });
         frame = drawn?.pop().unwrap_or(frame);
         let [wall, cpu] = took.map(|t| t.as_secs_f64() * 1e3 / f64::from(REPEATS));
         println!("{name:7} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads", rayon::current_num_threads());

@@ -4,18 +4,20 @@
 //! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
 //! arriving block fills its own apron and refreshes those that can be better for it. With all neighbours
 //! there, a picture of many blocks equals that of one. Where a finer block ends at a coarser one, the finer
-//! block's last samples lead over to the coarser values; at its lower faces the two levels meet as they are.
+//! block's last samples lead over to the coarser values; `fade.rs` does the same where it begins.
+
+use std::sync::Arc;
 
 use glam::DVec3;
 
-use crate::pool::Pool;
+use crate::blocks::Blocks;
 use crate::resident::{Fill, Layout, Resident};
 use crate::voxel::Voxel;
 
 /// Every part of an apron.
 const PARTS: std::ops::Range<usize> = 1..8;
 
-impl<T: Voxel> Pool<T> {
+impl<T: Voxel> Blocks<T> {
     /// Fills the whole apron of a block that is about to be placed.
     pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
         for part in PARTS {
@@ -23,22 +25,33 @@ impl<T: Voxel> Pool<T> {
         }
     }
 
-    /// Refreshes what a newly placed block makes better: its lower neighbours and finer blocks beside it.
-    pub(crate) fn spread(&mut self, slot: u32) {
-        let block = self.resident(slot);
-        let (rank, at) = (block.rank, block.at);
-        let mut touched = self.lower_neighbours(rank, at);
-        touched.extend(self.finer_waiting(block));
-        for slot in touched {
+    /// Refreshes these blocks' aprons after one was placed that [improves](Self::improvable) them.
+    pub(crate) fn refresh(&mut self, slots: &[u32]) {
+        for &slot in slots {
             // The block leaves its slot so that its neighbours can be read while it changes.
-            let Some(mut block) = self.take(slot) else { continue };
+            let Some(mut shared) = self.take(slot) else { continue };
+            let block = Arc::make_mut(&mut shared);
             for part in PARTS {
-                if self.refill(&mut block, part) {
+                if self.refill(block, part) {
                     block.update_cells(part, &self.missing);
                 }
             }
-            self.put(slot, block);
+            self.put(slot, shared);
         }
+    }
+
+    /// What [`Blocks::refresh`] will copy because pictures hold it, bytes.
+    pub(crate) fn copies_bytes(&self, slots: &[u32]) -> usize {
+        let blocks = slots.iter().filter_map(|&slot| self.all_slots()[slot as usize].as_ref());
+        blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()
+    }
+
+    /// Blocks that one at this place makes better: its lower neighbours and finer ones beside it.
+    pub(crate) fn improvable(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let mut slots = self.lower_neighbours(rank, at);
+        slots.retain(|&slot| self.resident(slot).is_provisional());
+        slots.extend(self.finer_waiting(rank, at));
+        slots
     }
 
     /// Fills one part as well as possible; false when nothing better is there.
@@ -109,12 +122,9 @@ impl<T: Voxel> Pool<T> {
 
     /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
     fn sample_coarser(&self, rank: usize, volume: DVec3) -> Option<(usize, T)> {
-        (rank..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
-            let level = &self.view.levels[r];
-            let (at, local) = level.place_of(volume);
-            let block = self.find(r, at)?;
-            Some((r, block.interpolate(local, self.view.meaning == array::Meaning::Labels, &self.missing)))
-        })
+        let (rank, block, local) = self.finest_from(rank, volume)?;
+        let is_labels = self.view.meaning == array::Meaning::Labels;
+        Some((rank, block.interpolate(local, is_labels, &self.missing)))
     }
 
     /// Resident blocks that hold the given place in their aprons.
@@ -129,26 +139,26 @@ impl<T: Voxel> Pool<T> {
     }
 
     /// Finer blocks that touch this one and whose apron could be better for it.
-    fn finer_waiting(&self, block: &Resident<T>) -> Vec<u32> {
-        let (low, high) = self.volume_span(block);
+    fn finer_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let (low, high) = self.volume_span(rank, at);
         let better = |fill: &Fill| match *fill {
             Fill::Exact => false,
-            Fill::Coarser(rank) => rank > block.rank,
+            Fill::Coarser(other) => other > rank,
             Fill::Own => true,
         };
         let touches = |other: &Resident<T>| {
-            let (a, b) = self.volume_span(other);
+            let (a, b) = self.volume_span(other.rank, other.at);
             a.cmple(high).all() && b.cmpge(low).all()
         };
-        let waiting = |r: &Resident<T>| r.rank < block.rank && r.fills.iter().any(better) && touches(r);
+        let waiting = |r: &Resident<T>| r.rank < rank && r.fills.iter().any(better) && touches(r);
         self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
     }
 
     /// Box in volume space from a block's first voxel to its apron.
-    fn volume_span(&self, block: &Resident<T>) -> (DVec3, DVec3) {
-        let level = &self.view.levels[block.rank];
-        let start = DVec3::from_array(block_start(level.block, block.at));
-        let [z, y, x] = block.layout.shape;
+    fn volume_span(&self, rank: usize, at: [u64; 3]) -> (DVec3, DVec3) {
+        let level = &self.view.levels[rank];
+        let start = DVec3::from_array(block_start(level.block, at));
+        let [z, y, x] = level.block_shape(at);
         let end = start + DVec3::new(x as f64, y as f64, z as f64);
         ((start - level.shift) / level.scale, (end - level.shift) / level.scale)
     }

@@ -71,7 +71,8 @@ impl Camera {
     const POLE_RAD: f64 = 0.01;
 
     /// A perspective camera that looks along `direction` (need not have unit length) and sees all of
-    /// `bounds` in a square image or wider. Up is world z, or y when looking along z.
+    /// `bounds` in a square image or wider; for a narrower one, see [`Camera::widened`]. Up is world z, or y when
+    /// looking along z.
     #[must_use]
     pub fn framing(bounds: &Bounds, direction: [f64; 3]) -> Self {
         let forward = DVec3::from(direction).try_normalize().unwrap_or(DVec3::Y);
@@ -84,6 +85,24 @@ impl Camera {
             target: centre.into(),
             up: up.into(),
             projection: Projection::Perspective { fov_y_rad: Self::DEFAULT_FOV_Y_RAD },
+        }
+    }
+
+    /// A camera made for a square image, moved away so that an image of `size` that is higher than wide shows as
+    /// much: a sphere that fitted the one fits the other.
+    #[must_use]
+    pub fn widened(self, size: ImageSize) -> Self {
+        let aspect = f64::from(size.width.max(1)) / f64::from(size.height.max(1));
+        if aspect >= 1.0 {
+            return self;
+        }
+        match self.projection {
+            Projection::Perspective { fov_y_rad } => {
+                let half = fov_y_rad / 2.0;
+                let narrower = (half.tan() * aspect).atan();
+                self.zoom(narrower.sin() / half.sin())
+            }
+            Projection::Orthographic { .. } => self.zoom(aspect),
         }
     }
 
@@ -260,9 +279,12 @@ mod tests {
         Bounds { min: [0.0; 3], max: [1.0, 1.0, 1.0] }
     }
 
-    /// Where a world point lands: column and row as fractions of the image.
+    /// Where a world point lands: column and row as fractions of a square image.
     fn project(camera: &Camera, point: [f64; 3]) -> (f64, f64) {
-        let size = ImageSize { width: 100, height: 100 };
+        project_into(ImageSize { width: 100, height: 100 }, camera, point)
+    }
+
+    fn project_into(size: ImageSize, camera: &Camera, point: [f64; 3]) -> (f64, f64) {
         let lens = Lens::new(camera, size).unwrap();
         let to = DVec3::from(point) - lens.eye;
         let depth = if lens.perspective { to.dot(lens.forward) } else { 1.0 };
@@ -292,6 +314,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_widened_camera_sees_every_corner_in_a_portrait() {
+        let portrait = ImageSize { width: 60, height: 100 };
+        let square = ImageSize { width: 100, height: 100 };
+        // A far corner of the unit cube is as far from the middle as the sphere around it is wide.
+        let mut is_cropped = false;
+        for direction in [Camera::DEFAULT_DIRECTION, [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]] {
+            let framing = Camera::framing(&unit_bounds(), direction);
+            for camera in [framing, framing.orthographic()] {
+                assert_eq!(camera.widened(square), camera);
+                for corner in 0..8u32 {
+                    let p = [0, 1, 2].map(|a| f64::from(corner >> a & 1));
+                    let (x, y) = project_into(portrait, &camera.widened(portrait), p);
+                    assert!((0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y), "{camera:?} {p:?}");
+                    is_cropped |= !(0.0..=1.0).contains(&project_into(portrait, &camera, p).0);
+                }
+            }
+        }
+        assert!(is_cropped, "without it the portrait is cropped");
     }
 
     #[test]

@@ -12,9 +12,12 @@ use array::{Error, Meaning, Result};
 use glam::{DAffine3, DVec3, Vec4};
 use rayon::prelude::*;
 
+use crate::blocks::Blocks;
 use crate::camera::{Lens, Ray};
+use crate::fade::{self, Fade};
+use crate::frustum::Sight;
 use crate::kernel::{Segment, Shading, march};
-use crate::pool::{BlockPool, Pool, each_type};
+use crate::pool::Snapshot;
 use crate::skip::Field;
 use crate::table::Table;
 use crate::voxel::Voxel;
@@ -59,13 +62,17 @@ pub struct Truth {
     pub share_at_wanted: f64,
     /// Share where no level had a block.
     pub share_uncovered: f64,
+    /// Share where a block of the wanted level is still to come, whatever stood in for it. Where the source has
+    /// nothing at that level, nothing is lacking.
+    pub share_lacking: f64,
 }
 
 impl Truth {
-    /// True when all of the picture shows the wanted level.
+    /// True when all of the picture shows the wanted level, or the best there is where the source has nothing
+    /// at that level.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.share_at_wanted >= 1.0
+        self.share_lacking <= 0.0
     }
 }
 
@@ -78,25 +85,37 @@ pub struct Frame {
     pub truth: Truth,
 }
 
-/// Draws a scene from the blocks in `pool`, which belong to the scene's view.
+/// Draws a scene from `blocks`, which belong to the scene's view. Takes no lock: meanwhile the pool they come
+/// from may change.
 ///
 /// # Errors
-/// `Invalid` for an impossible scene or the pool of another view; `Cancelled` when the flag was set.
-pub fn cast(scene: &Scene, pool: &BlockPool, cancel: &Cancel) -> Result<Frame> {
+/// `Invalid` for an impossible scene or blocks of another view; `Cancelled` when the flag was set.
+pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Frame> {
     scene.check()?;
-    if **pool.view() != *scene.view {
-        return Err(Error::invalid("expected the block pool of the scene's own view"));
+    blocks.0.cast(scene, cancel)
+}
+
+/// Blocks of any type, as a picture sees them.
+pub(crate) trait Castable: Send + Sync {
+    fn cast(&self, scene: &Scene, cancel: &Cancel) -> Result<Frame>;
+}
+
+impl<T: Voxel> Castable for Blocks<T> {
+    fn cast(&self, scene: &Scene, cancel: &Cancel) -> Result<Frame> {
+        if *self.view != *scene.view {
+            return Err(Error::invalid("expected blocks of the scene's own view"));
+        }
+        Caster::new(scene, self)?.draw(cancel)
     }
-    each_type!(&pool.typed, pool => Caster::new(scene, pool)?.draw(cancel))
 }
 
 /// Everything that the rays of one picture share.
 struct Caster<'a, T> {
     scene: &'a Scene,
-    pool: &'a Pool<T>,
+    blocks: &'a Blocks<T>,
     lens: Lens,
     volume_from_world: DAffine3,
-    /// Ranks that are drawn and have blocks, finest first.
+    /// Ranks that are drawn and have blocks (or known gaps), finest first.
     ranks: Vec<usize>,
     wanted_rank: usize,
     step_world: f64,
@@ -106,14 +125,19 @@ struct Caster<'a, T> {
     tables: Vec<Table>,
     /// What of each block can be seen, by slot.
     fields: Vec<Field>,
+    /// Where each block begins beside a coarser one, by slot.
+    fades: Vec<Fade>,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
-    fn new(scene: &'a Scene, pool: &'a Pool<T>) -> Result<Self> {
+    fn new(scene: &'a Scene, blocks: &'a Blocks<T>) -> Result<Self> {
         let view = &scene.view;
         let wanted_rank = view.rank_of(scene.finest_level)?;
-        let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(|&r| pool.count_at(r) > 0).collect();
-        let finest = ranks.first().copied().unwrap_or(wanted_rank);
+        let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
+        let finest = (wanted_rank..view.levels.len()).find(is_drawn).unwrap_or(wanted_rank);
+        // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
+        let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
+        let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
         let step_world = view.step_world(finest, scene.quality.step);
         let strides_log2: Vec<usize> = (0..view.levels.len())
             .map(|r| stride_log2(view.step_world(r, scene.quality.step), step_world))
@@ -122,7 +146,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let thickness = |log2: usize| f64::from(1u32 << log2) * step_world / view.spacing_world(0);
         let tables: Vec<Table> =
             (0..=coarsest).map(|log2| Table::new(&scene.transfer, &view.decoding, thickness(log2))).collect();
-        let fields = pool
+        let fields = blocks
             .all_slots()
             .par_iter()
             .map(|slot| match slot {
@@ -130,10 +154,13 @@ impl<'a, T: Voxel> Caster<'a, T> {
                 _ => Field::Full,
             })
             .collect();
+        let lens = Lens::new(&scene.camera, scene.size)?;
+        let sight = Sight::new(view, &lens, scene.clip.as_ref());
+        let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));
         Ok(Self {
             scene,
-            pool,
-            lens: Lens::new(&scene.camera, scene.size)?,
+            blocks,
+            lens,
             volume_from_world: view.world_from_volume.inverse(),
             ranks,
             wanted_rank,
@@ -141,6 +168,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             strides_log2,
             tables,
             fields,
+            fades: blocks.all_slots().par_iter().map(fade).collect(),
         })
     }
 
@@ -178,7 +206,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let nearest = self.scene.view.meaning == Meaning::Labels;
         let termination = self.scene.quality.termination;
         let shadings: Vec<_> =
-            self.tables.iter().map(|t| Shading::new(t, &self.pool.missing, termination, nearest)).collect();
+            self.tables.iter().map(|t| Shading::new(t, &self.blocks.missing, termination, nearest)).collect();
         let mut shown = Shown::default();
         let mut pixels = Vec::with_capacity((tile.width * tile.height) as usize);
         for row in tile.top..tile.top + tile.height {
@@ -197,32 +225,59 @@ impl<'a, T: Voxel> Caster<'a, T> {
         while sample < end && colour.w < shadings[0].opaque {
             let here = self.stretch(&line, sample);
             let next = here.end.clamp(sample + 1, end);
-            shown.count(here.rank, next - sample);
+            shown.count(&here, next - sample);
             if let Some(slot) = here.slot {
-                self.draw_stretch(&line, (sample, next), slot, here.local, shadings, &mut colour);
+                let part = Part { from: sample, end: next, slot, local: here.local };
+                self.draw_block(&line, &part, shadings, &mut colour);
             }
             sample = next;
         }
         colour
     }
 
-    /// Draws samples `from` to `end` from one block, where sample `from` is at `local`. Where one sample stands
-    /// for several steps it lies in their middle, and single steps lead up to whole multiples at both ends, so
-    /// that no step is left out or counted twice.
+    /// Draws samples from one block, with what leads over to coarser ones.
+    #[inline]
+    fn draw_block(&self, line: &Line, part: &Part, shadings: &[Shading<'_, T>], colour: &mut Vec4) {
+        let fade = self.fades[part.slot as usize];
+        if !fade.any() {
+            return self.draw_part(line, part, shadings, colour);
+        }
+        let step = line.step * self.scene.view.levels[self.blocks.resident(part.slot).rank].scale;
+        let outside = fade::outside(fade, part.local, step, part.end - part.from);
+        let (first, end) = (part.from + outside.start, part.from + outside.end);
+        self.draw_faded(line, &Part { end: first, ..*part }, fade, &shadings[0], colour);
+        let local = part.local + step * outside.start as f64;
+        self.draw_part(line, &Part { from: first, end, local, ..*part }, shadings, colour);
+        let local = part.local + step * outside.end as f64;
+        self.draw_faded(line, &Part { from: end, local, ..*part }, fade, &shadings[0], colour);
+    }
+
+    /// Draws samples one by one, each between its block's value and that of a coarser one.
+    fn draw_faded(&self, line: &Line, part: &Part, fade: Fade, shading: &Shading<'_, T>, colour: &mut Vec4) {
+        let block = self.blocks.resident(part.slot);
+        let step = line.step * self.scene.view.levels[block.rank].scale;
+        for i in part.from..part.end {
+            if colour.w >= shading.opaque {
+                return;
+            }
+            let local = part.local + step * (i - part.from) as f64;
+            let volume = line.origin + line.step * i as f64;
+            *colour += self.blocks.faded(block, fade, local, volume, shading.table) * (1.0 - colour.w);
+        }
+    }
+
+    /// Draws samples from one block alone. Where one sample stands for several steps it lies in their middle, and
+    /// single steps lead up to whole multiples at both ends, so that no step is left out or counted twice.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "sample numbers stay small")]
-    fn draw_stretch(
-        &self,
-        line: &Line,
-        (from, end): (i64, i64),
-        slot: u32,
-        local: DVec3,
-        shadings: &[Shading<'_, T>],
-        colour: &mut Vec4,
-    ) {
-        let block = self.pool.resident(slot);
+    fn draw_part(&self, line: &Line, part: &Part, shadings: &[Shading<'_, T>], colour: &mut Vec4) {
+        let Part { from, end, slot, local } = *part;
+        if from >= end {
+            return;
+        }
+        let block = self.blocks.resident(slot);
         let step = line.step * self.scene.view.levels[block.rank].scale;
-        let mut part = |first: i64, count: i64, log2: usize| {
+        let mut run = |first: i64, count: i64, log2: usize| {
             let stride = f64::from(1u32 << log2);
             let segment = Segment {
                 start: (local + step * ((first - from) as f64 + (stride - 1.0) / 2.0)).as_vec3a(),
@@ -234,11 +289,11 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let log2 = self.strides_log2[block.rank];
         let (body, tail) = (-((-from) >> log2) << log2, (end >> log2) << log2);
         if log2 == 0 || body >= tail {
-            return part(from, end - from, 0);
+            return run(from, end - from, 0);
         }
-        part(from, body - from, 0);
-        part(body, (tail - body) >> log2, log2);
-        part(tail, end - tail, 0);
+        run(from, body - from, 0);
+        run(body, (tail - body) >> log2, log2);
+        run(tail, end - tail, 0);
     }
 
     /// First and end of the samples of a ray that lie in the volume and in the clipping box.
@@ -267,15 +322,24 @@ impl<'a, T: Voxel> Caster<'a, T> {
     fn stretch(&self, line: &Line, sample: i64) -> Stretch {
         let at = line.origin + line.step * sample as f64;
         let mut exit = f64::INFINITY;
+        let mut is_lacking = !self.ranks.contains(&self.wanted_rank);
         for &rank in &self.ranks {
             let level = &self.scene.view.levels[rank];
             let (place, local) = level.place_of(at);
             exit = exit.min(line.exit(level.block_box(place)));
-            if let Some(slot) = self.pool.slot_of(rank, place) {
-                return Stretch { slot: Some(slot), rank: Some(rank), local, end: exit.ceil() as i64 };
+            if let Some(slot) = self.blocks.slot_of(rank, place) {
+                return Stretch {
+                    slot: Some(slot),
+                    rank: Some(rank),
+                    local,
+                    end: exit.ceil() as i64,
+                    is_lacking,
+                };
             }
+            let is_gap = || self.blocks.is_not_covered(self.blocks.id(rank, place));
+            is_lacking |= rank == self.wanted_rank && !is_gap();
         }
-        Stretch { slot: None, rank: None, local: at, end: exit.ceil() as i64 }
+        Stretch { slot: None, rank: None, local: at, end: exit.ceil() as i64, is_lacking }
     }
 }
 
@@ -295,7 +359,16 @@ struct Tile {
     height: u32,
 }
 
-/// A run of samples drawn from one block.
+/// Samples `from` to `end` of a ray, drawn from one block, in whose voxels the first lies at `local`.
+#[derive(Clone, Copy)]
+struct Part {
+    from: i64,
+    end: i64,
+    slot: u32,
+    local: DVec3,
+}
+
+/// A run of samples held by one block, or by none.
 struct Stretch {
     slot: Option<u32>,
     rank: Option<usize>,
@@ -303,6 +376,8 @@ struct Stretch {
     local: DVec3,
     /// Number of the first sample behind it.
     end: i64,
+    /// The block of the wanted level is still to come.
+    is_lacking: bool,
 }
 
 /// A ray in volume space: sample `i` at `origin + i * step`.
@@ -344,23 +419,25 @@ fn slab(origin: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<(f64, f64
     (span.0 < span.1).then_some(span)
 }
 
-/// How many samples came from which rank.
+/// How many samples came from which rank, and how many should have come from a better one.
 #[derive(Clone, Debug)]
 struct Shown {
     by_rank: [u64; array::MAX_LEVELS],
     uncovered: u64,
+    lacking: u64,
 }
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { by_rank: [0; array::MAX_LEVELS], uncovered: 0 }
+        Self { by_rank: [0; array::MAX_LEVELS], uncovered: 0, lacking: 0 }
     }
 }
 
 impl Shown {
-    fn count(&mut self, rank: Option<usize>, samples: i64) {
-        let counter = rank.map_or(&mut self.uncovered, |rank| &mut self.by_rank[rank]);
+    fn count(&mut self, stretch: &Stretch, samples: i64) {
+        let counter = stretch.rank.map_or(&mut self.uncovered, |rank| &mut self.by_rank[rank]);
         *counter += samples.unsigned_abs();
+        self.lacking += if stretch.is_lacking { samples.unsigned_abs() } else { 0 };
     }
 
     fn add(&mut self, other: &Self) {
@@ -368,6 +445,7 @@ impl Shown {
             *sum += count;
         }
         self.uncovered += other.uncovered;
+        self.lacking += other.lacking;
     }
 
     #[expect(clippy::cast_precision_loss, reason = "shares")]
@@ -383,6 +461,7 @@ impl Shown {
             coarsest_shown: self.by_rank.iter().rposition(|&n| n > 0).map(number),
             share_at_wanted: share(self.by_rank[wanted_rank], 1.0),
             share_uncovered: share(self.uncovered, 0.0),
+            share_lacking: share(self.lacking, 0.0),
         }
     }
 }

@@ -10,7 +10,7 @@ use array::{BlockKey, LevelOrigin, Priority, Result};
 use glam::DVec3;
 
 use crate::camera::Lens;
-use crate::frustum::Frustum;
+use crate::frustum::Sight;
 use crate::resident::Layout;
 use crate::{BlockPool, Bounds, Camera, ImageSize, VolumeView};
 
@@ -83,29 +83,30 @@ impl Demand {
 const SCREEN_ERROR_PX: f64 = 1.0;
 
 /// What a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`]. Blocks that lie outside
-/// `clip` (world space) or outside the image are left out.
+/// `clip` (world space) or outside the image are left out. A level that is `forced`, by its number, takes the
+/// place of the one that the screen would choose; memory limits it all the same.
 ///
 /// # Errors
-/// `Invalid` for an impossible camera or size.
+/// `Invalid` for an impossible camera or size, or a forced level that does not exist.
 pub fn demand(
     view: &VolumeView,
     camera: &Camera,
     size: ImageSize,
     clip: Option<&Bounds>,
+    forced: Option<u8>,
     max_bytes: usize,
 ) -> Result<Demand> {
     size.check()?;
     let seer = Seer::new(view, camera, size, clip)?;
-    let sufficient = seer.sufficient_rank();
-    let ladder_from = |rank| seer.ladder(rank, max_bytes);
-    let candidates = (sufficient..view.levels.len()).filter(|&r| is_candidate(view, r));
+    let first = forced.map_or_else(|| Ok(seer.sufficient_rank()), |number| view.rank_of(number))?;
+    let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
     let coarsest = view.levels.len() - 1;
-    let (rank, (blocks, pool_bytes)) = candidates
-        .into_iter()
-        .find_map(|rank| ladder_from(rank).map(|found| (rank, found)))
-        .unwrap_or_else(|| (coarsest, seer.ladder(coarsest, usize::MAX).unwrap_or_default()));
+    let (rank, (blocks, pool_bytes)) = std::iter::once(first)
+        .chain(coarser)
+        .find_map(|rank| seer.ladder(rank, max_bytes).map(|found| (rank, found)))
+        .unwrap_or_else(|| (coarsest, seer.climb(&[coarsest], usize::MAX).unwrap_or_default()));
     let limit = match rank {
-        r if r > sufficient => Limit::Memory,
+        r if r > first => Limit::Memory,
         0 => Limit::Finest,
         _ => Limit::Screen,
     };
@@ -124,10 +125,7 @@ fn is_candidate(view: &VolumeView, rank: usize) -> bool {
 struct Seer<'a> {
     view: &'a VolumeView,
     lens: Lens,
-    frustum: Frustum,
-    /// What may be drawn, in volume space.
-    low: DVec3,
-    high: DVec3,
+    sight: Sight,
 }
 
 /// A block that is seen and where.
@@ -140,13 +138,7 @@ struct Seen {
 impl<'a> Seer<'a> {
     fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, clip: Option<&Bounds>) -> Result<Self> {
         let lens = Lens::new(camera, size)?;
-        let (mut low, mut high) = view.volume_box();
-        if let Some(clip) = clip {
-            let (clip_low, clip_high) = clip_in_volume(view, clip);
-            low = low.max(clip_low);
-            high = high.min(clip_high);
-        }
-        Ok(Self { view, lens, frustum: Frustum::new(&lens, &view.world_from_volume), low, high })
+        Ok(Self { view, lens, sight: Sight::new(view, &lens, clip) })
     }
 
     /// The coarsest rank that looks as sharp as the finest.
@@ -175,15 +167,51 @@ impl<'a> Seer<'a> {
         let eye = map.inverse().transform_point3(self.lens.eye);
         // The nearest point in volume space is the nearest in world space where the map is a rotation and
         // scaling; with shear it is near enough for the choice of a level.
-        let nearest = map.transform_point3(eye.max(self.low).min(self.high));
+        let nearest = map.transform_point3(eye.max(self.sight.low).min(self.sight.high));
         nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
     }
 
     /// Visible blocks of a rank and of the coarser ones that come first; `None` when they exceed `max_bytes`.
+    /// A quick look costs memory too: it is as sharp as what remains allows.
     fn ladder(&self, rank: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
+        let looks = self.quick_looks(rank);
+        looks.into_iter().find_map(|look| self.climb(&self.steps(rank, look), max_bytes))
+    }
+
+    /// Sampled ranks that may stand in for a rank until it is there, the sharpest first; `None` is none but
+    /// the cheapest. Means and modes cost reading all that they are made of, samples a small part of it; what
+    /// the source has is there as soon as a sample of it would be.
+    fn quick_looks(&self, rank: usize) -> Vec<Option<usize>> {
+        let levels = &self.view.levels;
+        let is_made = matches!(levels[rank].origin, LevelOrigin::Mean | LevelOrigin::Mode);
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled);
+        sampled.filter(|_| is_made).map(Some).chain([None]).collect()
+    }
+
+    /// Ranks in the order in which they are fetched, ending with `rank`, and before it `quick_look`. With a
+    /// sampled level at hand the first picture comes from the cheapest sampled one, and means, which cost
+    /// reading the whole array, are made only for `rank` itself.
+    fn steps(&self, rank: usize, quick_look: Option<usize>) -> Vec<usize> {
+        let levels = &self.view.levels;
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled).max();
+        let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
+            (_, LevelOrigin::Sampled) => [sampled, quick_look].contains(&Some(r)),
+            (Some(_), origin) => origin == LevelOrigin::Stored,
+            (None, _) => true,
+        });
+        let mut steps: Vec<usize> = coarser.collect();
+        if let Some(first) = sampled.and_then(|s| steps.iter().position(|&r| r == s)) {
+            steps[..=first].rotate_right(1);
+        }
+        steps.push(rank);
+        steps
+    }
+
+    /// Visible blocks of ranks in the order of `steps`, and what they cost; `None` beyond `max_bytes`.
+    fn climb(&self, steps: &[usize], max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
         let mut blocks = Vec::new();
         let mut bytes = 0;
-        for (position, &step) in self.steps(rank).iter().enumerate() {
+        for (position, &step) in steps.iter().enumerate() {
             let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, &mut bytes)?;
             seen.sort_by(|a, b| b.prominence.total_cmp(&a.prominence).then(a.at.cmp(&b.at)));
             // Earlier steps weigh more than anything later; the first picture is what a person waits for.
@@ -197,25 +225,6 @@ impl<'a> Seer<'a> {
         Some((blocks, bytes))
     }
 
-    /// Ranks in the order in which they are fetched, ending with `rank`. With a sampled level at hand the
-    /// first picture comes from the cheapest sampled one, and means, which cost reading the whole array, are
-    /// made only for `rank` itself.
-    fn steps(&self, rank: usize) -> Vec<usize> {
-        let levels = &self.view.levels;
-        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled).max();
-        let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
-            (_, LevelOrigin::Sampled) => sampled == Some(r),
-            (Some(_), origin) => origin == LevelOrigin::Stored,
-            (None, _) => true,
-        });
-        let mut steps: Vec<usize> = coarser.collect();
-        if let Some(first) = sampled.and_then(|s| steps.iter().position(|&r| r == s)) {
-            steps[..=first].rotate_right(1);
-        }
-        steps.push(rank);
-        steps
-    }
-
     /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes`. Adds what they
     /// cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
     fn visible(&self, rank: usize, max_bytes: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
@@ -224,10 +233,7 @@ impl<'a> Seer<'a> {
         let mut cost = 0usize;
         let mut stack = vec![([0; 3], level.grid)];
         while let Some((from, to)) = stack.pop() {
-            let (low, high) = self.span(rank, from, to);
-            if low.cmpgt(high).any() || !self.frustum.may_see(low, high) {
-                continue;
-            }
+            let Some((low, high)) = self.sight.part_seen(level, from, to) else { continue };
             let longest = (0..3).max_by_key(|&a| to[a] - from[a]).unwrap_or(0);
             let length = to[longest] - from[longest];
             if length > 1 {
@@ -249,14 +255,6 @@ impl<'a> Seer<'a> {
         Some(seen)
     }
 
-    /// The part of a run of blocks that may be drawn, volume space.
-    fn span(&self, rank: usize, from: [u64; 3], to: [u64; 3]) -> (DVec3, DVec3) {
-        let level = &self.view.levels[rank];
-        let low = level.block_box(from).0.max(self.low);
-        let high = level.block_box(to.map(|n| n - 1)).1.min(self.high);
-        (low, high)
-    }
-
     /// 1 at the image's centre and near the eye, down to 0.
     #[expect(clippy::cast_possible_truncation, reason = "a share")]
     fn prominence(&self, volume: DVec3) -> f32 {
@@ -273,15 +271,4 @@ impl<'a> Seer<'a> {
         let depth_share = (behind_front / size_world).clamp(0.0, 1.0);
         (0.999 - 0.65 * off_centre - 0.3 * depth_share) as f32
     }
-}
-
-/// The smallest box in volume space around a box in world space.
-fn clip_in_volume(view: &VolumeView, clip: &Bounds) -> (DVec3, DVec3) {
-    let volume_from_world = view.world_from_volume.inverse();
-    let (min, max) = (DVec3::from(clip.min), DVec3::from(clip.max));
-    let corners = (0..8u32).map(|i| {
-        let pick = |axis: usize| if i >> axis & 1 == 0 { min[axis] } else { max[axis] };
-        volume_from_world.transform_point3(DVec3::new(pick(0), pick(1), pick(2)))
-    });
-    corners.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)))
 }

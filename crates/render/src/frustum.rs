@@ -1,8 +1,58 @@
-//! What the camera sees, in volume space: four planes that boxes are tested against.
+//! What the camera sees, in volume space: planes that boxes are tested against.
 
 use glam::{DAffine3, DVec3, DVec4};
 
 use crate::camera::Lens;
+use crate::{Bounds, ViewLevel, VolumeView};
+
+/// What rounding may move the edge of a clipping box by, voxels of level 0.
+const CLIP_SLACK: f64 = 1e-6;
+
+/// What of a volume may be seen in an image: in the camera's frustum and in the clipping box.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight {
+    frustum: Frustum,
+    /// What may be drawn, in volume space.
+    pub(crate) low: DVec3,
+    pub(crate) high: DVec3,
+}
+
+impl Sight {
+    pub(crate) fn new(view: &VolumeView, lens: &Lens, clip: Option<&Bounds>) -> Self {
+        let (mut low, mut high) = view.volume_box();
+        if let Some(clip) = clip {
+            let (clip_low, clip_high) = clip_in_volume(view, clip);
+            // A sample on the very edge of the box may be rounded into the block beside it.
+            low = low.max(clip_low - CLIP_SLACK);
+            high = high.min(clip_high + CLIP_SLACK);
+        }
+        Self { frustum: Frustum::new(lens, &view.world_from_volume), low, high }
+    }
+
+    /// The part of a run of blocks `from..to` that matters to the image, in volume space, if any does: what is
+    /// drawn from them, and what the last cell of the block before takes from them.
+    pub(crate) fn part_seen(
+        &self,
+        level: &ViewLevel,
+        from: [u64; 3],
+        to: [u64; 3],
+    ) -> Option<(DVec3, DVec3)> {
+        let low = (level.block_box(from).0 - level.voxel_size()).max(self.low);
+        let high = level.block_box(to.map(|n| n - 1)).1.min(self.high);
+        (low.cmple(high).all() && self.frustum.may_see(low, high)).then_some((low, high))
+    }
+}
+
+/// The smallest box in volume space around a box in world space.
+fn clip_in_volume(view: &VolumeView, clip: &Bounds) -> (DVec3, DVec3) {
+    let volume_from_world = view.world_from_volume.inverse();
+    let (min, max) = (DVec3::from(clip.min), DVec3::from(clip.max));
+    let corners = (0..8u32).map(|i| {
+        let pick = |axis: usize| if i >> axis & 1 == 0 { min[axis] } else { max[axis] };
+        volume_from_world.transform_point3(DVec3::new(pick(0), pick(1), pick(2)))
+    });
+    corners.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)))
+}
 
 /// The pyramid (or prism) of all rays of an image, in volume space.
 #[derive(Clone, Copy, Debug)]

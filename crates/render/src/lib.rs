@@ -10,7 +10,7 @@
 //! ```text
 //!   array::ArrayInfo -> VolumeView --+--> demand -> blocks wanted, in order -> (a source, elsewhere)
 //!                                    |                                              |
-//!   Camera, TransferFunction --> Scene --> cast <-- BlockPool <------- array::Block-+
+//!   Camera, TransferFunction --> Scene --> cast <-- Snapshot <-- BlockPool <-- Block -+
 //!                                           |
 //!                                         Frame: Image and Truth
 //! ```
@@ -19,10 +19,12 @@
 //! sRGB-encoded and composited premultiplied.
 
 mod apron;
+mod blocks;
 mod camera;
 mod cast;
 mod colour;
 mod demand;
+mod fade;
 mod frustum;
 mod image;
 mod kernel;
@@ -40,7 +42,7 @@ pub use cast::{Cancel, Frame, Truth, cast};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, Progress, demand};
 pub use image::{Background, Image};
-pub use pool::{BlockPool, Inserted};
+pub use pool::{BlockPool, Inserted, Snapshot};
 pub use scene::{ImageSize, Quality, Scene};
 pub use transfer::{OpacityPoint, TransferFunction};
 pub use volume::{ViewLevel, VolumeView};

@@ -3,17 +3,21 @@
 //! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
 //! and the host's byte order, with an apron (`apron.rs`). When room is short, what was not wanted longest
 //! goes first, finer before coarser, and a block that matters less than everything here is turned away.
+//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use array::{Block, BlockKey, Content, ElementType, Result};
 
+use crate::blocks::{Blocks, IdHash};
+use crate::cast::Castable;
 use crate::demand::Demand;
 use crate::resident::{Layout, Resident};
 use crate::volume::VolumeView;
-use crate::voxel::{Missing, Voxel};
+use crate::voxel::Voxel;
 
 /// What became of a block that was brought to the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub enum Inserted {
     Placed,
     /// It was there already.
     Present,
-    /// Everything here matters more and the limit is reached.
+    /// The limit is reached, and everything here matters more or is being drawn.
     NoRoom,
     /// It belongs to another array, time or generation.
     Foreign,
@@ -33,11 +37,11 @@ pub enum Inserted {
 /// Blocks made ready for drawing; see the module.
 #[derive(Debug)]
 pub struct BlockPool {
-    pub(crate) typed: Typed,
+    typed: Typed,
 }
 
 #[derive(Debug)]
-pub(crate) enum Typed {
+enum Typed {
     U8(Pool<u8>),
     U16(Pool<u16>),
     U32(Pool<u32>),
@@ -55,21 +59,20 @@ pub(crate) enum Typed {
 macro_rules! each_type {
     ($typed:expr, $pool:ident => $body:expr) => {
         match $typed {
-            $crate::pool::Typed::U8($pool) => $body,
-            $crate::pool::Typed::U16($pool) => $body,
-            $crate::pool::Typed::U32($pool) => $body,
-            $crate::pool::Typed::U64($pool) => $body,
-            $crate::pool::Typed::I8($pool) => $body,
-            $crate::pool::Typed::I16($pool) => $body,
-            $crate::pool::Typed::I32($pool) => $body,
-            $crate::pool::Typed::I64($pool) => $body,
-            $crate::pool::Typed::F16($pool) => $body,
-            $crate::pool::Typed::F32($pool) => $body,
-            $crate::pool::Typed::F64($pool) => $body,
+            Typed::U8($pool) => $body,
+            Typed::U16($pool) => $body,
+            Typed::U32($pool) => $body,
+            Typed::U64($pool) => $body,
+            Typed::I8($pool) => $body,
+            Typed::I16($pool) => $body,
+            Typed::I32($pool) => $body,
+            Typed::I64($pool) => $body,
+            Typed::F16($pool) => $body,
+            Typed::F32($pool) => $body,
+            Typed::F64($pool) => $body,
         }
     };
 }
-pub(crate) use each_type;
 
 impl BlockPool {
     /// An empty pool for a view that will never hold more than `limit_bytes`.
@@ -94,7 +97,7 @@ impl BlockPool {
     /// The view it belongs to.
     #[must_use]
     pub fn view(&self) -> &Arc<VolumeView> {
-        each_type!(&self.typed, pool => &pool.view)
+        each_type!(&self.typed, pool => &pool.blocks.view)
     }
 
     /// Takes a block over. Its bytes are copied; the caller's need not stay.
@@ -117,7 +120,7 @@ impl BlockPool {
         each_type!(&mut self.typed, pool => pool.mark(keys));
     }
 
-    /// Changes the limit; blocks go at once where it is lower now.
+    /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it.
     pub fn set_limit(&mut self, limit_bytes: usize) {
         each_type!(&mut self.typed, pool => pool.set_limit(limit_bytes));
     }
@@ -128,114 +131,133 @@ impl BlockPool {
         each_type!(&self.typed, pool => pool.limit_bytes)
     }
 
-    /// What it holds, bytes.
+    /// What it and the pictures that are cast from it hold, bytes.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
-        each_type!(&self.typed, pool => pool.used_bytes)
+        each_type!(&self.typed, pool => pool.used_bytes())
+    }
+
+    /// The blocks that are here now, to cast a picture from.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        each_type!(&self.typed, pool => pool.snapshot())
     }
 
     /// Blocks that can be drawn.
     #[must_use]
     pub fn block_count(&self) -> usize {
-        each_type!(&self.typed, pool => pool.slots.len())
+        each_type!(&self.typed, pool => pool.blocks.len())
+    }
+}
+
+/// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
+/// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
+/// share it.
+#[derive(Clone)]
+pub struct Snapshot(pub(crate) Arc<dyn Castable>);
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Snapshot")
     }
 }
 
 /// A [`BlockPool`] of one element type.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
-    pub(crate) view: Arc<VolumeView>,
-    pub(crate) missing: Missing<T>,
-    residents: Vec<Option<Resident<T>>>,
-    free: Vec<u32>,
-    slots: HashMap<u64, u32, BuildHasherDefault<IdHasher>>,
-    /// Blocks that the source has nothing for.
-    not_covered: BTreeSet<u64>,
-    count_by_rank: Vec<usize>,
-    wanted: HashSet<u64, BuildHasherDefault<IdHasher>>,
+    blocks: Arc<Blocks<T>>,
+    /// When what is in a slot was last wanted.
+    last_used: Vec<u64>,
+    wanted: HashSet<u64, IdHash>,
     epoch: u64,
-    used_bytes: usize,
+    /// Bytes of all blocks that are alive: in the table, or in that of a picture.
+    meter: Arc<AtomicUsize>,
     limit_bytes: usize,
 }
 
-/// Memory of one entry of `not_covered`, bytes.
+/// What goes first when room is short: not wanted longest, then finest.
+type Merit = (u64, usize);
+
+/// Memory of one entry of the blocks that are not covered, bytes.
 const NOT_COVERED_BYTES: usize = 64;
 
 impl<T: Voxel> Pool<T> {
     fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
         Self {
-            missing: Missing::new(&view.decoding),
-            residents: Vec::new(),
-            free: Vec::new(),
-            slots: HashMap::default(),
-            not_covered: BTreeSet::new(),
-            count_by_rank: vec![0; view.levels.len()],
+            blocks: Arc::new(Blocks::new(view)),
+            last_used: Vec::new(),
             wanted: HashSet::default(),
             epoch: 0,
-            used_bytes: 0,
+            meter: Arc::default(),
             limit_bytes,
-            view,
         }
     }
 
     fn insert(&mut self, block: &Block) -> Result<Inserted> {
-        let Some((rank, at)) = self.view.locate(&block.key) else { return Ok(Inserted::Foreign) };
-        let id = self.id(rank, at);
-        if self.slots.contains_key(&id) {
+        let Some((rank, at)) = self.blocks.view.locate(&block.key) else { return Ok(Inserted::Foreign) };
+        let id = self.blocks.id(rank, at);
+        if self.blocks.slot_of_id(id).is_some() {
             return Ok(Inserted::Present);
         }
         let Content::Data { bytes, .. } = &block.content else {
             return Ok(self.insert_not_covered(id));
         };
-        let needed = Layout::new(&self.view.levels[rank], at).size_bytes(T::BYTES);
         let last_used = self.epoch.saturating_sub(u64::from(self.epoch > 0 && !self.wanted.contains(&id)));
+        // From here on what a picture holds can be told from what is only here.
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let own = Layout::new(&blocks.view.levels[rank], at).size_bytes(T::BYTES);
+        let neighbours = blocks.improvable(rank, at);
+        let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
         if !self.make_room(needed, (last_used, rank)) {
             return Ok(Inserted::NoRoom);
         }
-        let mut resident = Resident::load(&self.view, rank, at, bytes, &self.missing)?;
-        resident.last_used = last_used;
-        self.fill_apron(&mut resident);
-        resident.update_cells(0, &self.missing);
-        let slot = self.place(id, resident);
-        self.spread(slot);
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, &self.meter)?;
+        blocks.fill_apron(&mut resident);
+        resident.update_cells(0, &blocks.missing);
+        let slot = blocks.place(id, resident);
+        blocks.refresh(&neighbours);
+        self.last_used.resize(blocks.all_slots().len(), 0);
+        self.last_used[slot as usize] = last_used;
         Ok(Inserted::Placed)
     }
 
     fn insert_not_covered(&mut self, id: u64) -> Inserted {
-        if self.used_bytes + NOT_COVERED_BYTES > self.limit_bytes {
+        if self.used_bytes() + NOT_COVERED_BYTES > self.limit_bytes {
             return Inserted::NoRoom;
         }
-        if self.not_covered.insert(id) {
-            self.used_bytes += NOT_COVERED_BYTES;
-        }
+        Arc::make_mut(&mut self.blocks).note_not_covered(id);
         Inserted::NotCovered
     }
 
-    fn place(&mut self, id: u64, resident: Resident<T>) -> u32 {
-        self.used_bytes += resident.size_bytes();
-        self.count_by_rank[resident.rank] += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.residents.push(None);
-            u32::try_from(self.residents.len() - 1).expect("blocks cost more than 512 bytes each")
-        });
-        self.residents[slot as usize] = Some(resident);
-        self.slots.insert(id, slot);
-        slot
+    fn snapshot(&self) -> Snapshot {
+        let blocks: Arc<Blocks<T>> = Arc::clone(&self.blocks);
+        Snapshot(blocks)
     }
 
-    /// Drops what matters less than `(last_used, rank)` until `needed` bytes fit; false, and nothing dropped,
-    /// when that cannot be.
-    fn make_room(&mut self, needed: usize, rank_of_new: (u64, usize)) -> bool {
-        let Some(excess) = (self.used_bytes + needed).checked_sub(self.limit_bytes).filter(|&e| e > 0) else {
-            return true;
-        };
-        let mut victims: Vec<_> = self
+    fn used_bytes(&self) -> usize {
+        self.meter.load(Ordering::Relaxed) + self.blocks.not_covered_count() * NOT_COVERED_BYTES
+    }
+
+    /// Drops what matters less than `merit` until `needed` bytes fit; false, and nothing dropped, when that
+    /// cannot be. A block that a picture holds gives no room before the picture is there.
+    fn make_room(&mut self, needed: usize, merit: Merit) -> bool {
+        let excess = self.used_bytes().saturating_add(needed).saturating_sub(self.limit_bytes);
+        excess == 0 || self.evict(excess, merit, |block| Arc::strong_count(block) == 1)
+    }
+
+    /// Drops blocks that matter less than `merit`, and of which `may_go` is true, until they give `excess`
+    /// bytes; false, and nothing dropped, when there are too few.
+    fn evict(&mut self, excess: usize, merit: Merit, may_go: impl Fn(&Arc<Resident<T>>) -> bool) -> bool {
+        let mut victims: Vec<(Merit, u32, usize)> = self
+            .blocks
             .occupied()
-            .map(|(slot, r)| ((r.last_used, r.rank), slot, r.size_bytes()))
-            .filter(|(merit, ..)| *merit < rank_of_new)
+            .map(|(slot, r)| ((self.last_used[slot as usize], r.rank), slot, r, r.size_bytes()))
+            .filter(|(own, _, block, _)| *own < merit && may_go(block))
+            .map(|(own, slot, _, size)| (own, slot, size))
             .collect();
         victims.sort_unstable();
-        let mut freed = self.not_covered.len() * NOT_COVERED_BYTES;
+        let mut freed = self.blocks.not_covered_count() * NOT_COVERED_BYTES;
         let enough = victims.iter().position(|(_, _, size)| {
             let before = freed;
             freed += size;
@@ -244,27 +266,17 @@ impl<T: Voxel> Pool<T> {
         if freed < excess {
             return false;
         }
-        self.used_bytes -= self.not_covered.len() * NOT_COVERED_BYTES;
-        self.not_covered.clear();
         victims.truncate(enough.unwrap_or(victims.len()));
-        for (_, slot, _) in victims {
-            self.evict(slot);
-        }
+        let blocks = Arc::make_mut(&mut self.blocks);
+        blocks.forget_not_covered();
+        victims.into_iter().for_each(|(_, slot, _)| blocks.remove(slot));
         true
     }
 
-    fn evict(&mut self, slot: u32) {
-        let Some(resident) = self.take(slot) else { return };
-        self.used_bytes -= resident.size_bytes();
-        self.count_by_rank[resident.rank] -= 1;
-        self.slots.remove(&self.id(resident.rank, resident.at));
-        self.free.push(slot);
-    }
-
     fn contains(&self, key: &BlockKey) -> bool {
-        self.view.locate(key).is_some_and(|(rank, at)| {
-            let id = self.id(rank, at);
-            self.slots.contains_key(&id) || self.not_covered.contains(&id)
+        self.blocks.view.locate(key).is_some_and(|(rank, at)| {
+            let id = self.blocks.id(rank, at);
+            self.blocks.slot_of_id(id).is_some() || self.blocks.is_not_covered(id)
         })
     }
 
@@ -272,83 +284,22 @@ impl<T: Voxel> Pool<T> {
         self.epoch += 1;
         self.wanted.clear();
         for key in keys {
-            let Some((rank, at)) = self.view.locate(&key) else { continue };
-            let id = self.id(rank, at);
+            let Some((rank, at)) = self.blocks.view.locate(&key) else { continue };
+            let id = self.blocks.id(rank, at);
             self.wanted.insert(id);
-            let resident = self.slots.get(&id).and_then(|&s| self.residents[s as usize].as_mut());
-            if let Some(resident) = resident {
-                resident.last_used = self.epoch;
+            if let Some(slot) = self.blocks.slot_of_id(id) {
+                self.last_used[slot as usize] = self.epoch;
             }
         }
     }
 
+    /// What pictures hold goes with them.
     fn set_limit(&mut self, limit_bytes: usize) {
         self.limit_bytes = limit_bytes;
-        self.make_room(0, (u64::MAX, usize::MAX));
-    }
-
-    /// Rank and place in one number.
-    fn id(&self, rank: usize, at: [u64; 3]) -> u64 {
-        (rank as u64) << 56 | self.view.levels[rank].linear(at)
-    }
-
-    #[inline]
-    pub(crate) fn slot_of(&self, rank: usize, at: [u64; 3]) -> Option<u32> {
-        self.slots.get(&self.id(rank, at)).copied()
-    }
-
-    pub(crate) fn find(&self, rank: usize, at: [u64; 3]) -> Option<&Resident<T>> {
-        self.slot_of(rank, at).and_then(|slot| self.residents[slot as usize].as_ref())
-    }
-
-    /// # Panics
-    /// When nothing is there; slots come from [`Pool::slot_of`] and [`Pool::place`].
-    pub(crate) fn resident(&self, slot: u32) -> &Resident<T> {
-        self.residents[slot as usize].as_ref().expect("a slot in use")
-    }
-
-    pub(crate) fn take(&mut self, slot: u32) -> Option<Resident<T>> {
-        self.residents[slot as usize].take()
-    }
-
-    pub(crate) fn put(&mut self, slot: u32, resident: Resident<T>) {
-        self.residents[slot as usize] = Some(resident);
-    }
-
-    /// Every slot, used or not, in order.
-    pub(crate) fn all_slots(&self) -> &[Option<Resident<T>>] {
-        &self.residents
-    }
-
-    pub(crate) fn occupied(&self) -> impl Iterator<Item = (u32, &Resident<T>)> {
-        (0u32..).zip(&self.residents).filter_map(|(slot, r)| r.as_ref().map(|r| (slot, r)))
-    }
-
-    pub(crate) fn count_at(&self, rank: usize) -> usize {
-        self.count_by_rank[rank]
-    }
-}
-
-/// Spreads a 64-bit id over the table; ids come from this crate, so nobody can choose them to collide.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(self.0 ^ u64::from(byte));
+        let held: usize = self.blocks.occupied().map(|(_, r)| r.size_bytes()).sum();
+        let excess = (held + self.blocks.not_covered_count() * NOT_COVERED_BYTES).saturating_sub(limit_bytes);
+        if excess > 0 {
+            self.evict(excess, (u64::MAX, usize::MAX), |_| true);
         }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, id: u64) {
-        // Multiply by the golden ratio and fold the good high bits down.
-        let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -3,9 +3,13 @@
 //! The apron is one more voxel at the upper end of each axis, so that every sample between this block's first
 //! voxel and the next block's first voxel finds its eight neighbours here. See `apron.rs` for what fills it.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
 use array::{ByteOrder, Error, Result};
 use glam::DVec3;
 
+use crate::blocks::Charge;
 use crate::volume::{ViewLevel, VolumeView};
 use crate::voxel::{Missing, Voxel};
 
@@ -66,7 +70,8 @@ impl Layout {
     }
 }
 
-/// Book-keeping per block: map entry, vectors, this struct. Bytes, rounded up.
+/// Book-keeping per block: entries of the table and of a picture's copy of it, vectors, this struct. Bytes,
+/// rounded up.
 const OVERHEAD_BYTES: usize = 512;
 
 /// What fills a part of the apron.
@@ -81,7 +86,7 @@ pub(crate) enum Fill {
 }
 
 /// One block in the pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Resident<T> {
     pub(crate) rank: usize,
     pub(crate) at: [u64; 3],
@@ -94,8 +99,7 @@ pub(crate) struct Resident<T> {
     pub(crate) has_missing: bool,
     /// What fills each part of the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [Fill; 8],
-    /// When it was last wanted.
-    pub(crate) last_used: u64,
+    _charge: Charge,
 }
 
 /// How a block of an n-D array holds the voxels of a view: byte offset and byte strides `[z, y, x]`.
@@ -121,7 +125,8 @@ impl Gather {
 }
 
 impl<T: Voxel> Resident<T> {
-    /// Takes over a block's elements, swapping bytes once; the apron repeats the outermost voxels.
+    /// Takes over a block's elements, swapping bytes once; the apron repeats the outermost voxels. What it costs
+    /// is added to `meter` as long as it lives.
     ///
     /// # Errors
     /// `Corrupt` when `bytes` has not the size of the block.
@@ -131,6 +136,7 @@ impl<T: Voxel> Resident<T> {
         at: [u64; 3],
         bytes: &[u8],
         missing: &Missing<T>,
+        meter: &Arc<AtomicUsize>,
     ) -> Result<Self> {
         let level = &view.levels[rank];
         let layout = Layout::new(level, at);
@@ -143,6 +149,7 @@ impl<T: Voxel> Resident<T> {
                 bytes.len()
             )));
         }
+        let charge = Charge::new(meter, layout.size_bytes(T::BYTES));
         let mut data = vec![T::from_f64(0.0); layout.len()];
         for z in 0..layout.shape[0] {
             for y in 0..layout.shape[1] {
@@ -160,7 +167,7 @@ impl<T: Voxel> Resident<T> {
         }
         let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
         let has_missing = missing.any(&data);
-        Ok(Self { rank, at, layout, data, cells, has_missing, fills, last_used: 0 })
+        Ok(Self { rank, at, layout, data, cells, has_missing, fills, _charge: charge })
     }
 
     /// Fills a part of the apron; `values` in C order of [`Layout::part`].
@@ -210,27 +217,48 @@ impl<T: Voxel> Resident<T> {
         self.layout.size_bytes(T::BYTES)
     }
 
+    /// True while some part of the apron could be better.
+    pub(crate) fn is_provisional(&self) -> bool {
+        self.fills.iter().any(|fill| *fill != Fill::Exact)
+    }
+
     /// The value at a position in this block's voxels, interpolated in stored values; the nearest voxel's
     /// where `nearest` says so or one of the eight is missing.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the block")]
     pub(crate) fn interpolate(&self, local: DVec3, nearest: bool, missing: &Missing<T>) -> T {
+        let (corners, share) = self.around(local);
+        if nearest || self.has_missing && missing.any(&corners) {
+            let upper = |share: f64, bit: usize| if share >= 0.5 { bit } else { 0 };
+            return corners[upper(share.z, 4) | upper(share.y, 2) | upper(share.x, 1)];
+        }
+        T::from_f64(trilinear(&corners, share))
+    }
+
+    /// The value at a position in this block's voxels, not rounded to their type; `None` where one of the eight
+    /// is missing.
+    pub(crate) fn value_at(&self, local: DVec3, missing: &Missing<T>) -> Option<f64> {
+        let (corners, share) = self.around(local);
+        let is_whole = !(self.has_missing && missing.any(&corners));
+        is_whole.then(|| trilinear(&corners, share))
+    }
+
+    /// The eight voxels around a position (bits of their number: 1 x, 2 y, 4 z), and the shares of the upper ones.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the block")]
+    fn around(&self, local: DVec3) -> ([T; 8], DVec3) {
         let [nz, ny, nx] = self.layout.shape;
         let cell = local.floor().clamp(DVec3::ZERO, DVec3::new(nx as f64, ny as f64, nz as f64) - 1.0);
-        let share = (local - cell).clamp(DVec3::ZERO, DVec3::ONE);
         let base = self.layout.index(cell.z as usize, cell.y as usize, cell.x as usize);
         let [sz, sy, sx] = self.layout.strides;
-        let corner = |z: usize, y: usize, x: usize| self.data[base + z * sz + y * sy + x * sx];
-        let near = |s: f64| usize::from(s >= 0.5);
-        let nearest_voxel = corner(near(share.z), near(share.y), near(share.x));
-        let corners: [T; 8] = std::array::from_fn(|i| corner(i >> 2, i >> 1 & 1, i & 1));
-        if nearest || self.has_missing && missing.any(&corners) {
-            return nearest_voxel;
-        }
-        let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let along_x = |i: usize| mix(corners[i].to_f64(), corners[i + 1].to_f64(), share.x);
-        let along_y = |i: usize| mix(along_x(i), along_x(i + 2), share.y);
-        T::from_f64(mix(along_y(0), along_y(4), share.z))
+        let corners =
+            std::array::from_fn(|i| self.data[base + (i >> 2) * sz + (i >> 1 & 1) * sy + (i & 1) * sx]);
+        (corners, (local - cell).clamp(DVec3::ZERO, DVec3::ONE))
     }
+}
+
+fn trilinear<T: Voxel>(corners: &[T; 8], share: DVec3) -> f64 {
+    let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
+    let along_x = |i: usize| mix(corners[i].to_f64(), corners[i + 1].to_f64(), share.x);
+    let along_y = |i: usize| mix(along_x(i), along_x(i + 2), share.y);
+    mix(along_y(0), along_y(4), share.z)
 }
 
 impl Layout {

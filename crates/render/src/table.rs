@@ -73,6 +73,13 @@ impl Table {
         self.entries(Vec4::splat(place))[0]
     }
 
+    /// The entry nearest to a stored value.
+    #[expect(clippy::cast_possible_truncation, reason = "places in the table are f32")]
+    pub(crate) fn entry_of(&self, stored: f64) -> Vec4 {
+        const FAR: f64 = 1e30;
+        self.entry(((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32)
+    }
+
     /// The colour of one sample of a label at a place.
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u8) -> Vec4 {

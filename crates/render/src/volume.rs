@@ -375,6 +375,11 @@ impl ViewLevel {
         (low, high)
     }
 
+    /// One voxel in volume space.
+    pub(crate) fn voxel_size(&self) -> DVec3 {
+        self.inverse_scale.abs()
+    }
+
     /// Geometric mean of voxels spanned per axis: what levels are ordered by.
     fn coarseness(&self) -> f64 {
         self.factor.x * self.factor.y * self.factor.z

@@ -5,7 +5,7 @@
 mod common;
 
 use array::{BlockKey, LevelOrigin};
-use common::{Synthetic, linear};
+use common::{Synthetic, cubic, linear};
 use corridor_render::{Camera, Demand, ImageSize, Limit, VolumeView, demand};
 
 const SIZE: ImageSize = ImageSize { width: 256, height: 256 };
@@ -21,7 +21,7 @@ fn whole(view: &VolumeView) -> Camera {
 }
 
 fn want(view: &VolumeView, camera: &Camera, max_bytes: usize) -> Demand {
-    demand(view, camera, SIZE, None, max_bytes).unwrap()
+    demand(view, camera, SIZE, None, None, max_bytes).unwrap()
 }
 
 #[test]
@@ -103,18 +103,19 @@ fn only_what_the_camera_sees_is_wanted() {
     assert!(places.iter().all(|&[z, _, x]| z <= 2 && (3..=4).contains(&x)), "{places:?}");
     assert!(places.len() >= 8 * 2 && places.len() < 8 * 9);
     let clip = common::voxel_box(&view, [0.0; 3], [20.0, 20.0, 127.0]);
-    let clipped = demand(&view, &whole(&view), SIZE, Some(&clip), PLENTY).unwrap();
+    let clipped = demand(&view, &whole(&view), SIZE, Some(&clip), None, PLENTY).unwrap();
     assert_eq!(clipped.blocks.len(), 2 * 2 * 8);
     let away = want(&view, &Camera { target: near.eye, eye: near.target, ..whole(&view) }, PLENTY);
     assert!(away.blocks.len() <= 64 * 5, "{}", away.blocks.len());
 }
 
-/// Every block that a picture shows is among those wanted.
+/// Every block that a picture shows, or takes a voxel from, is among those wanted: it equals one of all blocks.
 #[test]
 fn a_picture_of_what_is_wanted_is_complete() {
-    let synthetic = Synthetic::new([96; 3], [16; 3], linear);
+    let synthetic = Synthetic { levels: 2, ..Synthetic::new([96; 3], [16; 3], cubic) };
     let view = synthetic.view();
-    let blocks = synthetic.blocks(0);
+    let blocks = [synthetic.blocks(0), synthetic.blocks(1)].concat();
+    let everything = common::pool_of(&synthetic, blocks.iter().cloned());
     let base = whole(&view);
     for camera in
         [base, base.zoom(3.0).orbit(0.7, 0.2), base.orthographic().zoom(5.0).pan(0.3, -0.2), base.zoom(30.0)]
@@ -123,8 +124,9 @@ fn a_picture_of_what_is_wanted_is_complete() {
         let wanted = |key: BlockKey| seen.blocks.iter().any(|b| b.key == key);
         let pool = common::pool_of(&synthetic, blocks.iter().filter(|b| wanted(b.key)).cloned());
         let scene = corridor_render::Scene { camera, size: SIZE, ..synthetic.scene() };
-        let truth = common::draw(&scene, &pool).truth;
-        assert!(truth.is_complete(), "{truth:?} from {camera:?}");
+        let drawn = common::draw(&scene, &pool);
+        assert!(drawn.truth.is_complete(), "{:?} from {camera:?}", drawn.truth);
+        assert!(drawn.image == common::draw(&scene, &everything).image, "from {camera:?}");
     }
 }
 
@@ -154,6 +156,70 @@ fn a_sampled_level_gives_the_first_picture_and_is_never_the_last() {
         want(&view, &whole(&view).zoom(4.0), PLENTY).blocks.iter().map(|b| b.key.level).collect();
     steps.dedup();
     assert_eq!(steps, [3, 2, 1, 0]);
+}
+
+/// A flat file: three levels of means and, from number 3 on, a sampled twin of each made one.
+fn flat() -> VolumeView {
+    let mut dataset = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.dataset();
+    let levels = &mut dataset.arrays[0].levels;
+    let twins: Vec<_> =
+        levels[1..].iter().map(|l| array::Level { origin: LevelOrigin::Sampled, ..l.clone() }).collect();
+    levels.extend(twins);
+    VolumeView::new(&dataset, 0, &[]).unwrap()
+}
+
+fn steps(demand: &Demand) -> Vec<u8> {
+    let mut steps: Vec<u8> = demand.blocks.iter().map(|b| b.key.level).collect();
+    steps.dedup();
+    steps
+}
+
+/// Means cost reading the whole array, samples of the same resolution a small part of it.
+#[test]
+fn the_wanted_level_is_sampled_before_it_is_made() {
+    let view = flat();
+    let zoomed = |zoom: f64, max_bytes: usize| want(&view, &whole(&view).zoom(zoom), max_bytes);
+    let middle = zoomed(0.6, PLENTY);
+    assert_eq!((middle.wanted, steps(&middle)), (1, vec![4, 3, 1]));
+    assert!(middle.blocks.is_sorted_by(|a, b| a.priority >= b.priority));
+    let far = zoomed(0.2, PLENTY);
+    assert_eq!((far.wanted, steps(&far)), (2, vec![4, 2]));
+    // What the file has needs no stand-in of the same cost.
+    let near = zoomed(4.0, PLENTY);
+    assert_eq!((near.wanted, steps(&near)), (0, vec![4, 0]));
+    // The level shown in the end goes before the sharpness of the quick look.
+    let tight = zoomed(0.6, middle.pool_bytes - 1);
+    assert_eq!((tight.wanted, tight.limit, steps(&tight)), (1, Limit::Screen, vec![4, 1]));
+}
+
+#[test]
+fn a_forced_level_is_limited_by_what_is_seen_of_it() {
+    let view = huge().view();
+    let camera = whole(&view);
+    let force = |camera: &Camera, level: u8, max_bytes: usize| {
+        demand(&view, camera, SIZE, None, Some(level), max_bytes).unwrap()
+    };
+    let coarser = force(&camera, 6, PLENTY);
+    assert_eq!((coarser.wanted, coarser.limit, coarser.blocks.len()), (6, Limit::Screen, 1));
+    let near = camera.orthographic().zoom(100.0);
+    let finest = force(&near, 0, 8 << 30);
+    assert_eq!((finest.wanted, finest.limit), (0, Limit::Finest), "64 GiB, of which little is seen");
+    assert!(finest.pool_bytes <= 8 << 30);
+    let whole_of_it = force(&camera, 0, 1 << 30);
+    assert_eq!((whole_of_it.wanted, whole_of_it.limit), (3, Limit::Memory), "the finest that fits");
+    assert!(demand(&view, &camera, SIZE, None, Some(9), PLENTY).is_err());
+}
+
+#[test]
+fn a_forced_level_of_thin_blocks_costs_what_it_costs() {
+    let view = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap()).view();
+    let all = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    let mut pool = corridor_render::BlockPool::new(view.clone(), all.pool_bytes);
+    let synthetic = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap());
+    for block in synthetic.blocks(0) {
+        assert_eq!(pool.insert(&block).unwrap(), corridor_render::Inserted::Placed);
+    }
+    assert_eq!(pool.used_bytes(), all.pool_bytes);
 }
 
 /// The work follows what is seen, not what exists: 2^54 blocks are no trouble.

@@ -107,12 +107,12 @@ proptest! {
                 prop_assert!(pool.used_bytes() <= pool.limit_bytes());
             }
         }
-        match demand(&view, &camera, size, clip.as_ref(), 1 << 16) {
+        match demand(&view, &camera, size, clip.as_ref(), None, 1 << 16) {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
         }
         let scene = Scene { view, camera, transfer, size, clip, quality: Quality::STILL, finest_level: 0 };
-        match cast(&scene, &pool, &Cancel::new()) {
+        match cast(&scene, &pool.snapshot(), &Cancel::new()) {
             Ok(frame) => for pixel in frame.image.rgba {
                 prop_assert!(pixel.iter().all(|v| (0.0..=1.001).contains(v)), "{pixel:?}");
             },

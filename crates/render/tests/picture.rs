@@ -7,9 +7,9 @@ mod common;
 #[path = "common/reference.rs"]
 mod reference;
 
-use array::{Affine, Content, DType, Decoding, ElementType, Meaning, Scalar};
+use array::{Affine, Block, Content, DType, Decoding, ElementType, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
-use corridor_render::{Cancel, Image, ImageSize, Quality, Scene, TransferFunction, cast};
+use corridor_render::{Cancel, Image, ImageSize, Inserted, Quality, Scene, TransferFunction, cast};
 use glam::DVec3;
 
 /// What `f32`, a table of 2048 entries and the early end may change, in 255ths of a component: the table and
@@ -140,6 +140,46 @@ fn levels_that_meet_do_not_show_in_a_linear_field() {
     }
 }
 
+/// A slice through a wave that the coarser levels cannot follow, some of it sharp, some not: the picture must not
+/// jump where levels meet more than it does within a level.
+#[test]
+fn levels_that_meet_do_not_show_in_a_wave() {
+    fn wave(p: DVec3) -> f64 {
+        100.0 + 30.0 * (0.35 * p.x).sin() + 30.0 * (0.3 * p.y + 0.2 * p.x).sin() + 20.0 * (0.4 * p.z).cos()
+    }
+    let synthetic = Synthetic { levels: 3, ..Synthetic::new([48; 3], [16; 3], wave) };
+    let mut scene = synthetic.scene();
+    scene.size = ImageSize { width: 240, height: 240 };
+    scene.clip = Some(voxel_box(&scene.view, [4.0, 4.0, 24.6], [43.0, 43.0, 25.6]));
+    scene.transfer.opacity = points(&[(0.0, 1.0)]);
+    // Every other block of the middle slice: each face of the sharp ones meets the coarser level.
+    let is_chosen = |at: [u64; 3]| (at[0] + at[1] + at[2]) % 2 == 1;
+    let place = |key: &array::BlockKey| scene.view.locate(key).unwrap().1;
+    let fine = synthetic.blocks(0).into_iter().filter(|b| is_chosen(place(&b.key)));
+    let pool = pool_of(&synthetic, fine.chain(synthetic.blocks(2)));
+    for direction in [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]] {
+        scene.camera =
+            corridor_render::Camera::framing(&scene.view.bounds(), direction).orthographic().zoom(1.6);
+        let (sharp, mixed) = (draw(&scene, &synthetic.full_pool()), draw(&scene, &pool));
+        let (within, across) = (largest_jump(&sharp.image), largest_jump(&mixed.image));
+        let share = mixed.truth.share_at_wanted;
+        assert!(share > 0.3 && share < 0.7, "{:?}", mixed.truth);
+        assert!(within > 1.0 && across < 2.0 * within, "{across} where levels meet, {within} within one");
+    }
+}
+
+/// The largest difference of the colours of neighbouring opaque pixels, in 255ths.
+fn largest_jump(image: &Image) -> f64 {
+    let columns = image.size.width as usize;
+    let pairs = (0..image.rgba.len()).flat_map(|i| [(i, i + 1), (i, i + columns)]);
+    let inside = |i: usize| image.rgba.get(i).is_some_and(|p| p[3] > 0.99);
+    let apart = |(i, j): (usize, usize)| {
+        let change = |c: usize| f64::from((image.rgba[i][c] - image.rgba[j][c]).abs()) * 255.0;
+        change(0).max(change(1)).max(change(2))
+    };
+    pairs.filter(|&(i, j)| inside(i) && inside(j)).map(apart).fold(0.0, f64::max)
+}
+
 #[test]
 fn finer_levels_than_wanted_are_left_out() {
     let synthetic = Synthetic { levels: 2, ..Synthetic::new([32; 3], [16; 3], cubic) };
@@ -179,7 +219,14 @@ fn where_the_source_has_nothing_the_ancestor_stands_in() {
         assert!(pool.contains(&block.key));
     }
     let full = draw(&scene, &synthetic.full_pool()).image;
-    assert!(difference(&full, &draw(&scene, &pool).image) <= SEAMLESS);
+    let with_gaps = draw(&scene, &pool);
+    assert!(difference(&full, &with_gaps.image) <= SEAMLESS);
+    assert!(with_gaps.truth.share_at_wanted < 0.9 && with_gaps.truth.is_complete(), "nothing more will come");
+    let nothing_fine = synthetic.blocks(0).into_iter().map(|b| Block { content: Content::NotCovered, ..b });
+    let mut pool = pool_of(&synthetic, synthetic.blocks(1));
+    nothing_fine.for_each(|b| assert_eq!(pool.insert(&b).unwrap(), Inserted::NotCovered));
+    assert!(draw(&scene, &pool).truth.is_complete());
+    assert!(!draw(&scene, &pool_of(&synthetic, synthetic.blocks(1))).truth.is_complete());
 }
 
 /// A field of whole numbers that every type can hold, in both byte orders.
@@ -332,7 +379,7 @@ fn a_cancelled_picture_is_an_error() {
     let synthetic = Synthetic::new([16; 3], [16; 3], cubic);
     let cancel = Cancel::new();
     cancel.clone().cancel();
-    let error = cast(&synthetic.scene(), &synthetic.full_pool(), &cancel).unwrap_err();
+    let error = cast(&synthetic.scene(), &synthetic.full_pool().snapshot(), &cancel).unwrap_err();
     assert_eq!(error.kind(), array::ErrorKind::Cancelled);
 }
 
@@ -341,7 +388,7 @@ fn impossible_scenes_are_refused() {
     let synthetic = Synthetic::new([16; 3], [16; 3], cubic);
     let good = synthetic.scene();
     let pool = synthetic.full_pool();
-    let refused = |scene: Scene| assert!(cast(&scene, &pool, &Cancel::new()).is_err());
+    let refused = |scene: Scene| assert!(cast(&scene, &pool.snapshot(), &Cancel::new()).is_err());
     refused(Scene { size: ImageSize { width: 0, height: 9 }, ..good.clone() });
     refused(Scene { size: ImageSize { width: 16_384, height: 16_384 }, ..good.clone() });
     refused(Scene { finest_level: 3, ..good.clone() });

@@ -67,7 +67,7 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
         let shift = [0, 1, 2].map(|a| eye[a] - camera.target[a]);
         camera.target = eye;
         camera.eye = [0, 1, 2].map(|a| camera.eye[a] + shift[a]);
-        demand(&view, &camera, SIZE, None, 1 << 30).unwrap()
+        demand(&view, &camera, SIZE, None, None, 1 << 30).unwrap()
     };
     let (first, second) = (near([8.0, 8.0, 8.0]), near([56.0, 56.0, 56.0]));
     let bytes = first.pool_bytes.max(second.pool_bytes);
@@ -108,6 +108,68 @@ fn a_picture_is_the_same_after_blocks_went_and_came_back() {
         pool.insert(&block).unwrap();
     }
     assert_eq!(before, draw(&scene, &pool).image);
+}
+
+/// A picture sees the blocks as they were when it began, whatever arrives or goes meanwhile.
+#[test]
+fn a_snapshot_does_not_change() {
+    let synthetic = pyramid();
+    let scene = synthetic.scene();
+    let mut pool = pool_of(&synthetic, synthetic.blocks(2).into_iter().chain(synthetic.blocks(1)));
+    let (before, snapshot) = (draw(&scene, &pool), pool.snapshot());
+    for block in synthetic.blocks(0) {
+        pool.insert(&block).unwrap();
+    }
+    let cast = |blocks| corridor_render::cast(&scene, blocks, &corridor_render::Cancel::new()).unwrap();
+    assert!(difference(&before.image, &draw(&scene, &pool).image) > 0.0);
+    assert_eq!(before.image, cast(&snapshot).image);
+    pool.set_limit(0);
+    assert_eq!(before.image, cast(&snapshot).image);
+    assert_eq!(before.truth, cast(&snapshot).truth);
+}
+
+/// What a picture keeps alive counts: whoever needs that room waits for the picture.
+#[test]
+fn the_limit_holds_while_a_picture_is_cast() {
+    let synthetic = pyramid();
+    let limit = 20 * block_bytes(&synthetic);
+    let mut pool = BlockPool::new(synthetic.view(), limit);
+    let blocks: Vec<_> = (0..3).rev().flat_map(|l| synthetic.blocks(l)).collect();
+    let mut refused = 0;
+    for chunk in blocks.chunks(7) {
+        let picture = pool.snapshot();
+        for block in chunk {
+            refused += usize::from(pool.insert(block).unwrap() == Inserted::NoRoom);
+            assert!(pool.used_bytes() <= limit, "{} of {limit}", pool.used_bytes());
+        }
+        drop(picture);
+    }
+    assert!(refused > 0);
+    let picture = pool.snapshot();
+    let held = pool.used_bytes();
+    pool.set_limit(0);
+    assert_eq!((pool.block_count(), pool.used_bytes()), (0, held), "the picture still has them");
+    drop(picture);
+    assert_eq!(pool.used_bytes(), 0);
+}
+
+/// Aprons that change under a picture are copied, and become what they would have been without it.
+#[test]
+fn pictures_under_way_leave_no_trace() {
+    let synthetic = pyramid();
+    let blocks: Vec<_> = (0..3).rev().flat_map(|l| synthetic.blocks(l)).collect();
+    let expected = draw(&synthetic.scene(), &pool_of(&synthetic, blocks.clone())).image;
+    let mut pool = BlockPool::new(synthetic.view(), 1 << 30);
+    let mut pictures = Vec::new();
+    for block in &blocks {
+        pool.insert(block).unwrap();
+        pictures.push(pool.snapshot());
+        pictures.drain(..pictures.len().saturating_sub(3));
+    }
+    assert_eq!(expected, draw(&synthetic.scene(), &pool).image);
+    drop(pictures);
+    let alone = pool_of(&synthetic, blocks).used_bytes();
+    assert_eq!(pool.used_bytes(), alone, "nothing is counted twice or left over");
 }
 
 #[test]

@@ -215,7 +215,7 @@ pub struct Truth {
     pub state: State,
     /// Lossless, full quality, every wanted block there at the wanted level.
     pub exact: bool,
-    /// Coarser levels made so far and in all, while they are being made.
+    /// Blocks of coarser levels made so far and in all, while some are being made.
     pub levels_made: Option<[u32; 2]>,
     /// One sentence for people: what is missing, why, and whether waiting will help.
     pub text: String,

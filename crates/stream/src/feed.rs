@@ -2,17 +2,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use array::{Block, BlockKey, Completion, Completions, Error, Result, Source};
+use array::{
+    Block, BlockKey, Completion, Completions, DatasetId, Error, ErrorKind, Generation, Result, Source,
+};
 use futures::stream::{BoxStream, SelectAll};
 use futures::{FutureExt, StreamExt};
 use session::ParticipantId;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::frame_loop::sleep_until;
 use crate::loader::{Loader, Trouble, Wish};
 use crate::volume::Volumes;
 
-/// Most blocks placed in one go: their pools are locked that often, and pictures wait meanwhile.
+/// Most blocks placed in one go: other answers wait meanwhile.
 const MAX_PLACED_AT_ONCE: usize = 32;
 
 /// What a source's answer is: one block of a batch, or the end of the batch.
@@ -25,6 +28,8 @@ enum Answer {
 pub(crate) struct Feed {
     loader: Mutex<Loader>,
     changed: Notify,
+    /// The last data set of which a block was asked for in vain because it changed.
+    stale: watch::Sender<Option<(DatasetId, Generation)>>,
     source: Arc<dyn Source>,
     volumes: Arc<Volumes>,
 }
@@ -32,7 +37,13 @@ pub(crate) struct Feed {
 impl Feed {
     /// `max_bytes_under_way`: hard limit of bytes asked for and not yet placed.
     pub(crate) fn new(source: Arc<dyn Source>, volumes: Arc<Volumes>, max_bytes_under_way: u64) -> Self {
-        Self { loader: Mutex::new(Loader::new(max_bytes_under_way)), changed: Notify::new(), source, volumes }
+        Self {
+            loader: Mutex::new(Loader::new(max_bytes_under_way)),
+            changed: Notify::new(),
+            stale: watch::Sender::new(None),
+            source,
+            volumes,
+        }
     }
 
     /// What `who` lacks from now on. `lacking` looks at the pool while no block changes its state here: one that
@@ -51,6 +62,11 @@ impl Feed {
     /// How many blocks `who` lacks, and what is wrong with some of them.
     pub(crate) fn outlook(&self, who: ParticipantId) -> (u64, Trouble) {
         self.with(|loader| (loader.lacking(who), loader.trouble(who)))
+    }
+
+    /// Changes when a data set turns out to have changed since it was described.
+    pub(crate) fn stale(&self) -> watch::Receiver<Option<(DatasetId, Generation)>> {
+        self.stale.subscribe()
     }
 
     /// Wants and bytes under way.
@@ -86,6 +102,7 @@ impl Feed {
             let now = Instant::now();
             match answer {
                 Answer::One(batch, Completion { key, result }) => {
+                    self.note_stale(&key, &result);
                     arrived.extend(self.with(|loader| loader.complete(batch, key, result, now)));
                 }
                 Answer::End(batch) => self.with(|loader| loader.ended(batch, now)),
@@ -95,6 +112,13 @@ impl Feed {
         }
         self.place(arrived).await;
         self.volumes.all().iter().for_each(|volume| volume.announce());
+    }
+
+    fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
+            let now = Some((key.dataset, key.generation));
+            self.stale.send_if_modified(|known| std::mem::replace(known, now) != now);
+        }
     }
 
     async fn place(&self, blocks: Vec<Arc<Block>>) {
@@ -117,13 +141,6 @@ impl Feed {
 fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
     let end = futures::stream::once(std::future::ready(Answer::End(batch)));
     completions.map(move |c| Answer::One(batch, c)).chain(end).boxed()
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Puts blocks into every volume they belong to; says per block why it could not be, if so.

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use array::{Error, ErrorKind, Result};
+use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
 use render::{Cancel, ImageSize, Quality, Scene};
-use session::{Codec, FrameInfo, Item, ParticipantId, Severity, State, Transfer, Truth};
+use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth};
 use tokio::time::Instant;
 
 use crate::aim::Aim;
@@ -21,6 +21,8 @@ use crate::truth::Facts;
 
 /// Least time between two items that only say that facts changed.
 const TRUTH_REFRESH: std::time::Duration = std::time::Duration::from_millis(200);
+/// How often somebody who waits hears how far long work is.
+const WORK_REFRESH: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
 pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
@@ -76,11 +78,11 @@ struct FrameLoop {
     pacer: Pacer,
     encoders: Option<Encoders>,
     aim: Option<Aim>,
-    /// Number of a view that could not be aimed at or drawn; it is not tried again.
-    refused: Option<u64>,
+    /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
+    refused: Option<(u64, PictureSize)>,
     chosen: Option<Chosen>,
-    /// Level shown by the last picture.
-    shown: Option<u8>,
+    /// What the last picture of this aim showed.
+    shown: Option<render::Truth>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
     frames: u64,
@@ -94,14 +96,14 @@ impl FrameLoop {
             if wanted.shown <= self.frames {
                 self.pacer.shown(wanted.shown);
             }
-            if self.refused == Some(wanted.seq) {
+            if self.refused == Some((wanted.seq, wanted.size)) {
                 self.seat.wake.notified().await;
                 continue;
             }
             let shares_changed = shares.has_changed().unwrap_or(false);
             shares.mark_unchanged();
             if let Err(error) = self.step(&wanted, shares_changed, &mut shares).await {
-                self.refuse(wanted.seq, &error);
+                self.refuse(&wanted, &error);
             }
         }
     }
@@ -117,7 +119,12 @@ impl FrameLoop {
         let Some(aim) = &self.aim else { return Ok(()) };
         let mut arrivals = aim.watching.volume.arrivals();
         arrivals.mark_unchanged();
-        let facts = Facts::of(aim, self.host.feed.outlook(self.who), self.shown);
+        let mut facts = Facts::of(aim, self.host.feed.outlook(self.who), self.shown);
+        let is_waiting = !facts.is_settled();
+        if is_waiting {
+            facts.levels_made = (self.host.work)(Task::Levels { array: aim.array() });
+            facts.indexed = (self.host.work)(Task::Indexing);
+        }
         if self.fill_in(wanted, &facts)? {
             return Ok(());
         }
@@ -128,9 +135,9 @@ impl FrameLoop {
             Decision::WaitUntil(at) => Some(at),
             Decision::Idle => None,
         };
-        if let Some(at) = self.tell_truth(&situation, facts, now) {
-            until = Some(until.map_or(at, |u| u.min(at)));
-        }
+        let told_at = self.tell_truth(&situation, facts, now);
+        let work_at = is_waiting.then(|| now + WORK_REFRESH);
+        until = [until, told_at, work_at].into_iter().flatten().min();
         tokio::select! {
             () = self.seat.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -144,7 +151,7 @@ impl FrameLoop {
     async fn aim(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
         let size = image_size(wanted.size);
         if let Some(aim) = &mut self.aim
-            && aim.serves(&wanted.view, size)
+            && aim.serves(&self.host, &wanted.view, size)
             && !shares_changed
         {
             aim.view = Arc::clone(&wanted.view);
@@ -239,7 +246,7 @@ impl FrameLoop {
     ) {
         let now = Instant::now();
         self.frames += 1;
-        self.shown = drawn.coarsest_shown.filter(|_| !facts.is_complete()).or(Some(facts.level_wanted));
+        self.shown = Some(*drawn);
         if let Some(aim) = &self.aim {
             facts = facts.showing(aim, self.shown);
         }
@@ -281,9 +288,9 @@ impl FrameLoop {
         None
     }
 
-    /// Says what went wrong with a view, and waits for another one.
-    fn refuse(&mut self, seq: u64, error: &Error) {
-        self.refused = Some(seq);
+    /// Says what went wrong with a view, and waits for another one, or another size.
+    fn refuse(&mut self, wanted: &Wanted, error: &Error) {
+        self.refused = Some((wanted.seq, wanted.size));
         self.aim = None;
         self.host.feed.forget(self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
@@ -364,7 +371,8 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     done.map_err(|e| Error::internal(format!("drawing ended unexpectedly: {e}")))
 }
 
-async fn sleep_until(at: Option<Instant>) {
+/// Waits until then; for ever without a time.
+pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,

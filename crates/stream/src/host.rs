@@ -1,9 +1,10 @@
 //! What all parts of one running session share: the data, the room, the seats, the feed.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
-use array::{Dataset, Result, Source};
+use array::{Dataset, Result, Share, Source, Task};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use session::{Event, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, View, ViewChange};
@@ -21,8 +22,17 @@ const DRAWS_AT_ONCE: usize = 2;
 const UNDER_WAY_SHARE: u64 = 4;
 const MAX_UNDER_WAY_BYTES: u64 = 256 << 20;
 
+/// How often changed data are described again before somebody is told that it leads nowhere, and how far apart.
+const DESCRIBE_ATTEMPTS: u32 = 5;
+const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How far long work behind a session's source is; `None` while nobody works on it.
+pub type Work = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
+
 pub(crate) struct Host {
-    pub(crate) dataset: Arc<Dataset>,
+    source: Arc<dyn Source>,
+    pub(crate) work: Work,
+    dataset: RwLock<Arc<Dataset>>,
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) feed: Feed,
     pub(crate) draws: Semaphore,
@@ -40,18 +50,69 @@ impl Host {
         source: Arc<dyn Source>,
         memory_bytes: u64,
         first_view: View,
+        work: Work,
     ) -> Self {
         let under_way = (memory_bytes / UNDER_WAY_SHARE).min(MAX_UNDER_WAY_BYTES);
         let for_pools = usize::try_from(memory_bytes - under_way).unwrap_or(usize::MAX);
-        let volumes = Arc::new(Volumes::new(Arc::clone(&dataset), for_pools));
+        let volumes = Arc::new(Volumes::new(for_pools));
         let room = Room::new(dataset.name.clone(), first_view);
         Self {
-            feed: Feed::new(source, Arc::clone(&volumes), under_way),
+            feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), under_way),
             volumes,
             draws: Semaphore::new(DRAWS_AT_ONCE),
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
-            dataset,
+            dataset: RwLock::new(dataset),
+            source,
+            work,
         }
+    }
+
+    /// What the data are, as far as is known.
+    pub(crate) fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whenever the data turn out to have changed, describes them again and shows everybody what they are now.
+    /// For ever.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is half done.
+    pub(crate) async fn follow_changes(&self) {
+        let mut stale = self.feed.stale();
+        while stale.changed().await.is_ok() {
+            let old = *stale.borrow_and_update();
+            let known = self.dataset();
+            if old == Some((known.id, known.generation)) {
+                self.describe_again(&known).await;
+            }
+        }
+    }
+
+    async fn describe_again(&self, old: &Dataset) {
+        let mut reason = "they could not be described anew".to_owned();
+        for attempt in 0..DESCRIBE_ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(DESCRIBE_PAUSE).await;
+            }
+            match self.source.describe().await.and_then(|new| new.check().map(|()| new)) {
+                Ok(new) if (new.id, new.generation) != (old.id, old.generation) => {
+                    return self.show_changed(new);
+                }
+                Ok(_same) => {}
+                Err(error) => reason = error.to_string(),
+            }
+        }
+        let text =
+            format!("The data changed, and {reason}: restart the viewing node, then reload this page.");
+        self.people().tell_all(Severity::Error, &text);
+    }
+
+    /// Everybody looks at the same place of other data.
+    fn show_changed(&self, new: Arc<Dataset>) {
+        *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = new;
+        let mut people = self.people();
+        people.look_again();
+        people.tell_all(Severity::Info, "The data changed: this is what they are now.");
     }
 
     pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<Seat>)> {
@@ -79,7 +140,7 @@ impl Host {
         match note {
             Ok(Note::View(change)) => {
                 let seq = change.seq;
-                if let Err(error) = people.change(from, change, &self.dataset) {
+                if let Err(error) = people.change(from, change, &self.dataset()) {
                     people.room.refuse(from, seq, &error);
                 }
             }
@@ -112,6 +173,24 @@ impl People {
             change.view = view.with_consequences(&change.view, dataset);
         }
         self.room.change(from, &change, |view| check(view, dataset))
+    }
+
+    fn tell_all(&mut self, severity: Severity, text: &str) {
+        for person in self.room.participants() {
+            self.room.tell(person.id, severity, text.to_owned());
+        }
+        self.deliver();
+    }
+
+    /// Gives every view a new number, as if its owner had asked for it once more.
+    fn look_again(&mut self) {
+        for person in self.room.participants() {
+            let Some((seq, _)) = self.room.view(person.id) else { continue };
+            if let Err(error) = self.room.set(person.id, seq, &Map::new()) {
+                self.room.tell(person.id, Severity::Warning, error.to_string());
+            }
+        }
+        self.deliver();
     }
 
     fn seat(&self, of: ParticipantId, f: impl FnOnce(&Seat)) {

@@ -33,8 +33,9 @@ mod truth;
 mod volume;
 
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
+pub use host::Work;
 pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};
-pub use loader::{FIRST_BACKOFF, LONGEST_BACKOFF, MAX_ATTEMPTS, MAX_WANTS_UNDER_WAY};
+pub use loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_UNDER_WAY};
 pub use outbox::Outgoing;
 pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use still::{Still, StillRequest, render_still};

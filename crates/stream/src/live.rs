@@ -8,7 +8,7 @@ use session::{Join, ParticipantId, Role, View};
 use tokio::task::JoinSet;
 
 use crate::frame_loop;
-use crate::host::{Host, check};
+use crate::host::{Host, Work, check};
 use crate::outbox::Outgoing;
 use crate::picture::{camera_of, shared_camera, volume_of};
 use crate::seat::Seat;
@@ -17,18 +17,20 @@ use crate::seat::Seat;
 pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
 
 /// One data set, its blocks, and everybody who looks at it. Each block is fetched once for all of them, and
-/// all pools of blocks together keep to one budget.
+/// all pools of blocks together keep to one budget. Where the data turn out to have changed, people go on with
+/// what they are now, as `source` then describes them.
 ///
 /// Dropping it ends the session for everybody.
 pub struct Session {
     host: Arc<Host>,
-    /// The feed and one frame loop per participant.
+    /// The feed, what follows changes of the data, and one frame loop per participant.
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Session {
     /// Begins a session on what `source` describes. `memory_bytes` bounds blocks that are ready to be drawn and
-    /// blocks on their way; `first_view` is what people see first (`None`: the first volume there is).
+    /// blocks on their way; `first_view` is what people see first (`None`: the first volume there is). `work` says
+    /// how far long work behind the source is.
     ///
     /// Call it within a tokio runtime.
     ///
@@ -40,6 +42,7 @@ impl Session {
         source: Arc<dyn Source>,
         memory_bytes: u64,
         first_view: Option<View>,
+        work: Work,
     ) -> Result<Self> {
         check_memory(memory_bytes)?;
         let mut view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
@@ -50,10 +53,12 @@ impl Session {
             view.camera
                 .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
         );
-        let host = Arc::new(Host::new(dataset, source, memory_bytes, view));
+        let host = Arc::new(Host::new(dataset, source, memory_bytes, view, work));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);
         tasks.spawn(async move { fed.feed.run().await });
+        let followed = Arc::clone(&host);
+        tasks.spawn(async move { followed.follow_changes().await });
         Ok(Self { host, tasks: Mutex::new(tasks) })
     }
 
@@ -98,7 +103,7 @@ pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("dataset", &self.host.dataset.name)
+            .field("dataset", &self.host.dataset().name)
             .field("load", &self.load())
             .finish()
     }

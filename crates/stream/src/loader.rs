@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 /// Most wants under way at once: what fills 10 Gb/s over 150 ms with blocks of half a megabyte.
 pub const MAX_WANTS_UNDER_WAY: usize = 512;
-/// How often a block is tried before it counts as failed.
-pub const MAX_ATTEMPTS: u32 = 5;
+/// How often a block is tried before it counts as failed. Where trying may help it is tried on, ever more rarely.
+pub const ATTEMPTS_UNTIL_FAILED: u32 = 5;
 /// Wait before the second attempt; doubles with each further one.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(250);
-/// Longest wait between attempts.
-pub const LONGEST_BACKOFF: Duration = Duration::from_secs(4);
+/// Longest wait between attempts, for as long as the block is wanted.
+pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 /// One block that a participant's picture lacks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,11 +35,13 @@ pub(crate) struct Wish {
 /// What of somebody's wishes cannot be had.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trouble {
-    /// Blocks given up.
+    /// Blocks that cannot be had: [given up](Self::given_up), or tried in vain often enough.
     pub(crate) failed: u64,
-    /// Blocks that will be tried again.
+    /// Those of them that are not tried any more.
+    pub(crate) given_up: u64,
+    /// Blocks that failed and will soon be tried again.
     pub(crate) retrying: u64,
-    /// Why, for one of them (of those given up, if any).
+    /// Why, for one of them (of those that cannot be had, if any).
     pub(crate) reason: Option<Error>,
 }
 
@@ -65,6 +67,18 @@ struct Failure {
     attempts: u32,
     next: Next,
     error: Error,
+}
+
+impl Failure {
+    /// Nobody should wait for the block.
+    fn is_failed(&self) -> bool {
+        self.next == Next::GivenUp || self.attempts >= ATTEMPTS_UNTIL_FAILED
+    }
+
+    /// The data could not be reached at all; what was wrong for this block was wrong for others.
+    fn is_outage(&self) -> bool {
+        matches!(self.error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
+    }
 }
 
 /// Turns wishes into wants; see the module.
@@ -230,7 +244,9 @@ impl Loader {
         match refused {
             Some(error) => self.fail(key, error, now),
             None => {
-                self.failures.remove(&key);
+                if self.failures.remove(&key).is_some_and(|failure| failure.is_outage()) {
+                    self.outage_ended(now);
+                }
                 self.merged.remove(&key);
                 for wishes in self.wishes.values_mut() {
                     wishes.remove(&key);
@@ -245,6 +261,15 @@ impl Loader {
         }
     }
 
+    /// A block came that could not be reached before: so may others.
+    fn outage_ended(&mut self, now: Instant) {
+        for failure in self.failures.values_mut().filter(|f| f.is_outage()) {
+            if let Next::TryAgainAt(at) = &mut failure.next {
+                *at = now.min(*at);
+            }
+        }
+    }
+
     fn fail(&mut self, key: BlockKey, error: Error, now: Instant) {
         if !self.merged.contains_key(&key) {
             return;
@@ -252,12 +277,11 @@ impl Loader {
         let attempts = self.failures.get(&key).map_or(0, |f| f.attempts) + 1;
         // Somebody between here and the data withdrew it; the wish stands.
         let may_help = error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Cancelled;
-        let is_over = !may_help || attempts >= MAX_ATTEMPTS;
-        let next = if is_over { Next::GivenUp } else { Next::TryAgainAt(now + backoff(attempts)) };
+        let next = if may_help { Next::TryAgainAt(now + backoff(attempts)) } else { Next::GivenUp };
         self.failures.insert(key, Failure { attempts, next, error });
     }
 
-    /// How many blocks `who` still lacks, those given up included.
+    /// How many blocks `who` still lacks, those that cannot be had included.
     #[must_use]
     pub(crate) fn lacking(&self, who: ParticipantId) -> u64 {
         self.wishes.get(&who).map_or(0, |wishes| wishes.len() as u64)
@@ -269,10 +293,11 @@ impl Loader {
         let mut trouble = Trouble::default();
         let Some(wishes) = self.wishes.get(&who) else { return trouble };
         for (_, failure) in self.failures.iter().filter(|(key, _)| wishes.contains_key(key)) {
-            let is_over = failure.next == Next::GivenUp;
-            let count = if is_over { &mut trouble.failed } else { &mut trouble.retrying };
+            let is_failed = failure.is_failed();
+            let count = if is_failed { &mut trouble.failed } else { &mut trouble.retrying };
             *count += 1;
-            if trouble.reason.is_none() || (is_over && trouble.failed == 1) {
+            trouble.given_up += u64::from(failure.next == Next::GivenUp);
+            if trouble.reason.is_none() || (is_failed && trouble.failed == 1) {
                 trouble.reason = Some(failure.error.clone());
             }
         }
@@ -396,31 +421,62 @@ mod tests {
     }
 
     #[test]
-    fn what_may_help_is_retried_a_few_times_then_given_up() {
+    fn what_may_help_is_retried_ever_more_rarely() {
         let mut now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.wish(ADA, wishes(0..1));
         let busy = || Error::new(ErrorKind::Busy, "later");
         let mut waited = Vec::new();
-        for attempt in 1..=MAX_ATTEMPTS {
+        for attempt in 1..=10 {
             let (batch, wants) = start(&mut loader, now);
             assert_eq!(wants.len(), 1, "attempt {attempt}");
             assert!(loader.complete(batch, key(0), Err(busy()), now).is_none());
             assert!(loader.start(now).is_none(), "no hot loop");
-            if let Some(at) = loader.next_retry() {
-                assert_eq!(loader.trouble(ADA).retrying, 1);
-                waited.push((at - now).as_millis());
-                now = at;
-            }
+            let trouble = loader.trouble(ADA);
+            let has_failed = u64::from(attempt >= ATTEMPTS_UNTIL_FAILED);
+            assert_eq!((trouble.failed, trouble.retrying), (has_failed, 1 - has_failed));
+            assert_eq!((trouble.given_up, trouble.reason), (0, Some(busy())));
+            let at = loader.next_retry().expect("as long as it is wanted");
+            waited.push((at - now).as_millis());
+            now = at;
         }
-        assert_eq!(waited, [250, 500, 1000, 2000]);
-        let trouble = loader.trouble(ADA);
-        assert_eq!((trouble.failed, trouble.retrying, trouble.reason), (1, 0, Some(busy())));
-        assert!(loader.start(now + Duration::from_secs(3600)).is_none());
-        // Looking elsewhere and back tries anew.
-        loader.wish(ADA, wishes(5..6));
-        loader.wish(ADA, wishes(0..1));
-        assert_eq!(indices(&start(&mut loader, now).1), [0]);
+        assert_eq!(waited, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+        let (batch, _) = start(&mut loader, now);
+        assert!(loader.complete(batch, key(0), block(0), now).is_some());
+        loader.placed(key(0), None, now);
+        assert_eq!((loader.trouble(ADA), loader.lacking(ADA)), (Trouble::default(), 0));
+        // What nobody wants is not tried.
+        loader.wish(ADA, wishes(1..2));
+        let (batch, _) = start(&mut loader, now);
+        loader.complete(batch, key(1), Err(busy()), now);
+        loader.wish(ADA, Vec::new());
+        assert_eq!(loader.next_retry(), None);
+    }
+
+    #[test]
+    fn the_first_block_after_an_outage_brings_the_others() {
+        let mut now = Instant::now();
+        let mut loader = Loader::new(1000);
+        loader.wish(ADA, wishes(0..4));
+        let gone = || Error::new(ErrorKind::Unreachable, "no route");
+        for _ in 0..8 {
+            let (batch, wants) = start(&mut loader, now);
+            for want in wants {
+                let busy = Error::new(ErrorKind::Busy, "no room");
+                let error = if want.key().index == 3 { busy } else { gone() };
+                loader.complete(batch, want.key(), Err(error), now);
+            }
+            now = loader.next_retry().unwrap();
+        }
+        // One of them is asked for a little earlier than the rest.
+        loader.failures.get_mut(&key(0)).unwrap().next = Next::TryAgainAt(now - Duration::from_secs(9));
+        let (batch, wants) = start(&mut loader, now - Duration::from_secs(5));
+        assert_eq!(indices(&wants), [0]);
+        now -= Duration::from_secs(5);
+        assert!(loader.complete(batch, key(0), block(0), now).is_some());
+        assert!(loader.start(now).is_none());
+        loader.placed(key(0), None, now);
+        assert_eq!(indices(&start(&mut loader, now).1), [1, 2], "what had no room gains nothing by it");
     }
 
     #[test]
@@ -433,7 +489,7 @@ mod tests {
         assert!(loader.complete(batch, key(1), block(1), now).is_some());
         loader.placed(key(1), Some(Error::corrupt("wrong size")), now);
         loader.ended(batch, now);
-        assert_eq!(loader.trouble(ADA).failed, 3);
+        assert_eq!((loader.trouble(ADA).failed, loader.trouble(ADA).given_up), (3, 3));
         assert_eq!(loader.trouble(BOB), Trouble::default());
         assert_eq!((loader.next_retry(), loader.under_way()), (None, (0, 0)));
     }

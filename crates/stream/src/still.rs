@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Error, Result, Source};
+use array::{Dataset, Error, Result, Source};
 use render::{Cancel, Image, ImageSize, Quality, Scene};
 use session::{ParticipantId, Truth, View};
 
@@ -10,7 +10,7 @@ use crate::aim::Aim;
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
-use crate::picture::{any_transfer, shared_camera, transfer_of};
+use crate::picture::{any_transfer, camera_of, shared_camera, transfer_of, volume_of};
 use crate::truth::Facts;
 
 /// Who looks, where nobody does.
@@ -59,7 +59,14 @@ pub async fn render_still(
     let view = request.view.map_or_else(|| View::first_of(&dataset), Ok)?;
     view.check()?;
     check(&view, &dataset)?;
-    let host = Arc::new(Host::new(Arc::clone(&dataset), source, request.memory_bytes, view.clone()));
+    let view = with_camera(view, &dataset, request.size)?;
+    let host = Arc::new(Host::new(
+        Arc::clone(&dataset),
+        source,
+        request.memory_bytes,
+        view.clone(),
+        Arc::new(|_| None),
+    ));
     let aims = Arc::clone(&host);
     let aim = blocking(move || Aim::new(&aims, NOBODY, Arc::new(view), request.size, None)).await??;
     tokio::select! {
@@ -67,6 +74,15 @@ pub async fn render_still(
         arrived = all_blocks(&host, &aim, &mut progress) => arrived?,
     }
     draw(&host, aim).await
+}
+
+/// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
+fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
+    if view.camera.is_none() {
+        let camera = camera_of(&view, &*volume_of(&view, dataset)?)?;
+        view.camera = Some(shared_camera(&camera.widened(size)));
+    }
+    Ok(view)
 }
 
 /// Waits until every block is there.
@@ -92,7 +108,6 @@ async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64))
 async fn draw(host: &Host, aim: Aim) -> Result<Still> {
     let volume = Arc::clone(&aim.watching.volume);
     let mut view = (*aim.view).clone();
-    view.camera = Some(view.camera.unwrap_or_else(|| shared_camera(&aim.camera)));
     let chosen = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let transfer = view.transfer.take().unwrap_or_else(chosen);
     let scene = Scene {
@@ -108,7 +123,7 @@ async fn draw(host: &Host, aim: Aim) -> Result<Still> {
     let cancel = CancelOnDrop::default();
     let flag: Cancel = cancel.flag();
     let frame = blocking(move || volume.cast(&scene, &flag)).await??;
-    let mut facts = Facts::of(&aim, host.feed.outlook(NOBODY), Some(aim.demand.wanted));
+    let mut facts = Facts::of(&aim, host.feed.outlook(NOBODY), Some(frame.truth));
     facts.is_lossless = true;
     Ok(Still { image: frame.image, truth: facts.truth(), view })
 }

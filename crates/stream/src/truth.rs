@@ -2,7 +2,7 @@
 //!
 //! It only words what others counted. A strided sample is always called one.
 
-use array::LevelOrigin;
+use array::{LevelOrigin, Share};
 use session::{Limit, State, Truth};
 
 use crate::aim::Aim;
@@ -13,6 +13,8 @@ use crate::loader::Trouble;
 pub(crate) struct Facts {
     /// Finest level that covers all that is drawn; `None` before the first block.
     pub(crate) level_shown: Option<u8>,
+    /// The picture shows the wanted level wherever the source has it, by what was cast.
+    pub(crate) is_whole: bool,
     pub(crate) level_wanted: u8,
     /// Number of levels of the array.
     pub(crate) levels: usize,
@@ -20,12 +22,18 @@ pub(crate) struct Facts {
     pub(crate) coarsest: u8,
     /// How the level shown was made.
     pub(crate) origin: LevelOrigin,
+    /// The level that is as fine as the one shown, and no sample of it.
+    pub(crate) as_fine_as: u8,
     pub(crate) limit: Limit,
     /// The level was asked for by number.
     pub(crate) is_forced: bool,
     pub(crate) blocks_present: u64,
     pub(crate) blocks_total: u64,
     pub(crate) trouble: Trouble,
+    /// Blocks of made levels, while some are being made.
+    pub(crate) levels_made: Option<Share>,
+    /// Bytes of a packed file that were looked through, while they are.
+    pub(crate) indexed: Option<Share>,
     pub(crate) is_moving: bool,
     /// Drawn and encoded without loss, at full resolution and quality.
     pub(crate) is_lossless: bool,
@@ -34,16 +42,18 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// What is known of an aim: how many of its blocks are lacking, what is wrong with them, and the level
-    /// that the last picture showed.
-    pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), level_shown: Option<u8>) -> Self {
+    /// What is known of an aim: how many of its blocks are lacking, what is wrong with them, and what the last
+    /// picture showed.
+    pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
         let blocks_total = aim.demand.blocks.len() as u64;
         let facts = Self {
-            level_shown,
+            level_shown: None,
+            is_whole: false,
             level_wanted: aim.demand.wanted,
             levels: aim.watching.volume.view.levels.len(),
             coarsest: aim.watching.volume.view.levels.last().map_or(aim.demand.wanted, |l| l.number),
             origin: LevelOrigin::Stored,
+            as_fine_as: aim.demand.wanted,
             limit: match aim.demand.limit {
                 render::Limit::Screen => Limit::Screen,
                 render::Limit::Memory => Limit::Memory,
@@ -53,19 +63,29 @@ impl Facts {
             blocks_present: blocks_total.saturating_sub(lacking),
             blocks_total,
             trouble,
+            levels_made: None,
+            indexed: None,
             is_moving: false,
             is_lossless: false,
             memory_bytes: aim.share_bytes as u64,
         };
-        facts.showing(aim, level_shown)
+        facts.showing(aim, picture)
     }
 
-    /// The same for a picture that shows this level.
-    pub(crate) fn showing(mut self, aim: &Aim, level: Option<u8>) -> Self {
+    /// The same for this picture, by what was really cast.
+    pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Truth>) -> Self {
+        self.is_whole = picture.is_some_and(|p| p.is_complete());
+        // Where the source has nothing at the wanted level, its ancestor is the best there is.
+        let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
         let shown = level.unwrap_or(self.level_wanted);
-        let found = aim.watching.volume.view.levels.iter().find(|l| l.number == shown);
+        let levels = &aim.watching.volume.view.levels;
         self.level_shown = level;
-        self.origin = found.map_or(self.origin, |l| l.origin);
+        if let Some(found) = levels.iter().find(|l| l.number == shown) {
+            self.origin = found.origin;
+            // Of two with the same resolution the sampled one comes last.
+            let twin = levels.iter().find(|l| l.factor.abs_diff_eq(found.factor, 1e-6));
+            self.as_fine_as = twin.map_or(shown, |l| l.number);
+        }
         self
     }
 
@@ -106,8 +126,8 @@ impl Facts {
             blocks_present: self.blocks_present,
             blocks_total: self.blocks_total,
             state: self.state(),
-            exact: self.is_lossless && self.is_complete() && !self.is_moving,
-            levels_made: None,
+            exact: self.is_lossless && self.is_whole && self.is_complete() && !self.is_moving,
+            levels_made: self.levels_made.map(|share| [share.done, share.total].map(shown_number)),
             text: self.sentence(),
         }
     }
@@ -150,10 +170,31 @@ impl Facts {
         let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
         let stands_in = match self.level_shown {
             None => format!("Loading: {counts}"),
+            Some(_) if self.origin == LevelOrigin::Sampled && self.as_fine_as == self.level_wanted => {
+                format!(
+                    "Loading: {counts}, samples stand in until the means of level {} are made",
+                    self.level_wanted
+                )
+            }
+            Some(_) if self.origin == LevelOrigin::Sampled => {
+                format!(
+                    "Loading: {counts}, samples of level {} stand in for level {}",
+                    self.as_fine_as, self.level_wanted
+                )
+            }
             Some(shown) if shown != self.level_wanted => {
                 format!("Loading: {counts}, level {shown} stands in for level {}", self.level_wanted)
             }
             Some(_) => format!("Loading: {counts}"),
+        };
+        let stands_in = match self.indexed {
+            Some(Share { done, total }) if total > 0 => {
+                format!(
+                    "{stands_in}; the packed file is being looked through, once ({} %)",
+                    done * 100 / total
+                )
+            }
+            _ => stands_in,
         };
         let mut text = match &self.trouble.reason {
             Some(reason) if self.trouble.retrying > 0 => {
@@ -178,8 +219,13 @@ impl Facts {
     fn failed(&self) -> String {
         let reason =
             self.trouble.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
+        let outlook = match self.trouble.given_up {
+            0 => "they are asked for again from time to time",
+            n if n < self.trouble.failed => "some of them are asked for again from time to time",
+            _ => "waiting will not help",
+        };
         format!(
-            "{} of {} blocks cannot be had ({reason}); waiting will not help",
+            "{} of {} blocks cannot be had ({reason}); {outlook}",
             self.blocks_total - self.blocks_present,
             self.blocks_total
         )
@@ -194,6 +240,10 @@ impl Facts {
     fn span(&self) -> String {
         format!("0 to {}", self.levels.saturating_sub(1))
     }
+}
+
+fn shown_number(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// A size for people, in binary units: `512 MiB`.
@@ -212,15 +262,19 @@ mod tests {
     fn facts() -> Facts {
         Facts {
             level_shown: Some(3),
+            is_whole: false,
             level_wanted: 1,
             levels: 7,
             coarsest: 6,
             origin: LevelOrigin::Mean,
+            as_fine_as: 3,
             limit: Limit::Screen,
             is_forced: false,
             blocks_present: 12,
             blocks_total: 80,
             trouble: Trouble::default(),
+            levels_made: None,
+            indexed: None,
             is_moving: false,
             is_lossless: false,
             memory_bytes: 512 << 20,
@@ -228,7 +282,7 @@ mod tests {
     }
 
     fn complete() -> Facts {
-        Facts { level_shown: Some(1), blocks_present: 80, ..facts() }
+        Facts { level_shown: Some(1), is_whole: true, blocks_present: 80, ..facts() }
     }
 
     fn check(facts: &Facts, state: State, text: &str) {
@@ -296,7 +350,13 @@ mod tests {
             State::Loading,
             "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
         );
-        let failed = Trouble { failed: 3, reason, ..Trouble::default() };
+        let unreachable = Trouble { failed: 3, given_up: 0, reason: reason.clone(), ..Trouble::default() };
+        check(
+            &Facts { trouble: unreachable, blocks_present: 77, ..facts() },
+            State::Failed,
+            "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
+        );
+        let failed = Trouble { failed: 3, given_up: 3, reason, ..Trouble::default() };
         check(
             &Facts { trouble: failed, blocks_present: 77, ..facts() },
             State::Failed,
@@ -305,9 +365,31 @@ mod tests {
     }
 
     #[test]
+    fn long_work_is_shown_while_it_goes_on() {
+        let share = Some(Share { done: 30, total: 120 });
+        assert_eq!(Facts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
+        check(
+            &Facts { indexed: share, level_shown: None, blocks_present: 0, ..facts() },
+            State::Loading,
+            "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
+        );
+    }
+
+    #[test]
     fn samples_are_called_samples() {
         let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
         assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
+        let coarse = Facts { level_shown: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
+        let text = coarse.truth().text;
+        assert!(
+            text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),
+            "{text}"
+        );
+        let text = Facts { as_fine_as: 1, ..coarse }.truth().text;
+        assert!(
+            text.contains("samples stand in until the means of level 1 are made; waiting will help"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -315,6 +397,8 @@ mod tests {
         assert!(!complete().truth().exact);
         assert!(Facts { is_lossless: true, ..complete() }.truth().exact);
         assert!(!Facts { is_lossless: true, ..facts() }.truth().exact);
+        let cast_too_early = Facts { is_lossless: true, is_whole: false, ..complete() };
+        assert!(!cast_too_early.truth().exact, "what arrived after the cast is not in the picture");
         assert!(!Facts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
     }
 

@@ -4,10 +4,10 @@
 //! may hold the shares of its own watchers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
-use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, VolumeView};
+use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
@@ -19,11 +19,22 @@ pub(crate) struct Volume {
     pub(crate) view: Arc<VolumeView>,
     /// Largest block per level number, as stored, bytes.
     block_bytes: Vec<u64>,
+    /// Locked for moments only, never while a picture is cast.
     pool: RwLock<BlockPool>,
+    /// Read while a picture is cast; written by whoever needs memory that only a finished picture gives back, and
+    /// by nobody else.
+    pictures: RwLock<()>,
     overview: Mutex<Overview>,
     demands: Mutex<Demands>,
     /// Counts arrivals.
     arrivals: watch::Sender<u64>,
+}
+
+/// A picture under way: its blocks, which count against the pool's limit until it is dropped.
+struct Picture<'a> {
+    // Before the lock: whoever waits for the lock wants these gone.
+    blocks: Snapshot,
+    _under_way: RwLockReadGuard<'a, ()>,
 }
 
 /// What is wanted by whom; `None` before they know it themselves.
@@ -42,6 +53,7 @@ impl Volume {
         Ok(Self {
             block_bytes: info.levels.iter().map(|l| bytes(&l.block)).collect(),
             pool: RwLock::new(BlockPool::new(Arc::clone(&view), 0)),
+            pictures: RwLock::default(),
             overview: Mutex::new(Overview::new()?),
             demands: Mutex::default(),
             arrivals: watch::Sender::new(0),
@@ -64,7 +76,21 @@ impl Volume {
     /// # Errors
     /// Those of [`render::cast`].
     pub(crate) fn cast(&self, scene: &Scene, cancel: &Cancel) -> Result<Frame> {
-        render::cast(scene, &self.pool.read().unwrap_or_else(PoisonError::into_inner), cancel)
+        let picture = self.picture();
+        render::cast(scene, &picture.blocks, cancel)
+    }
+
+    /// The blocks as they are now; what arrives meanwhile goes into the next picture.
+    fn picture(&self) -> Picture<'_> {
+        let under_way = self.pictures.read().unwrap_or_else(PoisonError::into_inner);
+        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
+        Picture { blocks: pool.snapshot(), _under_way: under_way }
+    }
+
+    /// Waits until the pictures under way are there; none begins before `f` is done.
+    fn between_pictures<T>(&self, f: impl FnOnce() -> T) -> T {
+        let _none = self.pictures.write().unwrap_or_else(PoisonError::into_inner);
+        f()
     }
 
     /// Takes a block over, where it is part of this volume; blocks the thread.
@@ -72,17 +98,24 @@ impl Volume {
     /// # Errors
     /// `Corrupt` for a block that is not as described, `Busy` when there is no room.
     pub(crate) fn insert(&self, block: &Block) -> Result<()> {
-        let mut pool = self.pool.write().unwrap_or_else(PoisonError::into_inner);
-        self.mark(&mut pool);
-        match pool.insert(block)? {
+        let mut inserted = self.try_insert(block)?;
+        if inserted == Inserted::NoRoom {
+            inserted = self.between_pictures(|| self.try_insert(block))?;
+        }
+        match inserted {
             Inserted::Foreign => return Ok(()),
             Inserted::NoRoom => {
                 return Err(Error::new(ErrorKind::Busy, "no room in memory for another block"));
             }
             Inserted::Placed | Inserted::Present | Inserted::NotCovered => {}
         }
-        drop(pool);
         self.overview().add(block, &self.view)
+    }
+
+    fn try_insert(&self, block: &Block) -> Result<Inserted> {
+        let mut pool = self.pool.write().unwrap_or_else(PoisonError::into_inner);
+        self.mark(&mut pool);
+        pool.insert(block)
     }
 
     /// Tells the pool what matters, if that changed.
@@ -115,10 +148,16 @@ impl Volume {
     }
 
     fn set_limit(&self, limit_bytes: usize) {
-        if self.memory().1 != limit_bytes {
+        if self.memory().1 == limit_bytes {
+            return;
+        }
+        {
             let mut pool = self.pool.write().unwrap_or_else(PoisonError::into_inner);
             self.mark(&mut pool);
             pool.set_limit(limit_bytes);
+        }
+        if self.memory().0 > limit_bytes {
+            self.between_pictures(|| ());
         }
     }
 
@@ -143,7 +182,6 @@ impl Volume {
 
 /// The volumes that somebody looks at, under one budget.
 pub(crate) struct Volumes {
-    dataset: Arc<Dataset>,
     memory_bytes: usize,
     alive: Mutex<Vec<Weak<Volume>>>,
     /// How many look: whoever looks recomputes their demand when it changes.
@@ -151,16 +189,21 @@ pub(crate) struct Volumes {
 }
 
 impl Volumes {
-    pub(crate) fn new(dataset: Arc<Dataset>, memory_bytes: usize) -> Self {
-        Self { dataset, memory_bytes, alive: Mutex::default(), watchers: watch::Sender::new(0) }
+    pub(crate) fn new(memory_bytes: usize) -> Self {
+        Self { memory_bytes, alive: Mutex::default(), watchers: watch::Sender::new(0) }
     }
 
-    /// `who` looks at a volume from now on, until the guard is dropped; to be followed by
+    /// `who` looks at a volume of a data set from now on, until the guard is dropped; to be followed by
     /// [`share_out`](Self::share_out).
     ///
     /// # Errors
     /// `NotFound` for a volume of another data set.
-    pub(crate) fn look(self: &Arc<Self>, who: ParticipantId, view: Arc<VolumeView>) -> Result<Watching> {
+    pub(crate) fn look(
+        self: &Arc<Self>,
+        who: ParticipantId,
+        dataset: &Dataset,
+        view: Arc<VolumeView>,
+    ) -> Result<Watching> {
         let volume = {
             let mut alive = self.alive();
             alive.retain(|v| v.strong_count() > 0);
@@ -168,7 +211,7 @@ impl Volumes {
             let volume = match known {
                 Some(volume) => volume,
                 None => {
-                    let volume = Arc::new(Volume::new(view, &self.dataset)?);
+                    let volume = Arc::new(Volume::new(view, dataset)?);
                     alive.push(Arc::downgrade(&volume));
                     volume
                 }
@@ -244,5 +287,79 @@ impl Drop for Watching {
         }
         let watchers = self.volumes.all().iter().map(|v| v.watchers()).sum::<usize>();
         self.volumes.watchers.send_if_modified(|n| std::mem::replace(n, watchers) != watchers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use array::conformance::one_array;
+    use array::{BlockKey, Content};
+
+    use super::*;
+
+    /// Eight blocks of 16^3 bytes.
+    fn volume(limit_bytes: usize) -> Arc<Volume> {
+        let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let view = Arc::new(VolumeView::new(&dataset, 0, &[]).unwrap());
+        let volume = Arc::new(Volume::new(view, &dataset).unwrap());
+        volume.set_limit(limit_bytes);
+        volume
+    }
+
+    fn block(volume: &Volume, index: u64) -> Block {
+        let key = BlockKey { index, ..volume.view.key(0, [0; 3]) };
+        Block { key, content: Content::Data { bytes: vec![7; 16 * 16 * 16].into(), range: None } }
+    }
+
+    /// Does `work` on another thread; what is received says that it is done.
+    fn beside(work: impl FnOnce() + Send + 'static) -> std::sync::mpsc::Receiver<()> {
+        let (done, is_done) = channel();
+        let both = move || {
+            work();
+            done.send(()).unwrap();
+        };
+        std::thread::Builder::new().name("beside".into()).spawn(both).unwrap();
+        is_done
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn nobody_waits_for_a_picture() {
+        let volume = volume(1 << 20);
+        volume.insert(&block(&volume, 0)).unwrap();
+        let picture = volume.picture();
+        let shared = Arc::clone(&volume);
+        let arrives = beside(move || {
+            shared.insert(&block(&shared, 1)).unwrap();
+            drop(shared.picture());
+        });
+        arrives.recv_timeout(LONG).expect("a block is placed and a second picture begun meanwhile");
+        drop(picture);
+        assert!(volume.holds(&block(&volume, 1).key));
+    }
+
+    #[test]
+    fn memory_that_a_picture_holds_is_waited_for() {
+        let one = {
+            let roomy = volume(1 << 20);
+            roomy.insert(&block(&roomy, 0)).unwrap();
+            roomy.memory().0
+        };
+        let volume = volume(2 * one);
+        (0..2).for_each(|i| volume.insert(&block(&volume, i)).unwrap());
+        let picture = volume.picture();
+        let shared = Arc::clone(&volume);
+        let shrinks = beside(move || shared.set_limit(one));
+        assert!(
+            shrinks.recv_timeout(Duration::from_millis(50)).is_err(),
+            "the picture still holds two blocks"
+        );
+        drop(picture);
+        shrinks.recv_timeout(LONG).expect("the picture is there");
+        assert!(volume.memory().0 <= one);
     }
 }

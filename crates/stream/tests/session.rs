@@ -13,14 +13,14 @@ use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
 use stream::{MAX_FRAMES_IN_FLIGHT, Session, StillRequest, render_still};
-use support::{Pyramid, Viewer};
+use support::{Changing, Pyramid, Viewer};
 
 use corridor_stream as stream;
 
 const MEMORY: u64 = 64 << 20;
 
 fn session_on(data: &Pyramid) -> Session {
-    Session::begin(data.dataset(), data.source(), MEMORY, None).unwrap()
+    Session::begin(data.dataset(), data.source(), MEMORY, None, std::sync::Arc::new(|_| None)).unwrap()
 }
 
 fn join(session: &Session) -> Viewer {
@@ -90,6 +90,46 @@ async fn a_still_is_always_the_same_and_says_how_far_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_still_in_portrait_shows_all_of_the_volume() {
+    let data = Pyramid::new(32, 16, 1);
+    let mut view = session::View::first_of(&data.dataset()).unwrap();
+    view.transfer = Some(
+        serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
+    );
+    let size = ImageSize { width: 48, height: 96 };
+    let request = StillRequest { view: Some(view), size, memory_bytes: MEMORY };
+    let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
+    let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
+    assert!(seen(24) && !seen(0) && !seen(47), "nothing is cut off at the sides");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_hears_how_far_long_work_is() {
+    let data = Pyramid::new(64, 16, 1);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.level == coarsest);
+    let work = array::LongWork::default();
+    let seen = work.clone();
+    let shown: stream::Work = std::sync::Arc::new(move |task| seen.share(task));
+    let session = Session::begin(data.dataset(), data.source(), MEMORY, None, shown).unwrap();
+    let mut ada = join(&session);
+    assert_eq!(ada.frame(|_| true).await.truth.levels_made, None);
+    ada.take_for(Duration::from_secs(2)).await;
+    for done in [1, 5] {
+        work.set(array::Task::Levels { array: 0 }, done, 9);
+        ada.take_for(Duration::from_secs(2)).await;
+        let told = ada.items.iter().rev().find_map(|i| match i {
+            Item::Truth { truth } => Some(truth.levels_made),
+            _ => None,
+        });
+        assert_eq!(told, Some(Some([u32::try_from(done).unwrap(), 9])));
+    }
+    work.end(array::Task::Levels { array: 0 });
+    data.let_through(|_| true);
+    assert_eq!(ada.frame(|f| f.truth.exact).await.truth.levels_made, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_view_withdraws_what_the_old_one_wanted() {
     let data = Pyramid::new(64, 8, 2);
     let coarsest = data.coarsest();
@@ -138,7 +178,8 @@ async fn turning_away_changes_what_is_most_urgent() {
 async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
     let data = Pyramid::new(200, 25, 1);
     let memory = stream::MIN_MEMORY_BYTES;
-    let session = Session::begin(data.dataset(), data.source(), memory, None).unwrap();
+    let session =
+        Session::begin(data.dataset(), data.source(), memory, None, std::sync::Arc::new(|_| None)).unwrap();
     let join = Join { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
     let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
     let mut worst = 0;
@@ -220,6 +261,74 @@ async fn a_block_that_comes_at_the_third_attempt_completes_the_picture() {
     ada.frame(|f| f.truth.exact).await;
     let tries = data.asked().iter().filter(|key| **key == data.finest_key()).count();
     assert_eq!(tries, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_comes_after_the_outage() {
+    let data = Pyramid::new(64, 16, 1);
+    data.fail(data.finest_key(), &Error::new(ErrorKind::Unreachable, "no route"), 8);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    let failed = ada.frame(|f| f.truth.state == State::Failed).await;
+    assert!(failed.truth.text.contains("asked for again"), "{}", failed.truth.text);
+    ada.frame(|f| f.truth.exact).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_change_are_described_again_and_shown() {
+    let (old, new) = (Pyramid::new(32, 16, 3), Pyramid::of_generation(1, 64, 16, 3));
+    let source = Changing::new(old.source());
+    let session = Session::begin(
+        old.dataset(),
+        std::sync::Arc::new(source.clone()),
+        MEMORY,
+        None,
+        std::sync::Arc::new(|_| None),
+    )
+    .unwrap();
+    let (mut ada, mut bob) = (join(&session), join(&session));
+    ada.frame(|f| f.truth.exact).await;
+    bob.frame(|f| f.truth.exact).await;
+    source.become_source(new.source());
+    ada.change(&json!({"time": 1}), false);
+    for viewer in [&mut ada, &mut bob] {
+        assert!(viewer.message().await.contains("The data changed"));
+        let frame = viewer.frame(|f| f.truth.exact).await;
+        assert_eq!(frame.truth.state, State::Complete);
+    }
+    assert_eq!((ada.view.time, bob.view.time), (1, 0));
+    assert!(new.asked().iter().any(|key| new.time_of(key) == 1 && key.generation.0 == 1));
+
+    // Another size that the view does not fit is said, and the session lives on.
+    let shorter = Pyramid::of_generation(2, 32, 16, 1);
+    source.become_source(shorter.source());
+    bob.change(&json!({"time": 2}), false);
+    ada.take_for(Duration::from_secs(3)).await;
+    let told = |i: &Item| matches!(i, Item::Message { text, .. } if text.contains("below 1"));
+    assert!(ada.items.iter().any(told), "{:?}", ada.items);
+    ada.change(&json!({"time": 0}), false);
+    let seq = ada.seq();
+    ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_change_and_cannot_be_described_are_said_to_have() {
+    let (old, new) = (Pyramid::new(32, 16, 2), Pyramid::of_generation(1, 32, 16, 2));
+    let source = Changing::new(old.source());
+    let session = Session::begin(
+        old.dataset(),
+        std::sync::Arc::new(source.clone()),
+        MEMORY,
+        None,
+        std::sync::Arc::new(|_| None),
+    )
+    .unwrap();
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    source.change_unseen(new.source());
+    ada.change(&json!({"time": 1}), false);
+    let text = ada.message().await;
+    assert!(text.contains("restart the viewing node"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -64,6 +64,8 @@ function tone(state: State): string {
 function levelText(truth: Truth): string {
   const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
   if (truth.levelShown === truth.levelWanted) return name(truth.levelShown);
+  // Samples of a level have a number of their own, which says nothing to a person.
+  if (truth.origin === "sampled") return `samples → ${name(truth.levelWanted)}`;
   return `level ${truth.levelShown} → ${truth.levelWanted}`;
 }
 
@@ -73,7 +75,8 @@ function chipsOf(state: State, truth: Truth): { text: string; tone: string }[] {
   ];
   if (truth.blocksTotal > 0) chips.push({ text: blocksText(truth), tone: "" });
   if (truth.levelsMade) {
-    chips.push({ text: `making levels ${truth.levelsMade[0]}/${truth.levelsMade[1]}`, tone: "" });
+    const [done, total] = truth.levelsMade;
+    chips.push({ text: `making levels: ${done} of ${total} blocks`, tone: "" });
   }
   if (truth.limit === "memory") chips.push({ text: "limited by memory", tone: "warn" });
   else if (truth.limit === "screen" && truth.levelWanted > 0)

@@ -174,7 +174,7 @@ pub(crate) fn pool_of(synthetic: &Synthetic, blocks: impl IntoIterator<Item = Bl
 }
 
 pub(crate) fn draw(scene: &Scene, pool: &BlockPool) -> Frame {
-    cast(scene, pool, &Cancel::new()).unwrap()
+    cast(scene, &pool.snapshot(), &Cancel::new()).unwrap()
 }
 
 /// Largest difference of any component of any pixel, in 255ths.

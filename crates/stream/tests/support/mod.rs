@@ -41,8 +41,13 @@ struct Log {
 
 impl Pyramid {
     pub(crate) fn new(side: u64, block: u64, times: u64) -> Self {
+        Self::of_generation(0, side, block, times)
+    }
+
+    pub(crate) fn of_generation(generation: u32, side: u64, block: u64, times: u64) -> Self {
         let mut dataset =
             one_array("|u1".parse().unwrap(), &[times, side, side, side], &[1, block, block, block]);
+        dataset.generation = array::Generation(generation);
         let finest = dataset.arrays[0].levels[0].clone();
         let mut elements = vec![ball(side, times)];
         let mut n = side;
@@ -145,6 +150,47 @@ fn ball(n: u64, times: u64) -> Bytes {
     bytes.into()
 }
 
+/// A source that turns into another one, as a file does when it is written anew.
+#[derive(Clone)]
+pub(crate) struct Changing {
+    described: Arc<Mutex<Arc<dyn Source>>>,
+    data: Arc<Mutex<Arc<dyn Source>>>,
+}
+
+impl Changing {
+    pub(crate) fn new(first: Arc<dyn Source>) -> Self {
+        Self { described: Arc::new(Mutex::new(Arc::clone(&first))), data: Arc::new(Mutex::new(first)) }
+    }
+
+    pub(crate) fn become_source(&self, next: Arc<dyn Source>) {
+        *self.described.lock().unwrap() = Arc::clone(&next);
+        self.change_unseen(next);
+    }
+
+    /// The description stays what it was.
+    pub(crate) fn change_unseen(&self, next: Arc<dyn Source>) {
+        *self.data.lock().unwrap() = next;
+    }
+
+    fn now(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.data.lock().unwrap())
+    }
+}
+
+impl Source for Changing {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.described.lock().unwrap().describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.now().blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.now().read(request, into)
+    }
+}
+
 struct Gated(Arc<Inner>);
 
 impl Gated {
@@ -179,7 +225,9 @@ impl Source for Gated {
             log.waiting.extend(wants.iter().map(Arc::downgrade));
             let info = &self.0.memory.dataset().arrays[0];
             let alive = log.waiting.iter().filter_map(std::sync::Weak::upgrade).filter(|w| !w.is_cancelled());
-            let size = |w: Arc<Want>| info.levels[usize::from(w.key().level)].block.iter().product::<u64>();
+            // Whoever looks at other data may ask for a level that is not there.
+            let level = |w: &Want| info.levels.get(usize::from(w.key().level));
+            let size = |w: Arc<Want>| level(&w).map_or(0, |l| l.block.iter().product::<u64>());
             log.bytes_now = alive.map(size).sum();
             log.most_bytes = log.most_bytes.max(log.bytes_now);
         }

@@ -1,0 +1,95 @@
+//! Golden images: pictures as people have seen and approved them, so that a change of what a picture looks like
+//! does not pass unseen. What is right is decided by the comparisons in `picture.rs`; these files only remember.
+//!
+//! `CORRIDOR_GOLDEN=write cargo test -p corridor-render --test golden` writes them anew, into `tests/golden`; the
+//! change that does so says why the new ones are right.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use array::{Affine, Meaning, Scalar};
+use common::{Synthetic, cubic, draw, points, pool_of, voxel_box};
+use corridor_render::{Background, BlockPool, Scene, TransferFunction};
+
+/// What another processor or mathematical library may change of one 8-bit component.
+const MOST_APART: u8 = 2;
+/// Share of the components that may change at all.
+const MOST_CHANGED: f64 = 0.02;
+
+/// Red, green and blue, row by row.
+fn pixels(png: &[u8]) -> Vec<u8> {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    pixels
+}
+
+fn check(name: &str, scene: &Scene, pool: &BlockPool) {
+    let drawn = draw(scene, pool).image.to_png(Background::BLACK).unwrap();
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.png"));
+    if std::env::var("CORRIDOR_GOLDEN").is_ok_and(|v| v == "write") {
+        return std::fs::write(&path, &drawn).unwrap();
+    }
+    let golden = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let (drawn, golden) = (pixels(&drawn), pixels(&golden));
+    assert_eq!(drawn.len(), golden.len(), "{name}: another size");
+    let apart: Vec<u8> = drawn.iter().zip(&golden).map(|(a, b)| a.abs_diff(*b)).collect();
+    let changed = apart.iter().filter(|&&n| n > 0).count() as f64 / apart.len() as f64;
+    let most = apart.iter().max().copied().unwrap_or(0);
+    assert!(most <= MOST_APART && changed <= MOST_CHANGED, "{name}: {most} apart, {changed:.3} changed");
+}
+
+/// A map with a rotation, a shear and three spacings.
+const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
+
+#[test]
+fn a_haze_in_perspective() {
+    let synthetic = Synthetic { map: SKEWED, ..Synthetic::new([48; 3], [16, 20, 24], cubic) };
+    let scene = Scene { transfer: TransferFunction::ramp(40.0, 180.0, 0.1), ..synthetic.scene() };
+    check("haze", &scene, &synthetic.full_pool());
+}
+
+#[test]
+fn a_shell_cut_open() {
+    let synthetic = Synthetic::new([48; 3], [16; 3], cubic);
+    let mut scene = synthetic.scene();
+    scene.transfer.opacity = points(&[(105.0, 0.0), (110.0, 0.7), (115.0, 0.0)]);
+    scene.clip = Some(voxel_box(&scene.view, [0.0; 3], [47.0, 40.0, 30.0]));
+    check("shell", &scene, &synthetic.full_pool());
+}
+
+#[test]
+fn three_levels_that_meet() {
+    let map = Affine::from_spacing([1.0, 1.5, 2.0], [3.0, 2.0, 1.0]);
+    let synthetic = Synthetic { levels: 3, map, ..Synthetic::new([64; 3], [16; 3], cubic) };
+    let scene = Scene { transfer: TransferFunction::ramp(40.0, 180.0, 0.1), ..synthetic.scene() };
+    let finest = synthetic.blocks(0).into_iter().filter(|b| b.key.index % 3 == 0);
+    let middle = synthetic.blocks(1).into_iter().filter(|b| b.key.index % 2 == 0);
+    check("levels", &scene, &pool_of(&synthetic, finest.chain(middle).chain(synthetic.blocks(2))));
+}
+
+#[test]
+fn labels_in_parallel_rays() {
+    let shells = |p: glam::DVec3| (p.distance(glam::DVec3::splat(15.5)) / 3.0).floor();
+    let mut synthetic = Synthetic::new([32; 3], [16; 3], shells).typed("<u2".parse().unwrap());
+    synthetic.meaning = Meaning::Labels;
+    let mut scene = synthetic.scene();
+    scene.camera = scene.camera.orthographic();
+    scene.transfer = TransferFunction::labels(0.4);
+    scene.clip = Some(voxel_box(&scene.view, [0.0; 3], [31.0, 31.0, 15.0]));
+    check("labels", &scene, &synthetic.full_pool());
+}
+
+#[test]
+fn a_plane_with_missing_values() {
+    let holes = |p: glam::DVec3| if (p.x - 20.0).hypot(p.y - 12.0) < 6.0 { -999.0 } else { 5.0 * p.x };
+    let mut synthetic = Synthetic::new([1, 30, 40], [1, 16, 16], holes).typed(">i2".parse().unwrap());
+    synthetic.decoding.missing = vec![Scalar::Signed(-999)];
+    let mut scene = synthetic.scene();
+    scene.camera = corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
+    scene.transfer.opacity = points(&[(0.0, 1.0)]);
+    check("plane", &scene, &synthetic.full_pool());
+}
