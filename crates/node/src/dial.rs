@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
@@ -80,6 +81,8 @@ struct State {
     handle: Option<ClientHandle>,
     failures: u32,
     not_before: Option<Instant>,
+    /// The last attempt in vain: its number and why.
+    in_vain: Option<(u64, Error)>,
     /// The loops of connections; ends with this value.
     drivers: JoinSet<()>,
 }
@@ -88,6 +91,8 @@ struct State {
 #[derive(Clone)]
 pub struct Dialer {
     server: Arc<Server>,
+    /// Attempts in vain so far, to be read without waiting for the one under way.
+    attempts: Arc<AtomicU64>,
     state: Arc<Mutex<State>>,
 }
 
@@ -101,11 +106,13 @@ impl Dialer {
     /// Connects to nobody yet.
     #[must_use]
     pub fn new(server: Server) -> Self {
-        let state = State { handle: None, failures: 0, not_before: None, drivers: JoinSet::new() };
-        Self { server: Arc::new(server), state: Arc::new(Mutex::new(state)) }
+        let state =
+            State { handle: None, failures: 0, not_before: None, in_vain: None, drivers: JoinSet::new() };
+        Self { server: Arc::new(server), attempts: Arc::default(), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The live connection, made now if there is none.
+    /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its
+    /// error: during an outage everybody hears of it after one attempt, not one after the other.
     ///
     /// # Errors
     /// `Unreachable`, `TimedOut`, `Denied` (token, certificate), `Unsupported` (no common version).
@@ -113,9 +120,15 @@ impl Dialer {
     /// # Cancel safety
     /// Safe: an attempt under way is given up.
     pub async fn client(&self) -> Result<ClientHandle> {
+        let before = self.attempts.load(Ordering::Relaxed);
         let mut state = self.state.lock().await;
         if let Some(handle) = state.handle.as_ref().filter(|h| h.ended().is_none()) {
             return Ok(handle.clone());
+        }
+        if let Some((attempt, error)) = &state.in_vain
+            && *attempt > before
+        {
+            return Err(error.clone());
         }
         state.handle = None;
         if let Some(at) = state.not_before {
@@ -132,6 +145,8 @@ impl Dialer {
                 let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
                 state.failures = state.failures.saturating_add(1);
                 state.not_before = Some(Instant::now() + pause);
+                let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+                state.in_vain = Some((attempt, error.clone()));
                 Err(error)
             }
         }

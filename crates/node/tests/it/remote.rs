@@ -5,6 +5,7 @@ use std::sync::Arc;
 use node::array::conformance::check_source;
 use node::array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
 use node::asks::List;
+use node::dial::{Dialer, Server};
 use node::remote::RemoteSource;
 
 use crate::common::{Served, local, read};
@@ -15,6 +16,26 @@ const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 async fn a_remote_source_keeps_every_promise_of_a_source() {
     let served = Served::start(&[WAVES]).await;
     check_source(Arc::new(RemoteSource::new(served.dialer(), String::new()))).await;
+}
+
+/// During an outage everybody hears of it after one attempt, not one after the other.
+#[tokio::test]
+async fn many_who_wait_share_one_attempt_in_vain() {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let hangs_up = tokio::spawn(async move {
+        let mut calls = 0;
+        while let Ok(Ok(_)) = tokio::time::timeout(std::time::Duration::from_secs(1), listener.accept()).await
+        {
+            calls += 1;
+        }
+        calls
+    });
+    let (trust, token) = (link::Trust::System, String::new());
+    let dialer = Dialer::new(Server { host: "127.0.0.1".into(), port, trust, token, window_bytes: 1 << 20 });
+    let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;
+    assert!(asked.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
+    assert_eq!(hangs_up.await.unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
