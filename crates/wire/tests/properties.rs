@@ -15,10 +15,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::ops::{
-    BlockBody, BlockPlace, Describe, Join, JoinItem, JoinNote, ListEntry, Read, ReadBlock, ReadBody, Stats,
-    StatsRequest,
-};
+use session::{Join, Note};
+use wire::ops::{BlockBody, BlockPlace, Describe, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest};
 use wire::{
     Chunk, Client, ClientConfig, ClientEvent, Deframer, Frame, Hello, ItemHead, Machine, OpId, Request,
     Server, ServerConfig, ServerEvent, Welcome, limits,
@@ -153,9 +151,8 @@ fn decode_all(bytes: &Bytes) {
     survives(Stats::decode(bytes));
     survives(ListEntry::decode_all(bytes));
     survives(wire::ops::decode_dataset(bytes));
-    survives(Join::decode(bytes));
-    survives(JoinItem::decode(bytes));
-    survives(JoinNote::decode(bytes));
+    survives(Join::parse(bytes));
+    survives(Note::parse(bytes));
 }
 
 /// An error is one that can be shown and sent; a panic is what these tests look for.

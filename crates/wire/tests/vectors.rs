@@ -10,15 +10,19 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use array::{
-    AxisRange, BlockKey, DatasetId, Error, ErrorKind, Generation, Priority, Retry, Scalar, Selection,
-    ValueRange,
+    AxisRange, BlockKey, DatasetId, Error, ErrorKind, Generation, LevelOrigin, Priority, Retry, Scalar,
+    Selection, ValueRange,
 };
 use bytes::Bytes;
 use corridor_wire as wire;
 use serde_json::{Value, json};
+use session::{
+    Codec, FrameInfo, Item, Join, Limit, Note, ParticipantId, ParticipantInfo, Role, Severity, State, Truth,
+    View, ViewChange,
+};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, Histogram, Join, JoinItem, JoinNote, ListEntry, Participant, Read,
-    ReadBlock, ReadBody, Role, Severity, Stats, StatsRequest,
+    BlockBody, BlockPlace, Describe, Histogram, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+    decode_json, encode_json,
 };
 use wire::{Chunk, Frame, Hello, ItemHead, OpId, Request, Welcome};
 
@@ -277,53 +281,59 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         mean: Some(Scalar::Float(0.25)),
         histogram: Histogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
     };
-    let ada = Participant { id: 1, name: "Ada".into(), role: Role::Own };
-    // Keys in alphabetical order: the bytes are then the same whichever way JSON maps are kept.
-    let truth = json!({"blocks_present": 3, "blocks_total": 8, "exact": false, "level_shown": 1, "level_wanted": 0,
-        "levels_made": null, "limit": "screen", "origin": "mean", "state": "loading",
-        "text": "3 of 8 blocks are here; the rest is on its way"});
-    let view = json!({"array": "rho", "time": 0, "v": 1});
+    let ada = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
+    let truth = Truth {
+        level_shown: 1,
+        level_wanted: 0,
+        origin: LevelOrigin::Mean,
+        limit: Limit::Screen,
+        blocks_present: 3,
+        blocks_total: 8,
+        state: State::Loading,
+        exact: false,
+        levels_made: None,
+        text: "3 of 8 blocks are here; the rest is on its way".into(),
+    };
+    let view = View { array: "rho".into(), ..View::default() };
     let join = Join { session: "main".into(), name: "Ada".into(), width: 1024, height: 800 };
-    let item = |item: JoinItem| item.encode().unwrap();
-    let note = |note: JoinNote| note.encode().unwrap();
+    let item = |item: Item| encode_json(&item).unwrap();
+    let note = |note: Note| encode_json(&note).unwrap();
+    let Value::Object(later) = json!({"time": 3}) else { unreachable!() };
     vec![
-        ("params.join", join.encode().unwrap()),
+        ("params.join", encode_json(&join).unwrap()),
         ("body.list", ListEntry::encode_all(&[entry]).unwrap()),
         ("body.stats", stats.encode().unwrap()),
         (
             "body.join.joined",
-            item(JoinItem::Joined {
-                you: 1,
+            item(Item::Joined {
+                you: ParticipantId(1),
                 role: Role::Own,
                 dataset: "tooth.nhdr".into(),
                 view: view.clone(),
             }),
         ),
-        ("body.join.participants", item(JoinItem::Participants { list: vec![ada] })),
-        ("body.join.view", item(JoinItem::View { seq: 4, view })),
+        ("body.join.participants", item(Item::Participants { list: vec![ada] })),
+        ("body.join.view", item(Item::View { seq: 4, view })),
         (
             "body.join.frame",
-            item(JoinItem::Frame {
+            item(Item::Frame(FrameInfo {
                 id: 9,
                 seq: 4,
                 width: 1024,
                 height: 800,
-                codec: "jpeg".into(),
+                codec: Codec::Jpeg,
                 truth: truth.clone(),
-            }),
+            })),
         ),
-        ("body.join.truth", item(JoinItem::Truth { truth })),
+        ("body.join.truth", item(Item::Truth { truth })),
         (
             "body.join.message",
-            item(JoinItem::Message {
-                severity: Severity::Warning,
-                text: "the last 3 slices are missing".into(),
-            }),
+            item(Item::Message { severity: Severity::Warning, text: "the last 3 slices are missing".into() }),
         ),
-        ("note.join.view", note(JoinNote::View { seq: 5, view: json!({"time": 3}), moving: true })),
-        ("note.join.resize", note(JoinNote::Resize { width: 640, height: 480 })),
-        ("note.join.shown", note(JoinNote::Shown { frame: 9 })),
-        ("note.join.still", note(JoinNote::Still)),
+        ("note.join.view", note(Note::View(ViewChange { seq: 5, view: later, moving: true }))),
+        ("note.join.resize", note(Note::Resize { width: 640, height: 480 })),
+        ("note.join.shown", note(Note::Shown { frame: 9 })),
+        ("note.join.still", note(Note::Still)),
     ]
 }
 
@@ -428,13 +438,13 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
         ["params", "read"] => Read::decode(bytes.clone()).unwrap().encode(),
         ["params", "read_block"] => ReadBlock::decode(bytes.clone()).unwrap().encode(),
         ["params", "stats"] => StatsRequest::decode(bytes.clone()).unwrap().encode(),
-        ["params", "join"] => Join::decode(&bytes).unwrap().encode().unwrap(),
+        ["params", "join"] => encode_json(&Join::parse(&bytes).unwrap()).unwrap(),
         ["body", "read"] => ReadBody::decode(bytes.clone()).unwrap().encode(),
         ["body", "read_block"] => BlockBody::decode(bytes.clone()).unwrap().encode(),
         ["body", "list"] => ListEntry::encode_all(&ListEntry::decode_all(&bytes).unwrap()).unwrap(),
         ["body", "stats"] => Stats::decode(&bytes).unwrap().encode().unwrap(),
-        ["body", "join"] => JoinItem::decode(&bytes).unwrap().encode().unwrap(),
-        ["note", "join"] => JoinNote::decode(&bytes).unwrap().encode().unwrap(),
+        ["body", "join"] => encode_json(&decode_json::<Item>(&bytes, "an item").unwrap()).unwrap(),
+        ["note", "join"] => encode_json(&Note::parse(&bytes).unwrap()).unwrap(),
         _ => panic!("`{name}` is not known"),
     };
     assert_eq!(again, bytes, "{name}");

@@ -2,8 +2,9 @@
 
 use array::Result;
 use bytes::Bytes;
+use session::{Item, Join, Note};
 use wire::ops::{
-    BlockBody, Describe, Join, JoinItem, JoinNote, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+    BlockBody, Describe, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest, decode_json, encode_json,
 };
 
 /// Reads `bytes` without the first one, which names the type, as parameters or as the body of an item.
@@ -19,9 +20,9 @@ pub fn decode(bytes: &[u8]) {
         5 => settles(body, StatsRequest::decode, |v| Ok(v.encode())),
         6 => settles(body, |b| ListEntry::decode_all(&b), |v| ListEntry::encode_all(v)),
         7 => settles(body, |b| Stats::decode(&b), Stats::encode),
-        8 => settles(body, |b| Join::decode(&b), Join::encode),
-        9 => settles(body, |b| JoinItem::decode(&b), JoinItem::encode),
-        10 => settles(body, |b| JoinNote::decode(&b), JoinNote::encode),
+        8 => settles(body, |b| Join::parse(&b), encode_json),
+        9 => settles(body, |b| decode_json::<Item>(&b, "an item"), encode_json),
+        10 => settles(body, |b| Note::parse(&b), encode_json),
         _ => {}
     }
 }

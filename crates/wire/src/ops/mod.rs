@@ -1,16 +1,14 @@
 //! The operations everybody has: their names, parameters and answers, as bytes and back.
 //!
-//! What an operation *does* is decided where it is registered. Views and truths travel as JSON values that only
-//! their owners understand.
+//! What an operation *does* is decided where it is registered. What the operation [`JOIN`] says is JSON that only
+//! its owner, the crate `session`, understands.
 
 mod data;
-mod join;
 
 pub use data::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, Read, ReadBlock, ReadBody, Stats,
     StatsRequest, decode_dataset, encode_dataset,
 };
-pub use join::{Join, JoinItem, JoinNote, Participant, Role, Severity};
 
 use array::{Error, Result};
 use bytes::Bytes;
