@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use array::{
-    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Level, Pieces, Priority, ReadRequest, Region,
-    Result, Selection, Source, Target, Want, stats,
+    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Pieces, Priority, ReadRequest, Region, Result,
+    Selection, Source, Target, Want, stats,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
@@ -152,7 +152,8 @@ impl Maker {
         let (target, region) = Target::new(&selection.shape(), item_bytes)?;
         let _held = self.in_hand.hold(region.size_bytes());
         let _begun = self.tally.begin(key, plan.made_blocks(key.array));
-        let pieces = cut(&selection, region, halved, finer, item_bytes);
+        let grain = grain(plan, key.array, key.level - 1)?;
+        let pieces = cut(&selection, region, halved, &finer.shape, &grain, item_bytes);
         futures::stream::iter(pieces.map(|piece| self.piece(plan, key, interest, piece)))
             .buffer_unordered(pieces_at_once)
             .try_for_each(|()| std::future::ready(Ok(())))
@@ -237,9 +238,9 @@ pub(super) fn needed_bytes(plan: &Plan, key: BlockKey) -> Result<u64> {
     let mut below = 0u64;
     for level in 1..=key.level {
         let Origin::Made { halved, .. } = plan.origin(key.array, level) else { continue };
-        let (finer, block) = (array.level(level - 1)?, &array.level(level)?.block);
-        // What one block of the finer level covers is not cut; see `place_to_cut`.
-        let uncut = finer.block.iter().zip(halved).map(|(&n, &h)| if h && n % 2 == 1 { 2 * n } else { n });
+        let (grain, block) = (grain(plan, key.array, level - 1)?, &array.level(level)?.block);
+        // What one grain covers is not cut; see `place_to_cut`.
+        let uncut = grain.iter().zip(halved).map(|(&n, &h)| if h && n % 2 == 1 { 2 * n } else { n });
         let piece = bytes(&uncut.collect::<Vec<_>>()).max(PIECE_BYTES as u64);
         let at_once = if level == key.level { PIECES_AT_ONCE as u64 } else { 1 };
         // A piece has its finer box, at most half as much halved, and a finer block with what that needs.
@@ -257,12 +258,13 @@ struct Piece {
 }
 
 /// Cuts a block into pieces whose finer boxes are at most [`PIECE_BYTES`], slow axes first, and only where
-/// blocks of the finer level end: none is made for two pieces.
+/// grains of the finer level end: none is made for two pieces.
 fn cut<'a>(
     selection: &Selection,
     region: Region,
     halved: &'a [bool],
-    finer: &'a Level,
+    finer_shape: &'a [u64],
+    grain: &'a [u64],
     item_bytes: usize,
 ) -> impl Iterator<Item = Piece> + 'a {
     let start: Vec<u64> = selection.ranges().iter().map(|r| r.start).collect();
@@ -270,9 +272,9 @@ fn cut<'a>(
     std::iter::from_fn(move || {
         let (start, mut region) = rest.pop()?;
         loop {
-            let finer_box = finer_box(&start, region.shape(), halved, &finer.shape);
+            let finer_box = finer_box(&start, region.shape(), halved, finer_shape);
             let size = finer_box.len().unwrap_or(u64::MAX).saturating_mul(item_bytes as u64);
-            let place = place_to_cut(region.shape(), halved, &finer.block);
+            let place = place_to_cut(region.shape(), halved, grain);
             let Some((axis, at)) = place.filter(|_| size > PIECE_BYTES as u64) else {
                 return Some(Piece { finer: finer_box, region, halved: halved.to_vec() });
             };
@@ -285,11 +287,20 @@ fn cut<'a>(
     })
 }
 
-/// Near the middle of the slowest axis that is longer than what one finer block covers.
-fn place_to_cut(shape: &[usize], halved: &[bool], finer_block: &[u64]) -> Option<(usize, usize)> {
+/// The boxes of a level that are made or decoded whole: its blocks; single voxels where the format finds each by its place,
+/// so that pieces are made of whole stretches of the file.
+fn grain(plan: &Plan, array: u32, level: u8) -> Result<Vec<u64>> {
+    let info = plan.dataset.array(array)?;
+    let finer = info.level(level)?;
+    let is_flat = info.chunk.is_none() && matches!(plan.origin(array, level), Origin::Stored);
+    Ok(if is_flat { vec![1; finer.shape.len()] } else { finer.block.clone() })
+}
+
+/// Near the middle of the slowest axis that is longer than what one grain covers.
+fn place_to_cut(shape: &[usize], halved: &[bool], grain: &[u64]) -> Option<(usize, usize)> {
     (0..shape.len()).find_map(|axis| {
-        let is_whole = halved[axis] && finer_block[axis].is_multiple_of(2);
-        let covered = if is_whole { finer_block[axis] / 2 } else { finer_block[axis] };
+        let is_whole = halved[axis] && grain[axis].is_multiple_of(2);
+        let covered = if is_whole { grain[axis] / 2 } else { grain[axis] };
         let covered = usize::try_from(covered).ok()?;
         let at = shape[axis].div_ceil(2).checked_next_multiple_of(covered)?;
         let at = if at < shape[axis] { at } else { shape[axis] / 2 / covered * covered };
