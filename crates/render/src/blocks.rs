@@ -69,7 +69,8 @@ impl<T: Voxel> Blocks<T> {
         self.slot_of(rank, at).and_then(|slot| self.residents[slot as usize].as_deref())
     }
 
-    /// The finest block from `rank` on that holds a volume position, with its rank, and the position in its voxels.
+    /// The finest block from `rank` on that holds a volume position, with its rank, and the position in its
+    /// voxels.
     pub(crate) fn finest_from(&self, rank: usize, volume: DVec3) -> Option<(usize, &Resident<T>, DVec3)> {
         (rank..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
             let (at, local) = self.view.levels[r].place_of(volume);

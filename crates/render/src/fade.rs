@@ -1,8 +1,8 @@
-//! Where a block begins beside a coarser one: over its first voxel the coarser level's values lead over to its own,
-//! so that the border does not show.
+//! Where a block begins beside a coarser one: over its first voxel the coarser level's values lead over to its
+//! own, so that the border does not show.
 //!
-//! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a block's upper faces the apron
-//! does the same (`apron.rs`).
+//! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a
+//! block's upper faces the apron does the same (`apron.rs`). Labels are not interpolated and do not fade.
 
 use array::Meaning;
 use glam::{BVec3, DVec3, Vec4};

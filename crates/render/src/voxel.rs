@@ -31,6 +31,21 @@ pub(crate) trait Voxel: Copy + PartialOrd + Send + Sync + 'static {
     fn is_finite(self) -> bool;
 }
 
+/// [`Voxel::read`] for whatever type it stands in; integers and floats spell it alike, without a trait for it.
+macro_rules! read_by_order {
+    () => {
+        #[inline]
+        fn read(bytes: &[u8], order: ByteOrder) -> Self {
+            let mut raw = [0; size_of::<Self>()];
+            raw.copy_from_slice(bytes);
+            match order {
+                ByteOrder::Little => Self::from_le_bytes(raw),
+                ByteOrder::Big => Self::from_be_bytes(raw),
+            }
+        }
+    };
+}
+
 macro_rules! integer {
     ($type:ty, $wide:expr) => {
         #[expect(clippy::allow_attributes, reason = "which casts lose something differs from type to type")]
@@ -42,15 +57,7 @@ macro_rules! integer {
             const HIGHEST: Self = Self::MAX;
             const LOWEST: Self = Self::MIN;
 
-            #[inline]
-            fn read(bytes: &[u8], order: ByteOrder) -> Self {
-                let mut raw = [0; size_of::<Self>()];
-                raw.copy_from_slice(bytes);
-                match order {
-                    ByteOrder::Little => Self::from_le_bytes(raw),
-                    ByteOrder::Big => Self::from_be_bytes(raw),
-                }
-            }
+            read_by_order!();
 
             #[inline]
             fn to_f32(self) -> f32 {
@@ -107,15 +114,7 @@ macro_rules! float {
             const HIGHEST: Self = $highest;
             const LOWEST: Self = $lowest;
 
-            #[inline]
-            fn read(bytes: &[u8], order: ByteOrder) -> Self {
-                let mut raw = [0; size_of::<Self>()];
-                raw.copy_from_slice(bytes);
-                match order {
-                    ByteOrder::Little => Self::from_le_bytes(raw),
-                    ByteOrder::Big => Self::from_be_bytes(raw),
-                }
-            }
+            read_by_order!();
 
             #[inline]
             fn to_f32(self) -> f32 {

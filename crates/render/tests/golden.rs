@@ -1,8 +1,8 @@
 //! Golden images: pictures as people have seen and approved them, so that a change of what a picture looks like
 //! does not pass unseen. What is right is decided by the comparisons in `picture.rs`; these files only remember.
 //!
-//! `CORRIDOR_GOLDEN=write cargo test -p corridor-render --test golden` writes them anew, into `tests/golden`; the
-//! change that does so says why the new ones are right.
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-render --test golden` writes them anew, into `tests/golden`; the change
+//! that does so says why the new ones are right.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -30,7 +30,7 @@ fn pixels(png: &[u8]) -> Vec<u8> {
 fn check(name: &str, scene: &Scene, pool: &BlockPool) {
     let drawn = draw(scene, pool).image.to_png(Background::BLACK).unwrap();
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.png"));
-    if std::env::var("CORRIDOR_GOLDEN").is_ok_and(|v| v == "write") {
+    if std::env::var_os("CORRIDOR_BLESS").is_some() {
         return std::fs::write(&path, &drawn).unwrap();
     }
     let golden = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
