@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use wire::limits::HIGHEST_TIER;
 use wire::{
     Bulk, Error, ErrorKind, Hello, Machine, OpId, Result, Server, ServerConfig, ServerEvent, Urgency,
 };
@@ -76,8 +77,8 @@ struct ServerSide {
     ended: Option<Error>,
     /// Those who wait for the hello or the next operation.
     acceptor: Vec<Waker>,
-    /// Operations that wait until an item is taken.
-    waiting_for_room: BTreeMap<OpId, Vec<Waker>>,
+    /// Operations that wait until an item is taken, by tier: all of one tier find room at once.
+    waiting_for_room: BTreeMap<(u8, OpId), Vec<Waker>>,
 }
 
 impl ServerSide {
@@ -96,6 +97,8 @@ impl ServerSide {
             ServerEvent::Hello(hello) => self.hello = Some(hello),
             ServerEvent::Request { op, name, parameters, urgency } => {
                 self.waits(parameters.len());
+                // Copied, because an operation may live long, and a slice would keep all that was received with it.
+                let parameters = Bytes::copy_from_slice(&parameters);
                 self.ops.insert(op, OpState::new(urgency));
                 self.incoming.push_back(Incoming { op, name, parameters });
             }
@@ -113,6 +116,7 @@ impl ServerSide {
             }
             ServerEvent::Closed { error } => {
                 self.ended = Some(error);
+                std::mem::take(&mut self.waiting_for_room).into_values().flatten().for_each(Waker::wake);
                 self.ops.values_mut().for_each(|state| {
                     state.cancelled = true;
                     state.wake();
@@ -123,6 +127,7 @@ impl ServerSide {
     }
 
     fn update(&mut self, op: OpId, f: impl FnOnce(&mut OpState)) {
+        self.look_for_room(op);
         if let Some(state) = self.ops.get_mut(&op) {
             f(state);
             state.wake();
@@ -149,16 +154,45 @@ impl ServerSide {
         if !must_wait(&self.machine, op) {
             return Poll::Ready(());
         }
-        watch(self.waiting_for_room.entry(op).or_default(), cx);
+        watch(self.waiting_for_room.entry((self.tier(op), op)).or_default(), cx);
         Poll::Pending
     }
 
+    fn tier(&self, op: OpId) -> u8 {
+        self.ops.get(&op).map_or(0, |state| state.urgency.priority.tier.min(HIGHEST_TIER))
+    }
+
+    /// Wakes those who wait for room for one operation: it has ended, or its tier is about to change.
+    fn look_for_room(&mut self, op: OpId) {
+        let wakers = self.waiting_for_room.remove(&(self.tier(op), op));
+        wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    /// Wakes those for whom there is room now, in a few steps however many wait.
+    fn give_room(&mut self) {
+        for tier in 0..=HIGHEST_TIER {
+            let tier = (tier, OpId(0))..=(tier, OpId(u32::MAX));
+            while let Some((&(tier, op), _)) = self.waiting_for_room.range(tier.clone()).next()
+                && !must_wait(&self.machine, op)
+            {
+                let wakers = self.waiting_for_room.remove(&(tier, op));
+                wakers.into_iter().flatten().for_each(Waker::wake);
+            }
+        }
+    }
+
+    fn end(&mut self, op: OpId, how: impl FnOnce(&mut Server)) {
+        how(&mut self.machine);
+        self.look_for_room(op);
+    }
+
     fn drop_operation(&mut self, op: OpId) {
+        self.end(op, |machine| {
+            machine.fail(op, Error::internal("the operation was dropped without an end"));
+        });
         if let Some(state) = self.ops.remove(&op) {
             state.notes.iter().for_each(|body| self.taken(body.len()));
         }
-        self.waiting_for_room.remove(&op);
-        self.machine.fail(op, Error::internal("the operation was dropped without an end"));
     }
 }
 
@@ -177,10 +211,7 @@ impl Side for ServerSide {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
         }
-        let machine = &self.machine;
-        for (_, wakers) in self.waiting_for_room.extract_if(.., |op, _| !must_wait(machine, *op)) {
-            wakers.into_iter().for_each(Waker::wake);
-        }
+        self.give_room();
     }
 }
 
@@ -395,12 +426,12 @@ impl Operation {
 
     /// The answer is complete. Later calls, and calls after `fail`, do nothing.
     pub fn done(&self) {
-        self.shared.change(|side| side.machine.done(self.op));
+        self.shared.change(|side| side.end(self.op, |machine| machine.done(self.op)));
     }
 
     /// It failed. Later calls, and calls after `done`, do nothing.
     pub fn fail(&self, error: Error) {
-        self.shared.change(|side| side.machine.fail(self.op, error));
+        self.shared.change(|side| side.end(self.op, |machine| machine.fail(self.op, error)));
     }
 }
 

@@ -345,6 +345,36 @@ fn a_slow_reader_does_not_grow_the_server() {
     });
 }
 
+#[tokio::test]
+async fn who_waits_for_room_hears_of_room_of_urgency_and_of_the_end() {
+    let config = ClientConfig { window_bytes: 0, ..ClientConfig::default() };
+    let (sender, mut operations) = tokio::sync::mpsc::channel(8);
+    let pair = pair(Kind::Local, config, move |operation| {
+        let sender = sender.clone();
+        async move { drop(sender.send(operation).await) }
+    })
+    .await;
+    let background = Urgency::of(Priority::BACKGROUND);
+    let (mut asked, mut answering) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        asked.push(pair.client.request("wait", Bytes::new(), background).await.unwrap());
+        answering.push(operations.recv().await.unwrap());
+    }
+    // Without credit it is not sent, and fills the queue.
+    answering[0].item(Bytes::new(), pattern(0, limits::QUEUE_BYTES as u64)).await.unwrap();
+    let mut rooms: Vec<_> = answering[1..].iter().map(|operation| Box::pin(operation.room())).collect();
+    for room in &mut rooms {
+        assert!(futures::poll!(room).is_pending());
+    }
+    asked[1].adjust(Urgency::of(Priority::INTERACTIVE));
+    rooms.remove(0).await;
+    drop(asked.remove(2));
+    rooms.remove(0).await;
+    assert!(futures::poll!(&mut rooms[0]).is_pending());
+    answering[0].fail(Error::cancelled());
+    rooms.remove(0).await;
+}
+
 #[test]
 fn a_wrong_token_is_refused_with_the_reason() {
     on_all(|kind| async move {
