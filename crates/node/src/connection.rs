@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use array::{Error, Result};
+use array::{Error, ErrorKind, Result};
 use link::Link;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wire::ServerConfig;
 
@@ -15,6 +16,8 @@ use crate::token::Admission;
 
 /// Operations of one client under way; far more than any client of ours asks at once.
 const MAX_OPERATIONS: u32 = 4096;
+/// Bytes of their parameters; ours take less than 1 KiB each.
+const MAX_PARAMETER_BYTES: usize = 4 << 20;
 
 /// Everything a connection needs of its node.
 pub struct Service {
@@ -57,19 +60,33 @@ impl Service {
         tracing::debug!(peer = connection.peer(), program = hello.program, "client");
         let client = ClientId(self.clients.fetch_add(1, Ordering::Relaxed));
         let mut running = JoinSet::new();
+        let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
         loop {
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
                 operation = connection.next() => {
                     let Some(operation) = operation else { return Ok(()) };
+                    let size = u32::try_from(operation.parameters().len()).unwrap_or(u32::MAX);
+                    let Ok(kept) = Arc::clone(&parameters).try_acquire_many_owned(size) else {
+                        operation.fail(too_many_parameters());
+                        continue;
+                    };
                     let call = Arc::new(Call { operation, client, node: Arc::clone(&self.shared) });
                     let service = Arc::clone(&self);
-                    running.spawn(async move { service.registry.run(call).await });
+                    running.spawn(async move {
+                        let _kept = kept;
+                        service.registry.run(call).await;
+                    });
                 }
             }
         }
     }
+}
+
+fn too_many_parameters() -> Error {
+    let what = format!("expected at most {MAX_PARAMETER_BYTES} bytes of parameters under way, found more");
+    Error::new(ErrorKind::Busy, what)
 }
 
 /// A task that panicked is a bug of ours; its operation failed when it was dropped, and the others go on.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Source};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use wire::ops::{BlockPlace, ListEntry};
+use wire::ops::{self, BlockPlace, ListEntry};
 
 use crate::assemble::{Context, Stack, assemble};
 use crate::url::Location;
@@ -23,6 +24,8 @@ pub struct Export {
     context: Context,
     current: Mutex<Arc<Stack>>,
     looked_at: Mutex<Instant>,
+    /// The description as it travels, and of which state it is.
+    encoded: Mutex<Option<(DatasetId, Generation, Bytes)>>,
 }
 
 impl Export {
@@ -45,6 +48,23 @@ impl Export {
             }
         }
         self.stack().source.describe().await
+    }
+
+    /// Its description as it travels: encoded once for each state, so that any number of askers share the memory.
+    ///
+    /// # Errors
+    /// Those of [`describe`](Self::describe).
+    pub async fn encoded(&self) -> Result<Bytes> {
+        let dataset = self.describe().await?;
+        let mut encoded = self.encoded.lock();
+        if let Some((id, generation, text)) = &*encoded
+            && (*id, *generation) == (dataset.id, dataset.generation)
+        {
+            return Ok(text.clone());
+        }
+        let text = ops::encode_dataset(&dataset)?;
+        *encoded = Some((dataset.id, dataset.generation, text.clone()));
+        Ok(text)
     }
 
     fn is_time_to_look(&self) -> bool {
@@ -81,6 +101,7 @@ impl Exports {
                 context: context.share_of(locations.len()),
                 current: Mutex::new(Arc::new(stack)),
                 looked_at: Mutex::new(Instant::now()),
+                encoded: Mutex::default(),
             }));
         }
         Ok(Self(exports))

@@ -20,8 +20,7 @@ impl Handler for Describe {
     fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
         async move {
             let asked = ops::Describe::decode(call.operation.parameters())?;
-            let dataset = call.node.exports.find(&asked.name)?.describe().await?;
-            let text = ops::encode_dataset(&dataset)?;
+            let text = call.node.exports.find(&asked.name)?.encoded().await?;
             // The rare description that is longer than a body may be travels as bulk.
             let (body, bulk) =
                 if text.len() > MAX_BODY_BYTES { (Bytes::new(), text) } else { (text, Bytes::new()) };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use node::array::{Priority, Selection, Urgency};
+use node::array::{ErrorKind, Priority, Selection, Urgency};
 use node::lobby::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port that a test can crowd.
 fn small() -> Limits {
-    Limits { most_visitors: 8, ..Limits::default() }
+    Limits { most_visitors: 8, most_members: 8, ..Limits::default() }
 }
 
 async fn connect(served: &Served) -> TcpStream {
@@ -131,24 +131,51 @@ async fn too_many_members_are_told_so() {
     .expect("a place that is left is given to the next");
 }
 
+/// A client over TLS that lets the server send `window_bytes` and no more.
+async fn over_tls(served: &Served, window_bytes: u64, tasks: &mut JoinSet<()>) -> link::ClientHandle {
+    let url = served.url();
+    let trust = link::Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
+    let link = link::tcp::connect(&url.host, url.port, &trust).await.unwrap();
+    let token = url.token.clone().unwrap();
+    let (client, driver) =
+        link::connect(link, ClientConfig { token, window_bytes, ..ClientConfig::default() }).unwrap();
+    tasks.spawn(driver);
+    client
+}
+
+async fn place(served: &Served) -> BlockPlace {
+    let dataset = served.stack().await.source.describe().await.unwrap();
+    BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_parameters_are_not_kept_without_end() {
+    let served = Served::start(&[CUBE]).await;
+    let mut tasks = JoinSet::new();
+    let client = over_tls(&served, 0, &mut tasks).await;
+    let read = Read { place: place(&served).await, selection: Selection::all(&[512; 3]) }.encode();
+    let padded = [&read[..], &vec![0; (1 << 20) - read.len()]].concat();
+    let mut answers = Vec::new();
+    for _ in 0..6 {
+        let urgency = Urgency::of(Priority::NORMAL);
+        answers.push(client.request(ops::READ, padded.clone().into(), urgency).await.unwrap());
+    }
+    let last = tokio::time::timeout(PATIENCE, answers.last_mut().unwrap().next_item()).await;
+    let error = last.expect("an answer").unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
     let served = Served::start(&[CUBE]).await;
-    let dataset = served.stack().await.source.describe().await.unwrap();
-    let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
+    let place = place(&served).await;
     let everything = Read { place, selection: Selection::all(&[512; 3]) }.encode();
     let urgency = Urgency::of(Priority::NORMAL);
     let (mut tasks, mut greedy, mut answers) = (JoinSet::new(), Vec::new(), Vec::new());
     for n in 0..8 {
-        let url = served.url();
-        let trust = link::Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
-        let link = link::tcp::connect(&url.host, url.port, &trust).await.unwrap();
         // Half of them give no credit, the others take nothing out of the window they gave.
         let window_bytes = if n % 2 == 0 { 0 } else { 8 << 20 };
-        let token = url.token.clone().unwrap();
-        let (client, driver) =
-            link::connect(link, ClientConfig { token, window_bytes, ..ClientConfig::default() }).unwrap();
-        tasks.spawn(driver);
+        let client = over_tls(&served, window_bytes, &mut tasks).await;
         for _ in 0..8 {
             answers.push(client.request(ops::READ, everything.clone(), urgency).await.unwrap());
         }
