@@ -102,9 +102,15 @@ async fn a_server_that_went_away_is_unreachable_and_found_again() {
     let selection = Selection::parse("0:4, 0:4, 0:4", &[70, 90, 110]).unwrap();
     let expect = read(&source, 0, selection.clone()).await.unwrap();
     let url = served.url().clone();
-    let Served { folder, task, .. } = served;
-    drop(task);
-    let error = read(&source, 0, selection.clone()).await.unwrap_err();
+    let Served { folder, mut task, .. } = served;
+    task.shutdown().await;
+    // Its connections end a moment later.
+    let error = loop {
+        match read(&source, 0, selection.clone()).await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unreachable, Retry::MayHelp), "{error}");
     // The same identity, address and token again.
     let mut options = crate::common::options(folder.path(), &[WAVES]);
