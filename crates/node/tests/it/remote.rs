@@ -23,7 +23,8 @@ async fn a_remote_source_keeps_every_promise_of_a_source() {
 async fn many_who_wait_share_one_attempt_in_vain() {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let hangs_up = tokio::spawn(async move {
+    let mut hangs_up = tokio::task::JoinSet::new();
+    hangs_up.spawn(async move {
         let mut calls = 0;
         while let Ok(Ok(_)) = tokio::time::timeout(std::time::Duration::from_secs(1), listener.accept()).await
         {
@@ -35,7 +36,7 @@ async fn many_who_wait_share_one_attempt_in_vain() {
     let dialer = Dialer::new(Server { host: "127.0.0.1".into(), port, trust, token, window_bytes: 1 << 20 });
     let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;
     assert!(asked.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
-    assert_eq!(hangs_up.await.unwrap(), 1);
+    assert_eq!(hangs_up.join_next().await.unwrap().unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
