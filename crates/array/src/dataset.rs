@@ -172,8 +172,6 @@ pub struct ArrayInfo {
     /// Intensities or labels.
     #[serde(default)]
     pub meaning: Meaning,
-    /// Stored chunk at level 0, where the file is chunked.
-    pub chunk: Option<Vec<u64>>,
     /// Resolutions. Entry 0 is the full one; then made or stored coarser ones, finest first; sampled
     /// ones may stand beside a mean of the same factor, after all others.
     pub levels: Vec<Level>,
@@ -243,8 +241,9 @@ impl ArrayInfo {
             {
                 return bad(format!("expected {n} axes on every level, found shape {:?}", level.shape));
             }
-            if level.block.contains(&0) {
-                return bad("expected blocks of at least one element".into());
+            let chunk = level.chunk.as_ref();
+            if level.block.contains(&0) || chunk.is_some_and(|c| c.len() != n || c.contains(&0)) {
+                return bad("expected blocks and chunks of at least one element on every axis".into());
             }
             let bytes =
                 |s: &[u64]| s.iter().try_fold(self.dtype.size_bytes() as u64, |a, &b| a.checked_mul(b));

@@ -74,6 +74,9 @@ pub struct Level {
     pub shape: Vec<u64>,
     /// Block size per axis; the last block of an axis may be smaller.
     pub block: Vec<u64>,
+    /// Stored chunk per axis: what is read and decoded whole. `None` where any element is found by its place.
+    #[serde(default)]
+    pub chunk: Option<Vec<u64>>,
     /// How it was made.
     pub origin: LevelOrigin,
     /// How many level-0 voxels one voxel of this level spans, per axis.
@@ -83,6 +86,16 @@ pub struct Level {
 }
 
 impl Level {
+    /// The box per axis that costs as much to get as any element of it: the stored chunk, or the block of a level that
+    /// is made. `None` where any element is found by its place. Large reads are cut along its grid.
+    #[must_use]
+    pub fn grain(&self) -> Option<&[u64]> {
+        match self.origin {
+            LevelOrigin::Stored | LevelOrigin::Sampled => self.chunk.as_deref(),
+            LevelOrigin::Mean | LevelOrigin::Mode => Some(&self.block),
+        }
+    }
+
     /// Blocks per axis.
     #[must_use]
     pub fn grid(&self) -> Vec<u64> {

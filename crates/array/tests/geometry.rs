@@ -23,6 +23,7 @@ fn level(shape: &[u64], block: &[u64]) -> Level {
     Level {
         shape: shape.to_vec(),
         block: block.to_vec(),
+        chunk: None,
         origin: LevelOrigin::Stored,
         factor: vec![1.0; shape.len()],
         world_from_voxel: Affine::IDENTITY,

@@ -104,7 +104,7 @@ fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
         let d = &array.decoding;
         writeln!(out, "    stored values are decoded: * {} + {}, as {}", d.scale, d.offset, d.output)?;
     }
-    if let Some(chunk) = &array.chunk {
+    if let Some(chunk) = array.levels.first().and_then(|l| l.chunk.as_ref()) {
         writeln!(out, "    chunks of {chunk:?}")?;
     }
     for (number, level) in array.levels.iter().enumerate().skip(1) {

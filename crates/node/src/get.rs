@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, DType, Dataset, Error, Priority, ReadRequest, Resolved, Result, Selection, Source, Target,
-    choose_blocks, cut_by_grid,
+    ArrayInfo, AxisRange, DType, Dataset, Error, Priority, ReadRequest, Resolved, Result, Selection, Source,
+    Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -16,7 +16,7 @@ use crate::output::flat::Flat;
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
 use crate::output::{FileKind, Written, netcdf, npy};
 use crate::pick::Pick;
-use crate::slabs::{Slab, Slabs};
+use crate::slabs::{Slab, slabs};
 
 /// Slabs read at a time: enough to keep a path busy with many small selections.
 const SLABS_UNDER_WAY: usize = 8;
@@ -26,6 +26,18 @@ const MAX_PICKS: usize = 1 << 20;
 const MAX_SLAB_BYTES: u64 = 32 << 20;
 /// Smallest slab that the memory budget is cut into, bytes.
 const MIN_SLAB_BYTES: u64 = 1 << 20;
+
+/// Attributes that say how stored values are decoded (CF).
+const RECIPE: &[&str] = &[
+    "scale_factor",
+    "add_offset",
+    "_FillValue",
+    "missing_value",
+    "valid_min",
+    "valid_max",
+    "valid_range",
+    "_Unsigned",
+];
 
 /// What to copy, and where.
 #[derive(Clone, Debug)]
@@ -134,6 +146,8 @@ struct Copy {
     array: ArrayInfo,
     number: u32,
     level: u8,
+    /// What is decoded whole on that level.
+    grain: Option<Vec<u64>>,
     resolved: Resolved,
     is_decoded: bool,
     written: Written,
@@ -176,10 +190,12 @@ impl Copy {
             dtype: DType::new(element, kind.byte_order()),
             units: array.units.clone(),
         };
+        let grain = array.level(request.level)?.grain().map(<[u64]>::to_vec);
         Ok(Self {
             array: array.clone(),
             number,
             level: request.level,
+            grain,
             resolved,
             is_decoded: request.is_decoded,
             written,
@@ -208,80 +224,85 @@ impl Copy {
         Flat::create(&request.output, &header, padded).map(Sink::Flat)
     }
 
-    /// Chunks of a Zarr output: like the array's own where it has some that fit, else boxes.
+    /// Chunks of a file that has some: like the array's own where these fit, else boxes.
     fn chunk(&self) -> Vec<u64> {
         let shape = &self.written.shape;
         let item = self.written.dtype.size_bytes() as u64;
-        let own = self.array.chunk.as_ref().filter(|_| !self.resolved.dropped.contains(&true));
-        let fits = |c: &&Vec<u64>| c.iter().fold(item, |n, &v| n.saturating_mul(v)) <= MAX_CHUNK_BYTES;
-        if let Some(own) = own.filter(fits) {
-            return own.iter().zip(shape).map(|(&c, &n)| c.clamp(1, n.max(1))).collect();
-        }
-        let dropped = self.resolved.dropped.iter();
-        let kinds = self.array.axes.iter().zip(dropped).filter(|(_, d)| !**d).map(|(a, _)| a.kind);
-        choose_blocks(shape, &kinds.collect::<Vec<_>>(), self.written.dtype, None)
+        let steps = self.kept(&self.resolved.selection.ranges().iter().map(|r| r.step).collect::<Vec<_>>());
+        let own = self.grain.as_ref().map(|grain| self.kept(grain));
+        let own: Option<Vec<u64>> = own
+            .map(|c| c.iter().zip(steps).zip(shape).map(|((c, s), &n)| (c / s).clamp(1, n.max(1))).collect());
+        let fits = |c: &Vec<u64>| c.iter().fold(item, |n, &v| n.saturating_mul(v)) <= MAX_CHUNK_BYTES;
+        own.filter(fits).unwrap_or_else(|| {
+            let axes = self.array.axes.iter().zip(&self.resolved.dropped).filter(|(_, dropped)| !**dropped);
+            let kinds: Vec<_> = axes.map(|(axis, _)| axis.kind).collect();
+            choose_blocks(shape, &kinds, self.written.dtype, None)
+        })
     }
 
-    /// The parts to read, lazily: slabs for a flat file, chunks for Zarr.
+    /// The parts to read, lazily: along the chunks of the array for a flat file, along its own for one that has chunks.
     fn parts(&self, sink: &Sink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
+        let each = memory_bytes / (2 * SLABS_UNDER_WAY as u64);
+        let most = each.clamp(MIN_SLAB_BYTES, MAX_SLAB_BYTES);
+        let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
         match sink {
-            Sink::Flat(_) => {
-                let each = memory_bytes / (2 * SLABS_UNDER_WAY as u64);
-                let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
-                let selection = &self.resolved.selection;
-                let most = each.clamp(MIN_SLAB_BYTES, MAX_SLAB_BYTES);
-                Box::new(Slabs::new(selection, item, self.array.chunk.as_deref(), most))
-            }
-            Sink::Zarr(folder) => Box::new(self.chunk_parts(&folder.chunk)),
+            Sink::Flat(_) => Box::new(slabs(&self.resolved.selection, item, self.grain.as_deref(), most)),
+            Sink::Zarr(folder) => Box::new(self.parts_of_file(&folder.chunk, item, most)),
         }
     }
 
-    /// Chunks are walked in the order of the file, each mapped back to what it holds of the array.
-    fn chunk_parts(&self, chunk: &[u64]) -> impl Iterator<Item = Slab> + Send + use<> {
+    /// Boxes of whole chunks of the file, each mapped back to what it holds of the array.
+    fn parts_of_file(
+        &self,
+        chunk: &[u64],
+        item_bytes: usize,
+        most_bytes: u64,
+    ) -> impl Iterator<Item = Slab> + Send + use<> {
         let ranges = self.resolved.selection.ranges().to_vec();
-        let (reversed, dropped) = (self.resolved.reversed.clone(), self.resolved.dropped.clone());
+        let reversed = self.resolved.reversed.clone();
         let mut kept = chunk.iter().copied();
-        let sizes: Vec<u64> = dropped.iter().map(|&d| if d { 1 } else { kept.next().unwrap_or(1) }).collect();
-        let counts: Vec<u64> = ranges.iter().map(|r| r.count).collect();
-        let per_axis = cut_by_grid(&Selection::all(&counts), &sizes);
-        let total: u64 = per_axis.iter().map(|p| p.len() as u64).product();
-        (0..total).filter_map(move |index| {
-            let mut rest = index;
-            let mut start = vec![0; ranges.len()];
-            let mut picked = ranges.clone();
-            for axis in (0..ranges.len()).rev() {
-                let pieces = per_axis[axis].len() as u64;
-                let (_, first, count) = per_axis[axis][usize::try_from(rest % pieces).ok()?];
-                rest /= pieces;
-                // `start` counts in the array's order; a reversed axis is mirrored when written.
-                start[axis] = if reversed[axis] { ranges[axis].count - first - count } else { first };
-                picked[axis].start = ranges[axis].index(start[axis]);
-                picked[axis].count = count;
-            }
-            Some(Slab { start, selection: Selection::new(picked).ok()? })
+        let grain: Vec<u64> =
+            self.resolved.dropped.iter().map(|&d| if d { 1 } else { kept.next().unwrap_or(1) }).collect();
+        let chunk_bytes = chunk.iter().fold(item_bytes as u64, |n, &c| n.saturating_mul(c));
+        let in_file = Selection::all(&self.resolved.selection.shape());
+        slabs(&in_file, item_bytes, Some(&grain), most_bytes.max(chunk_bytes)).filter_map(move |part| {
+            let counts = part.selection.shape();
+            // `start` counts in the array's order; a reversed axis is mirrored when written.
+            let place = |axis: usize| {
+                let at = part.start[axis];
+                if reversed[axis] { ranges[axis].count - at - counts[axis] } else { at }
+            };
+            let start: Vec<u64> = (0..counts.len()).map(place).collect();
+            let picked = ranges.iter().zip(&start).zip(&counts).map(|((range, &at), &count)| AxisRange {
+                start: range.index(at),
+                count,
+                step: range.step,
+            });
+            // Parts of a legal selection are legal.
+            let selection = Selection::new(picked.collect()).ok()?;
+            Some(Slab { start, selection })
         })
     }
 
     async fn one_slab(&self, source: Arc<dyn Source>, slab: Slab, sink: Arc<Sink>) -> Result<u64> {
-        let shape = slab.selection.shape();
+        let Slab { start, selection } = slab;
+        let shape = selection.shape();
         let (target, region) = Target::new(&shape, self.array.dtype.size_bytes())?;
-        let request = ReadRequest {
-            array: self.number,
-            level: self.level,
-            selection: slab.selection,
-            priority: Priority::NORMAL,
-        };
+        let request =
+            ReadRequest { array: self.number, level: self.level, selection, priority: Priority::NORMAL };
         source.read(request, region).await?;
         let bytes = self.finished(target.into_vec()?, &shape)?;
-        let start = self.mirrored(&slab.start, &shape);
+        let placed = Slab { start: self.mirrored(&start, &shape), selection: Selection::all(&shape) };
         let whole = self.resolved.selection.shape();
-        let (kept_start, kept_shape) = (self.kept(&start), self.kept(&shape));
+        let (kept_start, kept_shape) = (self.kept(&placed.start), self.kept(&shape));
         let (size, item) = (bytes.len() as u64, self.written.dtype.size_bytes());
         let begins_at = self.begins_at;
         let write = move || match &*sink {
             Sink::Flat(file) => {
-                let at = Slab { start, selection: Selection::all(&[]) }.offset_bytes(&whole, item);
-                file.put(begins_at + at, &bytes)
+                let (stretch_bytes, offsets) = placed.stretches(&whole, item);
+                let stretches = bytes.chunks_exact(usize::try_from(stretch_bytes).unwrap_or(usize::MAX));
+                let mut places = offsets.zip(stretches);
+                places.try_for_each(|(at, stretch)| file.put(begins_at + at, stretch))
             }
             Sink::Zarr(folder) => folder.put(&kept_start, &kept_shape, &bytes),
         };

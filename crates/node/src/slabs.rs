@@ -1,8 +1,9 @@
-//! Slabs: a selection cut into parts that are each contiguous in the C-order result.
+//! Slabs: a selection cut into boxes that are read one after another, so that a large result needs little memory.
 //!
-//! How large results are read and sent with bounded memory: lazily, so that a selection of 2^60 elements costs
-//! nothing until its slabs are read. Slabs end at the borders of stored chunks where they can, so that no
-//! chunk is decoded twice.
+//! Slabs follow the grid of stored chunks of the level that is read: each chunk belongs to one slab, and so is decoded
+//! once. A chunk that is larger than a slab may be is cut into slabs that come one after another. Where there are no
+//! chunks, slabs are the longest stretches of the C-order result that fit. All is lazy: a selection of 2^60
+//! elements costs nothing until its slabs are read.
 
 use array::{AxisRange, Selection};
 
@@ -15,99 +16,147 @@ pub(crate) struct Slab {
     pub(crate) selection: Selection,
 }
 
+/// The slabs of a selection, of at most `max_bytes` each (but at least one element), in C order of the grid.
+///
+/// `grain`: the box that is decoded whole, per axis, of the level that is read; see [`array::Level::grain`].
+pub(crate) fn slabs(
+    selection: &Selection,
+    item_bytes: usize,
+    grain: Option<&[u64]>,
+    max_bytes: u64,
+) -> impl Iterator<Item = Slab> + Send + use<> {
+    let elements = vec![1; selection.ranges().len()];
+    let grain = grain.filter(|g| g.len() == elements.len()).unwrap_or(&elements);
+    let boxes = Grid::new(selection.ranges(), item_bytes, grain, max_bytes);
+    // A box that fits is its own only part.
+    boxes.flat_map(move |whole| {
+        let parts = Grid::new(whole.selection.ranges(), item_bytes, &elements, max_bytes);
+        parts.map(move |part| part.within(&whole.start))
+    })
+}
+
 impl Slab {
-    /// Its first byte in the C-order result of `shape`, saturating.
-    pub(crate) fn offset_bytes(&self, shape: &[u64], item_bytes: usize) -> u64 {
-        let index =
-            self.start.iter().zip(shape).fold(0u64, |at, (&s, &n)| at.saturating_mul(n).saturating_add(s));
-        index.saturating_mul(item_bytes as u64)
+    /// Its own slabs, smaller ones, with places in the same result.
+    pub(crate) fn parts(
+        &self,
+        item_bytes: usize,
+        grain: Option<&[u64]>,
+        max_bytes: u64,
+    ) -> impl Iterator<Item = Self> + Send + use<> {
+        let start = self.start.clone();
+        slabs(&self.selection, item_bytes, grain, max_bytes).map(move |part| part.within(&start))
+    }
+
+    /// A part of a slab that begins at `start`, with its place in that slab's result.
+    fn within(mut self, start: &[u64]) -> Self {
+        self.start.iter_mut().zip(start).for_each(|(at, before)| *at += before);
+        self
+    }
+
+    /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result each of them
+    /// begins. The stretches are the slab's own elements, cut into equal parts.
+    pub(crate) fn stretches(
+        &self,
+        shape: &[u64],
+        item_bytes: usize,
+    ) -> (u64, impl Iterator<Item = u64> + Send + use<>) {
+        let counts = self.selection.shape();
+        // The last axis that is not whole, and all after it.
+        let outer = (0..counts.len()).rev().find(|&axis| counts[axis] < shape[axis]).unwrap_or(0);
+        let item = item_bytes as u64;
+        let stride = |axis: usize| shape[axis + 1..].iter().fold(item, |n, &v| n.saturating_mul(v));
+        let strides: Vec<u64> = (0..counts.len()).map(stride).collect();
+        let first: u64 = self.start.iter().zip(&strides).map(|(s, stride)| s.saturating_mul(*stride)).sum();
+        let stretch_bytes = counts[outer..].iter().fold(item, |n, &v| n.saturating_mul(v));
+        let rows: u64 = counts[..outer].iter().product();
+        let offsets = (0..rows).map(move |row| {
+            let mut rest = row;
+            (0..outer).rev().fold(first, |at, axis| {
+                let along = rest % counts[axis];
+                rest /= counts[axis];
+                at + along * strides[axis]
+            })
+        });
+        (stretch_bytes, offsets)
     }
 }
 
-/// The slabs of a selection, in C order.
-#[derive(Clone, Debug)]
-pub(crate) struct Slabs {
-    ranges: Vec<AxisRange>,
-    /// Stored chunk per axis, where there is one.
-    chunk: Option<Vec<u64>>,
-    /// Axes before it are walked one by one, axes after it taken whole.
-    split_axis: usize,
-    /// Most elements of the split axis in one slab.
-    most_rows: u64,
-    /// Start of the next slab, in elements of the result; `None` at the end.
+/// One axis of a grid.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    range: AxisRange,
+    /// Borders lie on multiples of it, in indices of the array.
+    grain: u64,
+    /// So many grains in one box.
+    grains: u64,
+}
+
+impl Axis {
+    /// Elements that `grains` of them hold at most.
+    fn most(&self) -> u64 {
+        self.grains.saturating_mul(self.grain).div_ceil(self.range.step).min(self.range.count)
+    }
+
+    /// Elements of the box that begins at element `at`.
+    fn count(&self, at: u64) -> u64 {
+        let index = self.range.index(at);
+        let border = (index / self.grain).saturating_add(self.grains).saturating_mul(self.grain);
+        self.range.within(index, border).1
+    }
+}
+
+/// A selection cut into boxes at the borders of grains, in C order.
+#[derive(Debug)]
+struct Grid {
+    axes: Vec<Axis>,
+    /// Start of the next box, in elements; `None` at the end.
     next: Option<Vec<u64>>,
 }
 
-impl Slabs {
-    /// Of at most `max_bytes` each (but at least one element).
-    pub(crate) fn new(
-        selection: &Selection,
-        item_bytes: usize,
-        chunk: Option<&[u64]>,
-        max_bytes: u64,
-    ) -> Self {
-        let ranges = selection.ranges().to_vec();
-        let (mut split_axis, mut row_bytes) = (ranges.len(), item_bytes.max(1) as u64);
-        while split_axis > 0 {
-            let whole = row_bytes.saturating_mul(ranges[split_axis - 1].count);
-            split_axis -= 1;
-            if whole > max_bytes {
+impl Grid {
+    /// Boxes of one grain, grown along the fastest axes while they fit.
+    fn new(ranges: &[AxisRange], item_bytes: usize, grain: &[u64], max_bytes: u64) -> Self {
+        let axis = |(&range, &grain): (&AxisRange, &u64)| Axis { range, grain: grain.max(1), grains: 1 };
+        let mut axes: Vec<Axis> = ranges.iter().zip(grain).map(axis).collect();
+        for fastest in (0..axes.len()).rev() {
+            let others = axes.iter().enumerate().filter(|(a, _)| *a != fastest);
+            let row_bytes =
+                others.fold(item_bytes.max(1) as u64, |n, (_, axis)| n.saturating_mul(axis.most()));
+            let fitting = max_bytes / row_bytes.max(1);
+            let Axis { range, grain, grains } = &mut axes[fastest];
+            if fitting < range.count {
+                *grains = (fitting.saturating_mul(range.step) / *grain).max(1);
                 break;
             }
-            if split_axis > 0 {
-                row_bytes = whole;
-            }
+            *grains = u64::MAX;
         }
-        let chunk = chunk.filter(|c| c.len() == ranges.len()).map(<[u64]>::to_vec);
-        let next = (!selection.is_empty()).then(|| vec![0; ranges.len()]);
-        Self { ranges, chunk, split_axis, most_rows: (max_bytes / row_bytes.max(1)).max(1), next }
-    }
-
-    /// How many rows the slab that starts at `row` of the split axis has.
-    fn rows(&self, row: u64) -> u64 {
-        let range = self.ranges[self.split_axis];
-        let count = self.most_rows.min(range.count - row);
-        let chunk = self.chunk.as_ref().map_or(1, |c| c[self.split_axis].max(1));
-        if row + count == range.count {
-            return count;
-        }
-        let border = range.index(row + count) / chunk * chunk;
-        let (first, to_border) = range.within(range.index(row), border.max(range.index(row)));
-        if first == row && to_border > 0 { to_border } else { count }
+        let is_empty = ranges.iter().any(|r| r.count == 0);
+        Self { next: (!is_empty).then(|| vec![0; axes.len()]), axes }
     }
 }
 
-impl Iterator for Slabs {
+impl Iterator for Grid {
     type Item = Slab;
 
     fn next(&mut self) -> Option<Slab> {
         let start = self.next.take()?;
-        if self.ranges.is_empty() {
-            return Some(Slab { start, selection: Selection::all(&[]) });
-        }
-        let rows = self.rows(start[self.split_axis]);
-        let part = |(axis, range): (usize, &AxisRange)| {
-            let count = match axis.cmp(&self.split_axis) {
-                std::cmp::Ordering::Less => 1,
-                std::cmp::Ordering::Equal => rows,
-                std::cmp::Ordering::Greater => range.count,
-            };
-            AxisRange { start: range.index(start[axis]), count, step: range.step }
+        let counts: Vec<u64> = self.axes.iter().zip(&start).map(|(axis, &at)| axis.count(at)).collect();
+        let part = |((axis, &at), &count): ((&Axis, &u64), &u64)| AxisRange {
+            start: axis.range.index(at),
+            count,
+            step: axis.range.step,
         };
-        let ranges = self.ranges.iter().enumerate().map(part).collect();
+        let ranges = self.axes.iter().zip(&start).zip(&counts).map(part).collect();
         // Parts of a legal selection are legal.
         let selection = Selection::new(ranges).ok()?;
         let mut after = start.clone();
-        after[self.split_axis] += rows;
-        for axis in (0..=self.split_axis).rev() {
-            if after[axis] < self.ranges[axis].count {
+        for axis in (0..after.len()).rev() {
+            after[axis] += counts[axis];
+            if after[axis] < self.axes[axis].range.count {
                 self.next = Some(after);
                 break;
             }
             after[axis] = 0;
-            if axis > 0 {
-                after[axis - 1] += 1;
-            }
         }
         Some(Slab { start, selection })
     }
@@ -115,43 +164,95 @@ impl Iterator for Slabs {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
-    fn check(text: &str, shape: &[u64], chunk: Option<&[u64]>, max: u64, expect: &[&str]) {
+    fn texts(text: &str, shape: &[u64], grain: Option<&[u64]>, max_bytes: u64) -> Vec<String> {
         let selection = Selection::parse(text, shape).unwrap();
-        let slabs: Vec<Slab> = Slabs::new(&selection, 2, chunk, max).collect();
-        let got: Vec<String> = slabs.iter().map(|s| s.selection.to_string()).collect();
-        assert_eq!(got, expect, "{text} of {shape:?}");
-        let mut at = 0;
+        let slabs: Vec<Slab> = slabs(&selection, 2, grain, max_bytes).collect();
+        let mut filled = vec![0u8; usize::try_from(selection.len().unwrap()).unwrap() * 2];
         for slab in &slabs {
-            assert_eq!(slab.offset_bytes(&selection.shape(), 2), at, "{text}: contiguous, in order");
-            at += slab.selection.len().unwrap() * 2;
+            let (bytes, offsets) = slab.stretches(&selection.shape(), 2);
+            let mut total = 0;
+            for at in offsets {
+                filled[usize::try_from(at).unwrap()..][..usize::try_from(bytes).unwrap()].fill(1);
+                total += bytes;
+            }
+            assert_eq!(total, slab.selection.len().unwrap() * 2, "{text} of {shape:?}");
+            assert!(total <= max_bytes.max(2), "{text} of {shape:?}: a slab of {total} bytes");
         }
-        assert_eq!(at, selection.len().unwrap() * 2);
+        let total: u64 = slabs.iter().map(|s| s.selection.len().unwrap() * 2).sum();
+        assert_eq!(usize::try_from(total).unwrap(), filled.len(), "{text} of {shape:?}: once each");
+        assert!(filled.iter().all(|&b| b == 1), "{text} of {shape:?}: all of it");
+        slabs.iter().map(|s| s.selection.to_string()).collect()
     }
 
     #[test]
-    fn cuts_along_the_first_axis_that_must_be_cut() {
-        check("", &[4, 3], None, 100, &["0:4, 0:3"]);
-        check("", &[4, 3], None, 12, &["0:2, 0:3", "2:4, 0:3"]);
-        check("", &[2, 3], None, 4, &["0:1, 0:2", "0:1, 2:3", "1:2, 0:2", "1:2, 2:3"]);
-        check("::2, 1", &[4, 3], None, 2, &["0:1:2, 1:2", "2:3:2, 1:2"]);
-        check("", &[], None, 1, &[""]);
-        check("0:0", &[5], None, 1, &[]);
+    fn without_chunks_they_are_stretches_in_order() {
+        assert_eq!(texts("", &[4, 3], None, 100), ["0:4, 0:3"]);
+        assert_eq!(texts("", &[4, 3], None, 12), ["0:2, 0:3", "2:4, 0:3"]);
+        assert_eq!(texts("", &[2, 3], None, 4), ["0:1, 0:2", "0:1, 2:3", "1:2, 0:2", "1:2, 2:3"]);
+        assert_eq!(texts("::2, 1", &[4, 3], None, 2), ["0:1:2, 1:2", "2:3:2, 1:2"]);
+        assert_eq!(texts("", &[], None, 1), [""]);
+        assert!(texts("0:0", &[5], None, 1).is_empty());
+        for slab in slabs(&Selection::all(&[9, 8, 7]), 2, None, 40) {
+            assert_eq!(slab.stretches(&[9, 8, 7], 2).1.count(), 1, "{slab:?} is one stretch");
+        }
     }
 
     #[test]
-    fn ends_at_chunk_borders() {
-        check("1:", &[10, 1], Some(&[4, 1]), 10, &["1:4, 0:1", "4:8, 0:1", "8:10, 0:1"]);
-        check("::3", &[12], Some(&[4]), 4, &["0:4:3", "6:10:3"]);
-        check("", &[10], Some(&[100]), 8, &["0:4", "4:8", "8:10"]);
+    fn they_end_at_borders_of_chunks() {
+        assert_eq!(texts("1:", &[10, 1], Some(&[4, 1]), 10), ["1:4, 0:1", "4:8, 0:1", "8:10, 0:1"]);
+        assert_eq!(texts("::3", &[12], Some(&[4]), 4), ["0:4:3", "6:7:3", "9:10:3"]);
+        assert_eq!(texts("", &[4, 8], Some(&[2, 2]), 16), ["0:2, 0:4", "0:2, 4:8", "2:4, 0:4", "2:4, 4:8"]);
+    }
+
+    #[test]
+    fn the_slabs_of_a_large_chunk_come_one_after_another() {
+        assert_eq!(texts("", &[10], Some(&[100]), 8), ["0:4", "4:8", "8:10"]);
+        let parts = ["0:1, 0:2", "1:2, 0:2", "0:1, 2:4", "1:2, 2:4"];
+        assert_eq!(texts("", &[2, 4], Some(&[2, 2]), 4), parts);
+    }
+
+    #[test]
+    fn parts_of_a_slab_stand_in_the_same_result() {
+        let shape = [6, 6];
+        let slab = slabs(&Selection::all(&shape), 1, Some(&[3, 3]), 9).nth(3).unwrap();
+        let places = slab.parts(1, Some(&[3, 3]), 3).flat_map(|part| part.stretches(&shape, 1).1);
+        assert_eq!(places.collect::<Vec<_>>(), [21, 27, 33]);
+    }
+
+    /// Slabs per chunk.
+    fn touched(text: &str, shape: &[u64], grain: &[u64], max_bytes: u64) -> BTreeMap<Vec<u64>, usize> {
+        let selection = Selection::parse(text, shape).unwrap();
+        let mut chunks = BTreeMap::new();
+        for slab in slabs(&selection, 2, Some(grain), max_bytes) {
+            let per_axis = array::cut_by_grid(&slab.selection, grain);
+            let places = per_axis.iter().fold(vec![Vec::new()], |found: Vec<Vec<u64>>, axis| {
+                found.iter().flat_map(|at| axis.iter().map(|c| [&at[..], &[c.0]].concat())).collect()
+            });
+            for place in places {
+                *chunks.entry(place).or_default() += 1;
+            }
+        }
+        chunks
+    }
+
+    #[test]
+    fn each_chunk_lies_in_one_slab_however_wide_its_row() {
+        // A row of chunks has 16 * 999 * 500 * 2 bytes; a slab has 64 KiB.
+        for text in ["", "5:", "::3, 7:900, ::2", "3, ::17, ::40"] {
+            let chunks = touched(text, &[50, 999, 500], &[16, 20, 30], 64 << 10);
+            assert!(chunks.values().all(|&n| n == 1), "{text}: {:?}", chunks.values().max());
+        }
     }
 
     #[test]
     fn an_enormous_selection_costs_nothing() {
         let selection = Selection::all(&[1 << 20, 1 << 20, 1 << 20]);
-        let mut slabs = Slabs::new(&selection, 1, None, 1 << 22);
-        assert_eq!(slabs.next().unwrap().selection.to_string(), "0:1, 0:4, 0:1048576");
-        assert_eq!(slabs.nth(1 << 16).unwrap().start[0], 0);
+        let mut all = slabs(&selection, 1, None, 1 << 22);
+        assert_eq!(all.next().unwrap().selection.to_string(), "0:1, 0:4, 0:1048576");
+        assert_eq!(all.nth(1 << 16).unwrap().start[0], 0);
     }
 }

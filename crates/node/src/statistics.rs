@@ -7,7 +7,7 @@ use array::{Error, ReadRequest, Result, Scalar, Selection, Source, Target, Urgen
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::slabs::Slabs;
+use crate::slabs::slabs;
 
 /// Slabs being read.
 const SLABS_UNDER_WAY: usize = 2;
@@ -36,7 +36,7 @@ pub(crate) async fn gather(
     selection.check(&level.shape)?;
     let mut total = Accumulator::new(usize::from(request.bins))?;
     let item_bytes = array.dtype.size_bytes();
-    let slabs = Slabs::new(&selection, item_bytes, array.chunk.as_deref(), memory_bytes / SLABS_IN_MEMORY);
+    let slabs = slabs(&selection, item_bytes, level.grain(), memory_bytes / SLABS_IN_MEMORY);
     let mut read = stream::iter(slabs)
         .map(|slab| {
             let request = ReadRequest {

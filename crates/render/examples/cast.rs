@@ -80,6 +80,7 @@ fn dataset(side: u64, dtype: DType) -> Dataset {
     let level = Level {
         shape: vec![side; 3],
         block: choose_blocks(&[side; 3], &kinds, dtype, None),
+        chunk: None,
         origin: LevelOrigin::Stored,
         factor: vec![1.0; 3],
         world_from_voxel: Affine::IDENTITY,
@@ -92,7 +93,6 @@ fn dataset(side: u64, dtype: DType) -> Dataset {
         attributes: std::collections::BTreeMap::new(),
         decoding: Decoding::identity(dtype),
         meaning: Meaning::Intensity,
-        chunk: None,
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),

@@ -532,7 +532,6 @@ pub(crate) mod tests {
             attributes: std::collections::BTreeMap::new(),
             decoding: Decoding::identity(dtype),
             meaning: Meaning::Intensity,
-            chunk: None,
             levels,
             world_units: String::new(),
             notes: Vec::new(),
@@ -555,6 +554,7 @@ pub(crate) mod tests {
         Level {
             shape: shape.to_vec(),
             block: block.to_vec(),
+            chunk: None,
             origin: LevelOrigin::Stored,
             factor: factor.to_vec(),
             world_from_voxel: map,

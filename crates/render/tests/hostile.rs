@@ -47,6 +47,7 @@ prop_compose! {
         Level {
             shape: shape.to_vec(),
             block: block.to_vec(),
+            chunk: None,
             origin: if sampled { LevelOrigin::Sampled } else { LevelOrigin::Mean },
             factor: if honest { vec![2.0; 3] } else { factor.to_vec() },
             world_from_voxel,

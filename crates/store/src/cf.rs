@@ -72,7 +72,7 @@ pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dime
         level.world_from_voxel = world.world_from_voxel;
         // Which axes are space is only known now.
         let kinds: Vec<_> = info.axes.iter().map(|a| a.kind).collect();
-        level.block = array::choose_blocks(&level.shape, &kinds, info.dtype, info.chunk.as_deref());
+        level.block = array::choose_blocks(&level.shape, &kinds, info.dtype, level.chunk.as_deref());
     }
     info.world_units = world.units;
     info.notes.extend(world.notes);

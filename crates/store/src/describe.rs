@@ -16,7 +16,7 @@ pub(crate) fn array(
     chunk: Option<Vec<u64>>,
 ) -> ArrayInfo {
     let world = world_from_axes(&axes);
-    let level = level_zero(dtype, &axes, shape, chunk.as_deref(), world);
+    let level = level_zero(dtype, &axes, shape, chunk, world);
     ArrayInfo {
         name: name.to_owned(),
         dtype,
@@ -25,7 +25,6 @@ pub(crate) fn array(
         attributes: Attributes::new(),
         decoding: Decoding::identity(dtype),
         meaning: Meaning::Intensity,
-        chunk,
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),
@@ -38,13 +37,14 @@ pub(crate) fn level_zero(
     dtype: DType,
     axes: &[Axis],
     shape: &[u64],
-    chunk: Option<&[u64]>,
+    chunk: Option<Vec<u64>>,
     world_from_voxel: Affine,
 ) -> Level {
     let kinds: Vec<AxisKind> = axes.iter().map(|a| a.kind).collect();
     Level {
         shape: shape.to_vec(),
-        block: choose_blocks(shape, &kinds, dtype, chunk),
+        block: choose_blocks(shape, &kinds, dtype, chunk.as_deref()),
+        chunk,
         origin: LevelOrigin::Stored,
         factor: vec![1.0; shape.len()],
         world_from_voxel,

@@ -54,10 +54,9 @@ pub(crate) fn cut(
 
 /// The smallest sensible piece per axis, in indices: a stored chunk, or one selected element.
 fn units(array: &ArrayInfo, level: u8, access: Access, selection: &Selection) -> Vec<u64> {
-    let chunk = match (access, level) {
-        (Access::Chunked, 0) => array.chunk.clone(),
-        (Access::Chunked, _) => array.level(level).ok().map(|l| l.block.clone()),
-        (Access::Flat | Access::Computed, _) => None,
+    let chunk = match access {
+        Access::Chunked => array.level(level).ok().and_then(|l| l.chunk.clone()),
+        Access::Flat | Access::Computed => None,
     };
     let chunk = chunk.filter(|c| c.len() == selection.ranges().len());
     chunk.unwrap_or_else(|| selection.ranges().iter().map(|r| r.step).collect())

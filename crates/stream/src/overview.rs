@@ -83,6 +83,7 @@ mod tests {
         let level = |side: u64, origin, factor: f64| Level {
             shape: vec![side; 3],
             block: vec![4; 3],
+            chunk: None,
             origin,
             factor: vec![factor; 3],
             world_from_voxel: Affine::IDENTITY.coarsened([factor; 3], [(factor - 1.0) / 2.0; 3]),
@@ -96,7 +97,6 @@ mod tests {
             attributes: array::Attributes::new(),
             decoding: Decoding::identity(dtype),
             meaning: Meaning::Intensity,
-            chunk: None,
             levels: vec![level(8, LevelOrigin::Stored, 1.0), level(4, LevelOrigin::Mean, 2.0)],
             world_units: String::new(),
             notes: Vec::new(),

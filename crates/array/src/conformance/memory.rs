@@ -197,6 +197,7 @@ pub fn one_array(dtype: DType, shape: &[u64], block: &[u64]) -> Dataset {
     let level = Level {
         shape: shape.to_vec(),
         block: block.to_vec(),
+        chunk: None,
         origin: LevelOrigin::Stored,
         factor: vec![1.0; shape.len()],
         world_from_voxel: Affine::IDENTITY,
@@ -209,7 +210,6 @@ pub fn one_array(dtype: DType, shape: &[u64], block: &[u64]) -> Dataset {
         attributes: crate::Attributes::new(),
         decoding: Decoding::identity(dtype),
         meaning: Meaning::Intensity,
-        chunk: None,
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),

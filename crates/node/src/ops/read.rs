@@ -7,19 +7,23 @@
 use std::sync::Arc;
 
 use array::{ReadRequest, Result, Selection, Target};
+use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use wire::ops::{self, ReadBody};
+use wire::ops::{self, BlockPlace, ReadBody};
 
 use super::{Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
-use crate::slabs::Slabs;
+use crate::slabs::{Slab, slabs};
 
 /// Most bulk bytes of one item.
 const PIECE_BYTES: usize = 4 << 20;
 /// Most bytes read at a time: whole chunks where possible, so that none is decoded twice.
 const SLAB_BYTES: u64 = 32 << 20;
+/// Most stretches of the result that are open at a time because chunks are followed. Half of it must fit what clients
+/// keep (see docs/wire.md). A chunk with more rows is read in parts, one decoding per so many rows.
+const MAX_STRETCHES: u64 = 16_384;
 /// Slabs under way in one operation.
 const SLABS_UNDER_WAY: usize = 2;
 
@@ -39,71 +43,87 @@ async fn answer(call: &Call) -> Result<()> {
     let ops::Read { place, selection } = ops::Read::decode(call.operation.parameters())?;
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
-    selection.check(&array.level(place.level)?.shape)?;
+    let level = array.level(place.level)?;
+    selection.check(&level.shape)?;
     let item_bytes = array.dtype.size_bytes();
-    let shape = selection.shape();
     // A lone client may hold half of the gate: two slabs.
     let most = (call.node.gate.capacity_bytes() / 4).clamp(call.node.gate.own_bytes(), SLAB_BYTES);
-    let chunk = array.chunk.as_deref().filter(|_| place.level == 0);
-    let slabs = Slabs::new(&selection, item_bytes, chunk, most);
-    let read = Reading { call, stack: &stack, array: place.array, level: place.level, item_bytes, chunk };
+    let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
+    let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
+    let read = Reading { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
     stream::iter(slabs)
-        .map(|slab| {
-            let offset = slab.offset_bytes(&shape, item_bytes);
-            read.slab(slab.selection, offset)
-        })
+        .map(|slab| read.slab(slab))
         .buffer_unordered(SLABS_UNDER_WAY)
         .try_collect::<()>()
         .await
 }
 
+/// A grain, made flatter along the slow axes until it has at most [`MAX_STRETCHES`] rows.
+fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
+    let mut grain = grain.to_vec();
+    for axis in 0..grain.len().saturating_sub(1) {
+        let selected = grain.iter().zip(selection.ranges()).map(|(&g, r)| g.div_ceil(r.step).min(r.count));
+        let rows = selected.take(grain.len() - 1).fold(1, u64::saturating_mul);
+        grain[axis] = (grain[axis] / rows.div_ceil(MAX_STRETCHES).max(1)).max(1);
+    }
+    grain
+}
+
 struct Reading<'a> {
     call: &'a Call,
     stack: &'a Stack,
-    array: u32,
-    level: u8,
+    place: BlockPlace,
+    /// Of the result.
+    shape: Vec<u64>,
     item_bytes: usize,
-    chunk: Option<&'a [u64]>,
+    grain: Option<Vec<u64>>,
 }
 
 impl Reading<'_> {
-    /// Reads and sends a slab whose first byte is that of the answer at `offset_bytes`, in as many parts as memory
-    /// demands.
-    async fn slab(&self, selection: Selection, offset_bytes: u64) -> Result<()> {
-        let size = selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64);
+    /// Reads and sends a slab, in as many parts as memory demands.
+    async fn slab(&self, slab: Slab) -> Result<()> {
+        let size = slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64);
         let mut memory = self.call.enter(size).await;
         let granted = memory.admitted().await;
         if granted >= size {
-            return self.part(selection, offset_bytes, memory).await;
+            return self.part(slab, memory).await;
         }
-        let shape = selection.shape();
-        let mut parts = Slabs::new(&selection, self.item_bytes, self.chunk, granted)
-            .map(|part| (offset_bytes + part.offset_bytes(&shape, self.item_bytes), part.selection));
-        if let Some((offset, first)) = parts.next() {
-            self.part(first, offset, memory).await?;
+        let mut parts = slab.parts(self.item_bytes, self.grain.as_deref(), granted);
+        if let Some(first) = parts.next() {
+            self.part(first, memory).await?;
         }
-        for (offset, part) in parts {
-            Box::pin(self.slab(part, offset)).await?;
+        for part in parts {
+            Box::pin(self.slab(part)).await?;
         }
         Ok(())
     }
 
     /// Reads and sends what fits into `memory`, which is held until the peer took it.
-    async fn part(&self, selection: Selection, offset_bytes: u64, memory: Entry) -> Result<()> {
-        let (target, region) = Target::new(&selection.shape(), self.item_bytes)?;
+    async fn part(&self, slab: Slab, memory: Entry) -> Result<()> {
+        let (stretch_bytes, offsets) = slab.stretches(&self.shape, self.item_bytes);
+        let (target, region) = Target::new(&slab.selection.shape(), self.item_bytes)?;
         let request = ReadRequest {
-            array: self.array,
-            level: self.level,
-            selection,
+            array: self.place.array,
+            level: self.place.level,
+            selection: slab.selection,
             priority: self.call.operation.urgency().priority,
         };
         self.stack.source.read(request, region).await?;
         let mut rest = memory.hold(target.into_vec()?);
-        let mut at = offset_bytes;
-        while !rest.is_empty() {
-            let piece = rest.split_to(rest.len().min(PIECE_BYTES));
-            let body = ReadBody { offset_bytes: at }.encode();
-            at += piece.len() as u64;
+        for offset in offsets {
+            // Of a slab in memory.
+            let stretch = rest.split_to(usize::try_from(stretch_bytes).unwrap_or(usize::MAX).min(rest.len()));
+            self.send(stretch, offset).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends one stretch of the result that begins at byte `offset`.
+    async fn send(&self, mut stretch: Bytes, mut offset: u64) -> Result<()> {
+        while !stretch.is_empty() {
+            let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
+            let body = ReadBody { offset_bytes: offset }.encode();
+            offset += piece.len() as u64;
             self.call.operation.item(body, piece).await?;
         }
         Ok(())

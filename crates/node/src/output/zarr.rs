@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use array::{Error, Result};
+use array::{Error, Result, Selection, Target, c_strides, cut_by_grid};
 use serde_json::json;
 
 use super::{Draft, Written};
@@ -78,18 +78,42 @@ impl ZarrFolder {
         write().map_err(|e| Error::from(e).context(format!("write `{}`", path.display())))
     }
 
-    /// Writes the chunk that begins at `start` and has `shape` elements inside the array (less at the edges; the rest of
-    /// the chunk is fill).
+    /// Writes the box of `shape` elements that begins at `start`: whole chunks, but for the edges of the array. What
+    /// lies beyond an edge is zero.
     ///
     /// # Errors
     /// `Io`.
     pub(crate) fn put(&self, start: &[u64], shape: &[u64], bytes: &[u8]) -> Result<()> {
-        let places: Vec<String> = start.iter().zip(&self.chunk).map(|(s, c)| (s / c).to_string()).collect();
-        let key = if places.is_empty() { "c".into() } else { format!("c/{}", places.join("/")) };
-        if shape == self.chunk {
-            return self.write(&key, bytes);
+        let per_axis = cut_by_grid(&Selection::of_box(start, shape), &self.chunk);
+        let sizes: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+        let strides = c_strides(&sizes, self.item_bytes);
+        for number in 0..per_axis.iter().map(Vec::len).product() {
+            let mut rest = number;
+            let mut key = String::new();
+            let (mut first, mut counts) = (0, vec![0; shape.len()]);
+            for axis in (0..shape.len()).rev() {
+                let (position, at, count) = per_axis[axis][rest % per_axis[axis].len()];
+                rest /= per_axis[axis].len();
+                key.insert_str(0, &format!("/{position}"));
+                // Of a box in memory.
+                first += usize::try_from(at).unwrap_or(usize::MAX) * strides[axis];
+                counts[axis] = count;
+            }
+            self.write(&format!("c{key}"), &self.chunk_of(&counts, &bytes[first..], &strides)?)?;
         }
-        self.write(&key, &padded(bytes, shape, &self.chunk, self.item_bytes)?)
+        Ok(())
+    }
+
+    /// A chunk with the box `counts`, whose elements are taken from `bytes` by strides, at its origin.
+    fn chunk_of(&self, counts: &[u64], bytes: &[u8], strides: &[usize]) -> Result<Vec<u8>> {
+        let (target, mut rest) = Target::new(&self.chunk, self.item_bytes)?;
+        for (axis, &n) in counts.iter().enumerate() {
+            let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
+            rest = rest.split(axis, n).0;
+        }
+        rest.write_strided(bytes, strides)?;
+        drop(rest);
+        target.into_vec()
     }
 
     /// Puts the folder in place.
@@ -101,25 +125,29 @@ impl ZarrFolder {
     }
 }
 
-/// The box `shape` at the origin of a zeroed box `whole`.
-fn padded(bytes: &[u8], shape: &[u64], whole: &[u64], item_bytes: usize) -> Result<Vec<u8>> {
-    let (target, mut rest) = array::Target::new(whole, item_bytes)?;
-    for (axis, &n) in shape.iter().enumerate() {
-        let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
-        rest = rest.split(axis, n).0;
-    }
-    rest.write_all(bytes)?;
-    drop(rest);
-    target.into_vec()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_padded() {
-        let got = padded(&[1, 2, 3, 4], &[2, 2], &[2, 3], 1).unwrap();
-        assert_eq!(got, [1, 2, 0, 3, 4, 0]);
+    fn a_box_becomes_chunks_with_padded_edges() {
+        let folder = tempfile::tempdir().unwrap();
+        let what = Written {
+            name: "u".into(),
+            axes: vec!["y".into(), "x".into()],
+            shape: vec![3, 3],
+            dtype: "|u1".parse().unwrap(),
+            units: String::new(),
+        };
+        let out = folder.path().join("u.zarr");
+        let zarr = ZarrFolder::create(&out, &what, vec![2, 2]).unwrap();
+        zarr.put(&[0, 0], &[2, 3], &[1, 2, 3, 4, 5, 6]).unwrap();
+        zarr.put(&[2, 0], &[1, 3], &[7, 8, 9]).unwrap();
+        zarr.finish().unwrap();
+        for (chunk, expect) in
+            [("0/0", [1, 2, 4, 5]), ("0/1", [3, 0, 6, 0]), ("1/0", [7, 8, 0, 0]), ("1/1", [9, 0, 0, 0])]
+        {
+            assert_eq!(fs::read(out.join("c").join(chunk)).unwrap(), expect, "{chunk}");
+        }
     }
 }

@@ -1,14 +1,22 @@
 //! `get`: what is in the file is what was selected.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use node::array::{Indexing, Result, Selection, Source};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use node::array::conformance::{MemorySource, one_array};
+use node::array::{
+    Completions, Dataset, Indexing, ReadRequest, Region, Result, Selection, Source, Want, cut_by_grid,
+};
 use node::assemble::Stack;
 use node::get::{GetRequest, get};
 use node::pick::Pick;
+use node::remote::RemoteSource;
+use parking_lot::Mutex;
 
-use crate::common::{local, read};
+use crate::common::{Served, local, read};
 
 async fn copy(stack: &Stack, texts: &[&str], output: &Path, is_decoded: bool) -> Result<()> {
     let request = GetRequest {
@@ -108,7 +116,106 @@ async fn a_failed_copy_leaves_nothing_behind() {
     let stack = local(folder.path(), "synthetic:linear?shape=1048576,1048576,1048576&dtype=u8").await;
     let out = tempfile::tempdir().unwrap();
     assert!(copy(&stack, &[""], &out.path().join("x.npy"), false).await.is_err());
-    assert!(copy(&stack, &["[0]"], &out.path().join("x.h5"), false).await.is_err());
+    assert!(copy(&stack, &["[0]"], &out.path().join("x.tiff"), false).await.is_err());
     assert!(copy(&stack, &["[2000000]"], &out.path().join("x.npy"), false).await.is_err());
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
+/// Counts how often each chunk of one level is decoded by reads.
+struct Decodings {
+    inner: Arc<dyn Source>,
+    level: u8,
+    chunks: Mutex<BTreeMap<Vec<u64>, usize>>,
+}
+
+impl Source for Decodings {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.inner.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.inner.blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        assert_eq!(request.level, self.level);
+        let (selection, level) = (request.selection.clone(), usize::from(self.level));
+        let dataset = self.inner.describe().now_or_never().unwrap().unwrap();
+        let chunk = dataset.arrays[0].levels[level].chunk.clone().unwrap();
+        let per_axis = cut_by_grid(&selection, &chunk);
+        let places = per_axis.iter().fold(vec![Vec::new()], |found: Vec<Vec<u64>>, axis| {
+            found.iter().flat_map(|at| axis.iter().map(|c| [&at[..], &[c.0]].concat())).collect()
+        });
+        for place in places {
+            *self.chunks.lock().entry(place).or_default() += 1;
+        }
+        self.inner.read(request, into)
+    }
+}
+
+/// So many elements of two bytes, little-endian.
+fn counting(count: u64) -> Vec<u8> {
+    (0..count).flat_map(|i| u16::try_from(i % 65_521).unwrap().to_le_bytes()).collect()
+}
+
+/// 40 x 300 x 500 elements of two bytes, and a coarser level with chunks of its own.
+fn two_levels() -> MemorySource {
+    let mut dataset = one_array("<u2".parse().unwrap(), &[40, 300, 500], &[16, 16, 16]);
+    let mut coarse = dataset.arrays[0].levels[0].clone();
+    coarse.shape = vec![40, 200, 500];
+    coarse.factor = vec![1.0, 1.5, 1.0];
+    coarse.chunk = Some(vec![7, 40, 9]);
+    dataset.arrays[0].levels[0].chunk = Some(vec![16, 20, 30]);
+    dataset.arrays[0].levels.push(coarse);
+    let elements = dataset.arrays[0].levels.iter().map(|level| counting(level.shape.iter().product()).into());
+    let elements = vec![elements.collect()];
+    MemorySource::new(dataset, elements).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_decodes_each_chunk_of_its_level_once() {
+    // A row of chunks has 4.8 and 1.4 MB; a slab with this little memory has 1 MiB.
+    for (level, name) in [(0, "out.npy"), (1, "out.npy"), (0, "out.zarr"), (1, "out.zarr")] {
+        let folder = tempfile::tempdir().unwrap();
+        let memory: Arc<dyn Source> = Arc::new(two_levels());
+        let counted = Arc::new(Decodings { inner: Arc::clone(&memory), level, chunks: Mutex::default() });
+        let output = folder.path().join(name);
+        let request = GetRequest {
+            picks: vec![Pick::parse("").unwrap()],
+            level,
+            is_decoded: false,
+            output: output.clone(),
+            memory_bytes: 1 << 20,
+        };
+        get(Arc::clone(&counted) as Arc<dyn Source>, &request, &|_| ()).await.unwrap();
+        let chunks = counted.chunks.lock();
+        assert!(chunks.len() > 600 && chunks.values().all(|&n| n == 1), "level {level}, {name}");
+
+        let dataset = memory.describe().await.unwrap();
+        let shape = dataset.arrays[0].levels[usize::from(level)].shape.clone();
+        let expect = counting(shape.iter().product());
+        let found = if name.ends_with(".npy") {
+            let file = std::fs::read(&output).unwrap();
+            file[file.len() - expect.len()..].to_vec()
+        } else {
+            let back = local(folder.path(), output.to_str().unwrap()).await;
+            read(&back.source, 0, Selection::all(&shape)).await.unwrap()
+        };
+        assert!(found == expect, "level {level}, {name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_read_puts_wide_rows_of_chunks_together() {
+    // A row of chunks has 8 MB: more than the server reads at a time. Every stretch lands in its place.
+    let folder = tempfile::tempdir().unwrap();
+    let here = local(folder.path(), "synthetic:waves?shape=40,512,1000&dtype=u16").await;
+    let stored = folder.path().join("wide.zarr");
+    copy(&here, &[""], &stored, false).await.unwrap();
+    let served = Served::start(&[stored.to_str().unwrap()]).await;
+    let far = RemoteSource::new(served.dialer(), String::new());
+    let whole = Selection::all(&[40, 512, 1000]);
+    let far: Arc<dyn Source> = Arc::new(far);
+    let (expect, found) = (read(&here.source, 0, whole.clone()).await, read(&far, 0, whole).await);
+    assert!(found.unwrap() == expect.unwrap());
 }

@@ -73,6 +73,7 @@ impl Synthetic {
                 Level {
                     shape: self.shape.map(|n| n.div_ceil(1 << l)).to_vec(),
                     block: self.block.to_vec(),
+                    chunk: None,
                     origin: if l == 0 { LevelOrigin::Stored } else { LevelOrigin::Mean },
                     factor: vec![factor; 3],
                     world_from_voxel: self.map.coarsened([factor; 3], [(factor - 1.0) / 2.0; 3]),
@@ -87,7 +88,6 @@ impl Synthetic {
             attributes: BTreeMap::new(),
             decoding: self.decoding.clone(),
             meaning: self.meaning,
-            chunk: None,
             levels,
             world_units: String::new(),
             notes: Vec::new(),

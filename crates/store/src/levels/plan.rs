@@ -128,12 +128,14 @@ fn coarser(array: &ArrayInfo, finer: &Level) -> Option<(Level, Vec<bool>)> {
     let shape: Vec<u64> = finer.shape.iter().zip(&halved).map(|(n, h)| halve(n, h)).collect();
     // Blocks that cover whole blocks of a chunked finer level: no chunk is decoded for two of them.
     let chunk: Vec<u64> = finer.block.iter().zip(&halved).map(|(n, h)| halve(n, h)).collect();
-    let chunk = array.chunk.is_some().then_some(&chunk[..]);
+    let is_chunked = array.levels.first().is_some_and(|l| l.chunk.is_some());
+    let chunk = is_chunked.then_some(&chunk[..]);
     let factor = finer.factor.iter().zip(&halved).map(|(f, &h)| if h { f * 2.0 } else { *f }).collect();
     let by_axis = |yes: f64, no: f64| in_space(array, |axis| if halved[axis] { yes } else { no }, no);
     let level = Level {
         block: choose_blocks(&shape, &kinds(array), array.dtype, chunk),
         shape,
+        chunk: None,
         origin: if array.meaning == Meaning::Labels { LevelOrigin::Mode } else { LevelOrigin::Mean },
         factor,
         world_from_voxel: finer.world_from_voxel.coarsened(by_axis(2.0, 1.0), by_axis(0.5, 0.0)),
@@ -188,6 +190,7 @@ fn add_sampled(array: &mut ArrayInfo, plan: &mut ArrayPlan) {
         let level = Level {
             block: choose_blocks(&shape, &kinds(array), array.dtype, None),
             shape,
+            chunk: None,
             origin: LevelOrigin::Sampled,
             factor: array.levels[made].factor.clone(),
             world_from_voxel: array.levels[0].world_from_voxel.coarsened(scale, shift),

@@ -256,7 +256,7 @@ fn levels_are_the_means_they_claim_to_be() {
 fn blocks_of_chunked_arrays_make_the_same_levels() {
     let mut case = Case::new(">i2", &[70, 90, 110]);
     case.access = Access::Chunked;
-    case.info.chunk = Some(vec![7, 30, 22]);
+    case.info.levels[0].chunk = Some(vec![7, 30, 22]);
     case.info.levels[0].block = vec![7, 30, 22];
     assert_levels_are_naive(case);
 }

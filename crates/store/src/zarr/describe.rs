@@ -185,6 +185,7 @@ impl<'a> Builder<'a> {
                 Level {
                     shape: array.shape().to_vec(),
                     block: choose_blocks(array.shape(), &kinds, array.dtype, Some(&array.chunk)),
+                    chunk: Some(array.chunk.clone()),
                     origin: LevelOrigin::Stored,
                     factor,
                     world_from_voxel,

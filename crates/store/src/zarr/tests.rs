@@ -103,7 +103,7 @@ fn shards_codecs_and_order_read_what_was_written() {
     let part = zarrs::array::ArraySubset::new_with_ranges(&[0..5, 0..4]);
     holes.store_array_subset(&part, &values[..20]).unwrap();
     let store = open_at(dir.path()).unwrap();
-    assert_eq!(store.dataset.find("sharded").unwrap().1.chunk.as_deref(), Some(&[5, 4][..]));
+    assert_eq!(store.dataset.find("sharded").unwrap().1.levels[0].chunk.as_deref(), Some(&[5, 4][..]));
     for (name, text) in
         [("plain", "::3, 5:29"), ("sharded", ""), ("sharded", "3:19:2, 1::5"), ("plain", "19, 29")]
     {

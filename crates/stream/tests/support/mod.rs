@@ -59,6 +59,7 @@ impl Pyramid {
             dataset.arrays[0].levels.push(Level {
                 shape: vec![times, n, n, n],
                 block: vec![1, block, block, block],
+                chunk: None,
                 origin: LevelOrigin::Mean,
                 factor: vec![1.0, scale, scale, scale],
                 world_from_voxel: finest.world_from_voxel.coarsened([scale; 3], shift),
