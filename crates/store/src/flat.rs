@@ -6,7 +6,7 @@
 
 use array::{Error, Region, Result, Selection};
 
-use crate::slabs::{SLAB_BYTES, Slabs};
+use crate::portions::{PORTION_BYTES, Portions};
 use crate::{ByteStore, Cancel};
 
 /// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
@@ -113,8 +113,8 @@ impl FlatArray {
         }
         let mut out = Vec::new();
         let mut scratch = Vec::new();
-        for slab in Slabs::new(selection, into, SLAB_BYTES) {
-            let (selection, mut region) = slab?;
+        for portion in Portions::new(selection, into, PORTION_BYTES) {
+            let (selection, mut region) = portion?;
             out.resize(region.size_bytes(), 0);
             self.plan(&selection).run(store, &mut out, &mut scratch, cancel)?;
             region.write_all(&out)?;

@@ -18,7 +18,7 @@ use array::{
     LevelOrigin, MAX_LEVELS, Region, Result, Selection, choose_blocks,
 };
 
-use crate::slabs::{SLAB_BYTES, Slabs};
+use crate::portions::{PORTION_BYTES, Portions};
 use crate::{Access, Cancel, Format, describe};
 use location::Location;
 
@@ -139,9 +139,9 @@ impl Format for Synthetic {
         if selection.is_empty() {
             return Ok(());
         }
-        for slab in Slabs::new(selection, into, SLAB_BYTES) {
+        for portion in Portions::new(selection, into, PORTION_BYTES) {
             cancel.check()?;
-            let (selection, mut region) = slab?;
+            let (selection, mut region) = portion?;
             region.write_all(&self.compute(array, factor, &selection))?;
         }
         Ok(())

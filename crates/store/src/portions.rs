@@ -1,24 +1,24 @@
-//! Cuts a read into slabs that fit a bounded scratch buffer, in C order.
+//! Portions: a read cut into parts that fit a bounded scratch buffer, in C order. Each fills its own part of the target.
 
 use array::{AxisRange, Region, Result, Selection};
 
-/// Bytes of scratch that one slab may need, unless a single element is larger.
-pub(crate) const SLAB_BYTES: usize = 1 << 20;
+/// Bytes of scratch that one portion may need, unless a single element is larger.
+pub(crate) const PORTION_BYTES: usize = 1 << 20;
 
-/// Cuts `selection` and its region into slabs of at most `max_bytes`, slow axes first.
-pub(crate) struct Slabs {
+/// Cuts `selection` and its region into portions of at most `max_bytes`, slow axes first.
+pub(crate) struct Portions {
     /// What is left, the next one last.
     rest: Vec<(Selection, Region)>,
     max_bytes: usize,
 }
 
-impl Slabs {
+impl Portions {
     pub(crate) fn new(selection: &Selection, into: Region, max_bytes: usize) -> Self {
         Self { rest: vec![(selection.clone(), into)], max_bytes }
     }
 }
 
-impl Iterator for Slabs {
+impl Iterator for Portions {
     type Item = Result<(Selection, Region)>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slabs_are_small_and_in_order() {
+    fn portions_are_small_and_in_order() {
         let selection = Selection::parse("1:6:2, 3, ::3", &[10, 10, 10]).unwrap();
         let (_target, region) = Target::new(&selection.shape(), 2).unwrap();
-        let slabs: Vec<String> =
-            Slabs::new(&selection, region, 4).map(|s| s.unwrap().0.to_string()).collect();
-        assert_eq!(slabs.len(), 6);
-        assert_eq!(slabs[0], "1:2:2, 3:4, 0:4:3");
-        assert_eq!(slabs[5], "5:6:2, 3:4, 6:10:3");
+        let portions: Vec<String> =
+            Portions::new(&selection, region, 4).map(|s| s.unwrap().0.to_string()).collect();
+        assert_eq!(portions.len(), 6);
+        assert_eq!(portions[0], "1:2:2, 3:4, 0:4:3");
+        assert_eq!(portions[5], "5:6:2, 3:4, 6:10:3");
     }
 }
