@@ -3,18 +3,18 @@
 //! Values as stored, in the byte order the file kind asks for (the host's for `.npy` and `.raw`), or decoded: scale,
 //! offset and missing values applied.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, AxisRange, DType, Dataset, Error, Priority, ReadRequest, Resolved, Result, Selection, Source,
-    Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, Priority, ReadRequest, Resolved,
+    Result, Scalar, Selection, Source, Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::output::flat::Flat;
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, Written, netcdf, npy};
+use crate::output::{FileKind, Written, hdf5, netcdf, npy};
 use crate::pick::Pick;
 use crate::slabs::{Slab, slabs};
 
@@ -189,6 +189,7 @@ impl Copy {
             shape: resolved.shape(),
             dtype: DType::new(element, kind.byte_order()),
             units: array.units.clone(),
+            attributes: attributes(array, request.is_decoded),
         };
         let grain = array.level(request.level)?.grain().map(<[u64]>::to_vec);
         Ok(Self {
@@ -215,6 +216,10 @@ impl Copy {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,
             FileKind::NetCdf => netcdf::header(&self.written)?,
+            FileKind::Hdf5 => {
+                let begin = |path: &Path| hdf5::begin(path, &self.written);
+                return Flat::create_by(&request.output, total, begin).map(Sink::Flat);
+            }
             FileKind::Zarr => {
                 let chunk = self.chunk();
                 return ZarrFolder::create(&request.output, &self.written, chunk).map(Sink::Zarr);
@@ -342,6 +347,30 @@ impl Copy {
     fn kept(&self, per_axis: &[u64]) -> Vec<u64> {
         per_axis.iter().zip(&self.resolved.dropped).filter(|(_, d)| !**d).map(|(&v, _)| v).collect()
     }
+}
+
+/// What a file that has attributes says of the array: units, and for stored values how to decode them.
+fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
+    let mut all = array.attributes.clone();
+    let mut add = |name: &str, value: Attribute| drop(all.insert(name.to_owned(), value));
+    if !array.units.is_empty() {
+        add("units", Attribute::Text(array.units.clone()));
+    }
+    let decoding = &array.decoding;
+    if decoding.is_identity() {
+        return all;
+    }
+    if is_decoded {
+        // Whoever reads the file would decode once more.
+        all.retain(|name, _| !RECIPE.contains(&name.as_str()));
+        return all;
+    }
+    add("scale_factor", Attribute::Number(Scalar::Float(decoding.scale)));
+    add("add_offset", Attribute::Number(Scalar::Float(decoding.offset)));
+    if let Some(&missing) = decoding.missing.first() {
+        add("_FillValue", Attribute::Number(missing));
+    }
+    all
 }
 
 /// Reverses the order of elements along one axis of a C-order box.

@@ -1,7 +1,7 @@
 //! Where the data rests: file formats, synthetic fields, and levels made on demand.
 //!
 //! This crate turns a location into an [`array::Source`]. It never draws, never talks to a network, and never
-//! writes beside the data. Read [`Format`] first (what a file format implements), then [`FormatSource`]
+//! writes beside the data; the one new file it can make is that of [`create_hdf5`]. Read [`Format`] first (what a file format implements), then [`FormatSource`]
 //! (what makes a source of it).
 
 mod byte_store;
@@ -34,6 +34,7 @@ mod zarr;
 pub use byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use format::{Access, Cancel, Format};
 pub use gzip::GzipBytes;
+pub use hdf5::{NewHdf5, create_hdf5};
 pub use jobs::MAX_BYTES_IN_HAND;
 pub use levels::{BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, PIECE_BYTES, PIECES_AT_ONCE};
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};

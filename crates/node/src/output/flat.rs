@@ -1,6 +1,6 @@
 //! A flat file: a header, then the elements in C order. Slabs are written at their place in any order.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -22,18 +22,35 @@ impl Flat {
     /// # Errors
     /// `Io`, `Denied`, `TooLarge`.
     pub(crate) fn create(target: &Path, header: &[u8], data_bytes: u64) -> Result<Self> {
+        Self::create_by(target, data_bytes, |path| {
+            fs::write(path, header)
+                .map(|()| header.len() as u64)
+                .map_err(|e| Error::from(e).context(format!("write `{}`", target.display())))
+        })
+    }
+
+    /// The same for a file that `make` begins; it gives the byte at which the elements begin.
+    ///
+    /// # Errors
+    /// `Io`, `Denied`, `TooLarge`, those of `make`.
+    pub(crate) fn create_by(
+        target: &Path,
+        data_bytes: u64,
+        make: impl FnOnce(&Path) -> Result<u64>,
+    ) -> Result<Self> {
         let at = |e: std::io::Error| Error::from(e).context(format!("write `{}`", target.display()));
         let draft = Draft::beside(target)?;
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(true).open(&draft.path).map_err(at)?;
-        let header_bytes = header.len() as u64;
-        let size = header_bytes
+        expect_space(&draft.path, data_bytes, target)?;
+        let header_bytes = make(&draft.path)?;
+        let file = OpenOptions::new().write(true).open(&draft.path).map_err(at)?;
+        let end = header_bytes
             .checked_add(data_bytes)
             .filter(|&n| n <= i64::MAX as u64)
             .ok_or_else(|| Error::too_large(format!("expected less than 2^63 bytes, found {data_bytes}")))?;
-        expect_space(&file, size, target)?;
-        file.set_len(size).map_err(at)?;
-        file.write_all_at(header, 0).map_err(at)?;
+        // What was begun may have its size already, and more behind the elements.
+        if file.metadata().map_err(at)?.len() < end {
+            file.set_len(end).map_err(at)?;
+        }
         Ok(Self { file, header_bytes, draft })
     }
 
@@ -57,12 +74,12 @@ impl Flat {
 }
 
 /// A file of any length can be made on some systems; that it cannot be filled should show before the copy begins.
-fn expect_space(file: &File, size: u64, target: &Path) -> Result<()> {
-    let Ok(about) = rustix::fs::fstatvfs(file) else { return Ok(()) };
+fn expect_space(draft: &Path, data_bytes: u64, target: &Path) -> Result<()> {
+    let Some(Ok(about)) = draft.parent().map(rustix::fs::statvfs) else { return Ok(()) };
     let free = about.f_bavail.saturating_mul(about.f_frsize);
-    if size > free {
+    if data_bytes > free {
         return Err(Error::too_large(format!(
-            "expected {size} bytes of free space, found {free}: `{}`",
+            "expected {data_bytes} bytes of free space, found {free}: `{}`",
             target.display()
         )));
     }

@@ -1,8 +1,9 @@
-//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.zarr`. Written beside their place and renamed when whole.
+//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`. Written beside their place and renamed when whole.
 //!
 //! A flat file is a header and then the elements in C order ([`flat`]); Zarr is a folder of chunks ([`zarr`]).
 
 pub(crate) mod flat;
+pub(crate) mod hdf5;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod zarr;
@@ -10,7 +11,7 @@ pub(crate) mod zarr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use array::{ByteOrder, DType, Error, Result};
+use array::{Attributes, ByteOrder, DType, Error, Result};
 
 /// What kind of file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum FileKind {
     Raw,
     /// NetCDF-3 (64-bit data).
     NetCdf,
+    /// HDF5, one contiguous data set.
+    Hdf5,
     /// A Zarr v3 array.
     Zarr,
 }
@@ -36,9 +39,10 @@ impl FileKind {
             "npy" => Ok(Self::Npy),
             "raw" | "bin" => Ok(Self::Raw),
             "nc" => Ok(Self::NetCdf),
+            "h5" | "hdf5" => Ok(Self::Hdf5),
             "zarr" => Ok(Self::Zarr),
             _ => Err(Error::unsupported(format!(
-                "expected an output that ends in .npy, .raw, .nc or .zarr, found `{}`",
+                "expected an output that ends in .npy, .raw, .nc, .h5 or .zarr, found `{}`",
                 path.display()
             ))),
         }
@@ -50,7 +54,7 @@ impl FileKind {
         match self {
             Self::Npy | Self::Raw => ByteOrder::NATIVE,
             Self::NetCdf => ByteOrder::Big,
-            Self::Zarr => ByteOrder::Little,
+            Self::Hdf5 | Self::Zarr => ByteOrder::Little,
         }
     }
 }
@@ -68,6 +72,8 @@ pub(crate) struct Written {
     pub(crate) dtype: DType,
     /// Units of the values; empty if unknown.
     pub(crate) units: String,
+    /// What else is known, with scale and offset where the values are as stored.
+    pub(crate) attributes: Attributes,
 }
 
 /// A file or folder under way, in a folder of its own that nobody else may enter: removed when dropped, in place

@@ -43,6 +43,7 @@ mod tests {
             shape: vec![3, 4],
             dtype: "<f4".parse().unwrap(),
             units: String::new(),
+            attributes: array::Attributes::new(),
         };
         let text = String::from_utf8_lossy(&header(&what).unwrap()[PREFIX_BYTES..]).into_owned();
         assert_eq!(text.trim_end(), "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }");

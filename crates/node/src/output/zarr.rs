@@ -138,6 +138,7 @@ mod tests {
             shape: vec![3, 3],
             dtype: "|u1".parse().unwrap(),
             units: String::new(),
+            attributes: array::Attributes::new(),
         };
         let out = folder.path().join("u.zarr");
         let zarr = ZarrFolder::create(&out, &what, vec![2, 2]).unwrap();

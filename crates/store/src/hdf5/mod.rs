@@ -28,6 +28,7 @@ use std::sync::{Arc, OnceLock};
 use array::{Dataset, Error, Region, Result, Selection};
 
 use self::library::{Facts, File, Token};
+pub use self::library::{NewHdf5, create_hdf5};
 use self::storage::{Reader, Storage};
 use crate::kept::ChunkStore;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};

@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 mod attribute;
+mod create;
 mod dataset;
 mod driver;
 mod element;
@@ -25,6 +26,7 @@ use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_metno_sys::{LOCK, h5pl::H5PLset_loading_state};
 
 pub(super) use attribute::Value;
+pub use create::{NewHdf5, create_hdf5};
 pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout};
 pub(super) use element::Element;
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
@@ -36,7 +38,7 @@ fn locked<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: has to come before every other call, and does: under the lock, once.
     START.call_once(|| unsafe {
         // A process may end while a storage thread is inside the library; its clean-up at exit would pull the
-        // tables from under that thread. We only read files, so there is nothing to flush.
+        // tables from under that thread. Files that are written are flushed and closed by us.
         H5dont_atexit();
     });
     // SAFETY: plain calls under the lock; both only set a mode of the library. Errors are read from the

@@ -1,0 +1,25 @@
+//! The beginning of an HDF5 file with one array: the store makes it, the elements follow as in any flat file.
+
+use std::path::Path;
+
+use array::Result;
+use store::{NewHdf5, create_hdf5};
+
+use super::Written;
+
+/// Makes the file; gives the byte at which the elements begin.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn begin(path: &Path, what: &Written) -> Result<u64> {
+    create_hdf5(
+        path,
+        &NewHdf5 {
+            name: &what.name,
+            element: what.dtype.element(),
+            shape: &what.shape,
+            axes: &what.axes,
+            attributes: &what.attributes,
+        },
+    )
+}
