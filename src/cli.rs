@@ -30,10 +30,20 @@ Exit codes:
   5  the other side cannot be reached, or a deadline passed
   6  the data are not what their format promises, or changed while being read
   7  more than a limit or this machine's memory allows
+  130  interrupted from the keyboard or asked to end (0 for serve, view and demo, which end in no other way)
 
-Environment:
-  CORRIDOR_TOKEN      the token, as --token
-  CORRIDOR_CACHE_DIR  the side cache (made levels, indices); may be deleted at any time";
+Environment, used where the flag of the same name is not given:
+  CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
+and besides
+  CORRIDOR_CONFIG  another configuration file than the one below
+  CORRIDOR_LOG     what to log on standard error, such as `debug` or `corridor_node=trace`
+
+Configuration, used where neither flag nor environment says something:
+  $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
+  Its keys are listen, token, cert, key, memory and cache_dir, each with a text in quotes:
+    listen = \"0.0.0.0:26774\"
+    memory = \"8GiB\"
+  With a token in it, it must be readable by you alone (mode 0600).";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -58,32 +68,39 @@ pub(crate) enum Command {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Listening {
     /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "CORRIDOR_LISTEN", hide_env = true, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
     /// The token that clients must show [default: a random one, printed].
-    #[arg(
-        long,
-        env = "CORRIDOR_TOKEN",
-        hide_env_values = true,
-        value_name = "TEXT",
-        conflicts_with = "no_token"
-    )]
+    #[arg(long, env = "CORRIDOR_TOKEN", hide_env = true, value_name = "TEXT", conflicts_with = "no_token")]
     pub(crate) token: Option<String>,
     /// Let everybody in who can reach the port.
     #[arg(long)]
     pub(crate) no_token: bool,
     /// Certificate chain, PEM [default: self-signed, kept between runs].
-    #[arg(long, requires = "key", value_name = "FILE")]
+    #[arg(long, env = "CORRIDOR_CERT", hide_env = true, requires = "key", value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
     /// Its private key, PEM.
-    #[arg(long, requires = "cert", value_name = "FILE")]
+    #[arg(long, env = "CORRIDOR_KEY", hide_env = true, requires = "cert", value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Memory for blocks and everything under way, such as `512MiB` or `4GB` [default: a quarter of the machine's].
-    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Print JSON lines instead of sentences.
+    /// What it may use.
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+    /// Print JSON lines instead of sentences. Progress of long work while opening (indexing a compressed file) goes to
+    /// standard error, as lines {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a process may use of its machine.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Resources {
+    /// Memory for blocks and everything under way, such as `512MiB` or `4GB` [default: a quarter of the machine's].
+    #[arg(long, env = "CORRIDOR_MEMORY", hide_env = true, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Folder for made levels and indexes, which may be deleted at any time [default: corridor/levels in the user's
+    /// cache folder].
+    #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
+    pub(crate) cache_dir: Option<PathBuf>,
 }
 
 /// `corridor demo`
@@ -187,10 +204,11 @@ pub(crate) struct Render {
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,
-    /// Memory for blocks, such as `512MiB`.
-    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Progress and the picture's facts as JSON lines.
+    /// What it may use.
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+    /// Print JSON lines: {"progress": {"what": ..., "done": ..., "total": ...}} while opening (bytes) and fetching
+    /// (blocks), then the picture's facts.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -205,7 +223,10 @@ pub(crate) struct Info {
     /// What to describe.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// The whole description as JSON.
+    /// Folder for indexes of compressed files [default: corridor/levels in the user's cache folder].
+    #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// The whole description as one JSON object. Progress of long work goes to standard error, as JSON lines.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -221,7 +242,16 @@ Examples:
 
 A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
 integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
-Values are as stored, in this machine's byte order. A file of that name is replaced once the new one is complete.")]
+
+Outputs:
+  .npy         numpy's format, in this machine's byte order
+  .raw .bin    the elements and nothing else, in this machine's byte order
+  .nc          NetCDF-3 (64-bit data), with names of axes and units
+  .h5 .hdf5    HDF5, one contiguous data set with names of axes, units and attributes
+  .zarr        a Zarr v3 array, uncompressed; the folder must not exist
+
+Values are as stored, unless --decoded. All kinds are written piece by piece: memory does not grow with the selection.
+They are written beside their place and moved there when complete, then replacing a file of that name.")]
 pub(crate) struct Get {
     /// What to read from.
     #[arg(value_name = "PATH|URL")]
@@ -233,7 +263,7 @@ pub(crate) struct Get {
     /// the results stand in it one after another, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) selections: Option<PathBuf>,
-    /// The file to write: .npy .raw .zarr .nc
+    /// The file to write; its ending says which kind, see below.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Level to read from; 0 is full resolution.
@@ -242,10 +272,11 @@ pub(crate) struct Get {
     /// Apply scale, offset and fill value; missing values become NaN.
     #[arg(long)]
     pub(crate) decoded: bool,
-    /// Memory for data under way, such as `512MiB`.
-    #[arg(long, env = "CORRIDOR_MEMORY", value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Progress and result as JSON lines on standard output.
+    /// What it may use.
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+    /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
+    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
@@ -14,7 +15,7 @@ use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 
 use crate::cli::Listening;
-use crate::progress;
+use crate::progress::{self, Progress};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
@@ -41,23 +42,28 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     text.map_or_else(|| Ok(Budget::default_bytes()), parse_size)
 }
 
-/// What stacks are built with; long work shows as a progress bar, or as JSON events.
-pub(crate) fn context(budget: Budget, is_json: bool) -> Result<Context> {
-    Ok(Context::new(Places::of_user()?, budget, Some(progress::of_opening(is_json))))
+/// What stacks are built with; long work shows on `progress`.
+pub(crate) fn context(budget: Budget, cache_dir: Option<&Path>, progress: Progress) -> Result<Context> {
+    let mut places = Places::of_user()?;
+    if let Some(folder) = cache_dir {
+        places.cache = folder.to_path_buf();
+    }
+    Ok(Context::new(places, budget, Some(progress::of_opening(progress))))
 }
 
 /// Opens what a person named; gives the name of the array too, if it was in there.
-pub(crate) async fn open(location: &str, budget: Budget, is_json: bool) -> Result<(Stack, String)> {
+pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, String)> {
     let (location, array) = location.parse::<Location>()?.split_array();
-    let stack = assemble(&location, &context(budget, is_json)?).await?;
-    Ok((stack, array))
+    Ok((assemble(&location, context).await?, array))
 }
 
 /// Options of a server. `port` is taken where none is named.
 pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: bool) -> Result<Options> {
-    let bytes = memory(listening.memory.as_deref())?;
+    let bytes = memory(listening.resources.memory.as_deref())?;
     let budget = if is_viewer { Budget::viewing(bytes) } else { Budget::serving(bytes) };
     let port = if is_viewer { VIEWER_PORT } else { DEFAULT_PORT };
+    // The first lines of a server's output are its exports.
+    let progress = if listening.json { Progress::JsonAside } else { Progress::Bar };
     let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
     Ok(Options {
         locations: parsed?,
@@ -68,7 +74,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: boo
         admission: admission(listening)?,
         identity: identity(listening),
         names: Vec::new(),
-        context: context(budget, listening.json)?,
+        context: context(budget, listening.resources.cache_dir.as_deref(), progress)?,
     })
 }
 

@@ -2,13 +2,14 @@
 
 mod cli;
 mod common;
+mod config;
 mod progress;
 mod run;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
 use tracing_subscriber::EnvFilter;
 
@@ -18,7 +19,11 @@ use crate::cli::{Cli, Command};
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match config::matches().map(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(mistake)) => mistake.exit(),
+        Err(error) => return failed(&error),
+    };
     start_log(cli.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -1,24 +1,44 @@
 //! Progress: a bar on a terminal, one JSON object per event with `--json`, nothing otherwise.
+//!
+//! Events stand on standard output before the result; of commands whose output begins otherwise, on standard error.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use node::store::{OnProgress, Progress};
+use node::store::OnProgress;
 use serde_json::json;
 
-use crate::common::print;
+use crate::common::{print, say};
 
 /// Time between JSON events.
 const EVENT_EVERY: Duration = Duration::from_millis(200);
 
-/// Where progress goes.
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// As a bar, if there is a terminal.
+    Bar,
+    /// As JSON lines on standard output.
+    Json,
+    /// As JSON lines on standard error: standard output is for something else.
+    JsonAside,
+}
+
+impl Progress {
+    /// For a command whose result comes last.
+    pub(crate) fn before_result(is_json: bool) -> Self {
+        if is_json { Self::Json } else { Self::Bar }
+    }
+}
+
+/// Shows how far some work is.
 pub(crate) enum Meter {
     /// A bar on standard error.
     Bar(ProgressBar),
-    /// JSON lines on standard output.
-    Json(Mutex<Option<Instant>>),
+    /// JSON lines, and when the last one was written.
+    Json(Progress, Mutex<Option<Instant>>),
     /// Nobody looks.
     Silent,
 }
@@ -32,9 +52,9 @@ pub(crate) enum Unit {
 
 impl Meter {
     /// For work that is about to begin.
-    pub(crate) fn new(unit: Unit, is_json: bool) -> Self {
-        if is_json {
-            return Self::Json(Mutex::new(None));
+    pub(crate) fn new(unit: Unit, progress: Progress) -> Self {
+        if progress != Progress::Bar {
+            return Self::Json(progress, Mutex::new(None));
         }
         if !std::io::stderr().is_terminal() {
             return Self::Silent;
@@ -58,11 +78,15 @@ impl Meter {
                 bar.set_length(total);
                 bar.set_position(done);
             }
-            Self::Json(last) if is_due(last, done == total) => {
-                // A reader that went away is noticed when the result is printed.
-                drop(print(&json!({"progress": {"what": what, "done": done, "total": total}}).to_string()));
+            Self::Json(progress, last) if is_due(last, done == total) => {
+                let event = json!({"progress": {"what": what, "done": done, "total": total}}).to_string();
+                match progress {
+                    Progress::JsonAside => say(&event),
+                    // A reader that went away is noticed when the result is printed.
+                    _ => drop(print(&event)),
+                }
             }
-            Self::Json(_) | Self::Silent => {}
+            Self::Json(..) | Self::Silent => {}
         }
     }
 
@@ -85,12 +109,12 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     is_due
 }
 
-/// For long work while opening files. Its events never come before a server's first lines: with `--json` they are left out.
-pub(crate) fn of_opening(is_json: bool) -> OnProgress {
-    let meter = if is_json { Meter::Silent } else { Meter::new(Unit::Bytes, false) };
-    Arc::new(move |progress: Progress| {
-        meter.set(&progress.what, progress.done_bytes, progress.total_bytes);
-        if progress.done_bytes >= progress.total_bytes {
+/// For long work while opening files.
+pub(crate) fn of_opening(progress: Progress) -> OnProgress {
+    let meter = Meter::new(Unit::Bytes, progress);
+    Arc::new(move |now: node::store::Progress| {
+        meter.set(&now.what, now.done_bytes, now.total_bytes);
+        if now.done_bytes >= now.total_bytes {
             meter.clear();
         }
     })

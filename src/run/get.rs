@@ -8,16 +8,18 @@ use node::pick::Pick;
 use serde_json::json;
 
 use crate::cli::Get;
-use crate::common::{memory, open, print, say};
-use crate::progress::{Meter, Unit};
+use crate::common::{context, memory, open, print, say};
+use crate::progress::{Meter, Progress, Unit};
 
 /// Longest list of selections read, bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
 pub(crate) async fn run(options: &Get) -> Result<()> {
-    let budget = Budget::viewing(memory(options.memory.as_deref())?);
+    let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let mut picks = picks(options)?;
-    let (stack, array) = open(&options.location, budget, options.json).await?;
+    let progress = Progress::before_result(options.json);
+    let context = context(budget, options.resources.cache_dir.as_deref(), progress)?;
+    let (stack, array) = open(&options.location, &context).await?;
     for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
         pick.array.clone_from(&array);
     }
@@ -28,7 +30,7 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
         output: options.output.clone(),
         memory_bytes: budget.render,
     };
-    let meter = Meter::new(Unit::Bytes, options.json);
+    let meter = Meter::new(Unit::Bytes, progress);
     let done = get(stack.source, &request, &|c| meter.set("copying", c.done_bytes, c.total_bytes)).await;
     meter.clear();
     let done = done?;

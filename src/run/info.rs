@@ -5,11 +5,15 @@ use node::describe;
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 
 use crate::cli::Info;
-use crate::common::{open, print};
+use crate::common::{context, open, print};
+use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Info) -> Result<()> {
     let budget = Budget::viewing(MIN_BUDGET_BYTES);
-    let (stack, array) = open(&options.location, budget, options.json).await?;
+    // Standard output is the description and nothing else.
+    let progress = if options.json { Progress::JsonAside } else { Progress::Bar };
+    let context = context(budget, options.cache_dir.as_deref(), progress)?;
+    let (stack, array) = open(&options.location, &context).await?;
     let dataset = stack.source.describe().await?;
     let shown = if array.is_empty() { (*dataset).clone() } else { only(&dataset, &array)? };
     if options.json {

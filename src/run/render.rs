@@ -6,8 +6,8 @@ use node::picture::{PictureRequest, draw, parse_size};
 use serde_json::json;
 
 use crate::cli::Render;
-use crate::common::{memory, open, print, say};
-use crate::progress::{Meter, Unit};
+use crate::common::{context, memory, open, print, say};
+use crate::progress::{Meter, Progress, Unit};
 
 pub(crate) async fn run(options: &Render) -> Result<()> {
     let size = parse_size(&options.size)?;
@@ -17,8 +17,10 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
             options.output.display()
         )));
     }
-    let budget = Budget::viewing(memory(options.memory.as_deref())?);
-    let (stack, array) = open(&options.location, budget, options.json).await?;
+    let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
+    let progress = Progress::before_result(options.json);
+    let context = context(budget, options.resources.cache_dir.as_deref(), progress)?;
+    let (stack, array) = open(&options.location, &context).await?;
     let request = PictureRequest {
         view: options.view.clone(),
         array: options.array.clone().or(Some(array).filter(|a| !a.is_empty())),
@@ -27,9 +29,9 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         time: options.time,
         level: options.level,
     };
-    let meter = Meter::new(Unit::Blocks, options.json);
-    let progress = |done, total| meter.set("fetching", done, total);
-    let truth = draw(&stack, &request, size, budget.render, &options.output, progress).await;
+    let meter = Meter::new(Unit::Blocks, progress);
+    let on_progress = |done, total| meter.set("fetching", done, total);
+    let truth = draw(&stack, &request, size, budget.render, &options.output, on_progress).await;
     meter.clear();
     let truth = truth?;
     if options.json {

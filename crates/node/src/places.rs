@@ -54,6 +54,12 @@ impl Places {
         })
     }
 
+    /// Where this user's `corridor.toml` would be.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.identity.join("corridor.toml")
+    }
+
     /// Everything below one folder, as tests want it.
     #[must_use]
     pub fn below(folder: &Path) -> Self {

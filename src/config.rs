@@ -1,0 +1,144 @@
+//! `corridor.toml`: what a person wants by default. Flags win over the environment, the environment over the file.
+//!
+//! It is looked for in the user's own folder only: a `corridor.toml` that lies beside somebody else's data must not
+//! open ports or choose tokens.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Command, CommandFactory};
+use node::array::{Error, ErrorKind, Result};
+use node::places::Places;
+
+use crate::cli::Cli;
+
+/// Names another file.
+const VARIABLE: &str = "CORRIDOR_CONFIG";
+/// Longest file that is read, bytes.
+const MAX_BYTES: u64 = 64 << 10;
+/// What may stand in it: the names of options of the same meaning, with `_` for `-`.
+const KEYS: &[&str] = &["listen", "token", "cert", "key", "memory", "cache_dir"];
+/// Keys whose value nobody else may read.
+const SECRET: &str = "token";
+
+/// The command line, with the file's values where neither a flag nor the environment says something.
+///
+/// # Errors
+/// `Invalid`, naming file and line; `Denied` when others can read a token in it.
+pub(crate) fn matches() -> Result<ArgMatches> {
+    // First without the file: help and mistakes on the command line need none.
+    let plain = Cli::command().get_matches();
+    let values = match std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from) {
+        Some(path) => read(&path)?,
+        None => match Places::of_user().map(|places| places.config_file()) {
+            Ok(path) if path.exists() => read(&path)?,
+            _ => return Ok(plain),
+        },
+    };
+    Ok(with_defaults(Cli::command(), &values).get_matches())
+}
+
+/// A key of the file and its value.
+type Value = (&'static str, String);
+
+fn read(path: &Path) -> Result<Vec<Value>> {
+    let at = |e: std::io::Error| Error::from(e).context(format!("configuration `{}`", path.display()));
+    let about = std::fs::metadata(path).map_err(at)?;
+    if about.len() > MAX_BYTES {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_BYTES} bytes, found {}: configuration `{}`",
+            about.len(),
+            path.display()
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(at)?;
+    let values = parse(&text).map_err(|(line, what)| {
+        Error::invalid(format!("configuration `{}`, line {line}: {what}", path.display()))
+    })?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 && values.iter().any(|(key, _)| *key == SECRET) {
+        return Err(Error::new(
+            ErrorKind::Denied,
+            format!("expected mode 0600 of a file with a token, found {mode:04o}: `{}`", path.display()),
+        ));
+    }
+    Ok(values)
+}
+
+/// The values, or line and sentence of what is wrong.
+fn parse(text: &str) -> std::result::Result<Vec<Value>, (usize, String)> {
+    let line = |at: usize| text.bytes().take(at).filter(|&b| b == b'\n').count() + 1;
+    let table = toml::de::DeTable::parse(text)
+        .map_err(|e| (line(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
+    let mut values = Vec::new();
+    for (key, value) in table.get_ref() {
+        let name: &str = key.get_ref();
+        let bad = |what: String| Err((line(key.span().start), what));
+        let Some(&known) = KEYS.iter().find(|known| **known == name) else {
+            return bad(format!("expected one of the keys {}, found `{name}`", KEYS.join(", ")));
+        };
+        let Some(value) = value.get_ref().as_str() else {
+            return bad(format!("expected a text in quotes for `{name}`"));
+        };
+        values.push((known, value.to_owned()));
+    }
+    let has = |name: &str| values.iter().any(|(key, _)| *key == name);
+    if has("cert") != has("key") {
+        return Err((1, "expected `cert` and `key` together, found one of them".into()));
+    }
+    Ok(values)
+}
+
+/// Gives each command the values for options that it has.
+fn with_defaults(command: Command, values: &[Value]) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |mut sub| {
+            for (key, value) in values {
+                if sub.get_arguments().any(|argument| argument.get_id() == *key) {
+                    sub = sub.mut_arg(*key, |a| a.default_value(value.clone()));
+                }
+            }
+            sub
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+    use crate::cli;
+
+    #[test]
+    fn wrong_files_are_named_by_line() {
+        for (text, line, part) in [
+            ("listen = ':1'\nlisten_to = ':2'\n", 2, "listen, token, cert, key, memory, cache_dir"),
+            ("\n\nmemory = 4", 3, "in quotes"),
+            ("memory = '1GiB'\nmemory = '2GiB'", 2, "duplicate"),
+            ("cert = 'a.pem'", 1, "together"),
+            ("listen", 1, ""),
+        ] {
+            let (found, what) = parse(text).unwrap_err();
+            assert_eq!(found, line, "{text}: {what}");
+            assert!(what.contains(part), "{text}: {what}");
+        }
+    }
+
+    #[test]
+    fn flags_win_over_the_file() {
+        let values = parse("listen = ':1'\nmemory = '1GiB'\ntoken = 't0123456789abcdef'").unwrap();
+        let serve = |arguments: &[&str]| {
+            let matches = with_defaults(Cli::command(), &values).try_get_matches_from(arguments).unwrap();
+            let cli::Command::Serve(serve) = Cli::from_arg_matches(&matches).unwrap().command else {
+                panic!("expected `serve`")
+            };
+            serve.listening
+        };
+        let found = serve(&["corridor", "serve", "a.h5", "--listen", ":2"]);
+        assert_eq!((found.listen.as_deref(), found.memory.as_deref()), (Some(":2"), Some("1GiB")));
+        let open = serve(&["corridor", "serve", "a.h5", "--no-token"]);
+        assert!(open.no_token, "a token of the file does not forbid to go without one");
+    }
+}
