@@ -1,20 +1,25 @@
 """A 64 GB array through a real server: the first picture comes from few bytes, says what it is, and the viewer keeps to
-its memory. Times are measured by `corridor bench first-picture`; what the first picture reads of a file is counted and
-asserted where the file is read, in crates/store/tests/first_picture.rs."""
+its memory. Times are measured by `corridor bench first-picture`; what the first picture costs is counted, here as the
+kernel counts it for the serving process, and where the file is read in crates/store/tests/first_picture.rs."""
 
+import json
 import pathlib
 import struct
 import urllib.parse
 
 import numpy as np
 import pytest
-from conftest import Program, report, running
+from conftest import Program, corridor, report, running
 from wire import Client
 
 SIDE = 4096
 MEMORY = "512MiB"
 PEAK_BYTES = 1 << 30
 FRAMES = 5
+# The coarsest level of 4096^3 voxels has 64^3 samples: one request per row of them, each at most a row of the file.
+SAMPLED_ROWS = 64 * 64
+# Opening, the description file, and what comes over the network.
+OTHER_REQUESTS = 64
 
 
 def structured_file(folder: pathlib.Path) -> pathlib.Path:
@@ -44,6 +49,13 @@ def resident_peak(program: Program) -> int:
     status = pathlib.Path(f"/proc/{program.process.pid}/status").read_text()
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024
+
+
+def read_counts(program: Program) -> tuple[int, int]:
+    """Requests and bytes that the process has read so far, from files and sockets, cached by the system or not."""
+    lines = pathlib.Path(f"/proc/{program.process.pid}/io").read_text().splitlines()
+    counts = {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    return counts["syscr"], counts["rchar"]
 
 
 def join(viewer: Program, seconds: float = 120):
@@ -96,3 +108,24 @@ def test_first_picture_of_64_gigabytes(home, location):
             report(f"64 GB: {location.split('/')[-1]}: first picture at level {first['level_shown']}; "
                    f"then level {last['level_shown']} of {last['level_wanted']} wanted; "
                    f"viewer's peak {peak >> 20} MiB of {MEMORY} for blocks")
+
+
+def test_a_first_picture_costs_the_server_one_request_per_row_of_samples(home, tmp_path):
+    location = str(structured_file(tmp_path))
+    with running(home, "serve", location, "--listen", "127.0.0.1:0", "--json") as server:
+        info = corridor(home, "info", server.url, "--json")
+        levels = json.loads(info.stdout)["arrays"][0]["levels"]
+        coarsest = max(n for n, level in enumerate(levels) if level["origin"] == "sampled")
+        assert levels[coarsest]["shape"] == [64, 64, 64]
+        before = read_counts(server)
+        assert before[0] < OTHER_REQUESTS, f"describing reads headers only, found {before[0]} requests"
+        picture = corridor(
+            home, "render", server.url, "--level", str(coarsest), "-o", str(tmp_path / "first.png"), "--json"
+        )
+        assert picture.returncode == 0, picture.stderr
+        truth = json.loads(picture.stdout.splitlines()[-1])["truth"]
+        assert (truth["state"], truth["blocks_total"]) == ("complete", 1)
+        requests, size = (after - start for after, start in zip(read_counts(server), before, strict=True))
+        assert SAMPLED_ROWS <= requests <= SAMPLED_ROWS + OTHER_REQUESTS, f"found {requests} requests"
+        assert size <= SAMPLED_ROWS * SIDE, f"found {size} bytes"
+        report(f"64 GB: a first picture costs the server {requests} requests and {size >> 10} KiB")
