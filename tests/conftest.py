@@ -35,6 +35,7 @@ def environment(home: pathlib.Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_RUNTIME_DIR": str(home / "run"),
         "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_CONFIG_HOME": str(home / "config"),
         "CORRIDOR_CACHE_DIR": str(home / "side"),
     }
 
