@@ -21,6 +21,7 @@ pub mod zarr;
 
 // The two parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
 #[path = "../../../crates/node/src/pick.rs"]
+#[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
