@@ -292,7 +292,7 @@ fn cut<'a>(
 fn grain(plan: &Plan, array: u32, level: u8) -> Result<Vec<u64>> {
     let info = plan.dataset.array(array)?;
     let finer = info.level(level)?;
-    let is_flat = info.chunk.is_none() && matches!(plan.origin(array, level), Origin::Stored);
+    let is_flat = finer.chunk.is_none() && matches!(plan.origin(array, level), Origin::Stored);
     Ok(if is_flat { vec![1; finer.shape.len()] } else { finer.block.clone() })
 }
 
