@@ -137,7 +137,7 @@ mod tests {
             serve.listening
         };
         let found = serve(&["corridor", "serve", "a.h5", "--listen", ":2"]);
-        assert_eq!((found.listen.as_deref(), found.memory.as_deref()), (Some(":2"), Some("1GiB")));
+        assert_eq!((found.listen.as_deref(), found.resources.memory.as_deref()), (Some(":2"), Some("1GiB")));
         let open = serve(&["corridor", "serve", "a.h5", "--no-token"]);
         assert!(open.no_token, "a token of the file does not forbid to go without one");
     }
