@@ -129,6 +129,10 @@ def _has_coordinates(array: Array, place: int) -> bool:
 
 def _variable(array: Array, dims: tuple[str, ...], mask_and_scale: bool) -> xr.Variable:
     attrs = array.attrs
+    for name in _CF_CODING:
+        # JSON has no NaN: it is said in words.
+        if isinstance(attrs.get(name), str) and array.dtype.kind in "iuf":
+            attrs[name] = np.array(attrs[name], dtype=array.dtype)[()]
     if mask_and_scale and not any(name in attrs for name in _CF_CODING):
         array = array.decoded
     if array.units:

@@ -24,11 +24,13 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
 fn line(node: &Node, export: &str, is_json: bool) -> String {
     let url = node.url(export);
     if is_json {
-        // `zarr` is for the same data set as Zarr over HTTP, which this version does not offer.
         return json!({
-            "url": url.to_string(), "zarr": null, "fingerprint": node.fingerprint, "token": node.token(),
+            "url": url.to_string(), "zarr": node.zarr(export), "fingerprint": node.fingerprint, "token": node.token(),
         })
         .to_string();
     }
-    format!("{url}\n  look at it:  corridor view '{url}'")
+    let zarr = node.zarr(export);
+    format!(
+        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer TOKEN`)"
+    )
 }

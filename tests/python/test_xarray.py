@@ -19,6 +19,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     data = xr.Dataset(
         {
             "t2m": (("time", "lat", "lon"), values, {"units": "K", "long_name": "temperature"}),
+            "gaps": (("lat", "lon"), np.where(values[1] > 280, values[1], np.nan).astype(np.float32)),
             "mask": (("lat", "lon"), (values[1] > 280).astype(np.int8)),
         },
         coords={

@@ -37,6 +37,11 @@ impl Service {
         Self { admission, registry, shared, clients: AtomicU64::new(0) }
     }
 
+    /// A name for one more client.
+    pub(crate) fn next_client(&self) -> ClientId {
+        ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// Serves one link until it ends. Whoever shows the token is no visitor any more.
     ///
     /// # Errors
@@ -58,7 +63,7 @@ impl Service {
         }
         connection.accept();
         tracing::debug!(peer = connection.peer(), program = hello.program, "client");
-        let client = ClientId(self.clients.fetch_add(1, Ordering::Relaxed));
+        let client = self.next_client();
         let mut running = JoinSet::new();
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
         loop {

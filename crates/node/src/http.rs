@@ -1,4 +1,5 @@
-//! What a browser gets: the viewer's page, colour maps, a health check, and the way to the wire's WebSocket.
+//! What a browser gets: the viewer's page, colour maps, a health check, and the way to the wire's WebSocket. Beside
+//! these, data sets as [`zarr`](crate::zarr), with a guard of their own.
 //!
 //! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host
 //! and Origin are checked, so that a foreign page (or a foreign name for this address) reaches nothing.
@@ -76,13 +77,13 @@ async fn guard(names: Arc<[String]>, scheme: Scheme, request: Request, next: Nex
     response
 }
 
-fn refused(why: &str) -> Response {
+pub(crate) fn refused(why: &str) -> Response {
     (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
 }
 
 /// The Host header, if it is an address, `localhost` or one of our names. A name of somebody else that resolves to
 /// this machine (DNS rebinding) is none of these.
-fn checked_host(headers: &HeaderMap, names: &[String]) -> Result<String, &'static str> {
+pub(crate) fn checked_host(headers: &HeaderMap, names: &[String]) -> Result<String, &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err("expected one Host header") };
     let host = host.to_str().map_err(|_| "the Host header is not text")?;
@@ -104,7 +105,7 @@ fn split_port(host: &str) -> Option<(&str, &str)> {
 }
 
 /// A browser names the page that asks; only our own may.
-fn check_origin(headers: &HeaderMap, host: &str, scheme: Scheme) -> Result<(), &'static str> {
+pub(crate) fn check_origin(headers: &HeaderMap, host: &str, scheme: Scheme) -> Result<(), &'static str> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let own = match scheme {
         Scheme::Http => format!("http://{host}"),

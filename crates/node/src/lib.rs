@@ -41,6 +41,7 @@ mod statistics;
 pub mod token;
 pub mod url;
 pub mod view;
+mod zarr;
 
 pub use array;
 pub use output::FileKind;

@@ -138,7 +138,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The visitor has shown that it may come in.
+    /// The visitor has shown that it may come in; once is enough.
     ///
     /// # Errors
     /// `Busy` when there are too many already, or it has been dismissed.
@@ -146,6 +146,9 @@ impl Visit {
         let Limits { most_members, most_members_per_network, .. } = self.lobby.limits;
         let busy = |what: String| Err(Error::new(ErrorKind::Busy, what));
         let mut state = self.lobby.state.lock();
+        if state.members.contains_key(&self.number) {
+            return Ok(());
+        }
         let Some(from) = state.visitors.get(&self.number).map(|visitor| visitor.from) else {
             return busy("the server has no place for this connection; try again".into());
         };

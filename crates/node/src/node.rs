@@ -19,6 +19,7 @@ use crate::port::{Port, Sites, listen};
 use crate::runtime::{self, Note, Posted};
 use crate::token::Admission;
 use crate::url::{Location, Url};
+use crate::zarr;
 
 /// Where to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, tls, sites(names.into()), service),
+        port: Port::new(listener, tls, sites(names.into(), &service), service),
         _note: note,
     })
 }
@@ -112,13 +113,13 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(names: Arc<[String]>) -> Sites {
+fn sites(names: Arc<[String]>, service: &Arc<Service>) -> Sites {
     let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into() };
-    Sites {
-        plain: router(site.clone(), Scheme::Http),
-        encrypted: router(site, Scheme::Https),
-        redirect: redirect_router(names),
-    }
+    let all = |scheme| {
+        let data = zarr::router(Arc::clone(service), Arc::clone(&names), scheme);
+        router(site.clone(), scheme).merge(data)
+    };
+    Sites { plain: all(Scheme::Http), encrypted: all(Scheme::Https), redirect: redirect_router(names) }
 }
 
 impl Node {
@@ -162,10 +163,20 @@ impl Node {
         }
     }
 
+    /// An export as Zarr v3 over HTTP, without the token: that is shown as `Authorization: Bearer`.
+    #[must_use]
+    pub fn zarr(&self, export: &str) -> String {
+        format!("{}://{}{}", self.scheme(), self.url("").authority(), zarr::path(export))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.address.ip().is_loopback() { "http" } else { "https" }
+    }
+
     /// The page's link, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
-        let scheme = if self.address.ip().is_loopback() { "http" } else { "https" };
+        let scheme = self.scheme();
         let fragment = self.token().map_or_else(String::new, |t| format!("#token={}", crate::url::encode(t)));
         format!("{scheme}://{}/{fragment}", self.url("").authority())
     }

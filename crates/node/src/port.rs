@@ -24,6 +24,7 @@ use tokio_rustls::rustls;
 use crate::connection::Service;
 use crate::http::Handover;
 use crate::lobby::{Limits, Lobby, Visit};
+use crate::zarr::Caller;
 
 /// Largest header of a request, bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
@@ -119,7 +120,7 @@ impl Port {
                     continue;
                 }
             };
-            let visit = this.lobby.enter(peer.ip());
+            let visit = Arc::new(this.lobby.enter(peer.ip()));
             while connections.try_join_next().is_some() {}
             // Whoever was dismissed for this one is about to end.
             while connections.len() >= this.lobby.most_connections() {
@@ -139,7 +140,7 @@ impl Port {
         }
     }
 
-    async fn connection(&self, stream: TcpStream, peer: SocketAddr, visit: &Visit) -> Result<()> {
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
         link::tcp::prepare(&stream)?;
         let is_loopback = peer.ip().to_canonical().is_loopback();
         match self.in_time(sniff(&stream)).await? {
@@ -151,7 +152,7 @@ impl Port {
         }
     }
 
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Visit) -> Result<()> {
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
         let session = self.in_time(link::tls::accept(stream, Arc::clone(&self.tls))).await?;
         if link::tls::is_wire(&session) {
             let link = link::tcp::over(session, peer.to_string());
@@ -161,14 +162,16 @@ impl Port {
     }
 
     /// Answers requests, until one of them turns the connection into a WebSocket.
-    async fn http<S>(&self, stream: S, site: &Router, peer: SocketAddr, visit: &Visit) -> Result<()>
+    async fn http<S>(&self, stream: S, site: &Router, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (handover, mut sockets) = mpsc::channel(1);
+        let caller = Caller { visit: Arc::clone(visit), client: self.service.next_client() };
         let site = TowerToHyperService::new(site.clone());
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Handover(handover.clone()));
+            request.extensions_mut().insert(caller.clone());
             site.call(request)
         });
         let broken = |e: hyper::Error| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use array::{Error, Result, Selection, Target, c_strides, cut_by_grid};
+use array::{ByteOrder, DType, Error, Result, Scalar, Selection, Target, c_strides, cut_by_grid};
 use serde_json::json;
 
 use super::{Draft, Written};
@@ -38,33 +38,9 @@ impl ZarrFolder {
     }
 
     fn metadata(&self, what: &Written) -> serde_json::Value {
-        let is_float = what.dtype.element().is_float();
-        let is_bool = what.dtype.element().name() == "bool";
-        let fill = if is_bool {
-            json!(false)
-        } else if is_float {
-            json!(0.0)
-        } else {
-            json!(0)
-        };
-        let codec = if self.item_bytes == 1 {
-            json!({"name": "bytes"})
-        } else {
-            json!({"name": "bytes", "configuration": {"endian": "little"}})
-        };
-        let attributes = if what.units.is_empty() { json!({}) } else { json!({"units": what.units}) };
-        json!({
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": what.shape,
-            "data_type": what.dtype.element().name(),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.chunk}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill,
-            "codecs": [codec],
-            "dimension_names": what.axes,
-            "attributes": attributes,
-        })
+        let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
+        document["attributes"] = if what.units.is_empty() { json!({}) } else { json!({"units": what.units}) };
+        document
     }
 
     fn write(&self, key: &str, bytes: &[u8]) -> Result<()> {
@@ -99,21 +75,10 @@ impl ZarrFolder {
                 first += usize::try_from(at).unwrap_or(usize::MAX) * strides[axis];
                 counts[axis] = count;
             }
-            self.write(&format!("c{key}"), &self.chunk_of(&counts, &bytes[first..], &strides)?)?;
+            let chunk = whole_chunk(&self.chunk, &counts, self.item_bytes, &bytes[first..], &strides)?;
+            self.write(&format!("c{key}"), &chunk)?;
         }
         Ok(())
-    }
-
-    /// A chunk with the box `counts`, whose elements are taken from `bytes` by strides, at its origin.
-    fn chunk_of(&self, counts: &[u64], bytes: &[u8], strides: &[usize]) -> Result<Vec<u8>> {
-        let (target, mut rest) = Target::new(&self.chunk, self.item_bytes)?;
-        for (axis, &n) in counts.iter().enumerate() {
-            let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
-            rest = rest.split(axis, n).0;
-        }
-        rest.write_strided(bytes, strides)?;
-        drop(rest);
-        target.into_vec()
     }
 
     /// Puts the folder in place.
@@ -123,6 +88,59 @@ impl ZarrFolder {
     pub(crate) fn finish(self) -> Result<()> {
         self.draft.keep()
     }
+}
+
+/// An array's `zarr.json`, uncompressed, without attributes. `fill` stands for chunks that are not there; zero if none.
+pub(crate) fn array_document(
+    dtype: DType,
+    shape: &[u64],
+    chunk: &[u64],
+    dimension_names: &[String],
+    fill: Option<Scalar>,
+) -> serde_json::Value {
+    let element = dtype.element();
+    let fill = match fill {
+        _ if element.name() == "bool" => json!(false),
+        Some(value) => json!(value),
+        None if element.is_float() => json!(0.0),
+        None => json!(0),
+    };
+    let endian = if dtype.order() == ByteOrder::Big { "big" } else { "little" };
+    let codec = match dtype.size_bytes() {
+        1 => json!({"name": "bytes"}),
+        _ => json!({"name": "bytes", "configuration": {"endian": endian}}),
+    };
+    json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": element.name(),
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": [codec],
+        "dimension_names": dimension_names,
+        "attributes": {},
+    })
+}
+
+/// A whole chunk of zeros with the box `counts`, whose elements are taken from `bytes` by strides (bytes per axis), at
+/// its origin.
+pub(crate) fn whole_chunk(
+    chunk: &[u64],
+    counts: &[u64],
+    item_bytes: usize,
+    bytes: &[u8],
+    strides: &[usize],
+) -> Result<Vec<u8>> {
+    let (target, mut rest) = Target::new(chunk, item_bytes)?;
+    for (axis, &n) in counts.iter().enumerate() {
+        let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
+        rest = rest.split(axis, n).0;
+    }
+    rest.write_strided(bytes, strides)?;
+    drop(rest);
+    target.into_vec()
 }
 
 #[cfg(test)]

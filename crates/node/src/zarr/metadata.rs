@@ -1,0 +1,104 @@
+//! Groups and arrays as Zarr v3 documents, with the names and attributes that xarray expects.
+
+use std::collections::BTreeMap;
+
+use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result, Scalar};
+use serde_json::{Map, Value, json};
+
+use super::tree::path_of;
+use crate::base64;
+use crate::output::zarr::array_document;
+
+/// Arrays described in the root's document; more are found by their own documents.
+const MAX_CONSOLIDATED: usize = 4096;
+
+/// The whole data set: a group with the documents of everything below.
+pub(super) fn root(dataset: &Dataset) -> Value {
+    let mut document = group(&dataset.attributes);
+    let mut all = Map::new();
+    for number in (0u32..).take(dataset.arrays.len().min(MAX_CONSOLIDATED)) {
+        let Ok(described) = array(dataset, number, 0) else { continue };
+        let path = path_of(&dataset.arrays[number as usize]);
+        for (end, _) in path.match_indices('/') {
+            all.insert(path[..end].to_owned(), group(&Attributes::new()));
+        }
+        all.insert(path.to_owned(), described);
+    }
+    if dataset.arrays.len() <= MAX_CONSOLIDATED {
+        document["consolidated_metadata"] =
+            json!({"kind": "inline", "must_understand": false, "metadata": all});
+    }
+    document
+}
+
+/// A group.
+pub(super) fn group(attributes: &Attributes) -> Value {
+    json!({"zarr_format": 3, "node_type": "group", "attributes": said(attributes)})
+}
+
+/// An array at a level.
+///
+/// # Errors
+/// `NotFound`, `Invalid` when there is no such array or level.
+pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> {
+    let info = dataset.array(number)?;
+    let shown = info.level(level)?;
+    let names = dimension_names(dataset).into_iter().nth(number as usize);
+    let names = names.ok_or_else(|| Error::internal("expected names of every array's axes"))?;
+    let fill = info.decoding.missing.first().copied();
+    let mut document = array_document(info.dtype, &shown.shape, &shown.block, &names, fill);
+    document["attributes"] = attributes(info);
+    Ok(document)
+}
+
+/// Names of the axes of every array. In some formats anonymous axes of several sizes share a name; Zarr's readers
+/// expect one size per name, so all but the first get their size added.
+fn dimension_names(dataset: &Dataset) -> Vec<Vec<String>> {
+    let mut sizes = BTreeMap::<&str, u64>::new();
+    let mut all = Vec::with_capacity(dataset.arrays.len());
+    for array in &dataset.arrays {
+        let mut names = Vec::with_capacity(array.axes.len());
+        for (axis, &size) in array.axes.iter().zip(array.shape()) {
+            let is_first = *sizes.entry(&axis.name).or_insert(size) == size;
+            names.push(if is_first { axis.name.clone() } else { format!("{}_{size}", axis.name) });
+        }
+        all.push(names);
+    }
+    all
+}
+
+/// What the file says, and how stored values become the meant ones in CF's words, where the file says it otherwise.
+fn attributes(array: &ArrayInfo) -> Value {
+    let mut all = array.attributes.clone();
+    let decoding = &array.decoding;
+    let number = |value: f64| Attribute::Number(Scalar::Float(value));
+    if !decoding.is_identity() && !["scale_factor", "add_offset"].iter().any(|n| all.contains_key(*n)) {
+        all.insert("scale_factor".into(), number(decoding.scale));
+        all.insert("add_offset".into(), number(decoding.offset));
+    }
+    if !array.units.is_empty() {
+        all.entry("units".into()).or_insert_with(|| Attribute::Text(array.units.clone()));
+    }
+    let fill = match all.remove("_FillValue") {
+        Some(Attribute::Number(value)) => Some(value),
+        _ => decoding.missing.first().copied().filter(|_| !all.contains_key("missing_value")),
+    };
+    let mut value = said(&all);
+    if let Some(fill) = fill {
+        value["_FillValue"] = fill_value(fill);
+    }
+    value
+}
+
+/// As xarray writes it for Zarr v3: floats as base64 of their eight bytes.
+fn fill_value(value: Scalar) -> Value {
+    match value {
+        Scalar::Unsigned(v) => v.into(),
+        Scalar::Signed(v) => v.into(),
+        Scalar::Float(v) => base64::encode(&v.to_le_bytes(), base64::STANDARD).into(),
+    }
+}
+
+fn said(attributes: &Attributes) -> Value {
+    serde_json::to_value(attributes).unwrap_or_else(|_| json!({}))
+}

@@ -1,0 +1,89 @@
+//! The levels of an array as OME-Zarr 0.5 multiscales.
+
+use array::{Affine, ArrayInfo, Axis, AxisKind, Dataset, Level, Result};
+use serde_json::{Value, json};
+
+use super::tree::{path_of, pyramid};
+
+/// The group that holds an array's levels.
+///
+/// # Errors
+/// `NotFound` when there is no such array.
+pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
+    let array = dataset.array(number)?;
+    let first = array.level(0)?;
+    let levels: Vec<Value> = pyramid(array)
+        .enumerate()
+        .map(|(place, (_, level))| {
+            let (scale, translation) = transform(array, first, level);
+            json!({
+                "path": place.to_string(),
+                "coordinateTransformations": [
+                    {"type": "scale", "scale": scale},
+                    {"type": "translation", "translation": translation},
+                ],
+            })
+        })
+        .collect();
+    let axes: Vec<Value> = array.axes.iter().map(|a| axis(a, &array.world_units)).collect();
+    let image = json!({"name": path_of(array), "axes": axes, "datasets": levels});
+    let attributes = json!({"ome": {"version": "0.5", "multiscales": [image]}});
+    Ok(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
+}
+
+fn axis(axis: &Axis, world_units: &str) -> Value {
+    let (kind, units) = match axis.kind {
+        AxisKind::Z | AxisKind::Y | AxisKind::X => ("space", world_units),
+        AxisKind::Time => ("time", axis.units.as_str()),
+        AxisKind::Channel => ("channel", ""),
+        AxisKind::Other => return json!({"name": axis.name}),
+    };
+    let mut value = json!({"name": axis.name, "type": kind});
+    if let Some(unit) = unit(units) {
+        value["unit"] = unit.into();
+    }
+    value
+}
+
+/// UDUNITS' long names, which OME-Zarr asks for; none where the file's word is another.
+fn unit(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "nm" | "nanometer" => "nanometer",
+        "um" | "\u{b5}m" | "\u{3bc}m" | "micron" | "micrometer" => "micrometer",
+        "mm" | "millimeter" => "millimeter",
+        "cm" | "centimeter" => "centimeter",
+        "m" | "meter" | "metre" => "meter",
+        "km" | "kilometer" => "kilometer",
+        "ms" | "millisecond" => "millisecond",
+        "s" | "sec" | "second" | "seconds" => "second",
+        "h" | "hour" | "hours" => "hour",
+        "d" | "day" | "days" => "day",
+        _ => return None,
+    })
+}
+
+/// Size of a voxel, and where the centre of the first one lies from that of level 0's, per axis, along the array's own
+/// axes: turned and mirrored grids are shown unturned, all levels on one another.
+fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<f64>) {
+    let (spacing, finest) = (level.world_from_voxel.spacing(), first.world_from_voxel.spacing());
+    let shift = shift(&first.world_from_voxel, &level.world_from_voxel, finest);
+    let along = |kind: AxisKind| match kind {
+        AxisKind::X => Some(0),
+        AxisKind::Y => Some(1),
+        AxisKind::Z => Some(2),
+        _ => None,
+    };
+    let scale = array.axes.iter().zip(&level.factor);
+    let scale = scale.map(|(axis, &factor)| along(axis.kind).map_or(factor, |a| spacing[a])).collect();
+    let moved = array.axes.iter().map(|axis| along(axis.kind).map_or(0.0, |a| shift[a])).collect();
+    (scale, moved)
+}
+
+/// From one origin to the other, along each axis of the finer grid (orthogonal, as every format's is).
+fn shift(finer: &Affine, coarser: &Affine, spacing: [f64; 3]) -> [f64; 3] {
+    [0, 1, 2].map(|axis| {
+        let between =
+            (0..3).map(|row| (coarser.0[row][3] - finer.0[row][3]) * finer.0[row][axis]).sum::<f64>();
+        if spacing[axis] > 0.0 { between / spacing[axis] } else { 0.0 }
+    })
+}

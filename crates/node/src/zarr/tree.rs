@@ -1,0 +1,94 @@
+//! What a key of the Zarr hierarchy stands for. Names only: nothing is read.
+
+use array::{ArrayInfo, Dataset, Level, LevelOrigin};
+
+/// The document that describes a group or an array.
+const METADATA: &str = "zarr.json";
+
+/// What a key stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The metadata of the whole, all arrays in it.
+    Root,
+    /// The metadata of a group between root and array.
+    Group,
+    /// The metadata of an array at a level.
+    Array { number: u32, level: u8 },
+    /// The metadata of an array's levels together.
+    Image { number: u32 },
+    /// One chunk.
+    Chunk { number: u32, level: u8, at: Vec<u64> },
+}
+
+/// Below `/zarr/DATASET`: arrays by their names, at full resolution.
+pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
+    if let Some(path) = metadata_of(key) {
+        let inside = |a: &ArrayInfo| path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        return match find(dataset, path) {
+            _ if path.is_empty() => Some(Place::Root),
+            Some(number) => Some(Place::Array { number, level: 0 }),
+            None => dataset.arrays.iter().any(inside).then_some(Place::Group),
+        };
+    }
+    let (path, at) = chunk_of(key)?;
+    let number = find(dataset, path)?;
+    checked(dataset, number, 0, at)
+}
+
+/// Below `/ome/DATASET`: each array is a group, its levels are `0`, `1`, ... inside.
+pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
+    if let Some(path) = metadata_of(key) {
+        if let Some(number) = find(dataset, path) {
+            return Some(Place::Image { number });
+        }
+        let (number, level) = level_of(dataset, path)?;
+        return Some(Place::Array { number, level });
+    }
+    let (path, at) = chunk_of(key)?;
+    let (number, level) = level_of(dataset, path)?;
+    checked(dataset, number, level, at)
+}
+
+/// The levels that make a pyramid, with their numbers, finest first; samples beside a mean are none.
+pub(super) fn pyramid(array: &ArrayInfo) -> impl Iterator<Item = (u8, &Level)> {
+    (0u8..=u8::MAX).zip(&array.levels).filter(|(n, l)| *n == 0 || l.origin != LevelOrigin::Sampled)
+}
+
+/// An array's name as a path: without slashes at its ends.
+pub(super) fn path_of(array: &ArrayInfo) -> &str {
+    array.name.trim_matches('/')
+}
+
+fn find(dataset: &Dataset, path: &str) -> Option<u32> {
+    let place = dataset.arrays.iter().position(|a| path_of(a) == path)?;
+    u32::try_from(place).ok()
+}
+
+fn metadata_of(key: &str) -> Option<&str> {
+    key.strip_suffix(METADATA)
+        .filter(|rest| rest.is_empty() || rest.ends_with('/'))
+        .map(|r| r.trim_matches('/'))
+}
+
+/// `path/c/0/1` is chunk 0, 1 of the array at `path`; `path/c` the only one of an array without axes.
+fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
+    if let Some(path) = key.strip_suffix("/c") {
+        return Some((path, Vec::new()));
+    }
+    let (path, places) = key.rsplit_once("/c/")?;
+    Some((path, places.split('/').map(|p| p.parse().ok()).collect::<Option<_>>()?))
+}
+
+fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
+    let (name, place) = path.rsplit_once('/')?;
+    let number = find(dataset, name)?;
+    let place: usize = place.parse().ok()?;
+    let (level, _) = pyramid(dataset.arrays.get(number as usize)?).nth(place)?;
+    Some((number, level))
+}
+
+fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<Place> {
+    let grid = dataset.array(number).ok()?.level(level).ok()?.grid();
+    let is_inside = grid.len() == at.len() && at.iter().zip(&grid).all(|(p, g)| p < g);
+    is_inside.then_some(Place::Chunk { number, level, at })
+}

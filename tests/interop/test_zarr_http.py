@@ -1,0 +1,182 @@
+"""Data sets as Zarr v3 over HTTP, read by the clients that people have: zarr-python, xarray, TensorStore."""
+
+import json
+import pathlib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import conftest
+import h5py
+import numpy as np
+import pytest
+import tensorstore
+import xarray as xr
+import zarr
+from zarr.storage import FsspecStore
+
+
+class Served:
+    """A server's exports as Zarr, and what to say to be let in."""
+
+    def __init__(self, lines: list[dict]):
+        self.address = {line["zarr"].rsplit("/", 1)[1]: line["zarr"] for line in lines}
+        self.url = {line["zarr"].rsplit("/", 1)[1]: line["url"] for line in lines}
+        self.headers = {"Authorization": f"Bearer {lines[0]['token']}"}
+        self.options = {"client_kwargs": {"headers": self.headers}}
+
+    def group(self, address: str) -> zarr.Group:
+        return zarr.open_group(FsspecStore.from_url(address, storage_options=self.options), mode="r")
+
+    def ask(self, address: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        return ask(address, method, self.headers | headers)
+
+
+def ask(address: str, method: str, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+    request = urllib.request.Request(address, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A climate file with packed values, gaps (a NaN among the fill values) and a calendar; an HDF5 file with groups."""
+    folder = tmp_path_factory.mktemp("zarr")
+    made = np.random.default_rng(3)
+    values = made.normal(280, 10, (5, 40, 60))
+    values[0, 3, 4] = np.nan
+    data = xr.Dataset(
+        {
+            "t2m": (("time", "lat", "lon"), values, {"units": "K"}),
+            "gaps": (("lat", "lon"), np.where(values[1] > 280, values[1], np.nan).astype(np.float32)),
+            "count": (("lat",), np.arange(40, dtype=np.uint16)),
+        },
+        coords={
+            "time": xr.date_range("2001-01-30", periods=5, freq="6h"),
+            "lat": np.linspace(-81, 81, 40),
+            "lon": np.arange(60) * 6.0,
+        },
+    )
+    packing = {"dtype": "int16", "scale_factor": 0.01, "add_offset": 280.0, "_FillValue": -32768}
+    data.to_netcdf(folder / "climate.nc", engine="netcdf4", encoding={"t2m": packing})
+    with h5py.File(folder / "run.h5", "w") as file:
+        rho = made.random((70, 90, 110))
+        file.create_dataset("grid/rho", data=rho, chunks=(16, 32, 50), compression="gzip")
+        file["swapped"] = made.integers(-9000, 9000, (300, 77)).astype(">i4")
+        file["odd/name with space"] = np.arange(7, dtype=np.int8)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(folder: pathlib.Path) -> Iterator[Served]:
+    names = ["climate.nc", "run.h5", "synthetic:waves?shape=256,200,180&dtype=u8", str(conftest.SAMPLE)]
+    with conftest.running(
+        folder, "serve", *names, "--listen", "127.0.0.1:0", "--json", lines=len(names)
+    ) as program:
+        yield Served(program.lines)
+
+
+def test_zarr_python_reads_every_array(served: Served, folder: pathlib.Path) -> None:
+    group = served.group(served.address["run.h5"])
+    with h5py.File(folder / "run.h5") as truth:
+        for name in ["grid/rho", "swapped", "odd/name with space"]:
+            found = group[name]
+            assert found.dtype == truth[name].dtype.newbyteorder("=")
+            assert np.array_equal(found[...], truth[name][...]), name
+        assert np.array_equal(group["grid/rho"][5:60:7, :, 3], truth["grid/rho"][5:60:7, :, 3])
+    assert sorted(group.group_keys()) == ["grid", "odd"]
+    assert group.metadata.consolidated_metadata is not None, "one request describes all"
+
+
+def test_xarray_gives_what_it_gives_for_the_file(served: Served, folder: pathlib.Path) -> None:
+    found = xr.open_zarr(served.address["climate.nc"], storage_options=served.options)
+    with xr.open_dataset(folder / "climate.nc", engine="netcdf4") as expected:
+        xr.testing.assert_equal(found.compute(), expected)
+        assert found.t2m.attrs["units"] == "K"
+
+
+def test_tensorstore_reads_the_same(served: Served, folder: pathlib.Path) -> None:
+    base, _, path = served.address["run.h5"].partition("/zarr/")
+    for name in ["grid/rho", "swapped"]:
+        spec = {
+            "driver": "zarr3",
+            "kvstore": {
+                "driver": "http",
+                "base_url": base,
+                "path": f"/zarr/{path}/{name}/",
+                "headers": [f"{k}: {v}" for k, v in served.headers.items()],
+            },
+        }
+        store = tensorstore.open(spec, open=True, read=True).result()
+        with h5py.File(folder / "run.h5") as truth:
+            assert np.array_equal(store.read().result(), truth[name][...]), name
+
+
+def test_levels_are_ome_multiscales(served: Served, tmp_path: pathlib.Path) -> None:
+    image = served.group(served.address["waves"].replace("/zarr/", "/ome/") + "/waves")
+    [multiscale] = image.attrs["ome"]["multiscales"]
+    assert [axis["type"] for axis in multiscale["axes"]] == ["space"] * 3
+    described = json.loads(conftest.corridor(tmp_path, "info", "--json", served.url["waves"]).stdout)
+    levels = [lv for lv in described["arrays"][0]["levels"] if lv["origin"] != "sampled"]
+    assert [image[d["path"]].shape for d in multiscale["datasets"]] == [tuple(lv["shape"]) for lv in levels]
+    assert len(levels) > 1
+    scale, moved = (t for t in multiscale["datasets"][1]["coordinateTransformations"])
+    assert (scale["scale"], moved["translation"]) == ([2.0] * 3, [0.5] * 3)
+    fine, coarse = image["0"][...].astype(float), image["1"][...].astype(float)
+    mean = fine.reshape(128, 2, 100, 2, 90, 2).mean(axis=(1, 3, 5))
+    assert np.abs(coarse - mean).max() <= 0.5, "a level lies where its transformation says"
+
+
+def test_the_sample_can_be_read_too(served: Served) -> None:
+    group = served.group(served.address["tooth.nhdr"])
+    [array] = [group[name] for name in group.array_keys()]
+    raw = np.fromfile(conftest.SAMPLE.with_suffix(".raw"), dtype=">u2").reshape(array.shape)
+    assert np.array_equal(array[...], raw)
+
+
+@pytest.mark.parametrize("key", ["c/9/0/0", "c/0/0", "c/0/0/0/0", "c/-1/0/0", "c/a/0/0", "c", "zarr.jsonx", ".zarray"])
+def test_what_is_not_there_is_not_found(served: Served, key: str) -> None:
+    for base in [served.address["run.h5"] + "/grid/rho", served.address["waves"] + "/waves"]:
+        assert served.ask(f"{base}/{key}")[0] == 404, key
+    assert served.ask(served.address["run.h5"] + "/../../etc/passwd")[0] == 404
+    assert served.ask(served.address["run.h5"].replace("run.h5", "absent") + "/zarr.json")[0] == 404
+
+
+def test_only_who_shows_the_token_reads(served: Served) -> None:
+    document = served.address["run.h5"] + "/zarr.json"
+    for headers in [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eA=="}]:
+        status, answer, body = ask(document, "GET", headers)
+        assert (status, answer["www-authenticate"]) == (401, "Bearer")
+        assert b"token" in body and b"zarr_format" not in body
+    assert ask(document, "GET", served.headers | {"Host": "evil.example"})[0] == 403
+
+
+def test_pages_of_other_sites_may_read_with_the_token_only(served: Served, folder: pathlib.Path) -> None:
+    document = served.address["run.h5"] + "/zarr.json"
+    page = {"Origin": "https://viewer.example"}
+    status, headers, _ = ask(document, "OPTIONS", page | {"Access-Control-Request-Headers": "authorization"})
+    assert (status, headers["access-control-allow-origin"]) == (204, "*")
+    assert "authorization" in headers["access-control-allow-headers"]
+    status, headers, body = served.ask(document, **page)
+    assert (status, headers["access-control-allow-origin"]) == (200, "*")
+    assert json.loads(body)["node_type"] == "group"
+    assert ask(document, "GET", page)[0] == 401
+    with conftest.running(
+        folder, "serve", "run.h5", "--no-token", "--listen", "127.0.0.1:0", "--json"
+    ) as program:
+        document = program.lines[0]["zarr"] + "/zarr.json"
+        assert ask(document, "GET", {})[0] == 200
+        status, headers, _ = ask(document, "GET", page)
+        assert status == 403 and "access-control-allow-origin" not in headers
+
+
+def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:
+    chunk = served.address["run.h5"] + "/grid/rho/c/0/0/0"
+    status, headers, body = served.ask(chunk)
+    assert status == 200 and len(body) > 0
+    assert served.ask(chunk, **{"If-None-Match": headers["etag"]})[0] == 304
+    status, again, nothing = served.ask(chunk, "HEAD")
+    assert (status, again["content-length"], nothing) == (200, str(len(body)), b"")
