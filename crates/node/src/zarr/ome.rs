@@ -13,6 +13,7 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     let array = dataset.array(number)?;
     let first = array.level(0)?;
     let levels: Vec<Value> = pyramid(array)
+        .into_iter()
         .enumerate()
         .map(|(place, (_, level))| {
             let (scale, translation) = transform(array, first, level);

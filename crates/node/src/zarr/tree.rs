@@ -49,9 +49,16 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     checked(dataset, number, level, at)
 }
 
-/// The levels that make a pyramid, with their numbers, finest first; samples beside a mean are none.
-pub(super) fn pyramid(array: &ArrayInfo) -> impl Iterator<Item = (u8, &Level)> {
-    (0u8..=u8::MAX).zip(&array.levels).filter(|(n, l)| *n == 0 || l.origin != LevelOrigin::Sampled)
+/// The levels that make a pyramid, with their numbers, finest first; of a mean and a sample of one size the mean.
+pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
+    let has_better = |sample: &Level| {
+        array.levels.iter().any(|l| l.origin != LevelOrigin::Sampled && l.shape == sample.shape)
+    };
+    let fits = |(_, level): &(u8, &Level)| level.origin != LevelOrigin::Sampled || !has_better(level);
+    let mut levels: Vec<_> = (0u8..=u8::MAX).zip(&array.levels).filter(fits).collect();
+    let size = |level: &Level| level.shape.iter().fold(1u64, |n, &s| n.saturating_mul(s));
+    levels.sort_by_key(|(_, level)| std::cmp::Reverse(size(level)));
+    levels
 }
 
 /// An array's name as a path: without slashes at its ends.
@@ -83,7 +90,7 @@ fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
     let (name, place) = path.rsplit_once('/')?;
     let number = find(dataset, name)?;
     let place: usize = place.parse().ok()?;
-    let (level, _) = pyramid(dataset.arrays.get(number as usize)?).nth(place)?;
+    let (level, _) = *pyramid(dataset.arrays.get(number as usize)?).get(place)?;
     Some((number, level))
 }
 
