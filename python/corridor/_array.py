@@ -84,9 +84,9 @@ class Array:
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for other levels."""
-        chunk = self._info["chunk"]
-        return tuple(chunk) if chunk and self._level == 0 else None
+        """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for levels that are not stored."""
+        chunk = self._info["levels"][self._level].get("chunk")
+        return tuple(chunk) if chunk else None
 
     @property
     def attrs(self) -> dict[str, Any]:

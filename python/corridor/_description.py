@@ -1,6 +1,6 @@
 """The parts of a description (`corridor info --json`) that the package reads, as types."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Regular(TypedDict):
@@ -29,6 +29,7 @@ class Level(TypedDict):
     """One resolution."""
 
     shape: list[int]
+    chunk: NotRequired[list[int] | None]
 
 
 class Decoding(TypedDict):
@@ -46,7 +47,6 @@ class ArrayInfo(TypedDict):
     units: str
     attributes: dict[str, Any]
     decoding: Decoding
-    chunk: list[int] | None
     levels: list[Level]
 
 
