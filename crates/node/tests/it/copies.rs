@@ -188,7 +188,7 @@ async fn a_copy_decodes_each_chunk_of_its_level_once() {
             memory_bytes: 1 << 20,
         };
         get(Arc::clone(&counted) as Arc<dyn Source>, &request, &|_| ()).await.unwrap();
-        let chunks = counted.chunks.lock();
+        let chunks = counted.chunks.lock().clone();
         assert!(chunks.len() > 600 && chunks.values().all(|&n| n == 1), "level {level}, {name}");
 
         let dataset = memory.describe().await.unwrap();
