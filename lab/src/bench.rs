@@ -1,8 +1,9 @@
 //! `corridor bench`: reproducible measurements, each one JSON object ([`report::Report`]).
 //!
-//! A benchmark starts real processes of this program and measures what a user would see. It asserts nothing: a figure
-//! that misses its goal is printed as such.
+//! A benchmark starts real processes of this program and measures what a user would see; `controllers` alone simulates,
+//! and says so. It asserts nothing: a figure that misses its goal is printed as such.
 
+mod controllers;
 mod first_picture;
 mod process;
 mod read;
@@ -18,6 +19,10 @@ use report::{Case, Report};
 
 /// Name and what is measured, of every benchmark.
 pub const ALL: &[(&str, &str)] = &[
+    (
+        "controllers",
+        "simulated: goodput, queue, start and fairness of the congestion controllers over a grid of paths",
+    ),
     ("first-picture", "seconds from joining a view of a 64 GB array to the first labelled picture"),
     ("read", "bytes per second of a large read, and seconds of a small one, over a real connection"),
     ("render", "seconds of processor time per frame of the CPU ray caster"),
@@ -29,6 +34,7 @@ pub const ALL: &[(&str, &str)] = &[
 /// `NotFound` for an unknown name; those of the processes it starts.
 pub async fn run(name: &str, program: &Path) -> Result<Report> {
     match name {
+        "controllers" => controllers::run(),
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,
         "render" => render::run(program).await,

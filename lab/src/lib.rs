@@ -1,5 +1,7 @@
 //! What measures and proves: rules of the repository, benchmarks, golden vectors, fuzz targets.
 //!
-//! Nothing here is needed to use Corridor. Read [`bench`] first: it drives real processes of this program.
+//! Nothing here is needed to use Corridor. Read [`bench`] first: it drives real processes of this program; then
+//! [`simulate`]: congestion controllers over a bottleneck, in virtual time.
 
 pub mod bench;
+pub mod simulate;

@@ -18,18 +18,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("store", &["array"]),
     ("cache", &["array"]),
     ("wire", &["array"]),
-    ("link", &["wire"]),
+    ("control", &[]),
+    ("link", &["wire", "control"]),
     ("render", &["array"]),
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),
     ("node", &["array", "store", "cache", "wire", "link", "render", "session", "stream"]),
     ("python", &["node"]),
-    ("lab", &["array", "store", "cache", "wire", "link", "render", "session", "stream", "node"]),
+    ("lab", &["array", "store", "cache", "wire", "control", "link", "render", "session", "stream", "node"]),
 ];
 
 /// Crates, or folders of them, without sockets, files, clocks, threads and randomness.
-const PURE: &[&str] =
-    &["crates/array/src", "crates/wire/src", "crates/session/src", "crates/cache/src/table.rs"];
+const PURE: &[&str] = &[
+    "crates/array/src",
+    "crates/wire/src",
+    "crates/control/src",
+    "crates/session/src",
+    "crates/cache/src/table.rs",
+];
 
 /// What a pure crate must not name.
 const IMPURE_WORDS: &[&str] = &[

@@ -1,0 +1,94 @@
+//! How fast the bottleneck is, as far as a flow can know.
+//!
+//! The capacity is the unit in which flows of one bottleneck grow alike, so it must not depend on the share that a flow
+//! happens to have: what arrives is only its lower bound. Packet trains show the rest.
+
+use super::train::Shown;
+use crate::filter::SlidingMax;
+
+/// Trains remembered.
+const TRAINS: usize = 5;
+/// Part of "at least" that is believed: the spread of a short train is noisy.
+const SURE_SHARE: f64 = 0.75;
+
+/// Bytes per second, from all that was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Capacity {
+    arrived: SlidingMax,
+    exact: Vec<f64>,
+    at_least: f64,
+}
+
+impl Capacity {
+    pub(super) fn new(remembered: Option<f64>) -> Self {
+        Self { arrived: SlidingMax::new(), exact: remembered.into_iter().collect(), at_least: 0.0 }
+    }
+
+    /// So much arrived; forgotten after `window_secs`.
+    pub(super) fn on_arrived(&mut self, at: f64, window_secs: f64, bytes_per_sec: f64) {
+        self.arrived.add(at, window_secs, bytes_per_sec);
+    }
+
+    /// A train was read. Returns whether it said something new.
+    pub(super) fn on_train(&mut self, shown: Shown) -> bool {
+        match shown {
+            Shown::Exactly(bytes_per_sec) => {
+                if self.exact.len() == TRAINS {
+                    self.exact.remove(0);
+                }
+                self.exact.push(bytes_per_sec);
+                self.at_least = 0.0;
+                true
+            }
+            Shown::AtLeast(bytes_per_sec) => {
+                let is_news = SURE_SHARE * bytes_per_sec > self.value();
+                if is_news {
+                    self.at_least = SURE_SHARE * bytes_per_sec;
+                }
+                is_news
+            }
+        }
+    }
+
+    /// Whether trains were read often enough.
+    pub(super) fn is_settled(&self) -> bool {
+        self.exact.len() == TRAINS
+    }
+
+    /// The estimate; 0 while nothing is known.
+    ///
+    /// Other flows' packets within a train only lower what it shows, noise goes both ways: so the second largest.
+    pub(super) fn value(&self) -> f64 {
+        let mut exact = self.exact.clone();
+        exact.sort_by(|a, b| b.total_cmp(a));
+        let place = usize::from(exact.len() > 2);
+        let shown = exact.get(place).copied().unwrap_or(0.0);
+        self.arrived.value().max(shown).max(self.at_least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_lucky_train_does_not_count() {
+        let mut capacity = Capacity::new(None);
+        for shown in [90.0, 100.0, 140.0, 60.0, 98.0] {
+            capacity.on_train(Shown::Exactly(shown));
+        }
+        assert_eq!(capacity.value(), 100.0);
+        capacity.on_arrived(0.0, 1.0, 120.0);
+        assert_eq!(capacity.value(), 120.0, "what arrived is certain");
+    }
+
+    #[test]
+    fn a_short_train_only_raises() {
+        let mut capacity = Capacity::new(Some(100.0));
+        assert!(!capacity.on_train(Shown::AtLeast(100.0)));
+        assert!(capacity.on_train(Shown::AtLeast(400.0)));
+        assert_eq!(capacity.value(), 300.0);
+        assert!(capacity.on_train(Shown::Exactly(200.0)));
+        assert_eq!(capacity.value(), 200.0);
+    }
+}

@@ -1,0 +1,437 @@
+//! `auto`: finds the rate itself. Ours.
+//!
+//! A rate, not a window, is steered. A packet train (or the path's memory) says how fast the bottleneck is; from then on
+//! the flow goes through cycles, each about ten round trips long:
+//!
+//! ```text
+//! Probe --train--> Ramp --queue or loss--> Drain --in flight fits--> Hold --a round--> Climb --queue or loss--> Drain
+//! ```
+//!
+//! - *Climb* adds a share of the **capacity** per round trip, not of the own rate: flows of one bottleneck grow alike.
+//! - The signal to stop is common to all of them: the delay in the queue passes a threshold, or losses pass what is lost
+//!   whatever the rate ([`losses`]). They stop together, and *Drain* empties the queue for everyone: each cycle all see
+//!   the true round trip, latecomers too.
+//! - After the drain a flow takes the rate that arrived while the queue stood, less a part that is large for a flow that
+//!   has more than its share and almost nothing for one that is alone. How many share it tells from how fast the queue
+//!   rose, as each adds about the same. Equal growth and unequal cuts make shares equal; a lone flow loses two percent.
+//!
+//! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
+//! lasts; below a millisecond of round trip noise hides the queue. A peer that fills every queue takes what it wants.
+//!
+//! Not here: where a path's memory is kept, what else shares the host's link.
+
+mod capacity;
+mod losses;
+mod queue;
+mod train;
+
+use std::time::Duration;
+
+use crate::limits::even_quantum;
+use crate::round::Round;
+use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
+use capacity::Capacity;
+use losses::Losses;
+use queue::Queue;
+use train::{Shown, Train};
+
+/// Packets of the first train of a path that is not known: what an initial window may hold, and half again.
+const FIRST_TRAIN_PACKETS: f64 = 24.0;
+/// Packets of any other train, at least.
+const LEAST_TRAIN_PACKETS: f64 = 4.0;
+/// A train that was too short to read is followed by one this much longer.
+const TRAIN_GROWTH: f64 = 16.0;
+/// Time that a train takes at the bottleneck: this share of the round trip ...
+const TRAIN_RTTS: f64 = 0.05;
+/// ... but between these, seconds.
+const TRAIN_SECS: (f64, f64) = (0.4e-3, 1e-3);
+/// Losses of a train above this share halve the next.
+const TRAIN_LOSS: f64 = 0.1;
+/// Losses of a train above this share end the growth of trains.
+const TRAIN_LOSS_MOST: f64 = 0.3;
+/// Rounds between trains of a flow that is not alone.
+const TRAIN_ROUNDS: u32 = 8;
+/// Cycles between trains of a flow that is alone.
+const TRAIN_CYCLES: u32 = 16;
+/// Share of the train's capacity that is sent until the first of it has arrived.
+const FIRST_SHARE: f64 = 0.5;
+/// Share of the known capacity that is sent then.
+const FULL_SHARE: f64 = 0.95;
+/// Growth per round of Ramp.
+const DOUBLING: f64 = 2.0;
+/// Growth in Climb, share of the capacity per round trip.
+const CLIMB: f64 = 0.018;
+/// Rounds without a queue after which Climb doubles its growth each round: capacity came free.
+const PATIENCE_ROUNDS: i32 = 6;
+/// Most doublings of that.
+const MOST_DOUBLINGS: i32 = 4;
+/// Rate after a cut of a flow that is alone.
+const ALONE: f64 = 0.98;
+/// Share of the capacity above which a flow counts as alone.
+const ALONE_SHARE: f64 = 0.92;
+/// Share below which it gives up nothing: equal growth is enough.
+const SMALL_SHARE: f64 = 0.2;
+/// Share below which a queue is not its doing.
+const POOR_SHARE: f64 = 0.02;
+/// Strength of the cut of a flow that has more than its share.
+const YIELD: f64 = 1.5;
+/// Strength where the number of flows is not known.
+const YIELD_BLINDLY: f64 = 0.2;
+/// Most that a cut takes.
+const MOST_YIELD: f64 = 0.15;
+/// The queue's rise is seen this much too slow (late, and through the smallest of some round trips).
+const RISE_UNSEEN: f64 = 1.13;
+/// What arrives is known to about this much in Climb, where sent and arriving are close.
+const ARRIVING_SURE: f64 = 0.85;
+/// The same where losses end the growth.
+const ARRIVING_SURE_LOSING: f64 = 0.5;
+/// The largest arriving rate is remembered this many round trips ...
+const CAPACITY_RTTS: f64 = 200.0;
+/// ... and this many seconds.
+const CAPACITY_SECS: f64 = 10.0;
+/// Steps are not shorter than this many packets: fewer say nothing.
+const LEAST_STEP_PACKETS: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The first train is under way.
+    Probe,
+    /// Fast growth to the capacity; `is_doubling` while that is not known.
+    Ramp { is_doubling: bool },
+    /// Sends less until the queue is gone; `target` is what arrived while it stood.
+    Drain { since: f64, target: f64 },
+    /// A round at the new rate.
+    Hold,
+    /// Slow growth; counts rounds without a queue, and remembers when the queue began and how long it was.
+    Climb { calm_rounds: i32, onset: Option<(f64, f64)> },
+}
+
+/// The controller.
+#[derive(Debug)]
+pub(crate) struct Auto {
+    packet_bytes: u64,
+    most_bytes_per_sec: f64,
+    phase: Phase,
+    /// Bytes per second that are sent.
+    rate: f64,
+    /// Bytes per second that arrived over the last round trip.
+    arriving: f64,
+    queue: Queue,
+    capacity: Capacity,
+    losses: Losses,
+    round: Round,
+    in_flight_bytes: f64,
+    train: Option<Train>,
+    last_train: Option<Train>,
+    /// Length of the next train.
+    train_bytes: f64,
+    /// Part of it that the buffer takes.
+    train_share: f64,
+    rounds_since_train: u32,
+    cycles: u32,
+    /// Growth of this round and of the one before, shares of the capacity per step.
+    growth: (f64, f64),
+    /// Flows at the bottleneck, from the last rise of the queue.
+    flows: Option<f64>,
+    last_at: f64,
+}
+
+impl Auto {
+    pub(crate) fn new(config: &Config) -> Self {
+        let rtt = config.first_rtt_secs();
+        let train_bytes = FIRST_TRAIN_PACKETS * config.packet_bytes as f64;
+        let known = config.remembered;
+        Self {
+            packet_bytes: config.packet_bytes,
+            most_bytes_per_sec: config.rate_bytes_per_sec.unwrap_or(f64::INFINITY),
+            phase: if known.is_some() { Phase::Ramp { is_doubling: false } } else { Phase::Probe },
+            rate: known.map_or(train_bytes / rtt, |k| FULL_SHARE * k.rate_bytes_per_sec),
+            arriving: 0.0,
+            queue: Queue::new(rtt),
+            capacity: Capacity::new(known.map(|k| k.capacity_bytes_per_sec.max(k.rate_bytes_per_sec))),
+            losses: Losses::new(config.packet_bytes as f64),
+            round: Round::default(),
+            in_flight_bytes: 0.0,
+            train: known.is_none().then(|| Train::new(train_bytes)),
+            last_train: None,
+            train_bytes,
+            train_share: 1.0,
+            rounds_since_train: 0,
+            cycles: 0,
+            growth: (CLIMB, CLIMB),
+            flows: None,
+            last_at: 0.0,
+        }
+    }
+
+    /// Time in which a change shows, seconds: a round trip, or longer where few packets fit in one.
+    fn step_secs(&self) -> f64 {
+        self.queue.base_secs().max(LEAST_STEP_PACKETS * self.packet_bytes as f64 / self.rate)
+    }
+
+    /// Share of the bottleneck that `rate` is; 1 while nothing is known.
+    fn share_of(&self, rate: f64) -> f64 {
+        let share = rate / self.capacity.value();
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
+    }
+
+    fn on_ack(&mut self, at: f64, ack: &Ack) {
+        self.in_flight_bytes = ack.in_flight_bytes as f64;
+        self.losses.on_arrived(ack.bytes);
+        if let Some(rtt) = ack.rtt {
+            self.queue.on_rtt(at, self.step_secs(), rtt.as_secs_f64());
+        }
+        let is_limited = ack.delivery.is_some_and(|d| d.is_app_limited);
+        let is_round = ack.delivery.is_some_and(|d| self.round.on_ack(&d));
+        if let Some(delivery) = ack.delivery {
+            self.arriving = delivery.rate_bytes_per_sec;
+            if !is_limited && self.phase != Phase::Probe {
+                let window = (CAPACITY_RTTS * self.step_secs()).max(CAPACITY_SECS);
+                self.capacity.on_arrived(at, window, self.arriving);
+            }
+        }
+        if let Some(shown) = self.train.as_mut().and_then(|train| train.on_ack(at, ack)) {
+            self.on_train(shown);
+        }
+        self.advance(at, is_round, is_limited);
+        if is_round {
+            self.end_round();
+        }
+        let least = 2.0 * self.packet_bytes as f64 / self.queue.base_secs().max(0.1);
+        self.rate = self.rate.min(self.most_bytes_per_sec).max(least);
+        self.last_at = at;
+    }
+
+    /// A train has been read.
+    fn on_train(&mut self, shown: Shown) {
+        let train = self.train.take();
+        let lost = train.as_ref().map_or(0.0, Train::lost_share);
+        self.last_train = train;
+        let fits = if lost > TRAIN_LOSS { 0.5 } else { 1.1 };
+        self.train_share = (self.train_share * fits).clamp(0.125, 1.0);
+        let is_news = self.capacity.on_train(shown);
+        let is_exact = matches!(shown, Shown::Exactly(_));
+        if is_exact {
+            let secs = (TRAIN_RTTS * self.queue.base_secs()).clamp(TRAIN_SECS.0, TRAIN_SECS.1);
+            self.train_bytes = self.capacity.value() * secs * self.train_share;
+        } else if lost > TRAIN_LOSS {
+            self.train_bytes /= 2.0;
+        } else if is_news {
+            self.train_bytes *= TRAIN_GROWTH;
+        }
+        if !matches!(self.phase, Phase::Probe | Phase::Ramp { .. }) {
+            return;
+        }
+        let share = if is_exact { FIRST_SHARE } else { 1.0 };
+        let shown = share * self.capacity.value();
+        self.rate = if self.phase == Phase::Probe { shown } else { self.rate.max(shown) };
+        if is_exact || self.phase == Phase::Probe {
+            self.enter(Phase::Ramp { is_doubling: !is_exact });
+        }
+        if !is_exact && lost < TRAIN_LOSS_MOST {
+            self.send_train();
+        }
+    }
+
+    fn send_train(&mut self) {
+        self.rounds_since_train = 0;
+        let most = (2.0 * self.rate * self.queue.base_secs()).min(MAX_QUANTUM_BYTES as f64);
+        let least = LEAST_TRAIN_PACKETS * self.packet_bytes as f64;
+        self.train = Some(Train::new(self.train_bytes.min(most).max(least)));
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.round.restart();
+    }
+
+    /// What the phase does at an acknowledgement.
+    fn advance(&mut self, at: f64, is_round: bool, is_limited: bool) {
+        match self.phase {
+            Phase::Probe => {}
+            Phase::Ramp { is_doubling } => {
+                if self.queue.is_long() || self.losses.is_congested_surely() {
+                    self.cut(at, self.arriving.min(self.rate));
+                } else if is_round && !is_limited {
+                    self.ramp(is_doubling);
+                }
+            }
+            Phase::Drain { since, target } => {
+                let target = if is_limited { target } else { target.max(self.arriving) };
+                self.drain(at, since, target);
+            }
+            Phase::Hold => {
+                if is_round {
+                    self.start_climb();
+                }
+            }
+            Phase::Climb { calm_rounds, onset } => {
+                self.on_climb(at, calm_rounds, onset, is_round, is_limited)
+            }
+        }
+    }
+
+    fn end_round(&mut self) {
+        let is_calm = match self.phase {
+            Phase::Ramp { .. } => self.queue.is_calm(),
+            Phase::Climb { calm_rounds, .. } => calm_rounds == 0,
+            _ => false,
+        };
+        self.losses.end_round(is_calm);
+        self.queue.end_round();
+        self.rounds_since_train = self.rounds_since_train.saturating_add(1);
+    }
+
+    fn ramp(&mut self, is_doubling: bool) {
+        let full = FULL_SHARE * self.capacity.value();
+        if is_doubling {
+            self.rate *= DOUBLING;
+        } else if self.rate < full {
+            self.rate = (self.rate * DOUBLING).min(full);
+        } else {
+            // One train is not much to rest on: go on quickly where no queue appears.
+            self.enter(Phase::Climb { calm_rounds: PATIENCE_ROUNDS, onset: None });
+            self.send_train();
+        }
+    }
+
+    fn start_climb(&mut self) {
+        self.cycles = self.cycles.wrapping_add(1);
+        // The first cut may have come from a wrong capacity: then there is much to climb.
+        let calm_rounds = if self.cycles == 1 { PATIENCE_ROUNDS - 1 } else { 0 };
+        self.enter(Phase::Climb { calm_rounds, onset: None });
+        let is_alone = self.share_of(self.rate) > ALONE_SHARE && self.capacity.is_settled();
+        if !is_alone || self.cycles.is_multiple_of(TRAIN_CYCLES) {
+            self.send_train();
+        }
+    }
+
+    fn on_climb(&mut self, at: f64, calm: i32, onset: Option<(f64, f64)>, is_round: bool, is_limited: bool) {
+        let queue = self.queue.secs();
+        let is_short = queue < self.queue.threshold_secs() / 4.0;
+        let onset = if is_short { None } else { onset.or(Some((at, queue))) };
+        let has_lost = self.losses.is_congested();
+        let is_poor = self.share_of(self.rate) < POOR_SHARE;
+        if has_lost || (self.queue.is_long() && !is_poor) {
+            self.flows = onset.and_then(|onset| self.count_flows(at, onset));
+            let sure = if has_lost { ARRIVING_SURE_LOSING } else { ARRIVING_SURE };
+            self.cut(at, self.arriving.clamp(sure * self.rate, self.rate));
+        } else if !is_limited {
+            self.climb(at, calm, onset, is_round);
+        }
+    }
+
+    fn climb(&mut self, at: f64, calm_rounds: i32, onset: Option<(f64, f64)>, is_round: bool) {
+        let doublings = (calm_rounds - PATIENCE_ROUNDS).clamp(0, MOST_DOUBLINGS);
+        let share = self.share_of(self.rate);
+        // Less for small shares: many flows together must not rush.
+        let growth = CLIMB * (2.0 * share).clamp(0.2, 1.0).sqrt() * f64::from(1 << doublings);
+        self.growth = if is_round { (growth, self.growth.0) } else { (growth, self.growth.1) };
+        let steps = ((at - self.last_at) / self.step_secs()).clamp(0.0, 1.0);
+        self.rate += growth * self.capacity.value() * steps;
+        let is_shared = share < ALONE_SHARE;
+        if is_shared && self.train.is_none() && self.rounds_since_train >= TRAIN_ROUNDS {
+            self.send_train();
+        }
+        let calm_rounds = if self.queue.is_calm() { calm_rounds + i32::from(is_round) } else { 0 };
+        self.phase = Phase::Climb { calm_rounds, onset };
+    }
+
+    /// How many flows grow as this one does. While all grow evenly the queue is a parabola: its root rises with the
+    /// square root of half their growth together.
+    fn count_flows(&self, at: f64, onset: (f64, f64)) -> Option<f64> {
+        let own = self.growth.0.max(self.growth.1);
+        let secs = at - onset.0;
+        if own > CLIMB || secs < self.step_secs() / 4.0 {
+            return None;
+        }
+        let rise = (self.queue.secs().sqrt() - onset.1.sqrt()) / secs;
+        Some(RISE_UNSEEN * 2.0 * self.step_secs() * rise * rise / own)
+    }
+
+    /// Queue or losses say that the path is full.
+    fn cut(&mut self, at: f64, target: f64) {
+        self.queue.end_cycle(self.losses.is_congested());
+        self.losses.forget_round();
+        self.enter(Phase::Drain { since: at, target });
+        self.drain(at, at, target);
+    }
+
+    fn drain(&mut self, at: f64, since: f64, target: f64) {
+        let packets = 2.0 * self.packet_bytes as f64;
+        let excess = (self.in_flight_bytes - target * self.queue.base_secs()).max(0.0);
+        let is_empty = at > since && self.queue.is_empty();
+        if excess < packets || is_empty || at - since > 3.0 * self.step_secs() {
+            self.rate = target * ALONE * (1.0 - self.give_up(self.share_of(target)));
+            self.enter(Phase::Hold);
+            return;
+        }
+        self.rate = (target - 1.2 * excess / self.step_secs()).clamp(0.2 * target, 0.85 * target);
+        self.phase = Phase::Drain { since, target };
+    }
+
+    /// Part of its rate that a flow with this share leaves to the others.
+    fn give_up(&mut self, share: f64) -> f64 {
+        let flows = self.flows.take();
+        if !(SMALL_SHARE..ALONE_SHARE).contains(&share) {
+            return 0.0;
+        }
+        match flows {
+            Some(flows) => YIELD * (1.0 - 1.0 / (flows.clamp(1.0, 2.0 / share) * share)),
+            None => YIELD_BLINDLY * share * (1.0 - share.powi(4)),
+        }
+        .clamp(0.0, MOST_YIELD)
+    }
+
+    fn on_timeout(&mut self) {
+        self.in_flight_bytes = 0.0;
+        self.rate /= 2.0;
+        self.train = None;
+        if self.capacity.value() == 0.0 {
+            self.send_train();
+            self.enter(Phase::Probe);
+        } else {
+            self.enter(Phase::Ramp { is_doubling: false });
+        }
+    }
+}
+
+impl Controller for Auto {
+    fn on(&mut self, now: Duration, event: &Event) {
+        match event {
+            Event::Ack(ack) => self.on_ack(now.as_secs_f64(), ack),
+            Event::Sent { bytes, in_flight_bytes } => {
+                self.in_flight_bytes = *in_flight_bytes as f64;
+                if let Some(train) = &mut self.train {
+                    train.on_sent(now, *bytes);
+                }
+            }
+            Event::Loss(loss) => {
+                // What a train loses says how small the buffer is, not that the rate is too high.
+                let mut trains = self.train.iter_mut().chain(&mut self.last_train);
+                if !trains.any(|train| train.on_lost(loss)) {
+                    self.losses.on_lost(loss.bytes);
+                }
+            }
+            Event::Spurious { bytes, .. } => self.losses.on_spurious(*bytes),
+            Event::Timeout => self.on_timeout(),
+            Event::AppLimited | Event::Report(_) => {}
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let packet = self.packet_bytes as f64;
+        let train = self.train.as_ref().filter(|t| t.is_leaving()).map(Train::bytes);
+        let quantum = train.unwrap_or_else(|| even_quantum(self.packet_bytes, self.rate));
+        let window = match self.phase {
+            // A few packets behind the train: they tell that its end was lost.
+            Phase::Probe => 2.0 * FIRST_TRAIN_PACKETS * packet,
+            _ => {
+                let base = self.queue.base_secs();
+                let secs = 1.25 * base + self.queue.threshold_secs().min(base) + 2e-3;
+                self.rate * secs + 2.0 * quantum + LEAST_STEP_PACKETS * packet
+            }
+        };
+        Limits::new(self.packet_bytes, self.rate, window, quantum)
+    }
+}

@@ -1,0 +1,161 @@
+//! Packet trains: how fast the bottleneck passes packets that left together.
+//!
+//! The spread of their acknowledgements is the time the bottleneck took (packet dispersion). Acknowledgements are
+//! noisy by tens of microseconds, so a train that took less than [`SHORTEST_SECS`] only says "at least this fast".
+
+use std::time::Duration;
+
+use crate::{Ack, Loss};
+
+/// A spread below this is mostly noise, seconds.
+pub(super) const SHORTEST_SECS: f64 = 150e-6;
+/// Share of a train that must have arrived: the end may be lost.
+const ENOUGH: f64 = 0.9;
+
+/// One train under way.
+#[derive(Clone, Debug)]
+pub(super) struct Train {
+    bytes: f64,
+    sent_bytes: f64,
+    first_sent_at: Duration,
+    last_sent_at: Duration,
+    first_acked_at: Option<f64>,
+    /// Arrived after the first acknowledgement.
+    spread_bytes: f64,
+    arrived_bytes: f64,
+    lost_bytes: f64,
+}
+
+/// What a train said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Shown {
+    /// Bytes per second.
+    Exactly(f64),
+    /// The spread was too short to be read: this, bytes per second, or more.
+    AtLeast(f64),
+}
+
+impl Train {
+    pub(super) fn new(bytes: f64) -> Self {
+        Self {
+            bytes,
+            sent_bytes: 0.0,
+            first_sent_at: Duration::ZERO,
+            last_sent_at: Duration::ZERO,
+            first_acked_at: None,
+            spread_bytes: 0.0,
+            arrived_bytes: 0.0,
+            lost_bytes: 0.0,
+        }
+    }
+
+    /// Whether part of it is still to be sent.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.sent_bytes < self.bytes
+    }
+
+    /// How much leaves together.
+    pub(super) fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// Something leaves: the train, if it has not left.
+    pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
+        if !self.is_leaving() {
+            return;
+        }
+        if self.sent_bytes == 0.0 {
+            self.first_sent_at = now;
+            self.bytes = self.bytes.min(bytes as f64);
+        }
+        self.last_sent_at = now;
+        self.sent_bytes += bytes as f64;
+    }
+
+    /// Takes an acknowledgement; says what the train showed once enough of it, or something sent after it, arrived.
+    pub(super) fn on_ack(&mut self, at: f64, ack: &Ack) -> Option<Shown> {
+        if self.sent_bytes == 0.0 || ack.sent_at < self.first_sent_at {
+            return None;
+        }
+        if ack.sent_at > self.last_sent_at {
+            return self.read(at);
+        }
+        if self.first_acked_at.is_some() {
+            self.spread_bytes += ack.bytes as f64;
+        }
+        self.first_acked_at.get_or_insert(at);
+        self.arrived_bytes += ack.bytes as f64;
+        if self.arrived_bytes + self.lost_bytes >= ENOUGH * self.sent_bytes { self.read(at) } else { None }
+    }
+
+    /// Takes a loss; says whether the train lost it.
+    pub(super) fn on_lost(&mut self, loss: &Loss) -> bool {
+        let is_of_train =
+            self.sent_bytes > 0.0 && self.first_sent_at <= loss.sent_at && loss.sent_at <= self.last_sent_at;
+        if is_of_train {
+            self.lost_bytes += loss.bytes as f64;
+        }
+        is_of_train
+    }
+
+    /// Share of it that is lost so far.
+    pub(super) fn lost_share(&self) -> f64 {
+        self.lost_bytes / self.sent_bytes.max(1.0)
+    }
+
+    fn read(&self, at: f64) -> Option<Shown> {
+        let spread_secs = at - self.first_acked_at?;
+        if self.spread_bytes == 0.0 {
+            return Some(Shown::AtLeast(self.arrived_bytes / SHORTEST_SECS));
+        }
+        if spread_secs < SHORTEST_SECS {
+            return Some(Shown::AtLeast(self.spread_bytes / SHORTEST_SECS));
+        }
+        Some(Shown::Exactly(self.spread_bytes / spread_secs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A train of 100 packets, acknowledged one every `micros`, of which the last `lost` are lost.
+    fn read(micros: u64, lost: u64) -> Option<Shown> {
+        let mut train = Train::new(150_000.0);
+        train.on_sent(Duration::from_millis(1), 150_000);
+        assert!(!train.is_leaving());
+        let ack = |sent_ms, i| {
+            (
+                1e-6 * (20_000 + micros * i) as f64,
+                Ack {
+                    bytes: 1500,
+                    sent_at: Duration::from_millis(sent_ms),
+                    rtt: None,
+                    delivery: None,
+                    in_flight_bytes: 0,
+                },
+            )
+        };
+        let mut acks: Vec<(f64, Ack)> = (0..100 - lost).map(|i| ack(1, i)).collect();
+        acks.push(ack(2, 100));
+        acks.iter().find_map(|(at, ack)| train.on_ack(*at, ack))
+    }
+
+    #[test]
+    fn the_spread_is_the_capacity() {
+        // 1500 bytes every 12 us: 1 Gb/s.
+        let Some(Shown::Exactly(rate)) = read(12, 0) else { panic!("{:?}", read(12, 0)) };
+        assert!((rate / 125e6 - 1.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn a_short_spread_is_a_lower_bound() {
+        assert!(matches!(read(1, 0), Some(Shown::AtLeast(rate)) if rate > 5e8));
+    }
+
+    #[test]
+    fn a_train_that_lost_its_end_is_read_when_something_later_arrives() {
+        assert!(matches!(read(12, 40), Some(Shown::Exactly(_))));
+        assert_eq!(read(12, 100), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a controller is told at its birth.
+
+use std::time::Duration;
+
+/// What a controller starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Full packet, bytes, as the engine counts them.
+    pub packet_bytes: u64,
+    /// Round trip of the handshake, if it was measured.
+    pub handshake_rtt: Option<Duration>,
+    /// What is known of the path from earlier; `auto` starts from it.
+    pub remembered: Option<Remembered>,
+    /// The rate of `rate`, bytes per second; `auto` goes no faster.
+    pub rate_bytes_per_sec: Option<f64>,
+}
+
+/// What is known of a path from earlier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remembered {
+    /// What one connection got, bytes per second.
+    pub rate_bytes_per_sec: f64,
+    /// The bottleneck's capacity, bytes per second.
+    pub capacity_bytes_per_sec: f64,
+    /// Round trip without queues.
+    pub rtt: Duration,
+}
+
+impl Config {
+    /// Round trip assumed where none is known (RFC 9002, section 6.2.2).
+    pub const UNKNOWN_RTT: Duration = Duration::from_millis(333);
+
+    /// Nothing known, packets of `packet_bytes`.
+    #[must_use]
+    pub fn new(packet_bytes: u64) -> Self {
+        Self {
+            packet_bytes: packet_bytes.max(1),
+            handshake_rtt: None,
+            remembered: None,
+            rate_bytes_per_sec: None,
+        }
+    }
+
+    /// The best guess of the round trip, seconds.
+    pub(crate) fn first_rtt_secs(&self) -> f64 {
+        let known = self.handshake_rtt.or(self.remembered.map(|r| r.rtt));
+        known.filter(|rtt| !rtt.is_zero()).unwrap_or(Self::UNKNOWN_RTT).as_secs_f64()
+    }
+}

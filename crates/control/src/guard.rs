@@ -1,0 +1,99 @@
+//! What a controller may rely on: numbers in their ranges, times in order. Engines compute events from what a peer
+//! says, so nothing of that is taken on trust; every controller that the registry makes is behind this.
+
+use std::time::Duration;
+
+use crate::{
+    Ack, Config, Controller, Delivery, Event, Limits, Loss, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES,
+    MIN_RATE_BYTES_PER_SEC, Remembered, Report,
+};
+
+/// Round trips are put between these.
+const RTT: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(60));
+/// Packets are not larger than a datagram can be, bytes.
+const MAX_PACKET_BYTES: u64 = 65_535;
+
+/// A controller that only sees sane events.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    inner: Box<dyn Controller>,
+    now: Duration,
+}
+
+impl Guard {
+    pub(crate) fn new(inner: Box<dyn Controller>) -> Self {
+        Self { inner, now: Duration::ZERO }
+    }
+}
+
+impl Controller for Guard {
+    fn on(&mut self, now: Duration, event: &Event) {
+        self.now = self.now.max(now);
+        self.inner.on(self.now, &sane(self.now, event));
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+}
+
+fn sane(now: Duration, event: &Event) -> Event {
+    let few = |bytes: u64| bytes.min(MAX_WINDOW_BYTES);
+    match event {
+        Event::Sent { bytes, in_flight_bytes } => {
+            Event::Sent { bytes: few(*bytes), in_flight_bytes: few(*in_flight_bytes) }
+        }
+        Event::Ack(ack) => Event::Ack(Ack {
+            bytes: few(ack.bytes),
+            sent_at: ack.sent_at.min(now),
+            rtt: ack.rtt.map(sane_rtt),
+            delivery: ack.delivery.as_ref().and_then(sane_delivery),
+            in_flight_bytes: few(ack.in_flight_bytes),
+        }),
+        Event::Loss(loss) => Event::Loss(Loss {
+            bytes: few(loss.bytes),
+            sent_at: loss.sent_at.min(now),
+            in_flight_bytes: few(loss.in_flight_bytes),
+        }),
+        Event::Spurious { bytes, sent_at } => {
+            Event::Spurious { bytes: few(*bytes), sent_at: (*sent_at).min(now) }
+        }
+        Event::Report(report) => Event::Report(Report {
+            arrival_bytes_per_sec: report.arrival_bytes_per_sec.and_then(sane_rate),
+            capacity_bytes_per_sec: report.capacity_bytes_per_sec.and_then(sane_rate),
+        }),
+        Event::Timeout | Event::AppLimited => event.clone(),
+    }
+}
+
+fn sane_rtt(rtt: Duration) -> Duration {
+    rtt.clamp(RTT.0, RTT.1)
+}
+
+/// Nothing for what is no rate at all.
+fn sane_rate(rate: f64) -> Option<f64> {
+    (rate > 0.0).then(|| rate.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC))
+}
+
+fn sane_delivery(delivery: &Delivery) -> Option<Delivery> {
+    let rate_bytes_per_sec = sane_rate(delivery.rate_bytes_per_sec)?;
+    let delivered_at_send_bytes = delivery.delivered_at_send_bytes.min(delivery.delivered_bytes);
+    Some(Delivery { rate_bytes_per_sec, delivered_at_send_bytes, ..*delivery })
+}
+
+/// A configuration with every number in its range; what is remembered nonsensically is forgotten.
+pub(crate) fn sane_config(config: &Config) -> Config {
+    let remembered = config.remembered.and_then(|known| {
+        Some(Remembered {
+            rate_bytes_per_sec: sane_rate(known.rate_bytes_per_sec)?,
+            capacity_bytes_per_sec: sane_rate(known.capacity_bytes_per_sec)?,
+            rtt: sane_rtt(known.rtt),
+        })
+    });
+    Config {
+        packet_bytes: config.packet_bytes.clamp(1, MAX_PACKET_BYTES),
+        handshake_rtt: config.handshake_rtt.filter(|rtt| !rtt.is_zero()).map(sane_rtt),
+        remembered,
+        rate_bytes_per_sec: config.rate_bytes_per_sec.and_then(sane_rate),
+    }
+}

@@ -1,0 +1,91 @@
+//! What a controller answers. Whatever its arithmetic gives, a [`Limits`] is finite and lets something through.
+
+/// Slowest that any controller goes, bytes per second: one small packet a second keeps acknowledgements coming.
+pub const MIN_RATE_BYTES_PER_SEC: f64 = 1_500.0;
+/// Fastest, bytes per second: 10 Tb/s, above any host.
+pub const MAX_RATE_BYTES_PER_SEC: f64 = 1.25e12;
+/// Largest window, bytes: [`MAX_RATE_BYTES_PER_SEC`] over almost a second.
+pub const MAX_WINDOW_BYTES: u64 = 1 << 40;
+/// Largest release, bytes: a train that measures 100 Gb/s takes 12 MB.
+pub const MAX_QUANTUM_BYTES: u64 = 1 << 24;
+
+/// How much may be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    rate_bytes_per_sec: f64,
+    window_bytes: u64,
+    quantum_bytes: u64,
+}
+
+impl Limits {
+    /// Limits, each put into its bounds; what is not a number becomes the lower bound. A window and a quantum hold at
+    /// least one packet of `packet_bytes`.
+    #[must_use]
+    pub fn new(packet_bytes: u64, rate_bytes_per_sec: f64, window_bytes: f64, quantum_bytes: f64) -> Self {
+        let rate = sane_rate(rate_bytes_per_sec);
+        let packet = packet_bytes.clamp(1, MAX_QUANTUM_BYTES);
+        Self {
+            rate_bytes_per_sec: rate,
+            window_bytes: whole(window_bytes).clamp(packet, MAX_WINDOW_BYTES),
+            quantum_bytes: whole(quantum_bytes).clamp(packet, MAX_QUANTUM_BYTES),
+        }
+    }
+
+    /// Bytes per second to send with, evenly.
+    #[must_use]
+    pub fn rate_bytes_per_sec(&self) -> f64 {
+        self.rate_bytes_per_sec
+    }
+
+    /// The most that may be in flight.
+    #[must_use]
+    pub fn window_bytes(&self) -> u64 {
+        self.window_bytes
+    }
+
+    /// How much may leave together.
+    #[must_use]
+    pub fn quantum_bytes(&self) -> u64 {
+        self.quantum_bytes
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, and gives 0 for NaN"
+)]
+fn whole(bytes: f64) -> u64 {
+    bytes as u64
+}
+
+/// A rate in its bounds; the lower one for what is not a number.
+pub(crate) fn sane_rate(bytes_per_sec: f64) -> f64 {
+    if bytes_per_sec.is_nan() {
+        return MIN_RATE_BYTES_PER_SEC;
+    }
+    bytes_per_sec.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC)
+}
+
+/// A quantum for `rate_bytes_per_sec`: one millisecond's worth, one to ten packets. Larger releases save processor
+/// time and make bursts; see [`Pacer`](crate::Pacer).
+pub(crate) fn even_quantum(packet_bytes: u64, rate_bytes_per_sec: f64) -> f64 {
+    let packet = packet_bytes as f64;
+    (rate_bytes_per_sec * 1e-3).clamp(packet, 10.0 * packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_always_usable() {
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e300] {
+            let limits = Limits::new(1500, odd, odd, odd);
+            assert!(limits.rate_bytes_per_sec() >= MIN_RATE_BYTES_PER_SEC, "{odd}: {limits:?}");
+            assert!(limits.rate_bytes_per_sec() <= MAX_RATE_BYTES_PER_SEC, "{odd}: {limits:?}");
+            assert!((1500..=MAX_WINDOW_BYTES).contains(&limits.window_bytes()), "{odd}: {limits:?}");
+            assert!((1500..=MAX_QUANTUM_BYTES).contains(&limits.quantum_bytes()), "{odd}: {limits:?}");
+        }
+    }
+}

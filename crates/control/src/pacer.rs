@@ -1,0 +1,91 @@
+//! Even sending: when the next packets may leave.
+//!
+//! A leaky bucket. What is released is paid for by waiting; time in which nothing was sent earns at most one quantum,
+//! so that an idle connection, or a process that woke up late, does not burst.
+
+use std::time::Duration;
+
+use crate::Limits;
+
+/// Says when the next quantum may leave.
+#[derive(Clone, Debug, Default)]
+pub struct Pacer {
+    /// When everything released so far is paid for, seconds.
+    paid_at_secs: f64,
+}
+
+impl Pacer {
+    /// When a quantum may leave at the earliest; not later than `now` if it may leave at once.
+    #[must_use]
+    pub fn next_at(&self, now: Duration) -> Duration {
+        let wait_secs = self.paid_at_secs - now.as_secs_f64();
+        now + Duration::try_from_secs_f64(wait_secs).unwrap_or(Duration::ZERO)
+    }
+
+    /// `bytes` left at `now`.
+    pub fn on_sent(&mut self, now: Duration, bytes: u64, limits: &Limits) {
+        let rate = limits.rate_bytes_per_sec();
+        let credit_secs = limits.quantum_bytes() as f64 / rate;
+        self.paid_at_secs = self.paid_at_secs.max(now.as_secs_f64() - credit_secs) + bytes as f64 / rate;
+    }
+
+    /// Forgets what was released: for a rate so much higher that waiting out the old debt would waste the path.
+    pub fn reset(&mut self, now: Duration) {
+        self.paid_at_secs = self.paid_at_secs.min(now.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends for `secs` with a timer that wakes up to `late` late; bytes in each bin of 1 ms.
+    fn bins(limits: &Limits, secs: f64, late: Duration) -> Vec<f64> {
+        let mut pacer = Pacer::default();
+        let count = Duration::from_secs_f64(secs).as_millis();
+        let mut bins: Vec<f64> = (0..count).map(|_| 0.0).collect();
+        let (mut now, mut dice) = (Duration::ZERO, 1u64);
+        loop {
+            let place = usize::try_from(now.as_millis()).unwrap();
+            let Some(bin) = bins.get_mut(place) else { return bins };
+            *bin += limits.quantum_bytes() as f64;
+            pacer.on_sent(now, limits.quantum_bytes(), limits);
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            now = pacer.next_at(now).max(now) + late.mul_f64((dice >> 11) as f64 / (1u64 << 53) as f64);
+        }
+    }
+
+    fn variation(bins: &[f64]) -> (f64, f64) {
+        let mean = bins.iter().sum::<f64>() / bins.len() as f64;
+        let square = bins.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / bins.len() as f64;
+        (mean * 1e3, square.sqrt() / mean)
+    }
+
+    #[test]
+    fn the_rate_is_exact_and_even() {
+        // 1 Gb/s in releases of ten packets: 8.3 releases a millisecond.
+        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
+        let (rate, cv) = variation(&bins(&limits, 2.0, Duration::ZERO));
+        assert!((rate / 125e6 - 1.0).abs() < 1e-3, "{rate}");
+        assert!(cv < 0.06, "coefficient of variation {cv}");
+    }
+
+    #[test]
+    fn a_late_timer_loses_no_rate() {
+        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
+        let (rate, cv) = variation(&bins(&limits, 2.0, Duration::from_micros(100)));
+        assert!((rate / 125e6 - 1.0).abs() < 2e-3, "{rate}");
+        assert!(cv < 0.15, "coefficient of variation {cv}");
+    }
+
+    #[test]
+    fn an_idle_time_earns_one_quantum() {
+        let limits = Limits::new(1500, 1.5e6, 1e9, 3_000.0);
+        let mut pacer = Pacer::default();
+        let now = Duration::from_secs(100);
+        pacer.on_sent(now, 3_000, &limits);
+        assert!(pacer.next_at(now) <= now, "the quantum that idleness earned");
+        pacer.on_sent(now, 3_000, &limits);
+        assert_eq!(pacer.next_at(now).saturating_sub(now).as_millis(), 2);
+    }
+}

@@ -1,0 +1,198 @@
+//! Controllers by name, with what each needs.
+
+use std::fmt;
+
+use crate::auto::Auto;
+use crate::bbr::Bbr;
+use crate::guard::{Guard, sane_config};
+use crate::rate::Rate;
+use crate::tfrc::Tfrc;
+use crate::udt::Udt;
+use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, Window};
+use crate::{Config, Controller, Signal};
+
+/// A controller that can be asked for.
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// What an engine must be able to tell it.
+    pub needs: &'static [Signal],
+    make: fn(&Config) -> Box<dyn Controller>,
+}
+
+/// What every window of TCP's kind needs.
+const WINDOW_NEEDS: &[Signal] = &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout];
+
+/// All controllers; the default first.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "auto",
+        about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (ours)",
+        needs: &[
+            Signal::Sent,
+            Signal::Ack,
+            Signal::RoundTrip,
+            Signal::Delivery,
+            Signal::Loss,
+            Signal::Timeout,
+        ],
+        make: |config| Box::new(Auto::new(config)),
+    },
+    Entry {
+        name: "rate",
+        about: "the rate that was asked for, whatever is lost: for reserved paths",
+        needs: &[],
+        make: |config| Box::new(Rate::new(config)),
+    },
+    Entry {
+        name: "reno",
+        about: "TCP's classic: one packet more per round trip, half at a loss (RFC 5681, 6582)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, Reno)),
+    },
+    Entry {
+        name: "cubic",
+        about: "what most hosts run: a cubic function of the time since the last loss (RFC 9438)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, Cubic::default())),
+    },
+    Entry {
+        name: "bic",
+        about: "binary search for the window (Xu, Harfoush, Rhee 2004)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, Bic::default())),
+    },
+    Entry {
+        name: "highspeed",
+        about: "larger steps and smaller cuts at large windows (RFC 3649)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, HighSpeed)),
+    },
+    Entry {
+        name: "scalable",
+        about: "recovers from a loss in the same time at any rate (Kelly 2003)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, Scalable)),
+    },
+    Entry {
+        name: "westwood",
+        about: "at a loss, falls to what the path was measured to carry (Westwood+, 2004)",
+        needs: WINDOW_NEEDS,
+        make: |config| Box::new(Window::new(config, Westwood::default())),
+    },
+    Entry {
+        name: "vegas",
+        about: "keeps two to four packets in the queue (Brakmo, Peterson 1995)",
+        needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout],
+        make: |config| Box::new(Window::new(config, Vegas::new())),
+    },
+    Entry {
+        name: "bbr",
+        about: "the largest delivery rate of late, with probes (version 1, draft-cardwell-iccrg-bbr-00)",
+        needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Timeout],
+        make: |config| Box::new(Bbr::new(config)),
+    },
+    Entry {
+        name: "udt",
+        about: "steps by the magnitude of what is free, every 10 ms (draft-gg-udt-03)",
+        needs: &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout, Signal::Arrivals],
+        make: |config| Box::new(Udt::new(config)),
+    },
+    Entry {
+        name: "tfrc",
+        about: "as fast as TCP would be, but smooth; reordering is not loss (RFC 5348)",
+        needs: &[
+            Signal::Ack,
+            Signal::RoundTrip,
+            Signal::Delivery,
+            Signal::Loss,
+            Signal::Timeout,
+            Signal::Spurious,
+        ],
+        make: |config| Box::new(Tfrc::new(config)),
+    },
+];
+
+/// Why there is no controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing is called that.
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The engine cannot tell it what it needs.
+    Unfed {
+        /// What was asked for.
+        name: &'static str,
+        /// What is missing.
+        missing: Vec<Signal>,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name } => {
+                let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+                write!(f, "expected one of the controllers {names:?}, found `{name}`")
+            }
+            Self::Unfed { name, missing } => {
+                let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "`{name}` needs {}, which this protocol cannot give; choose another controller",
+                    missing.join(" and ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("needs", &self.needs).finish_non_exhaustive()
+    }
+}
+
+/// The controller called `name`, for an engine that gives the signals `offered`.
+///
+/// # Errors
+/// [`Refusal`] for an unknown name, or if the engine cannot give what it needs.
+pub fn make(name: &str, config: &Config, offered: &[Signal]) -> Result<Box<dyn Controller>, Refusal> {
+    let entry =
+        ALL.iter().find(|e| e.name == name).ok_or_else(|| Refusal::Unknown { name: name.to_owned() })?;
+    let missing: Vec<Signal> = entry.needs.iter().copied().filter(|s| !offered.contains(s)).collect();
+    if !missing.is_empty() {
+        return Err(Refusal::Unfed { name: entry.name, missing });
+    }
+    Ok(Box::new(Guard::new((entry.make)(&sane_config(config)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_controller_can_be_made() {
+        for (i, entry) in ALL.iter().enumerate() {
+            assert!(ALL.iter().skip(i + 1).all(|other| other.name != entry.name));
+            assert!(!entry.about.is_empty());
+            assert!(make(entry.name, &Config::new(1500), Signal::ALL).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_engine_that_cannot_feed_a_controller_is_refused_with_the_reason() {
+        let offered = [Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout];
+        assert!(make("cubic", &Config::new(1500), &offered).is_ok());
+        let refusal = make("udt", &Config::new(1500), &offered).unwrap_err();
+        assert_eq!(refusal, Refusal::Unfed { name: "udt", missing: vec![Signal::Arrivals] });
+        assert!(refusal.to_string().contains("measured by the receiver"), "{refusal}");
+        assert!(make("reno ", &Config::new(1500), &offered).unwrap_err().to_string().contains("`reno `"));
+    }
+}

@@ -1,0 +1,283 @@
+//! The family of TCP: a window that grows with acknowledgements and shrinks once per loss event.
+//!
+//! What they have in common is here: slow start with a threshold, one reduction per round trip of losses (NewReno's
+//! recovery, RFC 6582), the timeout (RFC 5681), pacing over the round trip. What makes each of them is a [`Law`] in a
+//! file of its own. Windows are counted in packets, as the papers do.
+
+mod bic;
+mod cubic;
+mod highspeed;
+mod reno;
+mod scalable;
+mod vegas;
+mod westwood;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+pub(crate) use bic::Bic;
+pub(crate) use cubic::Cubic;
+pub(crate) use highspeed::HighSpeed;
+pub(crate) use reno::Reno;
+pub(crate) use scalable::Scalable;
+pub(crate) use vegas::Vegas;
+pub(crate) use westwood::Westwood;
+
+use crate::limits::even_quantum;
+use crate::round::Round;
+use crate::{Ack, Config, Controller, Event, Limits, MAX_WINDOW_BYTES};
+
+/// Initial window, packets (RFC 6928).
+const FIRST_PACKETS: f64 = 10.0;
+/// Smallest window, packets (RFC 5681, equation 4).
+const LEAST_PACKETS: f64 = 2.0;
+/// Pacing above window over round trip, so that pacing does not limit (Linux' `tcp_pacing_ss_ratio`, `_ca_ratio`).
+const PACING_SLOW_START: f64 = 2.0;
+const PACING: f64 = 1.2;
+
+/// What a law is told of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    /// Seconds since the start.
+    pub(crate) at: f64,
+    /// Latest round trip, seconds.
+    pub(crate) rtt: f64,
+    /// Smallest round trip so far, seconds.
+    pub(crate) least_rtt: f64,
+    /// Whether this acknowledgement ended a round trip.
+    pub(crate) is_round: bool,
+    /// Packets newly acknowledged.
+    pub(crate) acked: f64,
+}
+
+/// What one controller does with the window, in packets.
+pub(crate) trait Law: Debug + Send {
+    /// Congestion avoidance: the window after `flight.acked` packets.
+    fn grow(&mut self, flight: &Flight, window: f64) -> f64;
+
+    /// The window after a loss event.
+    fn shrink(&mut self, flight: &Flight, window: f64) -> f64;
+
+    /// The slow start threshold after a timeout, told beside the growth from one packet on.
+    fn time_out(&mut self, flight: &Flight, window: f64) -> f64 {
+        self.shrink(flight, window)
+    }
+
+    /// Looks at an acknowledgement, whatever the window does.
+    fn observe(&mut self, _flight: &Flight) {}
+
+    /// Slow start: the window after `flight.acked` packets, and whether it should end here.
+    fn start(&mut self, flight: &Flight, window: f64) -> (f64, bool) {
+        (window + flight.acked, false)
+    }
+}
+
+/// A controller of this family.
+#[derive(Debug)]
+pub(crate) struct Window<L> {
+    law: L,
+    packet_bytes: u64,
+    /// Packets.
+    window: f64,
+    /// Slow start below this, packets.
+    threshold: f64,
+    srtt: f64,
+    latest: Flight,
+    round: Round,
+    /// Losses of packets that left before this belong to the event that was answered.
+    answered_until: Option<Duration>,
+    /// Window and threshold before the last reduction, and the bytes still thought lost.
+    before: Option<(f64, f64, u64)>,
+    is_limited: bool,
+}
+
+impl<L: Law> Window<L> {
+    pub(crate) fn new(config: &Config, law: L) -> Self {
+        let rtt = config.first_rtt_secs();
+        Self {
+            law,
+            packet_bytes: config.packet_bytes,
+            window: FIRST_PACKETS,
+            threshold: f64::INFINITY,
+            srtt: rtt,
+            latest: Flight { at: 0.0, rtt, least_rtt: f64::INFINITY, is_round: false, acked: 0.0 },
+            round: Round::default(),
+            answered_until: None,
+            before: None,
+            is_limited: false,
+        }
+    }
+
+    fn bound(&mut self) {
+        let most = MAX_WINDOW_BYTES as f64 / self.packet_bytes as f64;
+        self.window = self.window.max(LEAST_PACKETS).min(most);
+    }
+
+    fn on_ack(&mut self, now: Duration, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.map(|rtt| rtt.as_secs_f64().max(1e-6)) {
+            self.latest.rtt = rtt;
+            self.latest.least_rtt = self.latest.least_rtt.min(rtt);
+            self.srtt += (rtt - self.srtt) / 8.0;
+        }
+        self.latest.at = now.as_secs_f64();
+        self.latest.acked = ack.bytes as f64 / self.packet_bytes as f64;
+        self.latest.is_round = ack.delivery.is_some_and(|d| self.round.on_ack(&d));
+        self.law.observe(&self.latest);
+        let is_recovering = self.answered_until.is_some_and(|until| ack.sent_at <= until);
+        if is_recovering || std::mem::take(&mut self.is_limited) {
+            return;
+        }
+        if self.window < self.threshold {
+            let (window, is_over) = self.law.start(&self.latest, self.window);
+            self.window = window.min(self.threshold.max(self.window));
+            if is_over {
+                self.threshold = self.window;
+            }
+        } else {
+            self.window = self.law.grow(&self.latest, self.window);
+            // A law that gives way on its own is not to be taken back to slow start by it.
+            self.threshold = self.threshold.min(self.window);
+        }
+        self.bound();
+    }
+
+    fn on_loss(&mut self, now: Duration, bytes: u64, sent_at: Duration) {
+        if self.answered_until.is_some_and(|until| sent_at <= until) {
+            if let Some((_, _, lost)) = &mut self.before {
+                *lost = lost.saturating_add(bytes);
+            }
+            return;
+        }
+        self.before = Some((self.window, self.threshold, bytes));
+        self.latest.at = now.as_secs_f64();
+        self.window = self.law.shrink(&self.latest, self.window);
+        self.bound();
+        self.threshold = self.window;
+        self.answered_until = Some(now);
+    }
+
+    fn on_timeout(&mut self, now: Duration) {
+        self.latest.at = now.as_secs_f64();
+        self.threshold = self.law.time_out(&self.latest, self.window).max(LEAST_PACKETS);
+        self.window = LEAST_PACKETS;
+        self.answered_until = Some(now);
+        self.before = None;
+    }
+
+    /// A reduction whose every loss turns out to be a late packet is taken back (RFC 4015).
+    fn on_spurious(&mut self, bytes: u64) {
+        let Some((window, threshold, lost)) = &mut self.before else { return };
+        *lost = lost.saturating_sub(bytes);
+        if *lost == 0 {
+            self.window = self.window.max(*window);
+            self.threshold = *threshold;
+            self.answered_until = None;
+            self.before = None;
+        }
+    }
+}
+
+impl<L: Law> Controller for Window<L> {
+    fn on(&mut self, now: Duration, event: &Event) {
+        match event {
+            Event::Ack(ack) => self.on_ack(now, ack),
+            Event::Loss(loss) => self.on_loss(now, loss.bytes, loss.sent_at),
+            Event::Timeout => self.on_timeout(now),
+            Event::Spurious { bytes, .. } => self.on_spurious(*bytes),
+            Event::AppLimited => self.is_limited = true,
+            Event::Sent { .. } | Event::Report(_) => {}
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let bytes = self.window * self.packet_bytes as f64;
+        let pacing = if self.window < self.threshold { PACING_SLOW_START } else { PACING };
+        let rate = pacing * bytes / self.srtt;
+        Limits::new(self.packet_bytes, rate, bytes, even_quantum(self.packet_bytes, rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path with nothing special.
+    pub(super) fn flight(at: f64, rtt: f64) -> Flight {
+        Flight { at, rtt, least_rtt: rtt, is_round: false, acked: 1.0 }
+    }
+
+    /// Round trips until the window is `to`.
+    pub(super) fn rounds_to(law: &mut impl Law, mut window: f64, to: f64, rtt: f64) -> u32 {
+        let mut rounds = 0;
+        while window < to {
+            window = one_round(law, window, f64::from(rounds) * rtt, rtt);
+            rounds += 1;
+        }
+        rounds
+    }
+
+    /// The window after `secs` without loss, from 0 on.
+    pub(super) fn run(law: &mut impl Law, mut window: f64, rtt: f64, secs: f64) -> f64 {
+        let mut at = 0.0;
+        while at < secs {
+            window = one_round(law, window, at, rtt);
+            at += rtt;
+        }
+        window
+    }
+
+    /// A round trip in ten parts.
+    fn one_round(law: &mut impl Law, window: f64, at: f64, rtt: f64) -> f64 {
+        (0..10u32).fold(window, |w, part| {
+            let now = Flight { acked: window / 10.0, ..flight(at + f64::from(part) * rtt / 10.0, rtt) };
+            law.grow(&now, w)
+        })
+    }
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn ack(bytes: u64, sent_at: Duration) -> Event {
+        Event::Ack(Ack { bytes, sent_at, rtt: Some(ms(100)), delivery: None, in_flight_bytes: 0 })
+    }
+
+    fn loss(sent_at: Duration) -> Event {
+        Event::Loss(crate::Loss { bytes: 1500, sent_at, in_flight_bytes: 0 })
+    }
+
+    #[test]
+    fn slow_start_doubles_and_one_loss_event_is_answered_once() {
+        let mut reno = Window::new(&Config::new(1500), Reno);
+        reno.on(ms(100), &ack(15_000, ms(0)));
+        assert_eq!(reno.limits().window_bytes(), 30_000);
+        reno.on(ms(200), &ack(30_000, ms(100)));
+        assert_eq!(reno.limits().window_bytes(), 60_000);
+        reno.on(ms(201), &loss(ms(100)));
+        assert_eq!(reno.limits().window_bytes(), 30_000);
+        reno.on(ms(202), &loss(ms(150)));
+        assert_eq!(reno.limits().window_bytes(), 30_000, "the same event");
+        reno.on(ms(302), &loss(ms(202)));
+        assert_eq!(reno.limits().window_bytes(), 15_000, "a new one");
+    }
+
+    #[test]
+    fn a_timeout_starts_again_below_half() {
+        let mut reno = Window::new(&Config::new(1500), Reno);
+        reno.on(ms(100), &ack(45_000, ms(0)));
+        reno.on(ms(900), &Event::Timeout);
+        assert_eq!(reno.limits().window_bytes(), 3_000);
+        reno.on(ms(1_000), &ack(60_000, ms(901)));
+        assert_eq!(reno.limits().window_bytes(), 30_000, "slow start ends at half of 40 packets");
+    }
+
+    #[test]
+    fn late_packets_take_the_reduction_back() {
+        let mut reno = Window::new(&Config::new(1500), Reno);
+        reno.on(ms(100), &ack(15_000, ms(0)));
+        reno.on(ms(110), &loss(ms(50)));
+        assert_eq!(reno.limits().window_bytes(), 15_000);
+        reno.on(ms(120), &Event::Spurious { bytes: 1500, sent_at: ms(50) });
+        assert_eq!(reno.limits().window_bytes(), 30_000);
+    }
+}

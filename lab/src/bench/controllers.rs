@@ -1,0 +1,245 @@
+//! What the congestion controllers do over a simulated bottleneck ([`crate::simulate`]): all of them on the reference
+//! link, `auto` over a grid of paths, and what flows do to each other.
+//!
+//! Simulated: no packet is sent, no processor time is measured, and the same commit gives the same figures anywhere.
+//! *Ours* is `auto` unless the case names another; the other controllers are the peers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use array::{Error, Result};
+use control::{Config, Controller, Signal, registry};
+
+use super::report::{Better, Case, Link, Report};
+use crate::simulate::{Flow, Outcome, Path, run as simulate};
+
+/// Runs with different seeds of each case on the reference link.
+const SEEDS: u64 = 3;
+/// Size of the reference transfer, bytes.
+const TRANSFER_BYTES: u64 = 2_000_000_000;
+/// It is given up after this long.
+const TRANSFER_MOST: Duration = Duration::from_secs(60);
+/// A gigabit per second, in bytes.
+const GBPS: f64 = 125e6;
+/// Rates of the grid, Gb/s.
+const RATES: [f64; 5] = [0.01, 0.1, 1.0, 10.0, 100.0];
+/// Round trips of the grid, ms.
+const RTTS: [u64; 3] = [1, 20, 150];
+/// Random losses of the grid.
+const LOSSES: [f64; 3] = [0.0, 0.01, 0.03];
+/// Buffers of the grid, bandwidth-delay products.
+const BUFFERS: [f64; 3] = [0.1, 1.0, 4.0];
+/// Flows of the grid, started a third of a round trip apart.
+const FLOWS: [u32; 4] = [1, 2, 4, 8];
+/// Length of a run, in rounds; a round is a round trip, or the time of [`ROUND_PACKETS`] where that is longer.
+const ROUNDS: f64 = 120.0;
+const ROUND_PACKETS: f64 = 16.0;
+/// Rounds that count as the start.
+const START_ROUNDS: f64 = 12.0;
+
+pub(super) fn run() -> Result<Report> {
+    let mut report = Report::here("controllers", Link { mtu: Some(1500), ..Link::default() });
+    reference(&mut report.cases)?;
+    evenness(&mut report.cases)?;
+    sharing(&mut report.cases)?;
+    grid(&mut report.cases)?;
+    Ok(report)
+}
+
+fn make(name: &str, path: &Path, rate: Option<f64>) -> Result<Box<dyn Controller>> {
+    let mut config = Config::new(path.packet_bytes);
+    config.handshake_rtt = Some(path.rtt);
+    config.rate_bytes_per_sec = rate;
+    registry::make(name, &config, Signal::ALL).map_err(|refusal| Error::not_found(refusal.to_string()))
+}
+
+fn described(case: Case, path: &Path) -> Case {
+    case.with("rate", path.rate_bytes_per_sec)
+        .with("rtt", path.rtt.as_secs_f64())
+        .with("loss", path.loss)
+        .with("buffer", path.buffer_bytes)
+}
+
+/// 2 GB over 1 Gb/s, including the start, every controller.
+fn reference(cases: &mut Vec<Case>) -> Result<()> {
+    let losses = [0.0, 1e-5, 1e-4, 1e-3, 1e-2];
+    // Shares that `rate` and `auto` are to reach at 150 ms, as set out for the transport as a whole.
+    let goals = [(0.95, 0.94), (0.95, 0.94), (0.95, 0.94), (0.94, 0.93), (0.92, 0.91)];
+    for rtt in [Duration::from_micros(7_600), Duration::from_millis(19), Duration::from_millis(150)] {
+        for (loss, (rate_goal, goal)) in losses.into_iter().zip(goals) {
+            let path = Path::new(GBPS, rtt, 1.0).losing(loss);
+            let mut all = BTreeMap::new();
+            for entry in registry::ALL {
+                all.insert(entry.name, transfers(entry.name, &path)?);
+            }
+            let is_goal = rtt == Duration::from_millis(150);
+            for (name, goal) in [("auto", goal), ("rate", rate_goal)] {
+                let values = all.get(name).cloned().unwrap_or_default();
+                let case = Case::measured(&format!("2 GB, {name}"), "share", Better::Higher, values);
+                let mut case = described(case, &path).limited(
+                    1.0 - loss,
+                    "the link's rate less what is lost at random; start and acknowledgement not taken off",
+                );
+                for (peer, values) in all.iter().filter(|(peer, _)| **peer != name) {
+                    let median = Case::measured("", "share", Better::Higher, values.clone()).ours;
+                    case.peers.insert((*peer).to_owned(), median);
+                }
+                cases.push(if is_goal { case.aiming(goal) } else { case });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Goodput of one transfer per seed, as shares of the rate.
+fn transfers(name: &str, path: &Path) -> Result<Vec<f64>> {
+    (1..=SEEDS)
+        .map(|seed| {
+            let mut flow = Flow::new(
+                make(name, path, Some(path.rate_bytes_per_sec).filter(|_| name == "rate"))?,
+                Duration::ZERO,
+            );
+            flow.bytes = Some(TRANSFER_BYTES);
+            let out = simulate(path, vec![flow], &[], TRANSFER_MOST, seed);
+            let took = out.flows[0].finished_at.unwrap_or(TRANSFER_MOST);
+            Ok(out.flows[0].rate_bytes_per_sec(Duration::ZERO, took) / path.rate_bytes_per_sec)
+        })
+        .collect()
+}
+
+/// How even sending is: bytes in bins of 1 ms, as they come out of the bottleneck.
+fn evenness(cases: &mut Vec<Case>) -> Result<()> {
+    for rate in [0.02, 0.06, 0.4] {
+        let path = Path::new(GBPS, Duration::from_millis(150), 1.0);
+        let flow = Flow::new(make("rate", &path, Some(rate * GBPS))?, Duration::ZERO);
+        let out = simulate(&path, vec![flow], &[], Duration::from_secs(5), 1);
+        let mut bins = vec![0.0; 4_000];
+        for (at, bytes) in &out.flows[0].arrived {
+            let place = ((f64::from(*at) - 1.0) * 1e3).floor();
+            if let Some(bin) = place_in(place, &mut bins) {
+                *bin += bytes;
+            }
+        }
+        let mean = bins.iter().sum::<f64>() / bins.len() as f64;
+        let square = bins.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / bins.len() as f64;
+        let case = Case::measured(
+            "variation of 1 ms bins, rate",
+            "ratio",
+            Better::Lower,
+            vec![square.sqrt() / mean],
+        );
+        let case = case.with("asked", rate * GBPS).with("packets_per_bin", mean / path.packet_bytes as f64);
+        cases.push(described(case, &path));
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; below zero is refused"
+)]
+fn place_in(place: f64, bins: &mut [f64]) -> Option<&mut f64> {
+    if place < 0.0 { None } else { bins.get_mut(place as usize) }
+}
+
+/// What flows of one bottleneck do to each other.
+fn sharing(cases: &mut Vec<Case>) -> Result<()> {
+    for rtt in [20, 150] {
+        for count in [2, 4] {
+            let path = Path::new(GBPS, Duration::from_millis(rtt), 1.0);
+            let name = format!(
+                "{count} flows started 10 round trips apart, smallest share over largest, from 60 to 100 round trips after the last"
+            );
+            let mut case = described(
+                Case::measured(&name, "ratio", Better::Higher, alike("auto", &path, count)?),
+                &path,
+            );
+            for peer in ["reno", "cubic", "bbr", "udt", "tfrc"] {
+                let median = Case::measured("", "ratio", Better::Higher, alike(peer, &path, count)?).ours;
+                case.peers.insert(peer.to_owned(), median);
+            }
+            cases.push(case.with("flows", count).limited(1.0, "all alike").aiming(0.9));
+        }
+    }
+    Ok(())
+}
+
+/// Smallest share over largest, per seed.
+fn alike(name: &str, path: &Path, count: u32) -> Result<Vec<f64>> {
+    (1..=SEEDS)
+        .map(|seed| {
+            let last = path.rtt * 10 * (count - 1);
+            let (from, until) = (last + path.rtt * 60, last + path.rtt * 100);
+            let flows: Result<Vec<Flow>> =
+                (0..count).map(|i| Ok(Flow::new(make(name, path, None)?, path.rtt * 10 * i))).collect();
+            Ok(smallest_over_largest(&simulate(path, flows?, &[], until, seed), from))
+        })
+        .collect()
+}
+
+fn smallest_over_largest(out: &Outcome, from: Duration) -> f64 {
+    let rates: Vec<f64> = out.flows.iter().map(|f| f.rate_bytes_per_sec(from, out.until)).collect();
+    let largest = rates.iter().copied().fold(0.0, f64::max);
+    rates.iter().copied().fold(largest, f64::min) / largest.max(1.0)
+}
+
+/// `auto` over rates, round trips, losses, buffers and numbers of flows: one run each.
+fn grid(cases: &mut Vec<Case>) -> Result<()> {
+    for rate in RATES {
+        for rtt in RTTS {
+            for loss in LOSSES {
+                for buffer in BUFFERS {
+                    let path = Path::new(rate * GBPS, Duration::from_millis(rtt), buffer).losing(loss);
+                    for count in FLOWS {
+                        cases.extend(grid_point(&path, buffer, count)?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn grid_point(path: &Path, buffer: f64, count: u32) -> Result<Vec<Case>> {
+    let packets = ROUND_PACKETS * path.packet_bytes as f64;
+    let round = path.rtt.max(Duration::from_secs_f64(packets / path.rate_bytes_per_sec));
+    let until = round.mul_f64(ROUNDS);
+    let flows: Result<Vec<Flow>> = (0..count)
+        .map(|i| Ok(Flow::new(make("auto", path, None)?, round.mul_f64(0.37 * f64::from(i)))))
+        .collect();
+    let out = simulate(path, flows?, &[], until, 1);
+    let start = round.mul_f64(START_ROUNDS);
+    let one = |name: &str, unit, better, value: f64| {
+        let case = Case::measured(&format!("grid: {name}"), unit, better, vec![value]);
+        described(case, path).with("flows", count).with("buffer_bdp", buffer).with("rounds", ROUNDS)
+    };
+    let share = out.total_bytes_per_sec(until / 2, until) / path.rate_bytes_per_sec;
+    let queue_goal = (0.25 * path.rtt.as_secs_f64()).max(0.025);
+    let mut cases = vec![
+        one("share of the rate in the second half", "share", Better::Higher, share)
+            .limited(1.0 - path.loss, "the link's rate less what is lost at random"),
+        one(
+            "queue delay after the start, 95th percentile",
+            "s",
+            Better::Lower,
+            out.queue_secs(0.95, start, until),
+        )
+        .aiming(queue_goal),
+    ];
+    if count == 1 {
+        let wanted = 0.9 * path.rate_bytes_per_sec * (1.0 - path.loss);
+        let rounds = out.flows[0].reaches(wanted, round).map(|at| at.as_secs_f64() / round.as_secs_f64());
+        let mut case =
+            one("rounds to 90 % of what is free", "rounds", Better::Lower, rounds.unwrap_or(ROUNDS))
+                .aiming(8.0);
+        if rounds.is_none() {
+            case.why = "not reached; the length of the run is given".to_owned();
+        }
+        cases.push(case);
+    } else {
+        let alike = smallest_over_largest(&out, until / 2);
+        cases.push(one("smallest share over largest in the second half", "ratio", Better::Higher, alike));
+    }
+    Ok(cases)
+}

@@ -1,0 +1,86 @@
+//! The bottleneck: a queue, a rate, and what happens to packets behind it.
+
+use std::time::Duration;
+
+use super::{Change, Dice, Path};
+
+/// What becomes of a segment.
+pub(super) struct Fate {
+    /// Packets of it that do not arrive.
+    pub(super) lost_packets: u64,
+    /// When the sender learns of the others.
+    pub(super) acked_at: Duration,
+}
+
+/// The state of the bottleneck.
+pub(super) struct Link {
+    path: Path,
+    dice: Dice,
+    /// When the last byte in the queue will have left, seconds.
+    empty_at: f64,
+    /// Packets until the next one that is lost at random.
+    until_loss: f64,
+    last_acked_at: Duration,
+}
+
+impl Link {
+    pub(super) fn new(path: &Path, mut dice: Dice) -> Self {
+        let until_loss = dice.tries(path.loss);
+        Self { path: path.clone(), dice, empty_at: 0.0, until_loss, last_acked_at: Duration::ZERO }
+    }
+
+    pub(super) fn change(&mut self, now: Duration, change: &Change) {
+        let backlog = self.queue_secs(now) * self.path.rate_bytes_per_sec;
+        self.path.rate_bytes_per_sec = change.rate_bytes_per_sec;
+        self.path.rtt = change.rtt;
+        self.empty_at = now.as_secs_f64() + backlog / change.rate_bytes_per_sec;
+    }
+
+    /// How long a byte that comes now waits.
+    pub(super) fn queue_secs(&self, now: Duration) -> f64 {
+        (self.empty_at - now.as_secs_f64()).max(0.0)
+    }
+
+    /// A segment of `packets` comes to the queue.
+    pub(super) fn pass(&mut self, now: Duration, packets: u64, extra_rtt: Duration) -> Fate {
+        let packet_bytes = self.path.packet_bytes as f64;
+        let waiting_bytes = self.queue_secs(now) * self.path.rate_bytes_per_sec;
+        let room = whole((self.path.buffer_bytes - waiting_bytes).max(0.0) / packet_bytes);
+        // An empty link takes the packet it is about to send, however small the buffer.
+        let taken = packets.min(room.max(u64::from(waiting_bytes == 0.0)));
+        let service = taken as f64 * packet_bytes / self.path.rate_bytes_per_sec;
+        self.empty_at = self.empty_at.max(now.as_secs_f64()) + service;
+        let lost_behind = self.lose(taken);
+        let mut acked_at = Duration::from_secs_f64(self.empty_at) + self.path.rtt + extra_rtt;
+        acked_at += self.path.noise.mul_f64(self.dice.share());
+        // Noise delays acknowledgements, it does not reorder them.
+        acked_at = acked_at.max(self.last_acked_at);
+        self.last_acked_at = acked_at;
+        if self.path.late > 0.0 && self.dice.share() < self.path.late {
+            acked_at += self.path.late_by;
+        }
+        Fate { lost_packets: packets - taken + lost_behind, acked_at }
+    }
+
+    /// How many of `packets` are lost at random.
+    fn lose(&mut self, packets: u64) -> u64 {
+        let mut left = packets as f64;
+        let mut lost = 0;
+        while self.until_loss < left {
+            left -= self.until_loss + 1.0;
+            lost += 1;
+            self.until_loss = self.dice.tries(self.path.loss);
+        }
+        self.until_loss -= left;
+        lost
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; never negative here"
+)]
+pub(super) fn whole(x: f64) -> u64 {
+    x as u64
+}

@@ -1,0 +1,237 @@
+//! Flows over one bottleneck in virtual time, from a seed: what congestion controllers do, at any rate, in a test.
+//!
+//! A discrete-event model. The bottleneck is a first-in first-out queue with a rate, a finite buffer and drop-tail;
+//! behind it packets are lost at random, delayed by the propagation time, and some arrive late. Each sender has a line
+//! of its own, a [`control::Pacer`], a window, loss detection by packet threshold, a retransmission timeout. It always
+//! has data. Cross traffic is a flow with the controller `rate`.
+//!
+//! Not modelled: headers, acknowledgements that are lost or queue, processor time, retransmission order (every byte
+//! that arrives for the first time counts), several bottlenecks. So that 100 Gb/s x 150 ms costs seconds, packets that
+//! leave together are one *segment* of up to [`Path::grain_packets`]: its packets are dropped and lost one by one, but
+//! arrive and are acknowledged together, and a sender releases at least that much at once.
+
+mod dice;
+mod link;
+mod outcome;
+mod sender;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use control::Controller;
+
+use dice::Dice;
+use link::{Fate, Link};
+pub use outcome::{FlowOutcome, Outcome};
+use sender::{SegmentId, Sender};
+
+/// Segments that a round trip's worth of packets is made of, about.
+const SEGMENTS_PER_RTT: f64 = 1_000.0;
+/// Longest segment, seconds at the bottleneck's rate: shorter than what controllers look at.
+const LONGEST_SEGMENT_SECS: f64 = 200e-6;
+/// Buffers are never smaller than this many packets.
+const LEAST_BUFFER_PACKETS: f64 = 64.0;
+
+/// A path with one bottleneck.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Rate of the bottleneck, bytes per second.
+    pub rate_bytes_per_sec: f64,
+    /// Round trip without queues.
+    pub rtt: Duration,
+    /// Room in front of the bottleneck, bytes.
+    pub buffer_bytes: f64,
+    /// Share of packets lost at random, 0 to 1.
+    pub loss: f64,
+    /// Share of segments that arrive late, 0 to 1.
+    pub late: f64,
+    /// How late.
+    pub late_by: Duration,
+    /// Acknowledgements come up to this much later, uniformly: timers and coalescing.
+    pub noise: Duration,
+    /// Each sender's own line, bytes per second.
+    pub line_bytes_per_sec: f64,
+    /// Packet, bytes.
+    pub packet_bytes: u64,
+}
+
+impl Path {
+    /// A clean path of `rate_bytes_per_sec` and `rtt` with a buffer of `buffer_bdp` bandwidth-delay products, senders'
+    /// lines ten times as fast, acknowledgements up to 50 us late, packets of 1500 bytes.
+    #[must_use]
+    pub fn new(rate_bytes_per_sec: f64, rtt: Duration, buffer_bdp: f64) -> Self {
+        let packet_bytes = 1500;
+        let buffer_bytes = (buffer_bdp * rate_bytes_per_sec * rtt.as_secs_f64())
+            .max(LEAST_BUFFER_PACKETS * packet_bytes as f64);
+        Self {
+            rate_bytes_per_sec,
+            rtt,
+            buffer_bytes,
+            loss: 0.0,
+            late: 0.0,
+            late_by: Duration::ZERO,
+            noise: Duration::from_micros(50),
+            line_bytes_per_sec: 10.0 * rate_bytes_per_sec,
+            packet_bytes,
+        }
+    }
+
+    /// The same path with this share of packets lost at random.
+    #[must_use]
+    pub fn losing(mut self, share: f64) -> Self {
+        self.loss = share;
+        self
+    }
+
+    /// Most packets in a segment.
+    #[must_use]
+    pub fn grain_packets(&self) -> u64 {
+        let per_sec = self.rate_bytes_per_sec / self.packet_bytes as f64;
+        let rounded = (per_sec * self.rtt.as_secs_f64() / SEGMENTS_PER_RTT).max(1.0);
+        link::whole(rounded.min((per_sec * LONGEST_SEGMENT_SECS).max(1.0)))
+    }
+}
+
+/// One sender.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its controller.
+    pub controller: Box<dyn Controller>,
+    /// When it begins.
+    pub start: Duration,
+    /// When it ends.
+    pub stop: Duration,
+    /// Ends it after this many bytes have arrived.
+    pub bytes: Option<u64>,
+    /// Its round trip beyond the path's.
+    pub extra_rtt: Duration,
+}
+
+impl Flow {
+    /// A flow that runs from `start` on.
+    #[must_use]
+    pub fn new(controller: Box<dyn Controller>, start: Duration) -> Self {
+        Self { controller, start, stop: Duration::MAX, bytes: None, extra_rtt: Duration::ZERO }
+    }
+}
+
+/// The path changes while flows run. Segments already in the queue keep their time.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// The bottleneck's rate from then on, bytes per second.
+    pub rate_bytes_per_sec: f64,
+    /// Round trip without queues from then on.
+    pub rtt: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Change(usize),
+    Wake(usize),
+    Reach(usize, SegmentId),
+    Ack(usize, SegmentId),
+    Timer(usize),
+}
+
+/// Runs `flows` over `path` for `until`; the same arguments give the same outcome.
+#[must_use]
+pub fn run(path: &Path, flows: Vec<Flow>, changes: &[Change], until: Duration, seed: u64) -> Outcome {
+    let mut simulation = Simulation {
+        agenda: Agenda::default(),
+        link: Link::new(path, Dice::new(seed)),
+        senders: flows.into_iter().map(|flow| Sender::new(flow, path)).collect(),
+        queue: Vec::new(),
+    };
+    for (i, sender) in simulation.senders.iter().enumerate() {
+        simulation.agenda.add(sender.start(), What::Wake(i));
+    }
+    for (i, change) in changes.iter().enumerate() {
+        simulation.agenda.add(change.at, What::Change(i));
+    }
+    while let Some((now, what)) = simulation.agenda.next()
+        && now <= until
+    {
+        match what {
+            What::Change(i) => simulation.link.change(now, &changes[i]),
+            other => simulation.step(now, other),
+        }
+    }
+    outcome::of(simulation.senders, simulation.queue, until)
+}
+
+/// What happens next; at the same time, what was planned first.
+#[derive(Default)]
+struct Agenda {
+    heap: BinaryHeap<Reverse<(Duration, u64, What)>>,
+    planned: u64,
+}
+
+impl Agenda {
+    fn add(&mut self, at: Duration, what: What) {
+        self.planned += 1;
+        self.heap.push(Reverse((at, self.planned, what)));
+    }
+
+    fn next(&mut self) -> Option<(Duration, What)> {
+        self.heap.pop().map(|Reverse((at, _, what))| (at, what))
+    }
+}
+
+struct Simulation {
+    agenda: Agenda,
+    link: Link,
+    senders: Vec<Sender>,
+    /// Time, and delay in the queue, seconds, of each segment.
+    queue: Vec<(f32, f32)>,
+}
+
+impl Simulation {
+    fn step(&mut self, now: Duration, what: What) {
+        match what {
+            What::Change(_) => {}
+            What::Wake(flow) => {
+                self.senders[flow].on_wake(now);
+                self.send(now, flow);
+            }
+            What::Reach(flow, id) => self.reach(now, flow, id),
+            What::Ack(flow, id) => {
+                self.senders[flow].on_ack(now, id);
+                self.send(now, flow);
+            }
+            What::Timer(flow) => {
+                self.senders[flow].on_timer(now);
+                self.send(now, flow);
+            }
+        }
+    }
+
+    /// A segment comes to the bottleneck.
+    fn reach(&mut self, now: Duration, flow: usize, id: SegmentId) {
+        let waits = Duration::from_secs_f64(self.link.queue_secs(now));
+        self.queue.push((now.as_secs_f32(), waits.as_secs_f32()));
+        let sender = &mut self.senders[flow];
+        let Fate { lost_packets, acked_at } = self.link.pass(now, sender.packets_of(id), sender.extra_rtt());
+        if let Some(at) = sender.on_fate(id, lost_packets, acked_at) {
+            self.agenda.add(at, What::Ack(flow, id));
+        }
+    }
+
+    /// Lets a sender send what it may, and plans when to look again.
+    fn send(&mut self, now: Duration, flow: usize) {
+        let sender = &mut self.senders[flow];
+        while let Some(segments) = sender.release(now) {
+            for (reach_at, id) in segments {
+                self.agenda.add(reach_at, What::Reach(flow, id));
+            }
+        }
+        if let Some(at) = sender.wake_at(now) {
+            self.agenda.add(at, What::Wake(flow));
+        }
+        if let Some(at) = sender.timer_at() {
+            self.agenda.add(at, What::Timer(flow));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a simulation showed.
+
+use std::time::Duration;
+
+use super::sender::Sender;
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the order the flows were given.
+    pub flows: Vec<FlowOutcome>,
+    /// Time and delay in the queue, both in seconds, of each segment, in order.
+    pub queue: Vec<(f32, f32)>,
+    /// How long it ran.
+    pub until: Duration,
+}
+
+/// What one flow got.
+#[derive(Clone, Debug)]
+pub struct FlowOutcome {
+    /// When, seconds, how many bytes arrived.
+    pub arrived: Vec<(f32, f64)>,
+    /// All that was sent.
+    pub sent_bytes: u64,
+    /// All that was declared lost.
+    pub lost_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// When its bytes had all arrived, if they were counted.
+    pub finished_at: Option<Duration>,
+}
+
+pub(super) fn of(senders: Vec<Sender>, queue: Vec<(f32, f32)>, until: Duration) -> Outcome {
+    let flows = senders
+        .into_iter()
+        .map(|s| FlowOutcome {
+            arrived: s.arrived,
+            sent_bytes: s.sent_bytes,
+            lost_bytes: s.lost_bytes,
+            timeouts: s.timeouts,
+            finished_at: s.finished_at,
+        })
+        .collect();
+    Outcome { flows, queue, until }
+}
+
+impl FlowOutcome {
+    /// Bytes per second that arrived between two times.
+    #[must_use]
+    pub fn rate_bytes_per_sec(&self, from: Duration, to: Duration) -> f64 {
+        let (a, b) = (from.as_secs_f32(), to.as_secs_f32());
+        let first = self.arrived.partition_point(|(at, _)| *at < a);
+        let last = self.arrived.partition_point(|(at, _)| *at < b);
+        let bytes: f64 = self.arrived.get(first..last).unwrap_or_default().iter().map(|(_, n)| n).sum();
+        bytes / to.saturating_sub(from).as_secs_f64().max(1e-9)
+    }
+
+    /// The first end of a window of `window` in which at least `rate_bytes_per_sec` arrived.
+    #[must_use]
+    pub fn reaches(&self, rate_bytes_per_sec: f64, window: Duration) -> Option<Duration> {
+        let wanted = rate_bytes_per_sec * window.as_secs_f64();
+        let (mut sum, mut first) = (0.0, 0);
+        for &(at, bytes) in &self.arrived {
+            sum += bytes;
+            while self.arrived[first].0 < at - window.as_secs_f32() {
+                sum -= self.arrived[first].1;
+                first += 1;
+            }
+            if sum >= wanted {
+                return Some(Duration::from_secs_f32(at));
+            }
+        }
+        None
+    }
+}
+
+impl Outcome {
+    /// Bytes per second of all flows together.
+    #[must_use]
+    pub fn total_bytes_per_sec(&self, from: Duration, to: Duration) -> f64 {
+        self.flows.iter().map(|f| f.rate_bytes_per_sec(from, to)).sum()
+    }
+
+    /// The delay in the queue, seconds, that this share (0 to 1) of segments between two times stayed below.
+    #[must_use]
+    pub fn queue_secs(&self, share: f64, from: Duration, to: Duration) -> f64 {
+        let (a, b) = (from.as_secs_f32(), to.as_secs_f32());
+        let mut delays: Vec<f32> =
+            self.queue.iter().filter(|(at, _)| *at >= a && *at < b).map(|(_, delay)| *delay).collect();
+        if delays.is_empty() {
+            return 0.0;
+        }
+        delays.sort_by(f32::total_cmp);
+        let place = super::link::whole(share.clamp(0.0, 1.0) * (delays.len() - 1) as f64);
+        usize::try_from(place).ok().and_then(|i| delays.get(i)).map_or(0.0, |d| f64::from(*d))
+    }
+
+    /// Jain's index of the flows' rates: 1 where all are equal, 1/n where one has everything.
+    #[must_use]
+    pub fn fairness(&self, from: Duration, to: Duration) -> f64 {
+        let rates: Vec<f64> = self.flows.iter().map(|f| f.rate_bytes_per_sec(from, to)).collect();
+        let squares: f64 = rates.iter().map(|r| r * r).sum();
+        let sum: f64 = rates.iter().sum();
+        if squares == 0.0 { 1.0 } else { sum * sum / (rates.len() as f64 * squares) }
+    }
+}

@@ -1,0 +1,244 @@
+//! Controllers over a simulated bottleneck, against their published laws and against what is promised of `auto`.
+
+use std::time::Duration;
+
+use control::{Config, Controller, Remembered, Signal, registry};
+use corridor_lab::simulate::{Change, Flow, Outcome, Path, run};
+
+const GBPS: f64 = 125e6;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn secs(n: f64) -> Duration {
+    Duration::from_secs_f64(n)
+}
+
+fn config(path: &Path) -> Config {
+    let mut config = Config::new(path.packet_bytes);
+    config.handshake_rtt = Some(path.rtt);
+    config
+}
+
+fn make(name: &str, path: &Path) -> Box<dyn Controller> {
+    registry::make(name, &config(path), Signal::ALL).unwrap()
+}
+
+fn fixed(path: &Path, rate_bytes_per_sec: f64) -> Box<dyn Controller> {
+    let config = Config { rate_bytes_per_sec: Some(rate_bytes_per_sec), ..config(path) };
+    registry::make("rate", &config, Signal::ALL).unwrap()
+}
+
+/// One flow from the beginning on.
+fn alone(name: &str, path: &Path, until: Duration) -> Outcome {
+    run(path, vec![Flow::new(make(name, path), Duration::ZERO)], &[], until, 7)
+}
+
+/// Share of the path's rate that arrived in the second half.
+fn later_share(outcome: &Outcome, path: &Path) -> f64 {
+    outcome.total_bytes_per_sec(outcome.until / 2, outcome.until) / path.rate_bytes_per_sec
+}
+
+/// Packets in flight on average in the second half: rate times round trip.
+fn later_window(outcome: &Outcome, path: &Path) -> f64 {
+    let rate = outcome.total_bytes_per_sec(outcome.until / 2, outcome.until);
+    rate * path.rtt.as_secs_f64() / path.packet_bytes as f64
+}
+
+fn assert_near(what: &str, found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() <= tolerance, "{what}: {found}, expected {expected}");
+}
+
+// The simulator against theory.
+
+#[test]
+fn a_bottleneck_passes_its_rate_and_drops_the_rest() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0);
+    let slow = run(&path, vec![Flow::new(fixed(&path, 0.09 * GBPS), Duration::ZERO)], &[], secs(4.0), 1);
+    assert_near("below the rate", slow.total_bytes_per_sec(secs(1.0), secs(4.0)), 0.09 * GBPS, 0.005);
+    assert_eq!(slow.flows[0].lost_bytes, 0);
+    assert!(
+        slow.queue_secs(0.99, secs(1.0), secs(4.0)) < 1.1e-3,
+        "a release of six packets at ten times the rate"
+    );
+    let fast = run(&path, vec![Flow::new(fixed(&path, 0.12 * GBPS), Duration::ZERO)], &[], secs(4.0), 1);
+    assert_near("above it", fast.total_bytes_per_sec(secs(1.0), secs(4.0)), 0.1 * GBPS, 0.005);
+    assert_near("the queue", fast.queue_secs(0.5, secs(1.0), secs(4.0)), 20e-3, 0.05);
+    let lost = fast.flows[0].lost_bytes as f64 / fast.flows[0].sent_bytes as f64;
+    assert_near("lost", lost, 1.0 / 6.0, 0.05);
+}
+
+#[test]
+fn random_loss_is_as_asked_whatever_the_size_of_segments() {
+    for rate in [0.01 * GBPS, 10.0 * GBPS] {
+        let path = Path::new(rate, ms(20), 1.0).losing(0.02);
+        let out = run(&path, vec![Flow::new(fixed(&path, 0.9 * rate), Duration::ZERO)], &[], secs(10.0), 3);
+        let lost = out.flows[0].lost_bytes as f64 / out.flows[0].sent_bytes as f64;
+        assert_near("lost", lost, 0.02, 0.1);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let path = Path::new(0.1 * GBPS, ms(20), 0.5).losing(0.01);
+    let all = || alone("cubic", &path, secs(2.0)).flows[0].arrived.clone();
+    assert_eq!(all(), all());
+}
+
+// Published laws.
+
+#[test]
+fn reno_follows_the_square_root_law() {
+    // Mathis et al. 1997: 1.22 packets / (RTT sqrt(p)).
+    let path = Path::new(GBPS, ms(20), 1.0).losing(1e-3);
+    let window = later_window(&alone("reno", &path, secs(120.0)), &path);
+    assert_near("packets", window, 1.22 / 1e-3f64.sqrt(), 0.15);
+}
+
+#[test]
+fn cubic_follows_its_response_function() {
+    // RFC 9438, section 5.1: 1.054 RTT^0.75 / p^0.75 packets, with RTT in seconds; here that is above Reno's.
+    let path = Path::new(GBPS, ms(100), 1.0).losing(1e-4);
+    let window = later_window(&alone("cubic", &path, secs(600.0)), &path);
+    assert_near("packets", window, 1.054 * (0.1f64 / 1e-4).powf(0.75), 0.2);
+}
+
+#[test]
+fn highspeed_follows_its_response_function() {
+    // RFC 3649, section 5: 0.12 / p^0.835 packets.
+    let path = Path::new(10.0 * GBPS, ms(50), 1.0).losing(1e-5);
+    let window = later_window(&alone("highspeed", &path, secs(200.0)), &path);
+    assert_near("packets", window, 0.12 / 1e-5f64.powf(0.835), 0.25);
+}
+
+#[test]
+fn scalable_follows_its_response_function() {
+    // Kelly 2003: a / (b p) packets.
+    let path = Path::new(10.0 * GBPS, ms(50), 1.0).losing(1e-4);
+    let window = later_window(&alone("scalable", &path, secs(100.0)), &path);
+    assert_near("packets", window, 0.01 / 0.125 / 1e-4, 0.25);
+}
+
+#[test]
+fn westwood_keeps_what_random_loss_takes_from_reno() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0).losing(1e-3);
+    let westwood = later_share(&alone("westwood", &path, secs(30.0)), &path);
+    let reno = later_share(&alone("reno", &path, secs(30.0)), &path);
+    assert!(westwood > 0.85 && westwood > 3.0 * reno, "{westwood} against {reno}");
+}
+
+#[test]
+fn vegas_keeps_a_few_packets_in_the_queue() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0);
+    let out = alone("vegas", &path, secs(30.0));
+    assert!(later_share(&out, &path) > 0.98);
+    let packets = out.queue_secs(0.5, secs(20.0), secs(30.0)) * path.rate_bytes_per_sec / 1500.0;
+    assert!((1.0..8.0).contains(&packets), "{packets} packets");
+    assert_eq!(out.flows[0].lost_bytes, 0);
+}
+
+#[test]
+fn bbr_fills_the_path_at_one_percent_loss() {
+    let path = Path::new(0.1 * GBPS, ms(40), 1.0).losing(0.01);
+    let share = later_share(&alone("bbr", &path, secs(20.0)), &path);
+    assert!(share > 0.9, "{share}");
+}
+
+#[test]
+fn udt_fills_a_clean_path() {
+    let path = Path::new(GBPS, ms(40), 1.0);
+    let share = later_share(&alone("udt", &path, secs(30.0)), &path);
+    assert!(share > 0.9, "{share}");
+}
+
+#[test]
+fn tfrc_goes_at_the_rate_of_its_equation() {
+    // RFC 5348, section 3.1, at the loss event rate that the packet loss gives: about one event per loss here.
+    let path = Path::new(GBPS, ms(40), 1.0).losing(1e-3);
+    let rate = alone("tfrc", &path, secs(120.0)).total_bytes_per_sec(secs(60.0), secs(120.0));
+    assert_near("bytes per second", rate, 1500.0 / (0.04 * (2.0f64 * 1e-3 / 3.0).sqrt()), 0.25);
+}
+
+#[test]
+fn tfrc_takes_reordering_for_no_loss() {
+    let straight = Path::new(0.1 * GBPS, ms(40), 1.0);
+    let late = Path { late: 0.013, late_by: ms(3), ..straight.clone() };
+    let share = |path| later_share(&alone("tfrc", path, secs(30.0)), path);
+    let (expected, found) = (share(&straight), share(&late));
+    // What is repeated needlessly does not count as arrived, so 1.3 % is lost in any case.
+    assert!(found > 0.95 * expected, "{found}, in order {expected}");
+}
+
+// What is promised of `auto`.
+
+#[test]
+fn auto_fills_a_new_path_within_eight_round_trips_and_keeps_the_queue_short() {
+    for (rate, rtt) in [(0.1, 20), (0.1, 150), (1.0, 20), (1.0, 150), (10.0, 150), (100.0, 150)] {
+        let path = Path::new(rate * GBPS, ms(rtt), 1.0);
+        let out = alone("auto", &path, path.rtt * 60);
+        let reached = out.flows[0].reaches(0.9 * path.rate_bytes_per_sec, path.rtt).unwrap();
+        assert!(reached <= path.rtt * 8, "{rate} Gb/s, {rtt} ms: {reached:?}");
+        let queue = out.queue_secs(0.95, path.rtt * 12, out.until);
+        assert!(queue < (0.25 * path.rtt.as_secs_f64()).max(0.025), "{rate} Gb/s, {rtt} ms: queue {queue} s");
+        assert!(later_share(&out, &path) > 0.97, "{rate} Gb/s, {rtt} ms: {}", later_share(&out, &path));
+    }
+}
+
+#[test]
+fn auto_fills_a_remembered_path_at_once() {
+    for (rate, rtt) in [(0.1, 20), (1.0, 150), (100.0, 150)] {
+        let path = Path::new(rate * GBPS, ms(rtt), 1.0);
+        let rate_bytes_per_sec = path.rate_bytes_per_sec;
+        let known =
+            Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
+        let config = Config { remembered: Some(known), ..config(&path) };
+        let controller = registry::make("auto", &config, Signal::ALL).unwrap();
+        let out = run(&path, vec![Flow::new(controller, Duration::ZERO)], &[], path.rtt * 10, 1);
+        let reached = out.flows[0].reaches(0.9 * rate_bytes_per_sec, path.rtt).unwrap();
+        assert!(reached <= path.rtt * 4, "{rate} Gb/s, {rtt} ms: {reached:?}");
+    }
+}
+
+#[test]
+fn auto_ignores_random_loss_of_a_few_percent() {
+    for loss in [0.001, 0.01, 0.03] {
+        let path = Path::new(GBPS, ms(20), 1.0).losing(loss);
+        let share = later_share(&alone("auto", &path, path.rtt * 100), &path);
+        assert!(share > 0.96 * (1.0 - loss), "{loss}: {share}");
+    }
+}
+
+#[test]
+fn auto_yields_to_what_fills_a_small_buffer() {
+    let path = Path::new(GBPS, ms(20), 0.1);
+    let out = alone("auto", &path, path.rtt * 100);
+    let lost = out.flows[0].lost_bytes as f64 / out.flows[0].sent_bytes as f64;
+    assert!(later_share(&out, &path) > 0.95 && lost < 0.02, "{} with {lost} lost", later_share(&out, &path));
+}
+
+fn several(path: &Path, flows: u32, apart: Duration, until: Duration) -> Vec<f64> {
+    let all = (0..flows).map(|i| Flow::new(make("auto", path), apart * i)).collect();
+    let out = run(path, all, &[], until, 1);
+    let from = until - path.rtt * 40;
+    out.flows.iter().map(|f| f.rate_bytes_per_sec(from, until) / path.rate_bytes_per_sec).collect()
+}
+
+#[test]
+fn two_auto_flows_share_within_ten_percent() {
+    let path = Path::new(GBPS, ms(150), 1.0);
+    let shares = several(&path, 2, ms(1_500), path.rtt * 110);
+    assert!((shares[0] - shares[1]).abs() < 0.1 * shares[0].max(shares[1]), "{shares:?}");
+    assert!(shares.iter().sum::<f64>() > 0.95, "{shares:?}");
+}
+
+#[test]
+fn auto_follows_a_path_that_changes() {
+    let path = Path::new(GBPS, ms(20), 1.0);
+    let change = |at, rate| Change { at: secs(at), rate_bytes_per_sec: rate * GBPS, rtt: ms(20) };
+    let changes = [change(2.0, 0.4), change(5.0, 1.0)];
+    let out = run(&path, vec![Flow::new(make("auto", &path), Duration::ZERO)], &changes, secs(8.0), 1);
+    assert_near("less", out.total_bytes_per_sec(secs(3.0), secs(5.0)), 0.4 * GBPS, 0.05);
+    assert!(out.queue_secs(0.95, secs(3.0), secs(5.0)) < 25e-3);
+    assert_near("more again", out.total_bytes_per_sec(secs(6.0), secs(8.0)), GBPS, 0.05);
+}
