@@ -123,7 +123,7 @@ Examples:
   corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
 
 With --json the first lines are one object per export:
-  {\"url\": ..., \"zarr\": null, \"fingerprint\": ..., \"token\": ...}")]
+  {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ...}")]
 pub(crate) struct Serve {
     /// What to export.
     #[arg(required = true, value_name = "PATH|URL")]

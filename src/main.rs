@@ -76,7 +76,7 @@ async fn interrupted() {
 fn start_log(verbose: u8) {
     let level = match verbose {
         0 => "warn",
-        1 => "info,node=debug,corridor_node=debug",
+        1 => "info,corridor_node=debug",
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("CORRIDOR_LOG").unwrap_or_else(|_| EnvFilter::new(level));

@@ -22,12 +22,12 @@ fn config(path: &Path) -> Config {
 }
 
 fn make(name: &str, path: &Path) -> Box<dyn Controller> {
-    registry::make(name, &config(path), Signal::ALL).unwrap()
+    registry::make(name, &config(path), Signal::ALL).expect("a registered name")
 }
 
 fn fixed(path: &Path, rate_bytes_per_sec: f64) -> Box<dyn Controller> {
     let config = Config { rate_bytes_per_sec: Some(rate_bytes_per_sec), ..config(path) };
-    registry::make("rate", &config, Signal::ALL).unwrap()
+    registry::make("rate", &config, Signal::ALL).expect("a registered name")
 }
 
 /// One flow from the beginning on.

@@ -65,7 +65,8 @@ def open(location: str, *, token: str | None = None, memory: str | None = None) 
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
-    bounds what is kept and under way (``"512MiB"``); without it a quarter of the machine's.
+    bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
+    without it a quarter of the machine's.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype

@@ -203,12 +203,17 @@ class Array:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         ahead: deque[Future[np.ndarray]] = deque()
-        for row in range(len(self)):
-            ahead.append(self.submit(row))
-            if len(ahead) > _ROWS_AHEAD:
+        try:
+            for row in range(len(self)):
+                ahead.append(self.submit(row))
+                if len(ahead) > _ROWS_AHEAD:
+                    yield ahead.popleft().result()
+            while ahead:
                 yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+        finally:
+            # Whoever breaks off the loop wants no more rows.
+            for future in ahead:
+                future.cancel()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._dataset, self.name, self._level, self._is_decoded)

@@ -1,7 +1,10 @@
 //! An open data set as Python holds it: its description, and reads that wait, that come later, or that go many at a time.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use node::array::{Dataset, Error, Result, Source};
 use node::assemble::{Context, Stack, assemble};
@@ -42,13 +45,24 @@ fn prepare(
     if let (Location::Remote(url), Some(token)) = (&mut location, token) {
         url.token = Some(token);
     }
-    let bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
-    let context = Context::new(Places::of_user()?, Budget::viewing(bytes), None);
+    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?;
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
         Ok(Connection { stack, dataset, array })
     })
+}
+
+/// What data sets of this process are opened with: those of the same budget share it.
+fn context(bytes: u64) -> Result<Context> {
+    static CONTEXTS: Mutex<BTreeMap<u64, Context>> = Mutex::new(BTreeMap::new());
+    let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(context) = contexts.get(&bytes) {
+        return Ok(context.clone());
+    }
+    let context = Context::new(Places::of_user()?, Budget::reading(bytes), None);
+    contexts.insert(bytes, context.clone());
+    Ok(context)
 }
 
 /// A data set that is open.
@@ -123,7 +137,8 @@ impl Connection {
         let read = wanted.read(self.source(), Arc::clone(&self.dataset), is_decoded, tier);
         let runtime = runtime().map_err(|e| raise(py, &e))?;
         let task = runtime.spawn(async move {
-            let result = read.await;
+            let result = AssertUnwindSafe(read).catch_unwind().await;
+            let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
             // Python's lock is not waited for on a thread that moves other people's bytes.
             let told = tokio::task::spawn_blocking(move || Python::attach(|py| tell(py, &done, result)));
             drop(told.await);

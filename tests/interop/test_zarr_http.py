@@ -184,3 +184,19 @@ def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:
     assert served.ask(chunk, **{"If-None-Match": headers["etag"]})[0] == 304
     status, again, nothing = served.ask(chunk, "HEAD")
     assert (status, again["content-length"], nothing) == (200, str(len(body)), b"")
+
+
+def test_thousands_of_arrays_are_described_at_once(tmp_path: pathlib.Path) -> None:
+    with h5py.File(tmp_path / "many.h5", "w", libver="latest") as file:
+        for number in range(3000):
+            file[f"group{number % 30}/a{number}"] = np.full((2, number % 7 + 1), number, np.int32)
+    with conftest.running(tmp_path, "serve", "many.h5", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        address = served.address["many.h5"]
+        first = served.ask(address + "/zarr.json")
+        described = json.loads(first[2])["consolidated_metadata"]["metadata"]
+        assert sum(d["node_type"] == "array" for d in described.values()) == 3000
+        assert sum(d["node_type"] == "group" for d in described.values()) == 30
+        assert served.ask(address + "/zarr.json")[2] == first[2]
+        found = served.group(address)["group9/a2999"]
+        assert np.array_equal(found[...], np.full((2, 2999 % 7 + 1), 2999))

@@ -24,8 +24,29 @@ pub struct Export {
     context: Context,
     current: Mutex<Arc<Stack>>,
     looked_at: Mutex<Instant>,
-    /// The description as it travels, and of which state it is.
-    encoded: Mutex<Option<(DatasetId, Generation, Bytes)>>,
+    /// The description as it travels.
+    encoded: Said,
+    /// The same as a Zarr group.
+    zarr: Said,
+}
+
+/// A text about a data set, made once for each of its states, so that any number of askers share the memory.
+#[derive(Default)]
+struct Said(Mutex<Option<(DatasetId, Generation, Bytes)>>);
+
+impl Said {
+    /// The text for this state, made by `make` if it is not there. Whoever asks meanwhile waits.
+    fn of(&self, dataset: &Dataset, make: impl FnOnce(&Dataset) -> Result<Bytes>) -> Result<Bytes> {
+        let mut said = self.0.lock();
+        if let Some((id, generation, text)) = &*said
+            && (*id, *generation) == (dataset.id, dataset.generation)
+        {
+            return Ok(text.clone());
+        }
+        let text = make(dataset)?;
+        *said = Some((dataset.id, dataset.generation, text.clone()));
+        Ok(text)
+    }
 }
 
 impl Export {
@@ -50,21 +71,18 @@ impl Export {
         self.stack().source.describe().await
     }
 
-    /// Its description as it travels: encoded once for each state, so that any number of askers share the memory.
+    /// Its description as it travels.
     ///
     /// # Errors
     /// Those of [`describe`](Self::describe).
     pub async fn encoded(&self) -> Result<Bytes> {
         let dataset = self.describe().await?;
-        let mut encoded = self.encoded.lock();
-        if let Some((id, generation, text)) = &*encoded
-            && (*id, *generation) == (dataset.id, dataset.generation)
-        {
-            return Ok(text.clone());
-        }
-        let text = ops::encode_dataset(&dataset)?;
-        *encoded = Some((dataset.id, dataset.generation, text.clone()));
-        Ok(text)
+        self.encoded.of(&dataset, ops::encode_dataset)
+    }
+
+    /// The document of its Zarr group, all arrays in it, for the state that `dataset` describes.
+    pub(crate) fn zarr_root(&self, dataset: &Dataset) -> Result<Bytes> {
+        self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
     fn is_time_to_look(&self) -> bool {
@@ -101,7 +119,8 @@ impl Exports {
                 context: context.share_of(locations.len()),
                 current: Mutex::new(Arc::new(stack)),
                 looked_at: Mutex::new(Instant::now()),
-                encoded: Mutex::default(),
+                encoded: Said::default(),
+                zarr: Said::default(),
             }));
         }
         Ok(Self(exports))
@@ -138,8 +157,10 @@ impl Exports {
     async fn by_identity(&self, id: DatasetId, generation: Generation) -> Result<(Arc<Stack>, Arc<Dataset>)> {
         for export in &self.0 {
             let stack = export.stack();
-            let dataset = stack.source.describe().await?;
-            if dataset.id == id && dataset.generation == generation {
+            // One that cannot be described now, such as a server that is gone, keeps nobody from the others.
+            if let Ok(dataset) = stack.source.describe().await
+                && (dataset.id, dataset.generation) == (id, generation)
+            {
                 return Ok((stack, dataset));
             }
         }
@@ -152,21 +173,17 @@ impl Exports {
         ))
     }
 
-    /// For the operation `list`.
-    ///
-    /// # Errors
-    /// Those of describing.
-    pub async fn list(&self) -> Result<Vec<ListEntry>> {
+    /// For the operation `list`. One that cannot be described now says why in place of its format.
+    pub async fn list(&self) -> Vec<ListEntry> {
         let mut entries = Vec::with_capacity(self.0.len());
         for export in &self.0 {
-            let dataset = export.stack().source.describe().await?;
-            entries.push(ListEntry {
-                name: export.name.clone(),
-                format: dataset.format.clone(),
-                arrays: dataset.arrays.len(),
-            });
+            let (format, arrays) = match export.stack().source.describe().await {
+                Ok(dataset) => (dataset.format.clone(), dataset.arrays.len()),
+                Err(error) => (format!("not available: {error}"), 0),
+            };
+            entries.push(ListEntry { name: export.name.clone(), format, arrays });
         }
-        Ok(entries)
+        entries
     }
 }
 
@@ -178,4 +195,34 @@ fn unused(name: &str, taken: &BTreeSet<String>) -> String {
         number += 1;
     }
     candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_made_once_for_each_state() {
+        let said = Said::default();
+        let mut dataset = Dataset {
+            id: DatasetId(1),
+            generation: Generation(0),
+            name: "u".into(),
+            format: "test".into(),
+            arrays: Vec::new(),
+            attributes: array::Attributes::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let mut made = 0;
+        for (generation, expect) in [(0, 1), (0, 1), (1, 2), (1, 2), (0, 3)] {
+            dataset.generation = Generation(generation);
+            said.of(&dataset, |_| {
+                made += 1;
+                Ok(Bytes::new())
+            })
+            .unwrap();
+            assert_eq!(made, expect);
+        }
+    }
 }

@@ -48,6 +48,13 @@ impl Budget {
         }
     }
 
+    /// A process that only reads: half for decoding files, an eighth on the way here, nothing for others.
+    #[must_use]
+    pub fn reading(whole: u64) -> Self {
+        let part = whole.max(MIN_BUDGET_BYTES) / 16;
+        Self { whole: part * 16, cache: part, render: 0, send: 0, receive: part * 2, scratch: part * 8 }
+    }
+
     /// For one of `count` data sets.
     #[must_use]
     pub fn share_of(self, count: usize) -> Self {
@@ -128,7 +135,7 @@ mod tests {
     #[test]
     fn parts_never_exceed_the_whole() {
         for whole in [0, MIN_BUDGET_BYTES, 512 << 20, (1 << 40) + 7] {
-            for b in [Budget::viewing(whole), Budget::serving(whole)] {
+            for b in [Budget::viewing(whole), Budget::serving(whole), Budget::reading(whole)] {
                 assert!(b.cache + b.render + b.send + b.receive + b.scratch < b.whole);
                 assert!(b.whole <= whole.max(MIN_BUDGET_BYTES));
                 let shares = b.share_of(3);

@@ -18,7 +18,7 @@ impl Handler for List {
 
     fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
         async move {
-            let entries = call.node.exports.list().await?;
+            let entries = call.node.exports.list().await;
             call.operation.item(ListEntry::encode_all(&entries)?, Bytes::new()).await
         }
         .boxed()

@@ -14,21 +14,20 @@ const MAX_CONSOLIDATED: usize = 4096;
 
 /// The whole data set: a group with the documents of everything below.
 pub(super) fn root(dataset: &Dataset) -> Value {
-    let mut document = group(&dataset.attributes);
+    let mut root = group(&dataset.attributes);
     let mut all = Map::new();
-    for number in (0u32..).take(dataset.arrays.len().min(MAX_CONSOLIDATED)) {
-        let Ok(described) = array(dataset, number, 0) else { continue };
-        let path = path_of(&dataset.arrays[number as usize]);
+    for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset)).take(MAX_CONSOLIDATED) {
+        let Ok(described) = document(info, 0, &names) else { continue };
+        let path = path_of(info);
         for (end, _) in path.match_indices('/') {
             all.insert(path[..end].to_owned(), group(&Attributes::new()));
         }
         all.insert(path.to_owned(), described);
     }
     if dataset.arrays.len() <= MAX_CONSOLIDATED {
-        document["consolidated_metadata"] =
-            json!({"kind": "inline", "must_understand": false, "metadata": all});
+        root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
     }
-    document
+    root
 }
 
 /// A group.
@@ -42,11 +41,14 @@ pub(super) fn group(attributes: &Attributes) -> Value {
 /// `NotFound`, `Invalid` when there is no such array or level.
 pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> {
     let info = dataset.array(number)?;
-    let shown = info.level(level)?;
     let names = dimension_names(dataset).into_iter().nth(number as usize);
-    let names = names.ok_or_else(|| Error::internal("expected names of every array's axes"))?;
+    document(info, level, &names.ok_or_else(|| Error::internal("expected names of every array's axes"))?)
+}
+
+fn document(info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
+    let shown = info.level(level)?;
     let fill = info.decoding.missing.first().copied();
-    let mut document = array_document(info.dtype, &shown.shape, &shown.block, &names, fill);
+    let mut document = array_document(info.dtype, &shown.shape, &shown.block, names, fill);
     document["attributes"] = attributes(info);
     Ok(document)
 }

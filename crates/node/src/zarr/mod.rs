@@ -16,7 +16,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use array::{Dataset, Error, ErrorKind, Result};
+use array::{Dataset, Error, ErrorKind, Result, Source};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
@@ -68,6 +68,11 @@ pub(crate) fn path(export: &str) -> String {
     format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
 }
 
+/// The document of the group of everything.
+pub(crate) fn root_document(dataset: &Dataset) -> String {
+    metadata::root(dataset).to_string()
+}
+
 /// Lets in who shows the token. A token is shown on purpose, by a page as by a program: with it, pages of other sites
 /// may read too. Without one a foreign page would read whatever this machine can reach, so it may not.
 async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
@@ -114,7 +119,7 @@ fn with_cors(mut response: Response, is_open_to_pages: bool) -> Response {
         for (name, value) in [
             (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS"),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, if-none-match, range"),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, if-none-match"),
             (header::ACCESS_CONTROL_EXPOSE_HEADERS, "etag"),
             (header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECS),
         ] {
@@ -153,7 +158,11 @@ async fn answer(
 ) -> Result<Response> {
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
     let Ok(export) = service.shared.exports.find(name) else { return Ok(not_found()) };
-    let dataset = export.describe().await?;
+    // Only who begins anew, at a document, makes the file be looked at again.
+    let dataset = match key.ends_with(tree::METADATA) {
+        true => export.describe().await?,
+        false => export.stack().source.describe().await?,
+    };
     let Some(place) = find(&dataset, key) else { return Ok(not_found()) };
     let tag = format!("\"{}-{}\"", dataset.id, dataset.generation.0);
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
@@ -161,7 +170,7 @@ async fn answer(
     }
     let said = |value: &Value| (tagged("application/json", &tag), value.to_string()).into_response();
     Ok(match place {
-        Place::Root => said(&metadata::root(&dataset)),
+        Place::Root => (tagged("application/json", &tag), export.zarr_root(&dataset)?).into_response(),
         Place::Group => said(&metadata::group(&array::Attributes::new())),
         Place::Array { number, level } => said(&metadata::array(&dataset, number, level)?),
         Place::Image { number } => said(&ome::group(&dataset, number)?),

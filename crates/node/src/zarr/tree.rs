@@ -3,7 +3,7 @@
 use array::{ArrayInfo, Dataset, Level, LevelOrigin};
 
 /// The document that describes a group or an array.
-const METADATA: &str = "zarr.json";
+pub(super) const METADATA: &str = "zarr.json";
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
