@@ -5,7 +5,18 @@ import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
-import { badge, complete, difference, drag, keep, launch, open, thumbnail, visibleShare } from "./visit.ts";
+import {
+  badge,
+  complete,
+  difference,
+  drag,
+  keep,
+  launch,
+  open,
+  thumbnail,
+  touch,
+  visibleShare,
+} from "./visit.ts";
 
 /** Mean difference (see `difference`) beyond which two pictures show different things, and within which the same. */
 const CHANGED = 2.5;
@@ -77,6 +88,24 @@ describe("the picture", () => {
   });
 });
 
+describe("fingers", () => {
+  it("turn with one, come nearer with two", async () => {
+    expect(await changes(() => touch(page, [{ from: [400, 300], to: [520, 260] }]))).toBeGreaterThan(CHANGED);
+    await page.locator("#picture").focus();
+    await page.keyboard.press("r");
+    await complete(page);
+    const before = visibleShare(await thumbnail(page));
+    await touch(page, [
+      { from: [380, 300], to: [330, 300] },
+      { from: [420, 300], to: [470, 300] },
+    ]);
+    await complete(page);
+    expect(visibleShare(await thumbnail(page))).toBeGreaterThan(before);
+    await page.keyboard.press("r");
+    await complete(page);
+  });
+});
+
 describe("the transfer function", () => {
   it("has a histogram", async () => {
     await page.waitForFunction(
@@ -120,7 +149,11 @@ describe("the transfer function", () => {
 
 describe("time", () => {
   it("steps where there is a time axis", async (context) => {
-    if (!(await page.locator("#time").isVisible())) {
+    const hasTime = await page.locator("#time").isVisible();
+    if (process.env.CORRIDOR_E2E_TIME !== undefined) {
+      expect(hasTime).toBe(process.env.CORRIDOR_E2E_TIME === "1");
+    }
+    if (!hasTime) {
       context.skip("no time axis");
       return;
     }

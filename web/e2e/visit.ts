@@ -117,6 +117,26 @@ export async function drag(
   await page.mouse.up();
 }
 
+/** Fingers on the picture, each from one place to another, together. */
+export async function touch(
+  page: Page,
+  fingers: readonly { from: readonly [number, number]; to: readonly [number, number] }[],
+): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const points = (part: number) =>
+    fingers.map(({ from, to }, id) => ({
+      id,
+      x: from[0] + (to[0] - from[0]) * part,
+      y: from[1] + (to[1] - from[1]) * part,
+    }));
+  const send = (type: "touchStart" | "touchMove" | "touchEnd", part: number) =>
+    session.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : points(part) });
+  await send("touchStart", 0);
+  for (let step = 1; step <= 8; step++) await send("touchMove", step / 8);
+  await send("touchEnd", 1);
+  await session.detach();
+}
+
 /** Keeps a screenshot where the caller of the tests wants them. */
 export async function keep(page: Page, name: string): Promise<void> {
   const folder = process.env.CORRIDOR_E2E_OUT;
