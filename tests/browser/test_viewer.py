@@ -25,7 +25,7 @@ if DATA:
 SIDES = {"tooth": 161, "waves": 96, "plate": 1800, "heptane": 302}
 HAS_TIME = {"waves"}
 # The plate is there for its level; what the other parts change is hardly seen on it.
-ONLY = {"plate": ["-t", "the picture"]}
+ONLY = {"plate": ["-t", "^ ?the picture (becomes|turns)"]}
 # Pixels of the test's window along its shorter side; the volume spans at most these in the first view.
 WINDOW = 640
 
