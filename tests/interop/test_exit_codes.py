@@ -1,0 +1,56 @@
+"""Exit codes as `corridor --help` lists them: scripts depend on them."""
+
+import pathlib
+import signal
+import subprocess
+import time
+
+import h5py
+import numpy as np
+import pytest
+from conftest import BINARY, SAMPLE, corridor, environment
+
+
+@pytest.fixture
+def broken(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "broken.nrrd"
+    path.write_bytes(b"NRRD0004\ntype: float\ndimension: 1\nsizes: 4\nencoding: raw\nendian: little\n\nshort")
+    return str(path)
+
+
+@pytest.fixture
+def giant(tmp_path: pathlib.Path) -> str:
+    """One stored chunk that is larger than the memory given."""
+    path = tmp_path / "giant.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("u", data=np.zeros(40 << 20, np.uint8), chunks=(40 << 20,), compression="gzip")
+    return str(path)
+
+
+def code(home: pathlib.Path, *arguments: str) -> int:
+    return corridor(home, *arguments).returncode
+
+
+def test_each_kind_of_failure_has_its_code(home, tmp_path, broken, giant):
+    out = str(tmp_path / "out.npy")
+    assert code(home, "info", str(SAMPLE)) == 0
+    assert code(home, "get", str(SAMPLE), "[999999]", "-o", out) == 2
+    assert code(home, "info", str(tmp_path / "absent.nrrd")) == 3
+    assert code(home, "info", "corridor://127.0.0.1:1/x") == 5
+    assert code(home, "get", broken, "-o", out) == 6
+    assert code(home, "get", giant, "-o", out, "--memory", "64MiB") == 7
+    assert not pathlib.Path(out).exists(), "nothing is left under the output's name"
+
+
+def test_a_person_who_ends_it_is_told_so_by_the_code(home, tmp_path):
+    process = subprocess.Popen(
+        [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / "out.npy")],
+        env=environment(home),
+        stderr=subprocess.DEVNULL,
+    )
+    while not list(tmp_path.glob("*out.npy*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert not (tmp_path / "out.npy").exists()
