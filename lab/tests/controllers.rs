@@ -235,10 +235,60 @@ fn two_auto_flows_share_within_ten_percent() {
 #[test]
 fn auto_follows_a_path_that_changes() {
     let path = Path::new(GBPS, ms(20), 1.0);
-    let change = |at, rate| Change { at: secs(at), rate_bytes_per_sec: rate * GBPS, rtt: ms(20) };
+    let change =
+        |at, rate| Change { at: secs(at), rate_bytes_per_sec: rate * GBPS, rtt: ms(20), is_down: false };
     let changes = [change(2.0, 0.4), change(5.0, 1.0)];
     let out = run(&path, vec![Flow::new(make("auto", &path), Duration::ZERO)], &changes, secs(8.0), 1);
     assert_near("less", out.total_bytes_per_sec(secs(3.0), secs(5.0)), 0.4 * GBPS, 0.05);
     assert!(out.queue_secs(0.95, secs(3.0), secs(5.0)) < 25e-3);
     assert_near("more again", out.total_bytes_per_sec(secs(6.0), secs(8.0)), GBPS, 0.05);
+}
+
+/// Two flows, the second ten round trips later; their shares from 400 to 1000 round trips.
+fn beside(first: &str, second: &str, path: &Path) -> (f64, f64) {
+    let flows =
+        vec![Flow::new(make(first, path), Duration::ZERO), Flow::new(make(second, path), path.rtt * 10)];
+    let (from, until) = (path.rtt * 400, path.rtt * 1_000);
+    let out = run(path, flows, &[], until, 1);
+    let share = |i: usize| out.flows[i].rate_bytes_per_sec(from, until) / path.rate_bytes_per_sec;
+    (share(0), share(1))
+}
+
+#[test]
+fn auto_is_not_starved_by_what_fills_the_queue() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0);
+    let (cubic, auto) = beside("cubic", "auto", &path);
+    assert!(auto > 0.3 && cubic > 0.4, "cubic {cubic}, auto {auto}");
+}
+
+#[test]
+fn polite_leaves_tcp_its_share() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0);
+    let (cubic, polite) = beside("cubic", "polite", &path);
+    assert!(cubic >= 0.45 && polite > 0.2, "cubic {cubic}, polite {polite}");
+}
+
+#[test]
+fn polite_takes_a_path_that_it_has_for_itself() {
+    let path = Path::new(GBPS, ms(20), 1.0).losing(0.01);
+    let share = later_share(&alone("polite", &path, path.rtt * 100), &path);
+    assert!(share > 0.95, "{share}");
+}
+
+#[test]
+fn an_outage_ends() {
+    let path = Path::new(0.1 * GBPS, ms(20), 1.0);
+    let change = |at, is_down| Change {
+        at: secs(at),
+        rate_bytes_per_sec: path.rate_bytes_per_sec,
+        rtt: path.rtt,
+        is_down,
+    };
+    let changes = [change(2.0, true), change(7.0, false)];
+    for name in ["auto", "polite", "cubic", "bbr", "tfrc", "udt"] {
+        let flows = vec![Flow::new(make(name, &path), Duration::ZERO)];
+        let out = run(&path, flows, &changes, secs(40.0), 1);
+        let share = out.total_bytes_per_sec(secs(30.0), secs(40.0)) / path.rate_bytes_per_sec;
+        assert!(share > 0.5, "{name}: {share}");
+    }
 }

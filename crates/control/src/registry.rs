@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::auto::Auto;
+use crate::auto::{Company, Manners};
 use crate::bbr::Bbr;
 use crate::guard::{Guard, sane_config};
 use crate::rate::Rate;
@@ -25,20 +25,23 @@ pub struct Entry {
 /// What every window of TCP's kind needs.
 const WINDOW_NEEDS: &[Signal] = &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout];
 
+/// What ours need.
+const AUTO_NEEDS: &[Signal] =
+    &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
+
 /// All controllers; the default first.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "auto",
         about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (ours)",
-        needs: &[
-            Signal::Sent,
-            Signal::Ack,
-            Signal::RoundTrip,
-            Signal::Delivery,
-            Signal::Loss,
-            Signal::Timeout,
-        ],
-        make: |config| Box::new(Auto::new(config)),
+        needs: AUTO_NEEDS,
+        make: |config| Box::new(Company::new(config, Manners::Fair)),
+    },
+    Entry {
+        name: "polite",
+        about: "auto, but never above what a TCP flow would take: for shared networks (ours)",
+        needs: AUTO_NEEDS,
+        make: |config| Box::new(Company::new(config, Manners::Polite)),
     },
     Entry {
         name: "rate",

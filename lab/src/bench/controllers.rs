@@ -13,8 +13,10 @@ use control::{Config, Controller, Signal, registry};
 use super::report::{Better, Case, Link, Report};
 use crate::simulate::{Flow, Outcome, Path, run as simulate};
 
-/// Runs with different seeds of each case on the reference link.
+/// Runs with different seeds of ours on the reference link, and of flows that share; peers run once.
 const SEEDS: u64 = 3;
+/// What is measured against the others.
+const OURS: [&str; 2] = ["auto", "rate"];
 /// Size of the reference transfer, bytes.
 const TRANSFER_BYTES: u64 = 2_000_000_000;
 /// It is given up after this long.
@@ -65,12 +67,13 @@ fn reference(cases: &mut Vec<Case>) -> Result<()> {
     let losses = [0.0, 1e-5, 1e-4, 1e-3, 1e-2];
     // Shares that `rate` and `auto` are to reach at 150 ms, as set out for the transport as a whole.
     let goals = [(0.95, 0.94), (0.95, 0.94), (0.95, 0.94), (0.94, 0.93), (0.92, 0.91)];
-    for rtt in [Duration::from_micros(7_600), Duration::from_millis(19), Duration::from_millis(150)] {
+    for rtt in [Duration::from_millis(19), Duration::from_millis(150)] {
         for (loss, (rate_goal, goal)) in losses.into_iter().zip(goals) {
             let path = Path::new(GBPS, rtt, 1.0).losing(loss);
             let mut all = BTreeMap::new();
             for entry in registry::ALL {
-                all.insert(entry.name, transfers(entry.name, &path)?);
+                let seeds = if OURS.contains(&entry.name) { SEEDS } else { 1 };
+                all.insert(entry.name, transfers(entry.name, &path, seeds)?);
             }
             let is_goal = rtt == Duration::from_millis(150);
             for (name, goal) in [("auto", goal), ("rate", rate_goal)] {
@@ -92,8 +95,8 @@ fn reference(cases: &mut Vec<Case>) -> Result<()> {
 }
 
 /// Goodput of one transfer per seed, as shares of the rate.
-fn transfers(name: &str, path: &Path) -> Result<Vec<f64>> {
-    (1..=SEEDS)
+fn transfers(name: &str, path: &Path, seeds: u64) -> Result<Vec<f64>> {
+    (1..=seeds)
         .map(|seed| {
             let mut flow = Flow::new(
                 make(name, path, Some(path.rate_bytes_per_sec).filter(|_| name == "rate"))?,
@@ -145,6 +148,7 @@ fn place_in(place: f64, bins: &mut [f64]) -> Option<&mut f64> {
 
 /// What flows of one bottleneck do to each other.
 fn sharing(cases: &mut Vec<Case>) -> Result<()> {
+    beside_tcp(cases)?;
     for rtt in [20, 150] {
         for count in [2, 4] {
             let path = Path::new(GBPS, Duration::from_millis(rtt), 1.0);
@@ -163,6 +167,32 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a cubic flow keeps beside one of ours: the second starts 10 round trips later.
+fn beside_tcp(cases: &mut Vec<Case>) -> Result<()> {
+    for buffer in [0.3, 1.0, 4.0] {
+        let path = Path::new(0.1 * GBPS, Duration::from_millis(20), buffer);
+        for (name, goal) in [("polite", Some(0.45)), ("auto", None), ("cubic", None)] {
+            let kept: Result<Vec<f64>> = (1..=SEEDS).map(|seed| kept_beside(name, &path, seed)).collect();
+            let title = format!("what a cubic flow keeps beside one {name} flow, 400 to 1000 round trips");
+            let case = described(Case::measured(&title, "share", Better::Higher, kept?), &path);
+            let case = case.with("buffer_bdp", buffer).limited(0.5, "half, between two of a kind");
+            cases.push(match goal {
+                Some(goal) => case.aiming(goal),
+                None => case,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn kept_beside(name: &str, path: &Path, seed: u64) -> Result<f64> {
+    let (from, until) = (path.rtt * 400, path.rtt * 1_000);
+    let cubic = Flow::new(make("cubic", path, None)?, Duration::ZERO);
+    let flows = vec![cubic, Flow::new(make(name, path, None)?, path.rtt * 10)];
+    let out = simulate(path, flows, &[], until, seed);
+    Ok(out.flows[0].rate_bytes_per_sec(from, until) / path.rate_bytes_per_sec)
 }
 
 /// Smallest share over largest, per seed.

@@ -21,18 +21,28 @@ pub(super) struct Link {
     /// Packets until the next one that is lost at random.
     until_loss: f64,
     last_acked_at: Duration,
+    is_down: bool,
 }
 
 impl Link {
     pub(super) fn new(path: &Path, mut dice: Dice) -> Self {
         let until_loss = dice.tries(path.loss);
-        Self { path: path.clone(), dice, empty_at: 0.0, until_loss, last_acked_at: Duration::ZERO }
+        Self {
+            path: path.clone(),
+            dice,
+            empty_at: 0.0,
+            until_loss,
+            last_acked_at: Duration::ZERO,
+            is_down: false,
+        }
     }
 
     pub(super) fn change(&mut self, now: Duration, change: &Change) {
         let backlog = self.queue_secs(now) * self.path.rate_bytes_per_sec;
         self.path.rate_bytes_per_sec = change.rate_bytes_per_sec;
         self.path.rtt = change.rtt;
+        self.is_down = change.is_down;
+        self.last_acked_at = Duration::ZERO;
         self.empty_at = now.as_secs_f64() + backlog / change.rate_bytes_per_sec;
     }
 
@@ -43,6 +53,9 @@ impl Link {
 
     /// A segment of `packets` comes to the queue.
     pub(super) fn pass(&mut self, now: Duration, packets: u64, extra_rtt: Duration) -> Fate {
+        if self.is_down {
+            return Fate { lost_packets: packets, acked_at: now };
+        }
         let packet_bytes = self.path.packet_bytes as f64;
         let waiting_bytes = self.queue_secs(now) * self.path.rate_bytes_per_sec;
         let room = whole((self.path.buffer_bytes - waiting_bytes).max(0.0) / packet_bytes);

@@ -125,6 +125,8 @@ pub struct Change {
     pub rate_bytes_per_sec: f64,
     /// Round trip without queues from then on.
     pub rtt: Duration,
+    /// Whether nothing passes from then on.
+    pub is_down: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

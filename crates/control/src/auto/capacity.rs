@@ -57,11 +57,11 @@ impl Capacity {
 
     /// The estimate; 0 while nothing is known.
     ///
-    /// Other flows' packets within a train only lower what it shows, noise goes both ways: so the second largest.
+    /// Other flows' packets within a train lower what it shows, noise goes both ways: so the middle one.
     pub(super) fn value(&self) -> f64 {
         let mut exact = self.exact.clone();
         exact.sort_by(|a, b| b.total_cmp(a));
-        let place = usize::from(exact.len() > 2);
+        let place = exact.len().saturating_sub(1) / 2;
         let shown = exact.get(place).copied().unwrap_or(0.0);
         self.arrived.value().max(shown).max(self.at_least)
     }
@@ -77,7 +77,7 @@ mod tests {
         for shown in [90.0, 100.0, 140.0, 60.0, 98.0] {
             capacity.on_train(Shown::Exactly(shown));
         }
-        assert_eq!(capacity.value(), 100.0);
+        assert_eq!(capacity.value(), 98.0);
         capacity.on_arrived(0.0, 1.0, 120.0);
         assert_eq!(capacity.value(), 120.0, "what arrived is certain");
     }

@@ -16,11 +16,12 @@
 //!   rose, as each adds about the same. Equal growth and unequal cuts make shares equal; a lone flow loses two percent.
 //!
 //! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
-//! lasts; below a millisecond of round trip noise hides the queue. A peer that fills every queue takes what it wants.
+//! lasts; below a millisecond of round trip noise hides the queue. Beside flows that fill every queue: [`company`].
 //!
 //! Not here: where a path's memory is kept, what else shares the host's link.
 
 mod capacity;
+mod company;
 mod losses;
 mod queue;
 mod train;
@@ -31,6 +32,7 @@ use crate::limits::even_quantum;
 use crate::round::Round;
 use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
 use capacity::Capacity;
+pub(crate) use company::{Company, Manners};
 use losses::Losses;
 use queue::Queue;
 use train::{Shown, Train};
@@ -80,7 +82,7 @@ const YIELD_BLINDLY: f64 = 0.2;
 /// Most that a cut takes.
 const MOST_YIELD: f64 = 0.15;
 /// The queue's rise is seen this much too slow (late, and through the smallest of some round trips).
-const RISE_UNSEEN: f64 = 1.13;
+const RISE_UNSEEN: f64 = 1.25;
 /// What arrives is known to about this much in Climb, where sent and arriving are close.
 const ARRIVING_SURE: f64 = 0.85;
 /// The same where losses end the growth.
@@ -108,7 +110,7 @@ enum Phase {
 
 /// The controller.
 #[derive(Debug)]
-pub(crate) struct Auto {
+struct Auto {
     packet_bytes: u64,
     most_bytes_per_sec: f64,
     phase: Phase,
@@ -137,7 +139,7 @@ pub(crate) struct Auto {
 }
 
 impl Auto {
-    pub(crate) fn new(config: &Config) -> Self {
+    fn new(config: &Config) -> Self {
         let rtt = config.first_rtt_secs();
         let train_bytes = FIRST_TRAIN_PACKETS * config.packet_bytes as f64;
         let known = config.remembered;

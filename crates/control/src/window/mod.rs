@@ -108,6 +108,13 @@ impl<L: Law> Window<L> {
         }
     }
 
+    /// Goes on from `bytes` in flight, in congestion avoidance.
+    pub(crate) fn resume(&mut self, bytes: f64) {
+        self.window = bytes / self.packet_bytes as f64;
+        self.bound();
+        self.threshold = self.window;
+    }
+
     fn bound(&mut self) {
         let most = MAX_WINDOW_BYTES as f64 / self.packet_bytes as f64;
         self.window = self.window.max(LEAST_PACKETS).min(most);

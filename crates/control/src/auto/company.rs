@@ -1,0 +1,111 @@
+//! `auto` among others: what it does beside flows that fill every queue, and `polite`.
+//!
+//! `auto` by itself keeps queues short, so a flow that fills them (cubic, reno) would leave it nothing. Where the queue
+//! has not been short for [`PATIENCE_STEPS`], somebody does that: then a window of TCP's kind ([`Cubic`]) takes over,
+//! until the queue overflows. There all flows of `auto` at that bottleneck leave off together and look whether the
+//! queue empties now. `polite` is never above that window.
+//!
+//! The window hears of losses that mean congestion only, so random loss does not take it down.
+
+use std::time::Duration;
+
+use super::Auto;
+use crate::window::{Cubic, Window};
+use crate::{Config, Controller, Event, Limits};
+
+/// Steps without a short queue until somebody is taken to fill it.
+const PATIENCE_STEPS: f64 = 20.0;
+/// A queue this many times as long as `auto` makes it is somebody else's.
+const LONG_QUEUES: f64 = 2.0;
+/// How far the rate of `auto` may be above a window that holds it back.
+const HEADROOM: f64 = 1.25;
+
+/// Part of TCP's window that `polite` takes: paced evenly, it loses less where the queue overflows than a flow that
+/// sends in bursts, and would get ahead.
+const MODESTY: f64 = 0.85;
+
+/// How much of a shared path to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manners {
+    /// As much as others of its kind, and about what TCP would where TCP fills the queue.
+    Fair,
+    /// Never more than TCP would.
+    Polite,
+}
+
+/// `auto` with its window of TCP's kind.
+#[derive(Debug)]
+pub(crate) struct Company {
+    manners: Manners,
+    packet_bytes: u64,
+    auto: Auto,
+    tcp: Window<Cubic>,
+    /// When the queue was last short, seconds.
+    short_at: f64,
+    is_competing: bool,
+}
+
+impl Company {
+    pub(crate) fn new(config: &Config, manners: Manners) -> Self {
+        Self {
+            manners,
+            packet_bytes: config.packet_bytes,
+            auto: Auto::new(config),
+            tcp: Window::new(config, Cubic::default()),
+            short_at: 0.0,
+            is_competing: false,
+        }
+    }
+
+    /// Whether a loss now says that the path is full.
+    fn means_congestion(&self) -> bool {
+        self.auto.queue.secs() > LONG_QUEUES * self.auto.queue.threshold_secs()
+            || self.auto.losses.is_congested()
+    }
+
+    fn look(&mut self, at: f64) {
+        if self.auto.queue.secs() <= self.auto.queue.threshold_secs() / 2.0 {
+            self.short_at = at;
+            self.is_competing = false;
+        } else if !self.is_competing && at - self.short_at > PATIENCE_STEPS * self.auto.step_secs() {
+            self.is_competing = true;
+            if self.manners == Manners::Fair {
+                let rtt = self.auto.queue.base_secs() + self.auto.queue.secs();
+                self.tcp.resume(self.auto.arriving * rtt);
+            }
+        }
+        if self.manners == Manners::Polite {
+            self.auto.rate = self.auto.rate.min(HEADROOM * self.tcp.limits().rate_bytes_per_sec());
+        }
+    }
+}
+
+impl Controller for Company {
+    fn on(&mut self, now: Duration, event: &Event) {
+        self.auto.on(now, event);
+        match event {
+            Event::Loss(_) if self.means_congestion() => {
+                self.tcp.on(now, event);
+                self.is_competing = false;
+                self.short_at = now.as_secs_f64();
+            }
+            Event::Loss(_) => {}
+            _ => self.tcp.on(now, event),
+        }
+        if matches!(event, Event::Ack(_)) {
+            self.look(now.as_secs_f64());
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let auto = self.auto.limits();
+        let tcp = self.tcp.limits();
+        let own = if self.is_competing { tcp } else { auto };
+        if self.manners == Manners::Fair {
+            return own;
+        }
+        let rate = own.rate_bytes_per_sec().min(tcp.rate_bytes_per_sec());
+        let window = (own.window_bytes() as f64).min(MODESTY * tcp.window_bytes() as f64);
+        Limits::new(self.packet_bytes, rate, window, own.quantum_bytes() as f64)
+    }
+}
