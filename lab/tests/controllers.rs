@@ -201,6 +201,22 @@ fn auto_fills_a_remembered_path_at_once() {
 }
 
 #[test]
+fn auto_mends_a_wrong_memory() {
+    let path = Path::new(0.1 * GBPS, ms(50), 1.0);
+    for wrong in [0.1, 10.0] {
+        let rate_bytes_per_sec = wrong * path.rate_bytes_per_sec;
+        let known =
+            Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
+        let config = Config { remembered: Some(known), ..config(&path) };
+        let controller = registry::make("auto", &config, Signal::ALL).unwrap();
+        let out = run(&path, vec![Flow::new(controller, Duration::ZERO)], &[], secs(8.0), 1);
+        assert!(later_share(&out, &path) > 0.97, "x {wrong}: {}", later_share(&out, &path));
+        let queue = out.queue_secs(0.95, secs(4.0), secs(8.0));
+        assert!(queue < 25e-3, "x {wrong}: queue {queue} s");
+    }
+}
+
+#[test]
 fn auto_ignores_random_loss_of_a_few_percent() {
     for loss in [0.001, 0.01, 0.03] {
         let path = Path::new(GBPS, ms(20), 1.0).losing(loss);
