@@ -3,8 +3,8 @@ ARGS ?=
 
 .PHONY: demo test setup check fuzz bench web docs python
 
-demo: setup web   ## build, serve the bundled sample, open a viewer on it; prints a link
-	cargo run --release --quiet -- demo $(ARGS)
+demo: setup web   ## build (minutes at first), serve the bundled sample, open a viewer on it; prints a link
+	cargo run --release -- demo $(ARGS)
 
 test:             ## install what the tests need and run all of them
 	tools/test.sh
@@ -12,7 +12,9 @@ test:             ## install what the tests need and run all of them
 setup:            ## what building needs: nasm, a recent CMake, node modules
 	tools/setup.sh build
 
-web: setup        ## the viewer's assets, embedded in the binary
+web: setup web/dist/index.html ## the viewer's assets, embedded in the binary
+
+web/dist/index.html: $(shell find web/src web/public -type f) web/index.html web/vite.config.ts web/package-lock.json | setup
 	cd web && npm run --silent build
 
 check: web        ## the quick checks before a commit

@@ -3,6 +3,8 @@
 //! It is looked for in the user's own folder only: a `corridor.toml` that lies beside somebody else's data must not
 //! open ports or choose tokens.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +45,11 @@ type Value = (&'static str, String);
 
 fn read(path: &Path) -> Result<Vec<Value>> {
     let at = |e: std::io::Error| Error::from(e).context(format!("configuration `{}`", path.display()));
+    // A pipe is refused, not waited for.
     let about = std::fs::metadata(path).map_err(at)?;
+    if !about.is_file() {
+        return Err(Error::invalid(format!("expected a file: configuration `{}`", path.display())));
+    }
     if about.len() > MAX_BYTES {
         return Err(Error::too_large(format!(
             "expected at most {MAX_BYTES} bytes, found {}: configuration `{}`",
@@ -51,7 +57,8 @@ fn read(path: &Path) -> Result<Vec<Value>> {
             path.display()
         )));
     }
-    let text = std::fs::read_to_string(path).map_err(at)?;
+    let mut text = String::new();
+    File::open(path).map_err(at)?.take(MAX_BYTES).read_to_string(&mut text).map_err(at)?;
     let values = parse(&text).map_err(|(line, what)| {
         Error::invalid(format!("configuration `{}`, line {line}: {what}", path.display()))
     })?;

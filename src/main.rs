@@ -8,6 +8,7 @@ mod run;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
@@ -15,6 +16,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
 
+/// How long work that cannot be interrupted may take to end.
+const LINGER: Duration = Duration::from_secs(2);
 /// Ended by the person at the keyboard, as shells count it.
 const INTERRUPTED: u8 = 130;
 
@@ -36,8 +39,8 @@ fn main() -> ExitCode {
             result = run(&cli.command) => result.map_or_else(|e| failed(&e), |()| ExitCode::SUCCESS),
         }
     });
-    // Blocking reads of slow files are not waited for.
-    runtime.shutdown_background();
+    // Writers take away what they had begun; blocking reads of slow files are not waited for longer.
+    runtime.shutdown_timeout(LINGER);
     code
 }
 
@@ -88,7 +91,8 @@ fn start_log(verbose: u8) {
 }
 
 fn failed(error: &Error) -> ExitCode {
-    common::say(&format!("error: {error}"));
+    // One line: names out of files stand in it.
+    common::say(&format!("error: {}", node::describe::plain(&error.to_string())));
     if error.retry() == Retry::MayHelp {
         common::say("hint: trying again may help");
     }

@@ -1,7 +1,7 @@
 //! `corridor get`
 
 use node::array::{Error, Result};
-use node::describe::size;
+use node::describe::{self, size};
 use node::get::{GetRequest, get};
 use node::memory::Budget;
 use node::pick::Pick;
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     }
     say(&format!(
         "{}: shape {:?}, {}, {}",
-        options.output.display(),
+        describe::plain(&options.output.display().to_string()),
         done.shape,
         done.dtype,
         size(done.bytes)

@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
 import urllib.parse
 
+import h5py
 import numpy as np
 import pytest
 from conftest import BINARY, SAMPLE, corridor, environment, running
@@ -168,3 +170,35 @@ def test_files_that_are_not_what_they_say(home, name):
     else:
         path.write_bytes(b"" if name.startswith("empty") else os.urandom(3000))
     refused(corridor(home, "info", str(path)), name)
+
+
+def test_get_does_not_write_over_what_it_reads(home, tmp_path):
+    for name in ("tooth.nhdr", "tooth.raw"):
+        (tmp_path / name).write_bytes((SAMPLE.parent / name).read_bytes())
+    before = (tmp_path / "tooth.raw").read_bytes()
+    done = corridor(home, "get", str(tmp_path / "tooth.nhdr"), "-o", str(tmp_path / "tooth.raw"))
+    assert done.returncode == 2 and "holds the data that are read" in done.stderr
+    assert (tmp_path / "tooth.raw").read_bytes() == before
+
+
+def test_an_interrupted_copy_leaves_nothing(home, tmp_path):
+    for name, number in [("big.raw", signal.SIGINT), ("big.zarr", signal.SIGTERM)] * 2:
+        process = subprocess.Popen(
+            [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / name)],
+            env=environment(home),
+            stderr=subprocess.DEVNULL,
+        )
+        while not [part for room in tmp_path.glob(f".{name}.*") for part in room.rglob("*")]:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        process.wait(timeout=60)
+        assert not list(tmp_path.glob("*big*")) and not list(tmp_path.glob(".*big*"))
+
+
+def test_names_in_files_forge_no_lines(home, tmp_path):
+    with h5py.File(tmp_path / "names.h5", "w") as file:
+        file["a\nerror: forged"] = [1, 2]
+    done = corridor(home, "get", str(tmp_path / "names.h5"), '"a\nerror: forged"[99]', "-o", "x.npy")
+    assert done.returncode == 2
+    assert len([line for line in done.stderr.splitlines() if line.startswith("error:")]) == 1

@@ -173,6 +173,7 @@ def test_pages_of_other_sites_may_read_with_the_token_only(served: Served, folde
     ) as program:
         document = program.lines[0]["zarr"] + "/zarr.json"
         assert ask(document, "GET", {})[0] == 200
+        assert ask(document, "GET", {"Sec-Fetch-Site": "cross-site"})[0] == 403, "an image names no Origin"
         status, headers, _ = ask(document, "GET", page)
         assert status == 403 and "access-control-allow-origin" not in headers
 
@@ -200,3 +201,16 @@ def test_thousands_of_arrays_are_described_at_once(tmp_path: pathlib.Path) -> No
         assert served.ask(address + "/zarr.json")[2] == first[2]
         found = served.group(address)["group9/a2999"]
         assert np.array_equal(found[...], np.full((2, 2999 % 7 + 1), 2999))
+
+
+def test_a_store_that_is_one_array_is_read_at_its_root(tmp_path: pathlib.Path) -> None:
+    stored = tmp_path / "tooth.zarr"
+    assert conftest.corridor(tmp_path, "get", str(conftest.SAMPLE), "-o", str(stored)).returncode == 0
+    truth = zarr.open_array(stored, mode="r")[...]
+    with conftest.running(tmp_path, "serve", "tooth.zarr", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        address = served.address["tooth.zarr"]
+        store = FsspecStore.from_url(address, storage_options=served.options)
+        assert np.array_equal(zarr.open_array(store, mode="r")[...], truth)
+        image = served.group(address.replace("/zarr/", "/ome/"))
+        assert np.array_equal(image["0"][...], truth)

@@ -30,6 +30,7 @@ pub mod memory;
 pub mod node;
 pub mod ops;
 mod output;
+mod patience;
 pub mod pick;
 pub mod picture;
 pub mod places;

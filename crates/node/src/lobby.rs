@@ -24,6 +24,8 @@ pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
 pub const VISIT_WITHIN: Duration = Duration::from_secs(60);
 /// How long a new connection may take to say what it is, to finish its handshake, or to send the head of a request.
 pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
+/// How long an HTTP client may take nothing of what it asked for. As long as silence on the wire.
+pub const TAKEN_WITHIN: Duration = wire::limits::DEAD_AFTER;
 
 /// What a lobby allows. The constants of this module, except in tests.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,8 @@ pub struct Limits {
     pub visit_within: Duration,
     /// See [`FIRST_BYTES_WITHIN`].
     pub first_bytes_within: Duration,
+    /// See [`TAKEN_WITHIN`].
+    pub taken_within: Duration,
 }
 
 impl Default for Limits {
@@ -48,6 +52,7 @@ impl Default for Limits {
             most_members_per_network: MAX_MEMBERS_PER_NETWORK,
             visit_within: VISIT_WITHIN,
             first_bytes_within: FIRST_BYTES_WITHIN,
+            taken_within: TAKEN_WITHIN,
         }
     }
 }

@@ -24,6 +24,7 @@ use tokio_rustls::rustls;
 use crate::connection::Service;
 use crate::http::Handover;
 use crate::lobby::{Limits, Lobby, Visit};
+use crate::patience::Patience;
 use crate::zarr::Caller;
 
 /// Largest header of a request, bytes.
@@ -179,7 +180,7 @@ impl Port {
             .timer(TokioTimer::new())
             .header_read_timeout(self.lobby.limits().first_bytes_within)
             .max_buf_size(MAX_HEADER_BYTES)
-            .serve_connection(TokioIo::new(stream), answer)
+            .serve_connection(TokioIo::new(Patience::new(stream, self.lobby.limits().taken_within)), answer)
             .with_upgrades()
             .await
             .map_err(broken)?;

@@ -1,19 +1,21 @@
 //! The side cache: a directory for what is worth keeping between runs (made levels, restart points of gzip files).
 //!
-//! Never beside the data. Entries are keyed by the data set's identity, so a changed file never finds old ones;
+//! Never beside the data. Only its own folders are looked at, and only its own files are ever deleted: the directory may be
+//! one in which other things lie. Only entries that this user wrote are believed. Entries are keyed by the data set's identity, so a changed file never finds old ones;
 //! checked when read, so a damaged one is simply not there; written to a temporary name and renamed, so a
 //! reader never sees half of one. Anybody may delete anything in it at any time. Several, also of other processes, may
 //! share a directory and its limit. Blocking.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use array::{DatasetId, Error, Result};
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Most bytes that a side cache keeps unless told otherwise: room for the levels of about 150 GB of data.
@@ -63,7 +65,7 @@ impl SideCache {
     #[must_use]
     pub fn get(&self, dataset: DatasetId, name: &str) -> Option<Vec<u8>> {
         let path = self.path(dataset, name).ok()?;
-        let mut file = File::open(&path).ok()?;
+        let mut file = open_own(&path)?;
         let Some(bytes) = read_entry(&mut file, dataset, name) else {
             tracing::debug!(path = %path.display(), "an entry of the side cache is damaged; leaving it out");
             drop(fs::remove_file(&path));
@@ -124,7 +126,7 @@ impl SideCache {
             return;
         }
         let mut found = Vec::new();
-        find(&self.dir, 0, &mut found);
+        find_all(&self.dir, &mut found);
         let total: u64 = found.iter().map(|f| f.size_bytes).sum();
         let mut after = total.saturating_add(size_bytes);
         if after > self.max_bytes {
@@ -134,7 +136,7 @@ impl SideCache {
                 if after <= goal.max(size_bytes) {
                     break;
                 }
-                if fs::remove_file(&file.path).is_ok() {
+                if is_entry(&file.path) && fs::remove_file(&file.path).is_ok() {
                     after = after.saturating_sub(file.size_bytes);
                 }
             }
@@ -147,6 +149,20 @@ struct Found {
     path: PathBuf,
     size_bytes: u64,
     used: SystemTime,
+}
+
+/// The entries of every data set in `dir`. Other folders are not ours.
+fn find_all(dir: &Path, found: &mut Vec<Found>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| DatasetId::try_from(name.to_owned()).is_ok());
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            find(&entry.path(), 1, found);
+            // Only succeeds when it is empty.
+            drop(fs::remove_dir(entry.path()));
+        }
+    }
 }
 
 /// The entries below `dir`; abandoned temporary files are deleted on the way.
@@ -180,8 +196,25 @@ fn checksum(dataset: DatasetId, name: &str, bytes: &[u8]) -> [u8; 16] {
     hasher.digest128().to_le_bytes()
 }
 
+/// A file that this user wrote and nobody else can have; a link, a pipe or somebody else's file is not there.
+fn open_own(path: &Path) -> Option<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
+    (about.is_file() && is_own).then_some(file)
+}
+
+/// Whether it begins as entries do.
+fn is_entry(path: &Path) -> bool {
+    let mut magic = [0; MAGIC.len()];
+    open_own(path).is_some_and(|mut file| file.read_exact(&mut magic).is_ok()) && magic == MAGIC
+}
+
 fn write_entry(path: &Path, dataset: DatasetId, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // Whatever waits under this name, a left-over or a link, is not written to.
+    drop(fs::remove_file(path));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend(MAGIC);
     header.extend((bytes.len() as u64).to_le_bytes());
@@ -213,7 +246,7 @@ mod tests {
 
     fn entries(dir: &Path) -> Vec<String> {
         let mut found = Vec::new();
-        find(dir, 0, &mut found);
+        find_all(dir, &mut found);
         let mut names: Vec<String> = found
             .iter()
             .map(|f| f.path.strip_prefix(dir).unwrap().to_string_lossy().split_once('/').unwrap().1.into())
@@ -294,9 +327,49 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        find(dir.path(), 0, &mut found);
+        find_all(dir.path(), &mut found);
         let total: u64 = found.iter().map(|f| f.size_bytes).sum();
         assert!(total <= limit + 3 * limit / UNSEEN_SHARE && total > limit / 2, "{total} of {limit}");
+    }
+
+    #[test]
+    fn what_is_not_its_own_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = [
+            dir.path().join("project/results/run42.h5"),
+            dir.path().join("notes.txt"),
+            dir.path().join(ID.to_string()).join("notes.txt"),
+        ];
+        for path in &foreign {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, vec![7; 100_000]).unwrap();
+        }
+        fs::create_dir(dir.path().join("empty")).unwrap();
+        let side = SideCache::new(dir.path(), 20_000);
+        for i in 0..50 {
+            side.put(ID, &format!("e{i}"), &[0; 1000]).unwrap();
+        }
+        assert!(foreign.iter().all(|path| fs::read(path).unwrap() == vec![7; 100_000]));
+        assert!(dir.path().join("empty").exists());
+    }
+
+    #[test]
+    fn links_and_what_others_may_write_are_not_believed_nor_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let side = SideCache::new(dir.path(), 1 << 20);
+        side.put(ID, "x", b"own").unwrap();
+        let path = side.path(ID, "x").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(side.get(ID, "x"), None, "others may have written it");
+        let victim = dir.path().join("victim");
+        fs::write(&victim, b"precious").unwrap();
+        let temporary = path.with_file_name(".tmp-1-1");
+        symlink(&victim, &temporary).unwrap();
+        write_entry(&temporary, ID, "x", b"bytes").unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        symlink(&path, side.path(ID, "link").unwrap()).unwrap();
+        assert_eq!(side.get(ID, "link"), None);
     }
 
     #[test]
@@ -307,7 +380,8 @@ mod tests {
             assert!(side.put(ID, name, b"x").is_err(), "`{name}`");
             assert_eq!(side.get(ID, name), None);
         }
-        let left = dir.path().join(".tmp-1-1");
+        let left = dir.path().join(ID.to_string()).join(".tmp-1-1");
+        fs::create_dir_all(left.parent().unwrap()).unwrap();
         fs::write(&left, b"half").unwrap();
         let long_ago = SystemTime::now() - 2 * ABANDONED_AFTER;
         File::options().write(true).open(&left).unwrap().set_modified(long_ago).unwrap();

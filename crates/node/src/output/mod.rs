@@ -8,7 +8,7 @@ pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod zarr;
 
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use array::{Attributes, ByteOrder, DType, Error, Result};
@@ -94,8 +94,20 @@ impl Draft {
     /// never followed.
     ///
     /// # Errors
-    /// `Invalid` when `target` has no name; `Io`, `Denied`.
+    /// `Invalid` when `target` has no name, is a folder, or holds data that are being read; `Io`, `Denied`.
     pub(crate) fn beside(target: &Path) -> Result<Self> {
+        let refused = |what: &str| {
+            Err(Error::invalid(format!(
+                "expected another output, found `{}`, which {what}",
+                target.display()
+            )))
+        };
+        if target.is_dir() {
+            return refused("is a folder");
+        }
+        if is_open_here(target) {
+            return refused("holds the data that are read");
+        }
         let name = target
             .file_name()
             .ok_or_else(|| Error::invalid(format!("expected a file name, found `{}`", target.display())))?;
@@ -119,6 +131,14 @@ impl Draft {
         std::fs::rename(&self.path, &self.target)
             .map_err(|e| Error::from(e).context(format!("write `{}`", self.target.display())))
     }
+}
+
+/// Whether this process has the file open: then it reads it, under this name or another. False where the system does not
+/// tell.
+fn is_open_here(path: &Path) -> bool {
+    let (Ok(about), Ok(open)) = (path.metadata(), std::fs::read_dir("/proc/self/fd")) else { return false };
+    let same = |other: std::fs::Metadata| (other.dev(), other.ino()) == (about.dev(), about.ino());
+    open.flatten().any(|entry| entry.path().metadata().is_ok_and(same))
 }
 
 impl Drop for Draft {

@@ -26,7 +26,7 @@ impl ZarrFolder {
     /// # Errors
     /// `Invalid` when it exists; `Io`, `Denied`.
     pub(crate) fn create(target: &Path, what: &Written, chunk: Vec<u64>) -> Result<Self> {
-        if target.exists() {
+        if target.symlink_metadata().is_ok() {
             return Err(Error::invalid(format!("expected a new folder, found `{}`", target.display())));
         }
         let draft = Draft::beside(target)?;

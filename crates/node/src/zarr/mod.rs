@@ -16,7 +16,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use array::{Dataset, Error, ErrorKind, Result, Source};
+use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
@@ -87,6 +87,9 @@ async fn guard(State(door): State<Door>, request: Request, next: Next) -> Respon
     {
         return refused(why);
     }
+    if is_of_another_site(headers) && !is_open_to_pages {
+        return refused("the page is of another site, and this server asks for no token");
+    }
     if request.method() == Method::OPTIONS {
         return with_cors(StatusCode::NO_CONTENT.into_response(), is_open_to_pages);
     }
@@ -102,6 +105,12 @@ async fn guard(State(door): State<Door>, request: Request, next: Next) -> Respon
         tracing::debug!(%error, "a Zarr client stays a visitor");
     }
     with_cors(next.run(request).await, is_open_to_pages)
+}
+
+/// Browsers say so of every request, also of one for an image, which names no Origin.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| site != b"same-origin" && site != b"none")
 }
 
 fn bearer(headers: &HeaderMap) -> &str {
@@ -168,12 +177,19 @@ async fn answer(
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    let said = |value: &Value| (tagged("application/json", &tag), value.to_string()).into_response();
+    let said = async |value: Value| {
+        let text = value.to_string();
+        let size_bytes = text.len() as u64;
+        let urgency = Urgency::of(Priority::INTERACTIVE);
+        let mut memory = service.shared.gate.enter(caller.client, urgency, size_bytes, size_bytes);
+        memory.admitted().await;
+        (tagged("application/json", &tag), Body::from(memory.hold(text))).into_response()
+    };
     Ok(match place {
         Place::Root => (tagged("application/json", &tag), export.zarr_root(&dataset)?).into_response(),
-        Place::Group => said(&metadata::group(&array::Attributes::new())),
-        Place::Array { number, level } => said(&metadata::array(&dataset, number, level)?),
-        Place::Image { number } => said(&ome::group(&dataset, number)?),
+        Place::Group => said(metadata::group(&array::Attributes::new())).await,
+        Place::Array { number, level } => said(metadata::array(&dataset, number, level)?).await,
+        Place::Image { number } => said(ome::group(&dataset, number)?).await,
         Place::Chunk { number, level, at } => {
             let stack = export.stack();
             match chunk::fetch(&service.shared.gate, caller.client, &stack, &dataset, number, level, &at)

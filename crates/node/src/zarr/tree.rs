@@ -25,8 +25,8 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
         let inside = |a: &ArrayInfo| path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         return match find(dataset, path) {
-            _ if path.is_empty() => Some(Place::Root),
             Some(number) => Some(Place::Array { number, level: 0 }),
+            None if path.is_empty() => Some(Place::Root),
             None => dataset.arrays.iter().any(inside).then_some(Place::Group),
         };
     }
@@ -77,17 +77,19 @@ fn metadata_of(key: &str) -> Option<&str> {
         .map(|r| r.trim_matches('/'))
 }
 
-/// `path/c/0/1` is chunk 0, 1 of the array at `path`; `path/c` the only one of an array without axes.
+/// `path/c/0/1` is chunk 0, 1 of the array at `path`; `path/c` the only one of an array without axes. An array that is the
+/// whole store has the empty path: `c/0/1`.
 fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
-    if let Some(path) = key.strip_suffix("/c") {
+    if let Some(path) = key.strip_suffix("/c").or((key == "c").then_some("")) {
         return Some((path, Vec::new()));
     }
-    let (path, places) = key.rsplit_once("/c/")?;
+    let root = || key.strip_prefix("c/").map(|places| ("", places));
+    let (path, places) = key.rsplit_once("/c/").or_else(root)?;
     Some((path, places.split('/').map(|p| p.parse().ok()).collect::<Option<_>>()?))
 }
 
 fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
-    let (name, place) = path.rsplit_once('/')?;
+    let (name, place) = path.rsplit_once('/').unwrap_or(("", path));
     let number = find(dataset, name)?;
     let place: usize = place.parse().ok()?;
     let (level, _) = *pyramid(dataset.arrays.get(number as usize)?).get(place)?;

@@ -73,6 +73,31 @@ async fn answers_that_nobody_reads_are_dropped_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn members_who_take_nothing_of_what_they_asked_for_are_dropped_in_time() {
+    let taken_within = Duration::from_millis(300);
+    let served = Served::with_limits(&[CUBE], Limits { taken_within, ..small() }).await;
+    let url = served.url();
+    let token = url.token.clone().unwrap();
+    let request = format!(
+        "GET /zarr/noise/noise/c/0/0/0 HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
+        url.authority()
+    );
+    let mut crowd = Vec::new();
+    // All places of members, and more of each answer than buffers hold.
+    for _ in 0..8 {
+        let mut stream = connect(&served).await;
+        stream.write_all(request.repeat(60).as_bytes()).await.unwrap();
+        crowd.push(stream);
+    }
+    for mut stream in crowd {
+        tokio::time::sleep(taken_within * 2).await;
+        let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
+        assert!(end.is_ok(), "the server must have hung up");
+    }
+    still_answers(&served).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_head_of_a_request_has_to_come_in_time() {
     let first_bytes_within = Duration::from_millis(200);
     let served = Served::with_limits(&[CUBE], Limits { first_bytes_within, ..Limits::default() }).await;
