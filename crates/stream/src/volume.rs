@@ -31,7 +31,7 @@ pub(crate) struct Volume {
 }
 
 /// A picture under way: its blocks, which count against the pool's limit until it is dropped.
-struct Picture<'a> {
+pub(crate) struct Picture<'a> {
     // Before the lock: whoever waits for the lock wants these gone.
     blocks: Snapshot,
     _under_way: RwLockReadGuard<'a, ()>,
@@ -81,7 +81,7 @@ impl Volume {
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.
-    fn picture(&self) -> Picture<'_> {
+    pub(crate) fn picture(&self) -> Picture<'_> {
         let under_way = self.pictures.read().unwrap_or_else(PoisonError::into_inner);
         let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
         Picture { blocks: pool.snapshot(), _under_way: under_way }
@@ -93,23 +93,31 @@ impl Volume {
         f()
     }
 
-    /// Takes a block over, where it is part of this volume; blocks the thread.
+    /// Takes a block over, where it is part of this volume; false where only a finished picture may give it room.
+    /// Blocks the thread for a moment.
+    ///
+    /// # Errors
+    /// `Corrupt` for a block that is not as described.
+    pub(crate) fn insert_now(&self, block: &Block) -> Result<bool> {
+        match self.try_insert(block)? {
+            Inserted::NoRoom => return Ok(false),
+            Inserted::Foreign => {}
+            Inserted::Placed | Inserted::Present | Inserted::NotCovered => {
+                self.overview().add(block, &self.view)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same, but waits for pictures under way that hold the room for it.
     ///
     /// # Errors
     /// `Corrupt` for a block that is not as described, `Busy` when there is no room.
     pub(crate) fn insert(&self, block: &Block) -> Result<()> {
-        let mut inserted = self.try_insert(block)?;
-        if inserted == Inserted::NoRoom {
-            inserted = self.between_pictures(|| self.try_insert(block))?;
+        if self.insert_now(block)? || self.between_pictures(|| self.insert_now(block))? {
+            return Ok(());
         }
-        match inserted {
-            Inserted::Foreign => return Ok(()),
-            Inserted::NoRoom => {
-                return Err(Error::new(ErrorKind::Busy, "no room in memory for another block"));
-            }
-            Inserted::Placed | Inserted::Present | Inserted::NotCovered => {}
-        }
-        self.overview().add(block, &self.view)
+        Err(Error::new(ErrorKind::Busy, "no room in memory for another block"))
     }
 
     fn try_insert(&self, block: &Block) -> Result<Inserted> {
@@ -184,13 +192,20 @@ impl Volume {
 pub(crate) struct Volumes {
     memory_bytes: usize,
     alive: Mutex<Vec<Weak<Volume>>>,
+    /// Held while shares are given out: an older count must not follow a newer one.
+    sharing: Mutex<()>,
     /// How many look: whoever looks recomputes their demand when it changes.
     watchers: watch::Sender<usize>,
 }
 
 impl Volumes {
     pub(crate) fn new(memory_bytes: usize) -> Self {
-        Self { memory_bytes, alive: Mutex::default(), watchers: watch::Sender::new(0) }
+        Self {
+            memory_bytes,
+            alive: Mutex::default(),
+            sharing: Mutex::default(),
+            watchers: watch::Sender::new(0),
+        }
     }
 
     /// `who` looks at a volume of a data set from now on, until the guard is dropped; to be followed by
@@ -240,6 +255,7 @@ impl Volumes {
     /// Gives every pool the shares of its watchers, those that must shrink first; gives the share of one, bytes.
     /// Blocks the thread.
     pub(crate) fn share_out(&self) -> usize {
+        let _one_after_the_other = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
         let volumes = self.all();
         let watchers = volumes.iter().map(|v| v.watchers()).sum::<usize>();
         let share = self.memory_bytes / watchers.max(1);
@@ -361,5 +377,39 @@ mod tests {
         drop(picture);
         shrinks.recv_timeout(LONG).expect("the picture is there");
         assert!(volume.memory().0 <= one);
+    }
+
+    #[test]
+    fn shares_follow_one_another() {
+        let dataset = one_array("|u1".parse().unwrap(), &[3, 32, 32, 32], &[1, 16, 16, 16]);
+        let view = |t| Arc::new(VolumeView::new(&dataset, 0, &[t, 0, 0, 0]).unwrap());
+        let four_bytes = {
+            let roomy = volume(1 << 20);
+            (0..4).for_each(|i| roomy.insert(&block(&roomy, i)).unwrap());
+            roomy.memory().0
+        };
+        let volumes = Arc::new(Volumes::new(four_bytes));
+        let look = |who, t| volumes.look(ParticipantId(who), &dataset, view(t)).unwrap();
+        let share_out = || {
+            let volumes = Arc::clone(&volumes);
+            beside(move || {
+                volumes.share_out();
+            })
+        };
+        let ada = look(1, 0);
+        volumes.share_out();
+        (0..4).for_each(|i| ada.volume.insert(&block(&ada.volume, i)).unwrap());
+        let picture = ada.volume.picture();
+        let bob = look(2, 1);
+        let older = share_out();
+        assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");
+        // The first volume keeps its half, the second one's becomes a quarter.
+        let (_cleo, dan) = (look(3, 0), look(4, 2));
+        let newer = share_out();
+        let _waits = newer.recv_timeout(Duration::from_millis(50));
+        drop(picture);
+        [older, newer].iter().for_each(|done| _ = done.recv_timeout(LONG));
+        let limits = [&ada, &bob, &dan].map(|w| w.volume.memory().1);
+        assert_eq!(limits, [2, 1, 1].map(|n| n * (four_bytes / 4)));
     }
 }
