@@ -9,6 +9,7 @@ use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
 use render::{Cancel, ImageSize, Quality, Scene};
 use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::aim::Aim;
@@ -36,6 +37,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         aim: None,
         refused: None,
         chosen: None,
+        turn: None,
         shown: None,
         told: None,
         frames: 0,
@@ -81,6 +83,8 @@ struct FrameLoop {
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
     refused: Option<(u64, PictureSize)>,
     chosen: Option<Chosen>,
+    /// It is our turn to draw.
+    turn: Option<OwnedSemaphorePermit>,
     /// What the last picture of this aim showed.
     shown: Option<render::Truth>,
     /// The last facts told, and when.
@@ -131,10 +135,18 @@ impl FrameLoop {
         let now = Instant::now();
         let situation = situation(wanted, &facts);
         let mut until = match self.pacer.decide(&situation, now) {
-            Decision::Draw(plan) => return self.draw(wanted, plan, situation, facts).await,
+            Decision::Draw(plan) => {
+                let Some(turn) = self.turn.take() else {
+                    // What is wanted may change until it is our turn: only then is it settled what is drawn.
+                    self.turn = Arc::clone(&self.host.draws).acquire_owned().await.ok();
+                    return Ok(());
+                };
+                return self.draw(wanted, plan, situation, facts, turn).await;
+            }
             Decision::WaitUntil(at) => Some(at),
             Decision::Idle => None,
         };
+        self.turn = None;
         let told_at = self.tell_truth(&situation, facts, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
         until = [until, told_at, work_at].into_iter().flatten().min();
@@ -192,7 +204,14 @@ impl FrameLoop {
     }
 
     /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
-    async fn draw(&mut self, wanted: &Wanted, plan: Plan, situation: Situation, facts: Facts) -> Result<()> {
+    async fn draw(
+        &mut self,
+        wanted: &Wanted,
+        plan: Plan,
+        situation: Situation,
+        facts: Facts,
+        turn: OwnedSemaphorePermit,
+    ) -> Result<()> {
         let Some(aim) = &self.aim else { return Ok(()) };
         let transfer = wanted.view.transfer.clone().unwrap_or_else(any_transfer);
         let volume = Arc::clone(&aim.watching.volume);
@@ -209,7 +228,6 @@ impl FrameLoop {
             Some(encoders) => encoders,
             None => Encoders { jpeg: Jpeg::new()?, png: Png },
         };
-        let turn = self.host.draws.acquire().await;
         let began = Instant::now();
         let cancel = CancelOnDrop::default();
         let flag = cancel.flag();
@@ -292,6 +310,7 @@ impl FrameLoop {
     fn refuse(&mut self, wanted: &Wanted, error: &Error) {
         self.refused = Some((wanted.seq, wanted.size));
         self.aim = None;
+        self.turn = None;
         self.host.feed.forget(self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.seat.outbox.push(item, Bytes::new());
@@ -376,5 +395,56 @@ pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use array::conformance::{MemorySource, one_array};
+    use serde_json::json;
+    use session::{Join, Role, View};
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::host::DRAWS_AT_ONCE;
+
+    /// The next frame, shown at once.
+    async fn frame(host: &Host, who: ParticipantId, seat: &Seat) -> FrameInfo {
+        loop {
+            if let Item::Frame(info) = seat.outbox.next().await.unwrap().item {
+                host.note(who, json!({"kind": "shown", "frame": info.id}).to_string().as_bytes());
+                return info;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waited_for_a_turn_sees_the_newest_view() {
+        let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
+        let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
+        let view = View::first_of(&dataset).unwrap();
+        let host = Arc::new(Host::new(Arc::new(dataset), source, 64 << 20, view, Arc::new(|_| None)));
+        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
+        let (who, seat) = host.join(&join, Role::Own).unwrap();
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(&host);
+        tasks.spawn(async move { fed.feed.run().await });
+        tasks.spawn(run(Arc::clone(&host), who, Arc::clone(&seat)));
+        while !frame(&host, who, &seat).await.truth.exact {}
+
+        let others = host.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
+        for seq in [100, 101, 102] {
+            let note =
+                json!({"kind": "view", "seq": seq, "moving": true, "view": {"background": [seq, 0, 0]}});
+            host.note(who, note.to_string().as_bytes());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        drop(others);
+        assert_eq!(frame(&host, who, &seat).await.seq, 102);
+        while !frame(&host, who, &seat).await.truth.exact {}
+        assert_eq!(host.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
     }
 }

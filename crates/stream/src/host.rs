@@ -17,7 +17,7 @@ use crate::seat::Seat;
 use crate::volume::Volumes;
 
 /// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
-const DRAWS_AT_ONCE: usize = 2;
+pub(crate) const DRAWS_AT_ONCE: usize = 2;
 /// Share of the memory that holds blocks on their way: one part in so many, and a limit in bytes.
 const UNDER_WAY_SHARE: u64 = 4;
 const MAX_UNDER_WAY_BYTES: u64 = 256 << 20;
@@ -35,7 +35,7 @@ pub(crate) struct Host {
     dataset: RwLock<Arc<Dataset>>,
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) feed: Feed,
-    pub(crate) draws: Semaphore,
+    pub(crate) draws: Arc<Semaphore>,
     people: Mutex<People>,
 }
 
@@ -59,7 +59,7 @@ impl Host {
         Self {
             feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), under_way),
             volumes,
-            draws: Semaphore::new(DRAWS_AT_ONCE),
+            draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,
