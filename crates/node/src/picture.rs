@@ -3,20 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use array::stats::Histogram;
-use array::{AxisRange, Dataset, Error, Priority, Result, Selection, Urgency};
+use array::{Dataset, Error, Result};
 use render::{Background, ImageSize, VolumeView};
 use serde_json::{Map, Value};
-use session::{Transfer, Truth, View};
+use session::{Truth, View};
 use stream::{StillRequest, render_still};
-use wire::ops::{BlockPlace, StatsRequest};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
-use crate::statistics::MOST_BYTES;
-
-/// Bins of the histogram that a transfer function is chosen from.
-const BINS: u16 = 256;
 
 /// What to draw.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +21,7 @@ pub struct PictureRequest {
     pub array: Option<String>,
     /// JSON as in a view, or the name of a side.
     pub camera: Option<String>,
-    /// JSON as in a view, or the name of a colour map.
+    /// JSON as in a view, or the name of a colour map: the rest is then as in the view, or chosen.
     pub transfer: Option<String>,
     /// Index on the time axis.
     pub time: Option<u64>,
@@ -72,11 +66,7 @@ pub async fn draw(
         view.array.clone_from(&array.name);
     }
     let view = view.merged(&fields(request, size, &view, &dataset)?)?;
-    let view = match &request.transfer {
-        Some(text) => with_transfer(text, view, stack, &dataset).await?,
-        None => view,
-    };
-    let still = StillRequest { view: Some(view), size, memory_bytes };
+    let still = StillRequest { view: Some(view), colour_map: colour_map(request)?, size, memory_bytes };
     let still = render_still(Arc::clone(&stack.source), still, progress).await?;
     let background = still.view.background.map(|c| f32::from(c) / 255.0);
     let png = still.image.to_png(Background::Colour(background))?;
@@ -108,6 +98,9 @@ fn fields(
         };
         fields.insert("camera".into(), value);
     }
+    if let Some(text) = request.transfer.as_deref().filter(|text| is_json(text)) {
+        fields.insert("transfer".into(), parse_json(text, "a transfer function")?);
+    }
     Ok(fields)
 }
 
@@ -136,50 +129,18 @@ fn parse_json(text: &str, what: &str) -> Result<Value> {
         .map_err(|e| Error::invalid(format!("expected {what} in JSON, found `{text}`: {e}")))
 }
 
-/// JSON is taken as it is; for the name of a colour map the rest is chosen from how the values are spread.
-async fn with_transfer(text: &str, view: View, stack: &Stack, dataset: &Dataset) -> Result<View> {
-    let value = if text.trim_start().starts_with('{') {
-        parse_json(text, "a transfer function")?
-    } else if render::colour_map_table(text).is_some() {
-        let transfer = Transfer { map: text.to_owned(), ..sensible(&view, stack, dataset).await? };
-        serde_json::to_value(transfer)
-            .map_err(|e| Error::internal(format!("a transfer function in JSON: {e}")))?
-    } else {
-        let names = render::colour_map_names();
-        return Err(Error::invalid(format!(
-            "expected JSON or one of the colour maps {names:?}, found `{text}`"
-        )));
-    };
-    view.merged(&Map::from_iter([("transfer".to_owned(), value)]))
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
 }
 
-/// From the values of the coarsest level at the view's place.
-async fn sensible(view: &View, stack: &Stack, dataset: &Dataset) -> Result<Transfer> {
-    let (number, array, position) = view.place_in(dataset)?;
-    let coarsest = (0..array.levels.len())
-        .min_by_key(|&l| array.levels[l].shape.iter().fold(1u64, |n, &s| n.saturating_mul(s)))
-        .unwrap_or(0);
-    let level = &array.levels[coarsest];
-    let spatial: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
-    let range = |(axis, &n): (usize, &u64)| {
-        if spatial.contains(&axis) || spatial.is_empty() {
-            AxisRange::contiguous(0, n)
-        } else {
-            AxisRange::contiguous(position.get(axis).copied().unwrap_or(0).min(n.saturating_sub(1)), 1)
-        }
-    };
-    let request = StatsRequest {
-        place: BlockPlace {
-            dataset: dataset.id,
-            generation: dataset.generation,
-            array: number,
-            level: u8::try_from(coarsest).unwrap_or(0),
-        },
-        bins: BINS,
-        selection: Some(Selection::new(level.shape.iter().enumerate().map(range).collect())?),
-    };
-    let found = stack.stats(&request, Urgency::of(Priority::INTERACTIVE), MOST_BYTES).await?.histogram;
-    let histogram = Histogram { low: found.low, high: found.high, counts: found.counts };
-    let longest = spatial.iter().map(|&a| array.shape()[a]).max().unwrap_or(1);
-    Ok(Transfer::sensible(&histogram, array.meaning, longest))
+/// The colour map that is asked for by its name.
+fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
+    let Some(name) = request.transfer.as_deref().filter(|text| !is_json(text)) else { return Ok(None) };
+    if render::colour_map_table(name).is_none() {
+        let names = render::colour_map_names();
+        return Err(Error::invalid(format!(
+            "expected JSON or one of the colour maps {names:?}, found `{name}`"
+        )));
+    }
+    Ok(Some(name.to_owned()))
 }

@@ -199,8 +199,9 @@ pub enum State {
 /// The facts of the truth badge: what is shown, what is missing, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
-    /// Finest level that covers everything in the picture; coarser than wanted while blocks are missing.
-    pub level_shown: u8,
+    /// Finest level that covers everything in the picture; coarser than wanted while blocks are missing, `None`
+    /// while no level covers everything.
+    pub level_shown: Option<u8>,
     /// The level that this picture is to have.
     pub level_wanted: u8,
     /// How the values of the level shown came to be.
@@ -332,7 +333,7 @@ mod tests {
 
     fn truth() -> Truth {
         Truth {
-            level_shown: 2,
+            level_shown: Some(2),
             level_wanted: 0,
             origin: LevelOrigin::Sampled,
             limit: Limit::Screen,

@@ -21,6 +21,8 @@ const NOBODY: ParticipantId = ParticipantId(0);
 pub struct StillRequest {
     /// What is seen; `None` for the first volume there is. Camera and transfer function may be left open.
     pub view: Option<View>,
+    /// The name of a colour map, instead of the one in the view or the one that is chosen.
+    pub colour_map: Option<String>,
     /// Pixels.
     pub size: ImageSize,
     /// What blocks may cost, ready and on their way, bytes.
@@ -73,7 +75,7 @@ pub async fn render_still(
         () = host.feed.run() => return Err(Error::internal("the feed ended")),
         arrived = all_blocks(&host, &aim, &mut progress) => arrived?,
     }
-    draw(&host, aim).await
+    draw(&host, aim, request.colour_map).await
 }
 
 /// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
@@ -105,11 +107,14 @@ async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64))
     }
 }
 
-async fn draw(host: &Host, aim: Aim) -> Result<Still> {
+async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still> {
     let volume = Arc::clone(&aim.watching.volume);
     let mut view = (*aim.view).clone();
     let chosen = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
-    let transfer = view.transfer.take().unwrap_or_else(chosen);
+    let mut transfer = view.transfer.take().unwrap_or_else(chosen);
+    if let Some(map) = colour_map {
+        transfer.map = map;
+    }
     let scene = Scene {
         view: Arc::clone(&volume.view),
         camera: aim.camera,

@@ -12,17 +12,17 @@ use crate::loader::Trouble;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Facts {
     /// Finest level that covers all that is drawn; `None` before the first block.
-    pub(crate) level_shown: Option<u8>,
+    pub(crate) level_drawn: Option<u8>,
+    /// Something in sight is not drawn at all: no level has its block yet.
+    pub(crate) has_gaps: bool,
     /// The picture shows the wanted level wherever the source has it, by what was cast.
     pub(crate) is_whole: bool,
     pub(crate) level_wanted: u8,
     /// Number of levels of the array.
     pub(crate) levels: usize,
-    /// The coarsest level: what stands in for blocks that nobody has seen yet.
-    pub(crate) coarsest: u8,
-    /// How the level shown was made.
+    /// How the level drawn was made.
     pub(crate) origin: LevelOrigin,
-    /// The level that is as fine as the one shown, and no sample of it.
+    /// The level that is as fine as the one drawn, and no sample of it.
     pub(crate) as_fine_as: u8,
     pub(crate) limit: Limit,
     /// The level was asked for by number.
@@ -47,11 +47,11 @@ impl Facts {
     pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
         let blocks_total = aim.demand.blocks.len() as u64;
         let facts = Self {
-            level_shown: None,
+            level_drawn: None,
+            has_gaps: false,
             is_whole: false,
             level_wanted: aim.demand.wanted,
             levels: aim.watching.volume.view.levels.len(),
-            coarsest: aim.watching.volume.view.levels.last().map_or(aim.demand.wanted, |l| l.number),
             origin: LevelOrigin::Stored,
             as_fine_as: aim.demand.wanted,
             limit: match aim.demand.limit {
@@ -75,16 +75,17 @@ impl Facts {
     /// The same for this picture, by what was really cast.
     pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Truth>) -> Self {
         self.is_whole = picture.is_some_and(|p| p.is_complete());
+        self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
         // Where the source has nothing at the wanted level, its ancestor is the best there is.
         let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
-        let shown = level.unwrap_or(self.level_wanted);
+        let drawn = level.unwrap_or(self.level_wanted);
         let levels = &aim.watching.volume.view.levels;
-        self.level_shown = level;
-        if let Some(found) = levels.iter().find(|l| l.number == shown) {
+        self.level_drawn = level;
+        if let Some(found) = levels.iter().find(|l| l.number == drawn) {
             self.origin = found.origin;
             // Of two with the same resolution the sampled one comes last.
             let twin = levels.iter().find(|l| l.factor.abs_diff_eq(found.factor, 1e-6));
-            self.as_fine_as = twin.map_or(shown, |l| l.number);
+            self.as_fine_as = twin.map_or(drawn, |l| l.number);
         }
         self
     }
@@ -102,24 +103,26 @@ impl Facts {
     fn state(&self) -> State {
         if self.is_moving {
             State::Moving
-        } else if self.is_complete() {
+        } else if self.is_complete() && !self.has_gaps {
             State::Complete
-        } else if self.is_settled() {
+        } else if self.is_settled() && !self.is_complete() {
             State::Failed
         } else {
             State::Loading
         }
     }
 
+    /// Finest level that covers everything; of a picture in which nothing is visible the wanted one, once it is all
+    /// there.
+    fn level_shown(&self) -> Option<u8> {
+        let level = self.level_drawn.or_else(|| self.is_complete().then_some(self.level_wanted));
+        level.filter(|_| !self.has_gaps)
+    }
+
     /// The badge.
     pub(crate) fn truth(&self) -> Truth {
         Truth {
-            // A picture in which nothing is visible promises no more than the coarsest level until all is there.
-            level_shown: self.level_shown.unwrap_or(if self.is_complete() {
-                self.level_wanted
-            } else {
-                self.coarsest
-            }),
+            level_shown: self.level_shown(),
             level_wanted: self.level_wanted,
             origin: self.origin,
             limit: self.limit,
@@ -139,7 +142,10 @@ impl Facts {
             State::Moving => self.moving(),
             State::Failed => self.failed(),
         };
-        if self.origin == LevelOrigin::Sampled && self.level_shown.is_some() {
+        if self.has_gaps {
+            text.push_str("; some of what is in sight is not shown");
+        }
+        if self.origin == LevelOrigin::Sampled && self.level_drawn.is_some() {
             text.push_str("; a quick look made of single voxels, not of means");
         }
         text.push('.');
@@ -168,7 +174,7 @@ impl Facts {
 
     fn loading(&self) -> String {
         let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
-        let stands_in = match self.level_shown {
+        let stands_in = match self.level_drawn {
             None => format!("Loading: {counts}"),
             Some(_) if self.origin == LevelOrigin::Sampled && self.as_fine_as == self.level_wanted => {
                 format!(
@@ -261,11 +267,11 @@ mod tests {
 
     fn facts() -> Facts {
         Facts {
-            level_shown: Some(3),
+            level_drawn: Some(3),
+            has_gaps: false,
             is_whole: false,
             level_wanted: 1,
             levels: 7,
-            coarsest: 6,
             origin: LevelOrigin::Mean,
             as_fine_as: 3,
             limit: Limit::Screen,
@@ -282,7 +288,7 @@ mod tests {
     }
 
     fn complete() -> Facts {
-        Facts { level_shown: Some(1), is_whole: true, blocks_present: 80, ..facts() }
+        Facts { level_drawn: Some(1), is_whole: true, blocks_present: 80, ..facts() }
     }
 
     fn check(facts: &Facts, state: State, text: &str) {
@@ -292,9 +298,22 @@ mod tests {
 
     #[test]
     fn a_picture_without_anything_visible_does_not_claim_the_wanted_level() {
-        let empty = Facts { level_shown: None, ..facts() };
-        assert_eq!(empty.truth().level_shown, 6);
-        assert_eq!(Facts { level_shown: None, ..complete() }.truth().level_shown, 1);
+        let empty = Facts { level_drawn: None, ..facts() };
+        assert_eq!(empty.truth().level_shown, None);
+        assert_eq!(Facts { level_drawn: None, ..complete() }.truth().level_shown, Some(1));
+    }
+
+    #[test]
+    fn a_picture_with_gaps_shows_no_level_and_is_not_complete() {
+        let first = Facts { level_drawn: Some(1), has_gaps: true, ..facts() };
+        assert_eq!((first.truth().level_shown, first.truth().level_wanted), (None, 1));
+        check(
+            &first,
+            State::Loading,
+            "Loading: 12 of 80 blocks are there; waiting will help; some of what is in sight is not shown.",
+        );
+        let all_came_since = Facts { blocks_present: 80, is_lossless: true, ..first };
+        assert_eq!((all_came_since.truth().state, all_came_since.truth().exact), (State::Loading, false));
     }
 
     #[test]
@@ -305,7 +324,7 @@ mod tests {
             "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
         );
         check(
-            &Facts { level_shown: None, blocks_present: 0, ..facts() },
+            &Facts { level_drawn: None, blocks_present: 0, ..facts() },
             State::Loading,
             "Loading: 0 of 80 blocks are there; waiting will help.",
         );
@@ -346,7 +365,7 @@ mod tests {
         let reason = Some(Error::corrupt("bad checksum"));
         let retrying = Trouble { retrying: 2, reason: reason.clone(), ..Trouble::default() };
         check(
-            &Facts { trouble: retrying, level_shown: Some(1), ..facts() },
+            &Facts { trouble: retrying, level_drawn: Some(1), ..facts() },
             State::Loading,
             "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
         );
@@ -369,7 +388,7 @@ mod tests {
         let share = Some(Share { done: 30, total: 120 });
         assert_eq!(Facts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
         check(
-            &Facts { indexed: share, level_shown: None, blocks_present: 0, ..facts() },
+            &Facts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
             State::Loading,
             "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
         );
@@ -379,7 +398,7 @@ mod tests {
     fn samples_are_called_samples() {
         let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
         assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
-        let coarse = Facts { level_shown: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
+        let coarse = Facts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
         let text = coarse.truth().text;
         assert!(
             text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),

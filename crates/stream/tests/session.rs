@@ -36,7 +36,7 @@ async fn the_first_picture_needs_only_the_coarsest_blocks() {
     let session = session_on(&data);
     let mut ada = join(&session);
     let frame = ada.frame(|_| true).await;
-    assert_eq!((frame.truth.state, frame.truth.level_shown), (State::Loading, coarsest));
+    assert_eq!((frame.truth.state, frame.truth.level_shown), (State::Loading, Some(coarsest)));
     assert!(frame.truth.level_wanted < coarsest && !frame.truth.exact);
     assert!(frame.truth.text.contains("waiting will help"), "{}", frame.truth.text);
     assert!(matches!(ada.items[0], Item::Joined { .. }));
@@ -47,13 +47,32 @@ async fn the_first_picture_needs_only_the_coarsest_blocks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_picture_with_gaps_shows_no_level() {
+    let data = Pyramid::new(64, 16, 1);
+    let only = data.finest_key();
+    data.let_through(move |key| *key == only);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.change(&json!({"level": 0}), false);
+    let frame = ada.frame(|f| f.seq >= 100).await;
+    assert_eq!((frame.truth.level_wanted, frame.truth.blocks_present), (0, 1));
+    assert_eq!(frame.truth.level_shown, None);
+    assert_eq!((frame.truth.state, frame.truth.exact), (State::Loading, false));
+    assert!(frame.truth.text.contains("some of what is in sight is not shown"), "{}", frame.truth.text);
+    data.let_through(|_| true);
+    let frame = ada.frame(|f| f.truth.exact).await;
+    assert_eq!(frame.truth.level_shown, Some(frame.truth.level_wanted));
+    assert!(!frame.truth.text.contains("not shown"), "{}", frame.truth.text);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_last_picture_is_exact_and_equals_a_still() {
     let data = Pyramid::new(64, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
     let frame = ada.frame(|f| f.truth.exact).await;
     assert_eq!(frame.codec, Codec::Png);
-    assert_eq!(frame.truth.level_shown, frame.truth.level_wanted);
+    assert_eq!(frame.truth.level_shown, Some(frame.truth.level_wanted));
     assert_eq!((frame.truth.state, frame.truth.blocks_present), (State::Complete, frame.truth.blocks_total));
     assert_eq!(ada.silence().await, 0, "nothing is drawn when nothing changes");
     let asked = data.asked();
@@ -64,6 +83,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 
     let request = StillRequest {
         view: Some(ada.view.clone()),
+        colour_map: None,
         size: ImageSize { width: 128, height: 96 },
         memory_bytes: MEMORY,
     };
@@ -77,8 +97,8 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 #[tokio::test(start_paused = true)]
 async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     let data = Pyramid::new(64, 16, 1);
-    let request =
-        StillRequest { view: None, size: ImageSize { width: 90, height: 70 }, memory_bytes: MEMORY };
+    let size = ImageSize { width: 90, height: 70 };
+    let request = StillRequest { view: None, colour_map: None, size, memory_bytes: MEMORY };
     let mut heard = Vec::new();
     let one = render_still(data.source(), request.clone(), |n, of| heard.push((n, of))).await.unwrap();
     let two = render_still(data.source(), request, |_, _| {}).await.unwrap();
@@ -97,7 +117,7 @@ async fn a_still_in_portrait_shows_all_of_the_volume() {
         serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
     );
     let size = ImageSize { width: 48, height: 96 };
-    let request = StillRequest { view: Some(view), size, memory_bytes: MEMORY };
+    let request = StillRequest { view: Some(view), colour_map: None, size, memory_bytes: MEMORY };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
     assert!(seen(24) && !seen(0) && !seen(47), "nothing is cut off at the sides");
@@ -140,7 +160,7 @@ async fn a_new_view_withdraws_what_the_old_one_wanted() {
     let waiting = data.waiting();
     assert!(!waiting.is_empty());
     ada.change(&json!({"time": 1}), false);
-    ada.frame(|f| f.truth.level_shown == coarsest && f.seq >= 100).await;
+    ada.frame(|f| f.truth.level_shown == Some(coarsest) && f.seq >= 100).await;
     let still_waiting = data.waiting();
     assert!(waiting.iter().all(|key| !still_waiting.contains(key)), "wants of the old time are withdrawn");
     assert!(!still_waiting.is_empty());
@@ -247,7 +267,7 @@ async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
 
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
     let size = ImageSize { width: 128, height: 96 };
-    let request = StillRequest { view: None, size, memory_bytes: MEMORY };
+    let request = StillRequest { view: None, colour_map: None, size, memory_bytes: MEMORY };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
     assert!(error.to_string().contains("bad checksum"), "{error}");
 }
@@ -444,7 +464,7 @@ async fn a_level_can_be_forced() {
         ada.change(&json!({ "level": level }), false);
         let seq = ada.seq();
         let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
-        assert_eq!((frame.truth.level_shown, frame.truth.level_wanted), (level, level));
+        assert_eq!((frame.truth.level_shown, frame.truth.level_wanted), (Some(level), level));
         assert!(frame.truth.text.contains(&format!("level {level}")) || frame.truth.limit == Limit::Finest);
     }
 }

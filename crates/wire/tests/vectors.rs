@@ -283,7 +283,7 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
     };
     let ada = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
     let truth = Truth {
-        level_shown: 1,
+        level_shown: Some(1),
         level_wanted: 0,
         origin: LevelOrigin::Mean,
         limit: Limit::Screen,

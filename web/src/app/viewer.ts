@@ -308,9 +308,11 @@ export class Viewer implements Actions {
   /** Asks for a histogram of what is shown, again when a finer level has become complete. */
   #askForStats(truth: Truth): void {
     const { array, dataset, view, stats } = this.#state;
-    if (!array || !dataset || truth.levelShown >= array.levels.length) return;
+    if (!array || !dataset) return;
+    const shown = truth.levelShown ?? array.levels.length - 1;
+    if (shown >= array.levels.length) return;
     if (stats && truth.state !== "complete") return;
-    const level = statsLevel(array, truth.levelShown);
+    const level = statsLevel(array, shown);
     const wanted = `${level} ${array.number}`;
     if (wanted === this.#statsFor || (stats && stats.level <= level)) return;
     this.#statsFor = wanted;

@@ -6,7 +6,8 @@ export type TruthState = "complete" | "loading" | "moving" | "failed";
 
 /** The facts of the truth badge. */
 export interface Truth {
-  readonly levelShown: number;
+  /** The finest level that covers everything in sight; null while none does. */
+  readonly levelShown: number | null;
   readonly levelWanted: number;
   /** How the level shown was made: stored, mean, mode, sampled. */
   readonly origin: string;
@@ -123,7 +124,7 @@ function parseTruth(value: Json | undefined): Truth {
   const state = textOr(value.state, "");
   if (!STATES.includes(state)) throw new Error(`expected a known state of the picture, found \`${state}\``);
   return {
-    levelShown: count(value, "level_shown"),
+    levelShown: value.level_shown === null ? null : count(value, "level_shown"),
     levelWanted: count(value, "level_wanted"),
     origin: textOr(value.origin, "stored"),
     limit: textOr(value.limit, "finest"),

@@ -86,6 +86,16 @@ describe("items", () => {
     expect(() => parseItem(bytes({ kind: "view", seq: -1 }))).toThrow("`seq`");
   });
 
+  it("say where no level covers everything", () => {
+    const truth = { level_wanted: 0, blocks_present: 1, blocks_total: 25, state: "loading" };
+    const shown = (level: number | null) => {
+      const item = parseItem(bytes({ kind: "truth", truth: { ...truth, level_shown: level } }));
+      return item.kind === "truth" ? item.truth.levelShown : undefined;
+    };
+    expect([shown(null), shown(2)]).toEqual([null, 2]);
+    expect(() => parseItem(bytes({ kind: "truth", truth }))).toThrow("`level_shown`");
+  });
+
   it("of a newer node are passed over", () => {
     expect(parseItem(bytes({ kind: "cursor", at: [1, 2, 3] }))).toEqual({ kind: "unknown" });
   });

@@ -63,6 +63,7 @@ function tone(state: State): string {
 /** 0 is full resolution; people read it as such. */
 function levelText(truth: Truth): string {
   const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
+  if (truth.levelShown === null) return `parts missing → ${name(truth.levelWanted)}`;
   if (truth.levelShown === truth.levelWanted) return name(truth.levelShown);
   // Samples of a level have a number of their own, which says nothing to a person.
   if (truth.origin === "sampled") return `samples → ${name(truth.levelWanted)}`;
@@ -112,7 +113,7 @@ function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): voi
 /** What tests and people's scripts read. */
 function setData(element: HTMLElement, truth: Truth | null): void {
   const { dataset } = element;
-  dataset.levelShown = truth ? String(truth.levelShown) : "";
+  dataset.levelShown = truth ? String(truth.levelShown ?? "") : "";
   dataset.levelWanted = truth ? String(truth.levelWanted) : "";
   dataset.blocksPresent = truth ? String(truth.blocksPresent) : "";
   dataset.blocksTotal = truth ? String(truth.blocksTotal) : "";

@@ -1,5 +1,9 @@
 //! The whole path in one process: data server, encrypted connection, viewing node, WebSocket, picture.
 
+use node::assemble::assemble;
+use node::picture::{PictureRequest, draw};
+use node::render::ImageSize;
+
 use crate::common::options;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -8,7 +12,25 @@ async fn the_demo_shows_a_complete_picture_of_the_sample() {
     let options = options(folder.path(), &[]);
     let demo = node::demo::start(&options).await.unwrap();
     let seen = demo.check().await.unwrap();
-    assert_eq!(seen.frame.truth.level_shown, seen.frame.truth.level_wanted);
+    assert_eq!(seen.frame.truth.level_shown, Some(seen.frame.truth.level_wanted));
     assert!(seen.frame.truth.blocks_total > 0);
     assert_eq!(seen.frame.truth.blocks_present, seen.frame.truth.blocks_total);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = node::demo::sample(folder.path()).unwrap();
+    let options = options(folder.path(), &[sample.to_str().unwrap()]);
+    let stack = assemble(&options.locations[0], &options.context).await.unwrap();
+    let png = async |map: Option<&str>| {
+        let output = folder.path().join(format!("{}.png", map.unwrap_or("chosen")));
+        let request = PictureRequest { transfer: map.map(Into::into), ..PictureRequest::default() };
+        let size = ImageSize { width: 64, height: 48 };
+        draw(&stack, &request, size, 64 << 20, &output, |_, _| ()).await.unwrap();
+        std::fs::read(output).unwrap()
+    };
+    let chosen = png(None).await;
+    assert!(png(Some("viridis")).await == chosen, "it is the one that is chosen");
+    assert!(png(Some("gray")).await != chosen, "another one is another picture");
 }
