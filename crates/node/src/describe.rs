@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use array::{ArrayInfo, Attribute, Dataset, Error, Level, LevelOrigin, Result, Scalar};
+use array::{ArrayInfo, Attribute, Dataset, Decoding, Error, Level, LevelOrigin, Result, Scalar};
 use serde_json::Value;
 
 /// Attributes shown to people, per array.
@@ -70,7 +70,9 @@ pub fn plain(text: &str) -> String {
 }
 
 fn write_all(dataset: &Dataset, out: &mut String) -> std::fmt::Result {
-    writeln!(out, "{} ({}), {} arrays", dataset.name, dataset.format, dataset.arrays.len())?;
+    let count = dataset.arrays.len();
+    let arrays = if count == 1 { "array" } else { "arrays" };
+    writeln!(out, "{} ({}), {count} {arrays}", dataset.name, dataset.format)?;
     for warning in &dataset.warnings {
         writeln!(out, "  warning: {warning}")?;
     }
@@ -100,10 +102,7 @@ fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
         axes.join(", "),
         size(array.size_bytes())
     )?;
-    if !array.decoding.is_identity() {
-        let d = &array.decoding;
-        writeln!(out, "    stored values are decoded: * {} + {}, as {}", d.scale, d.offset, d.output)?;
-    }
+    write_decoding(&array.decoding, out)?;
     if let Some(chunk) = array.levels.first().and_then(|l| l.chunk.as_ref()) {
         writeln!(out, "    chunks of {chunk:?}")?;
     }
@@ -122,6 +121,20 @@ fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
             "    ... and {} more attributes (--json shows all)",
             array.attributes.len() - MAX_ATTRIBUTES
         )?;
+    }
+    Ok(())
+}
+
+/// How stored values become the meant ones; nothing where they are the same.
+#[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
+fn write_decoding(decoding: &Decoding, out: &mut String) -> std::fmt::Result {
+    if decoding.scale != 1.0 || decoding.offset != 0.0 {
+        let Decoding { scale, offset, output, .. } = decoding;
+        writeln!(out, "    decoded (--decoded): stored * {scale} + {offset}, as {output}")?;
+    }
+    if !decoding.missing.is_empty() {
+        let missing: Vec<String> = decoding.missing.iter().map(|v| scalar(*v)).collect();
+        writeln!(out, "    no value where {} is stored", missing.join(" or "))?;
     }
     Ok(())
 }
@@ -152,6 +165,7 @@ fn scalar(value: Scalar) -> String {
     match value {
         Scalar::Unsigned(v) => v.to_string(),
         Scalar::Signed(v) => v.to_string(),
+        Scalar::Float(v) if v.abs() >= 1e15 => format!("{v:e}"),
         Scalar::Float(v) => v.to_string(),
     }
 }

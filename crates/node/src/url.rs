@@ -184,6 +184,11 @@ impl FromStr for Url {
             fingerprint: None,
         };
         url.read_fragment(fragment)?;
+        // As we would write it, which may take three bytes for one: what we print can be read again.
+        let written_bytes = url.to_string().len();
+        if written_bytes > MAX_URL_BYTES {
+            return Err(bad(&format!("found a URL of {written_bytes} bytes")));
+        }
         Ok(url)
     }
 }
@@ -304,6 +309,14 @@ mod tests {
             }
         };
         assert_eq!(got, expect, "for `{text}`");
+    }
+
+    #[test]
+    fn what_is_read_can_be_written_and_read_again() {
+        let text = |bytes: usize| format!("corridor://host/{}", "\u{1}".repeat(bytes));
+        let url: Url = text(2700).parse().unwrap();
+        assert_eq!(url.to_string().parse::<Url>().unwrap(), url);
+        assert!(text(2800).parse::<Url>().is_err(), "three bytes for each when written");
     }
 
     #[test]

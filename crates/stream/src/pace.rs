@@ -15,8 +15,11 @@ use tokio::time::Instant;
 pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
 /// What a frame may take to draw and encode while the view moves: twenty frames per second.
 pub const MOVING_BUDGET: Duration = Duration::from_millis(50);
-/// The same for pictures of a resting view that more blocks will soon replace.
+/// The same for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
 pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
+/// A picture of a view that rests while blocks arrive may take this share of the time it has rested: on slow machines and
+/// paths, too, the picture becomes as sharp as its blocks long before the last one is there.
+const RESTED_SHARE: u32 = 4;
 /// Least time between two pictures of the same view while blocks arrive.
 pub const REFRESH: Duration = Duration::from_millis(150);
 /// A view that has not changed for so long rests, whatever was announced.
@@ -109,13 +112,13 @@ impl Pacer {
         let Some(drawn) =
             self.drawn.as_ref().filter(|d| d.situation.seq == s.seq && d.situation.size == s.size)
         else {
-            return Decision::Draw(self.plan(s, moving));
+            return Decision::Draw(self.plan(s, moving, now));
         };
         let refresh_at = drawn.at + REFRESH.max(drawn.took * 2);
         let is_new = drawn.situation.blocks_present != s.blocks_present;
         if let (true, Some(rest_at)) = (moving, s.moves_until()) {
             return match is_new {
-                true if refresh_at <= now => Decision::Draw(self.plan(s, moving)),
+                true if refresh_at <= now => Decision::Draw(self.plan(s, moving, now)),
                 true => Decision::WaitUntil(refresh_at.min(rest_at)),
                 false => Decision::WaitUntil(rest_at),
             };
@@ -127,7 +130,7 @@ impl Pacer {
             return self.finish(s, drawn, is_new, now);
         }
         match is_new || drawn.plan.is_moving {
-            true if refresh_at <= now || drawn.plan.is_moving => Decision::Draw(self.plan(s, moving)),
+            true if refresh_at <= now || drawn.plan.is_moving => Decision::Draw(self.plan(s, moving, now)),
             true => Decision::WaitUntil(refresh_at),
             false => Decision::Idle,
         }
@@ -143,15 +146,15 @@ impl Pacer {
             return Decision::Draw(exact(s));
         }
         if is_new || !drawn.plan.is_full {
-            return Decision::Draw(self.plan(s, false));
+            return Decision::Draw(self.plan(s, false, now));
         }
         Decision::WaitUntil(exact_at)
     }
 
-    fn plan(&self, s: &Situation, is_moving: bool) -> Plan {
+    fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> Plan {
         let budget = match (is_moving, s.is_settled) {
             (true, _) => Some(MOVING_BUDGET),
-            (false, false) => Some(LOADING_BUDGET),
+            (false, false) => Some(LOADING_BUDGET.max((now - s.changed_at) / RESTED_SHARE)),
             (false, true) => None,
         };
         let eighths = budget.map_or(SCALE_STEPS, |b| self.scale(s.size, b));
@@ -319,6 +322,31 @@ mod tests {
         desk.shown();
         desk.s.blocks_present += 1;
         assert_eq!(desk.decide(), Decision::WaitUntil(desk.now + Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_view_that_rests_becomes_sharp_long_before_its_last_block() {
+        let mut desk = Desk::new();
+        let mut widths = Vec::new();
+        for _ in 0..40 {
+            desk.s.blocks_present += 1;
+            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+            // A slow machine: a full picture takes more than three seconds.
+            desk.draw(u64::from(plan.width * plan.height) / 100);
+            desk.shown();
+            widths.push(plan.width);
+            desk.s.blocks_present += 1;
+            if let Decision::WaitUntil(at) = desk.decide() {
+                desk.now = at;
+            }
+        }
+        assert!(widths[1] <= 300, "at first soon: {widths:?}");
+        assert!(
+            widths.contains(&800) && desk.now - desk.s.changed_at < Duration::from_secs(400),
+            "{widths:?}"
+        );
+        let first_sharp = widths.iter().position(|&w| w == 800).unwrap();
+        assert!(widths[first_sharp..].iter().all(|&w| w == 800), "and stays sharp: {widths:?}");
     }
 
     #[test]
