@@ -45,14 +45,16 @@ pub struct SideCache {
     max_bytes: u64,
     /// What may be written before looking again how much there is.
     unseen_bytes: Mutex<u64>,
-    temporaries: AtomicU64,
 }
+
+/// Numbers temporary files: whatever shares a directory within this process does not share their names.
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 impl SideCache {
     /// A side cache in `dir`, which is made when the first entry is written.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>, max_bytes: u64) -> Self {
-        Self { dir: dir.into(), max_bytes, unseen_bytes: Mutex::new(0), temporaries: AtomicU64::new(0) }
+        Self { dir: dir.into(), max_bytes, unseen_bytes: Mutex::new(0) }
     }
 
     /// Where it lies.
@@ -92,7 +94,7 @@ impl SideCache {
         }
         self.make_room(size_bytes);
         let parent = path.parent().unwrap_or(&self.dir);
-        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
         let temporary = parent.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
         let written = DirBuilder::new()
             .recursive(true)
@@ -370,6 +372,25 @@ mod tests {
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         symlink(&path, side.path(ID, "link").unwrap()).unwrap();
         assert_eq!(side.get(ID, "link"), None);
+    }
+
+    #[test]
+    fn several_write_into_a_folder_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4u8 {
+                let side = SideCache::new(dir.path(), 64 << 20);
+                scope.spawn(move || {
+                    for i in 0..100 {
+                        side.put(ID, &format!("e{writer}-{i}"), &[writer; 1000]).unwrap();
+                    }
+                });
+            }
+        });
+        let side = SideCache::new(dir.path(), 64 << 20);
+        for (writer, i) in (0..4u8).flat_map(|writer| (0..100).map(move |i| (writer, i))) {
+            assert_eq!(side.get(ID, &format!("e{writer}-{i}")).unwrap(), [writer; 1000]);
+        }
     }
 
     #[test]
