@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::{DatasetId, Error, ErrorKind, Priority, Result};
 use futures::future::BoxFuture;
 
+use crate::Cancel;
+
 /// Requests and bytes asked of the operating system, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounts {
@@ -65,11 +67,11 @@ pub trait ByteStore: Send + Sync + 'static {
         None
     }
 
-    /// Fills `into` from `offset` on. Blocking.
+    /// Fills `into` from `offset` on. Blocking; what takes long looks at `cancel`.
     ///
     /// # Errors
-    /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`.
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()>;
+    /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`, `Cancelled`.
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()>;
 
     /// What was asked of the operating system through this store.
     fn counts(&self) -> IoCounts;
@@ -219,14 +221,12 @@ impl FileBytes {
             format!("the file changed since it was opened: `{}`", self.path.display()),
         ))
     }
-}
 
-impl ByteStore for FileBytes {
-    fn size_bytes(&self) -> u64 {
-        self.stamp.size_bytes
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+    /// Fills `into` from `offset` on, in one request, which nothing withdraws.
+    ///
+    /// # Errors
+    /// As [`ByteStore::read_at`].
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let size = into.len() as u64;
         self.counters.add(size);
         PROCESS.add(size);
@@ -243,6 +243,16 @@ impl ByteStore for FileBytes {
             )),
             _ => Error::from(e).context(format!("read `{}`", self.path.display())),
         })
+    }
+}
+
+impl ByteStore for FileBytes {
+    fn size_bytes(&self) -> u64 {
+        self.stamp.size_bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], _cancel: &Cancel) -> Result<()> {
+        Self::read_at(self, offset, into)
     }
 
     fn counts(&self) -> IoCounts {

@@ -183,6 +183,7 @@ impl Plan {
         scratch: &mut Vec<u8>,
         cancel: &Cancel,
     ) -> Result<()> {
+        let from = Input { store, cancel };
         let mut out = out;
         let mut at = vec![0u64; self.outer.len()];
         loop {
@@ -192,7 +193,7 @@ impl Plan {
                 _ => (1, None),
             };
             let offset = self.start + self.outer.iter().zip(&at).map(|(a, &i)| a.distance * i).sum::<u64>();
-            out = self.request(store, offset, last, taken, out, scratch)?;
+            out = self.request(&from, offset, last, taken, out, scratch)?;
             if !advance(&mut at, &self.outer, taken) {
                 return Ok(());
             }
@@ -202,7 +203,7 @@ impl Plan {
     /// One request, `taken` steps of the axis `last`; gives back what is left of `out`.
     fn request<'a>(
         &self,
-        store: &dyn ByteStore,
+        from: &Input<'_>,
         offset: u64,
         last: Option<&Steps>,
         taken: u64,
@@ -215,15 +216,21 @@ impl Plan {
         let elements = axes.iter().map(|a| a.count).product::<u64>() * self.unit;
         let (here, rest) = out.split_at_mut(in_memory(elements)?);
         if axes.is_empty() {
-            store.read_at(offset, here)?;
+            from.store.read_at(offset, here, from.cancel)?;
             return Ok(rest);
         }
         let span = last.map_or(0, |axis| (taken - 1) * axis.distance) + self.span;
         scratch.resize(in_memory(span)?, 0);
-        store.read_at(offset, scratch)?;
+        from.store.read_at(offset, scratch, from.cancel)?;
         collect(scratch, &axes, in_memory(self.unit)?, here);
         Ok(rest)
     }
+}
+
+/// What is read, and as long as what for.
+struct Input<'a> {
+    store: &'a dyn ByteStore,
+    cancel: &'a Cancel,
 }
 
 /// Moves to the next request; false at the end.
@@ -293,7 +300,7 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             self.0.len() as u64
         }
-        fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        fn read_at(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
             let mut counts = self.1.lock();
             counts.requests += 1;
             counts.bytes += into.len() as u64;
@@ -313,7 +320,7 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             u64::MAX
         }
-        fn read_at(&self, _: u64, into: &mut [u8]) -> Result<()> {
+        fn read_at(&self, _: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
             let mut counts = self.0.lock();
             counts.requests += 1;
             counts.bytes += into.len() as u64;

@@ -6,9 +6,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use array::{Dataset, Error, Priority, Region, Result, Selection};
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
+
+/// How often whoever waits looks whether the work is still wanted.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Set when nobody waits any more; long work looks at it between pieces.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +31,19 @@ impl Cancel {
     /// `Cancelled` once withdrawn.
     pub fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    /// Waits for a lock as long as the work is wanted.
+    ///
+    /// # Errors
+    /// `Cancelled` once withdrawn.
+    pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>> {
+        loop {
+            self.check()?;
+            if let Some(guard) = mutex.try_lock_for(LOOK_EVERY) {
+                return Ok(guard);
+            }
+        }
     }
 }
 

@@ -18,15 +18,16 @@ mod index;
 mod inflate;
 
 use std::io::Read;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use array::{Error, ErrorKind, LongWork, Priority, Result, Task};
+use array::{Error, LongWork, Priority, Result, Task};
 use futures::future::{BoxFuture, FutureExt, WeakShared};
 use parking_lot::Mutex;
 
 use self::decoder::Decoder;
 use self::index::Index;
 use crate::kept::{ChunkStore, Decoded};
+use crate::once::Once;
 use crate::pool::on_pool;
 use crate::{ByteStore, Cancel, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
 
@@ -60,10 +61,7 @@ struct Inside {
     side: Option<SideCache>,
     on_progress: Option<OnProgress>,
     work: LongWork,
-    /// Once it is made, or found to be impossible.
-    index: OnceLock<Result<Arc<Index>>>,
-    /// Held by whoever makes the index.
-    making: Mutex<()>,
+    index: Once<Index>,
     /// The making under way, for others to join.
     flight: Mutex<Option<WeakShared<BoxFuture<'static, Result<()>>>>>,
     segments: ChunkStore,
@@ -79,8 +77,7 @@ impl GzipBytes {
             side: options.side_cache(),
             on_progress: options.on_progress.clone(),
             work: options.work.clone(),
-            index: OnceLock::new(),
-            making: Mutex::new(()),
+            index: Once::default(),
             flight: Mutex::new(None),
             segments: ChunkStore::new(options.scratch.clone()),
         }))
@@ -89,20 +86,8 @@ impl GzipBytes {
 
 impl Inside {
     /// The index: from memory, from the side cache, or made now; by one thread at a time.
-    fn index(&self, cancel: &Cancel) -> Result<Arc<Index>> {
-        if let Some(index) = self.index.get() {
-            return index.clone();
-        }
-        let _one = self.making.lock();
-        if let Some(index) = self.index.get() {
-            return index.clone();
-        }
-        let index = self.load_or_build(cancel).map(Arc::new);
-        match index.as_ref().map_err(Error::kind) {
-            // The same file may give another answer the next time.
-            Err(ErrorKind::Io | ErrorKind::Cancelled) => index,
-            _ => self.index.get_or_init(|| index).clone(),
-        }
+    fn index(&self, cancel: &Cancel) -> Result<&Index> {
+        self.index.get_or_make(cancel, || self.load_or_build(cancel))
     }
 
     fn load_or_build(&self, cancel: &Cancel) -> Result<Index> {
@@ -133,11 +118,11 @@ impl Inside {
     }
 
     /// Segment `number`, which is no longer than [`longest_kept`](Self::longest_kept), decoded now unless it is kept.
-    fn segment(&self, index: &Index, number: usize) -> Result<Arc<Decoded>> {
+    fn segment(&self, index: &Index, number: usize, cancel: &Cancel) -> Result<Arc<Decoded>> {
         let (start, end) = index.span(number);
         let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
-        self.segments.get(0, number as u64, size, || {
-            let room = self.segments.scratch().reserve(end - start, end - start, &Cancel::default())?;
+        self.segments.get(0, number as u64, size, cancel, || {
+            let room = self.segments.scratch().reserve(end - start, end - start, cancel)?;
             let mut bytes = vec![0; size];
             self.resume(index, number)?.fill(&mut bytes)?;
             Ok(Decoded::new(bytes, room))
@@ -154,11 +139,19 @@ impl Inside {
     }
 
     /// Fills `into` from the long segment `number` on, skipping `skip` bytes of it.
-    fn decode_part(&self, index: &Index, number: usize, skip: u64, into: &mut [u8]) -> Result<()> {
+    fn decode_part(
+        &self,
+        index: &Index,
+        number: usize,
+        skip: u64,
+        into: &mut [u8],
+        cancel: &Cancel,
+    ) -> Result<()> {
         let mut decoder = self.resume(index, number)?;
         let mut discarded = vec![0; DISCARD_BYTES];
         let mut left = skip;
         while left > 0 {
+            cancel.check()?;
             let size = usize::try_from(left).unwrap_or(usize::MAX).min(DISCARD_BYTES);
             decoder.fill(&mut discarded[..size])?;
             left -= size as u64;
@@ -173,7 +166,7 @@ impl ByteStore for GzipBytes {
     }
 
     fn prepare(&self, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
-        if self.0.index.get().is_some() {
+        if self.0.index.is_decided() {
             return None;
         }
         let mut flight = self.0.flight.lock();
@@ -188,9 +181,9 @@ impl ByteStore for GzipBytes {
         Some(making.boxed())
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
         let inside = &*self.0;
-        let index = inside.index(&Cancel::default())?;
+        let index = inside.index(cancel)?;
         let end = offset.checked_add(into.len() as u64).filter(|&end| end <= index.size_bytes);
         if end.is_none() {
             let why = if index.is_cut { "the file is cut short" } else { "its header promises more" };
@@ -208,9 +201,9 @@ impl ByteStore for GzipBytes {
             let here = usize::try_from(end - at).unwrap_or(usize::MAX).min(rest.len());
             let (now, later) = rest.split_at_mut(here);
             if end - start > inside.longest_kept() {
-                inside.decode_part(&index, number, at - start, now)?;
+                inside.decode_part(index, number, at - start, now, cancel)?;
             } else {
-                let segment = inside.segment(&index, number)?;
+                let segment = inside.segment(index, number, cancel)?;
                 let first = usize::try_from(at - start).unwrap_or(usize::MAX);
                 now.copy_from_slice(&segment[first..first + here]);
             }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::Result;
 use parking_lot::Mutex;
 
+use crate::Cancel;
 use crate::scratch::{Room, Scratch};
 
 /// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
@@ -121,12 +122,13 @@ impl ChunkStore {
     /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
     ///
     /// # Errors
-    /// Those of `decode`; nothing is kept then.
+    /// Those of `decode`; nothing is kept then. `Cancelled` while somebody else decodes it.
     pub(crate) fn get(
         &self,
         array: u32,
         chunk: u64,
         size_bytes: usize,
+        cancel: &Cancel,
         decode: impl FnOnce() -> Result<Decoded>,
     ) -> Result<Arc<Decoded>> {
         if size_bytes < LEAST_KEPT_BYTES {
@@ -134,7 +136,7 @@ impl ChunkStore {
         }
         let key = (self.owner, array, chunk);
         let slot = self.scratch.with_kept(|kept| kept.slot(key));
-        let mut content = slot.lock();
+        let mut content = cancel.lock(&slot)?;
         if let Some(decoded) = content.as_ref() {
             return Ok(Arc::clone(decoded));
         }
@@ -154,7 +156,8 @@ impl ChunkStore {
         }
         let Some(room) = self.scratch.try_reserve(bytes.len() as u64) else { return };
         let slot = self.scratch.with_kept(|kept| kept.slot((self.owner, array, chunk)));
-        let mut content = slot.lock();
+        // Whoever holds it decodes the same, and may wait for the room taken here.
+        let Some(mut content) = slot.try_lock() else { return };
         if content.is_none() {
             *content = Some(Arc::new(Decoded::new(bytes, room)));
         }

@@ -19,6 +19,7 @@ mod levels;
 mod netcdf3;
 mod nifti;
 mod nrrd;
+mod once;
 mod open;
 mod pieces;
 mod pool;

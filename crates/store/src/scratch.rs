@@ -16,6 +16,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Cancel;
+use crate::format::LOOK_EVERY;
 use crate::kept::Kept;
 
 /// Scratch memory unless told otherwise, bytes.
@@ -26,8 +27,8 @@ const LEVELS_QUARTERS: u64 = 1;
 const LEVELS_UNIT_BYTES: u64 = 1 << 10;
 /// Longest that a read waits for room while nothing at all changes.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// How often a waiting read looks whether it is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Largest chunk that is decoded, bytes, however large the budget.
+pub(crate) const MAX_CHUNK_BYTES: u64 = 1 << 30;
 
 /// A budget of scratch memory; clones share it.
 #[derive(Clone, Debug)]

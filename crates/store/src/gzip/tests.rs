@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::mpsc;
 
-use array::{BlockKey, LongWork, Share, Source, Urgency, want};
+use array::{BlockKey, ErrorKind, LongWork, Share, Source, Urgency, want};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt;
@@ -56,7 +56,7 @@ impl Case {
 
 fn read(inside: &GzipBytes, offset: usize, size: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; size];
-    inside.read_at(offset as u64, &mut bytes).map(|()| bytes)
+    inside.read_at(offset as u64, &mut bytes, &Cancel::default()).map(|()| bytes)
 }
 
 #[test]
@@ -211,12 +211,38 @@ async fn indexing_ends_when_nobody_waits_and_can_be_asked_for_again() {
     drop(halting.halted);
     drop(halting.go_on);
     // It waits for the one who is about to give up.
-    drop(inside.0.making.lock());
+    while halting.case.options.work.share(Task::Indexing).is_some() {
+        std::thread::yield_now();
+    }
     let whole = FileBytes::open(&halting.case.path).unwrap().size_bytes();
     assert!(inside.counts().bytes < whole / 2, "{} of {whole} bytes", inside.counts().bytes);
     assert_eq!(halting.case.options.work.share(Task::Indexing), None);
     inside.prepare(Priority::NORMAL).expect("what was given up is not remembered").await.unwrap();
     assert_eq!(read(&inside, 20_000_000, 9).unwrap(), &data[20_000_000..20_000_009]);
+}
+
+#[test]
+fn a_withdrawn_read_does_not_wait_for_room() {
+    let header = "NRRD0004\ntype: uint8\ndimension: 1\nsizes: 3000000\nencoding: gzip\n\n";
+    let case = Case::new(&[header.as_bytes(), &packed(&data(3_000_000))].concat());
+    let format = open_format(&case.path.to_string_lossy(), &case.options).unwrap();
+    let read = |cancel: &Cancel| {
+        let (target, region) = array::Target::new(&[9], 1)?;
+        let selection = array::Selection::of_box(&[2_000_000], &[9]);
+        format.read(0, 0, &selection, region, cancel).and_then(|()| target.into_vec())
+    };
+    read(&Cancel::default()).unwrap();
+    let scratch = &case.options.scratch;
+    let _all = scratch.try_reserve(scratch.decoding_bytes()).expect("what is kept leaves");
+    let cancel = Cancel::default();
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            cancel.cancel();
+        });
+        read(&cancel)
+    });
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
 #[tokio::test]

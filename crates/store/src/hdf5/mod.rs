@@ -23,7 +23,7 @@ mod openpmd;
 mod storage;
 mod walk;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use array::{Dataset, Error, Region, Result, Selection};
 
@@ -31,6 +31,7 @@ use self::library::{Facts, File, Token};
 pub use self::library::{NewHdf5, create_hdf5};
 use self::storage::{Reader, Storage};
 use crate::kept::ChunkStore;
+use crate::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
 /// The first bytes of the superblock.
@@ -84,12 +85,12 @@ struct Stored {
     shape: Vec<u64>,
     item_bytes: usize,
     /// Looked up at the first read.
-    storage: OnceLock<Result<Storage>>,
+    storage: Once<Storage>,
 }
 
 impl Stored {
     fn new(token: Token, facts: Facts, shape: Vec<u64>, item_bytes: usize) -> Self {
-        Self { token, facts, shape, item_bytes, storage: OnceLock::new() }
+        Self { token, facts, shape, item_bytes, storage: Once::default() }
     }
 }
 
@@ -105,9 +106,9 @@ impl Hdf5 {
     ) -> Result<()> {
         let locate = || {
             let object = self.library.object(stored.token)?;
-            Storage::locate(object, &stored.facts, &stored.shape, stored.item_bytes)
+            Storage::locate(object, &stored.facts, &stored.shape, stored.item_bytes, cancel)
         };
-        let storage = stored.storage.get_or_init(locate).as_ref().map_err(Clone::clone)?;
+        let storage = stored.storage.get_or_make(cancel, locate)?;
         let reader = Reader {
             file: &*self.file,
             store: &self.chunks,

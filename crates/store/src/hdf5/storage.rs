@@ -10,12 +10,11 @@ use super::library::{ChunkPlace, Facts, Layout, Object};
 use crate::chunked::{Part, fill, for_each_chunk};
 use crate::flat::FlatArray;
 use crate::kept::{ChunkStore, Decoded};
+use crate::scratch::MAX_CHUNK_BYTES;
 use crate::{ByteStore, Cancel};
 
 /// Most chunks of one data set whose places are kept (32 bytes each); beyond, it is read through the library.
 const MAX_INDEXED_CHUNKS: usize = 2 << 20;
-/// Largest chunk that is decoded, bytes.
-const MAX_CHUNK_BYTES: u64 = 1 << 30;
 /// Longest stored form of a chunk, relative to the chunk: filters may add a little.
 const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
     chunk_bytes + chunk_bytes / 8 + 4096
@@ -61,8 +60,14 @@ impl Storage {
     /// Looks up where the elements of a data set lie.
     ///
     /// # Errors
-    /// `Corrupt` when chunks lie outside the grid, `TooLarge` beyond the limits above.
-    pub(super) fn locate(object: Object, facts: &Facts, shape: &[u64], item_bytes: usize) -> Result<Self> {
+    /// `Corrupt` when chunks lie outside the grid, `TooLarge` beyond the limits above, `Cancelled`.
+    pub(super) fn locate(
+        object: Object,
+        facts: &Facts,
+        shape: &[u64],
+        item_bytes: usize,
+        cancel: &Cancel,
+    ) -> Result<Self> {
         match &facts.layout {
             Layout::Contiguous => match object.contiguous_offset() {
                 Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
@@ -77,7 +82,7 @@ impl Storage {
             Layout::Chunked(chunk) => {
                 buffer_size(chunk, item_bytes)?;
                 match Pipeline::of(&facts.filters, item_bytes) {
-                    Some(pipeline) => locate_chunks(object, facts, shape, chunk, pipeline),
+                    Some(pipeline) => locate_chunks(object, facts, shape, chunk, pipeline, cancel),
                     None => Ok(Self::Library { object, piece: chunk.clone() }),
                 }
             }
@@ -121,6 +126,7 @@ fn locate_chunks(
     shape: &[u64],
     chunk: &[u64],
     pipeline: Pipeline,
+    cancel: &Cancel,
 ) -> Result<Storage> {
     let grid: Vec<u64> = shape.iter().zip(chunk).map(|(&n, &c)| n.div_ceil(c)).collect();
     let mut places = Vec::new();
@@ -133,8 +139,9 @@ fn locate_chunks(
         }
         let number = start.iter().zip(chunk).zip(&grid).fold(0, |n, ((&s, &c), &g)| n * g + s / c);
         places.push((number, place));
-        places.len() <= MAX_INDEXED_CHUNKS
+        places.len() <= MAX_INDEXED_CHUNKS && cancel.check().is_ok()
     })?;
+    cancel.check()?;
     if let Some(start) = outside {
         return Err(Error::corrupt(format!(
             "expected chunks of {chunk:?} within {shape:?}, found one at {start:?}"
@@ -207,7 +214,7 @@ impl Chunks {
         if part.is_whole(&self.chunk) {
             return part.copy(&decode()?, &self.chunk, into);
         }
-        let bytes = reader.store.get(reader.array, number, chunk_bytes, decode)?;
+        let bytes = reader.store.get(reader.array, number, chunk_bytes, reader.cancel, decode)?;
         part.copy(&bytes, &self.chunk, into)
     }
 
@@ -228,7 +235,7 @@ impl Chunks {
         let needed_bytes = self.pipeline.needed_bytes(place.size_bytes, chunk_bytes as u64);
         let room = reader.store.scratch().reserve(chunk_bytes as u64, needed_bytes, reader.cancel)?;
         let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
-        reader.file.read_at(place.offset, &mut stored)?;
+        reader.file.read_at(place.offset, &mut stored, reader.cancel)?;
         let bytes = self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)?;
         Ok(Decoded::new(bytes, room))
     }

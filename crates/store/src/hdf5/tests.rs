@@ -267,6 +267,24 @@ fn a_file_cut_short_says_so() {
 }
 
 #[test]
+fn what_may_go_better_the_next_time_is_tried_again() {
+    let (_dir, path) = place("touched.h5");
+    sample(&path);
+    let file = open_path(&path).unwrap();
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let touch = |time| std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    touch(modified + std::time::Duration::from_secs(60));
+    let whole = Selection::all(&SHAPE.map(|n| n as u64));
+    for name in ["group/packed", "flat"] {
+        let error = read(&file, name, &whole).unwrap_err();
+        assert_eq!(error.kind(), array::ErrorKind::Stale, "{error}");
+    }
+    touch(modified);
+    check(&file, "group/packed", &little(&numbers()));
+    check(&file, "flat", &little(&numbers()));
+}
+
+#[test]
 fn chunks_are_decoded_within_the_budget_or_refused() {
     const CHUNK_BYTES: u64 = 64 * 64 * 64 * 4;
     let (_dir, path) = place("chunks.h5");

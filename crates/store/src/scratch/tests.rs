@@ -91,7 +91,7 @@ fn what_is_kept_leaves_when_its_room_is_needed() {
     let decoded = AtomicU64::new(0);
     let size = 100 * KIB;
     let get = |chunk| {
-        chunks.get(0, chunk, usize::try_from(size).unwrap(), || {
+        chunks.get(0, chunk, usize::try_from(size).unwrap(), &Cancel::default(), || {
             decoded.fetch_add(1, Ordering::Relaxed);
             let room = scratch.reserve(size, size, &Cancel::default())?;
             Ok(Decoded::new(vec![1; usize::try_from(size).unwrap()], room))
@@ -109,6 +109,34 @@ fn what_is_kept_leaves_when_its_room_is_needed() {
     assert_eq!(decoded.load(Ordering::Relaxed), 4, "what is held stays");
     drop((held, chunks));
     assert!(scratch.try_reserve(300 * KIB).is_some(), "a closed file leaves nothing");
+}
+
+#[test]
+fn whoever_waits_for_a_chunk_can_be_withdrawn() {
+    let scratch = decoding(300 * KIB);
+    let chunks = ChunkStore::new(scratch.clone());
+    let cancel = Cancel::default();
+    let size = usize::try_from(100 * KIB).unwrap();
+    let (begin, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            chunks.get(0, 0, size, &Cancel::default(), move || {
+                begin.send(()).unwrap();
+                ended.recv().unwrap();
+                let room = scratch.reserve(100 * KIB, 100 * KIB, &Cancel::default())?;
+                Ok(Decoded::new(vec![1; size], room))
+            })
+        });
+        begun.recv().unwrap();
+        let second = scope.spawn(|| {
+            chunks.get(0, 0, size, &cancel, || panic!("the first one decodes it")).map(|found| found.len())
+        });
+        cancel.cancel();
+        assert_eq!(second.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+        end.send(()).unwrap();
+        assert_eq!(first.join().unwrap().unwrap().len(), size);
+    });
 }
 
 #[test]

@@ -20,9 +20,7 @@ use super::shards::Shards;
 use crate::Cancel;
 use crate::chunked::{Part, fill, for_each_chunk};
 use crate::kept::{ChunkStore, Decoded};
-
-/// Largest chunk that is decoded, bytes.
-const MAX_CHUNK_BYTES: u64 = 1 << 30;
+use crate::scratch::MAX_CHUNK_BYTES;
 
 /// An array of a store.
 pub(super) struct Stored {
@@ -120,7 +118,7 @@ impl Stored {
             let decoded = if part.is_whole(&self.chunk) {
                 decode().map(Arc::new)
             } else {
-                store.get(number, self.linear(part.position), size, decode)
+                store.get(number, self.linear(part.position), size, cancel, decode)
             };
             self.copy(&decoded.map_err(|e| e.context(format!("chunk {:?}", part.position)))?, part, into)
         })

@@ -29,6 +29,10 @@ const MAX_ADDRESS: haddr_t = i64::MAX as u64;
 /// The file that is being opened; set only while the lock is held, so that nothing else can be opened.
 static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 
+/// Why the file could not be read, last; set and taken while the lock is held. The library itself only tells that it
+/// could not.
+static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
+
 /// A function that this driver does without.
 type Absent = Option<unsafe extern "C" fn()>;
 
@@ -119,6 +123,11 @@ struct Open {
     length_bytes: usize,
 }
 
+/// Why the file could not be read since this was last asked.
+pub(super) fn take_failure() -> Option<Error> {
+    FAILURE.lock().take()
+}
+
 /// Lets `access` open files through this driver.
 pub(super) fn choose(access: &Handle) -> Result<()> {
     static DRIVER: OnceLock<Result<hid_t>> = OnceLock::new();
@@ -207,8 +216,13 @@ unsafe extern "C" fn read(
     let there = usize::try_from(open.file.size_bytes().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
     let (found, beyond) = into.split_at_mut(there);
     beyond.fill(0);
-    let done = found.is_empty() || open.file.read_at(at, found).is_ok();
-    if done && heap::ends(into, open.length_bytes) { 0 } else { -1 }
+    if !found.is_empty()
+        && let Err(error) = open.file.read_at(at, found)
+    {
+        *FAILURE.lock() = Some(error);
+        return -1;
+    }
+    if heap::ends(into, open.length_bytes) { 0 } else { -1 }
 }
 
 unsafe extern "C" fn write(

@@ -19,7 +19,7 @@ mod heap;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::Once;
 
-use array::{Error, ErrorKind, Result};
+use array::{Error, Result};
 use hdf5_metno_sys::h5::{H5dont_atexit, herr_t};
 use hdf5_metno_sys::h5e::{H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2};
 use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
@@ -51,15 +51,20 @@ fn locked<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Runs one library call; a negative result becomes an error that says what the library was asked to do.
+/// Runs one library call; a negative result becomes an error that says what the library was asked to do: that of
+/// the file, if reading it failed meanwhile, which may go better the next time.
 fn check<T: PartialOrd + Default>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
     locked(|| {
+        drop(driver::take_failure());
         let code = call();
-        if code < T::default() {
-            let kind = ErrorKind::Corrupt;
-            return Err(Error::new(kind, format!("expected HDF5 to {what}, found: {}", take_message())));
+        if code >= T::default() {
+            return Ok(code);
         }
-        Ok(code)
+        let message = take_message();
+        Err(match driver::take_failure() {
+            Some(error) => error.context(format!("{what} by HDF5")),
+            None => Error::corrupt(format!("expected HDF5 to {what}, found: {message}")),
+        })
     })
 }
 
