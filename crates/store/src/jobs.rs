@@ -1,5 +1,6 @@
 //! The two kinds of work that [`FormatSource`](crate::FormatSource) queues: one block, one piece of a read.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,36 +17,36 @@ use bytes::Bytes;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, Stream, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::workers::{Job, Workers};
+use crate::workers::{Job, Workers, rank, take};
 use crate::{Cancel, Format};
 
-/// Most bytes of blocks that are being read or wait to be taken, per call of `blocks`; one block may
+/// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
 /// always be under way.
 pub const MAX_BYTES_IN_HAND: u64 = 64 << 20;
+/// Room for them is counted in pieces of this many bytes.
+const ROOM_UNIT_BYTES: u64 = 1 << 10;
+const ROOM_UNITS: u32 = 64 << 10;
+const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
 
-/// What the jobs of one call of `blocks` share. The channel is bounded by `in_hand`.
+/// What the jobs of one call of `blocks` share. The channel is bounded by the room.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) sender: UnboundedSender<Delivery>,
-    pub(crate) in_hand: Arc<AtomicU64>,
+    pub(crate) room: Arc<Semaphore>,
+    /// Counts changes of its wants.
+    changes: Arc<AtomicU64>,
+}
+
+impl Call {
+    pub(crate) fn new(sender: UnboundedSender<Delivery>) -> Self {
+        Self { sender, room: Arc::new(Semaphore::new(ROOM_UNITS as usize)), changes: Arc::default() }
+    }
 }
 
 /// A completion and the room it takes until somebody takes it.
-pub(crate) type Delivery = (Completion, Option<Permit>);
-
-/// Room for one block's bytes; given back when dropped.
-pub(crate) struct Permit {
-    in_hand: Arc<AtomicU64>,
-    size_bytes: u64,
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.in_hand.fetch_sub(self.size_bytes, Ordering::Relaxed);
-        Workers::shared().look_again();
-    }
-}
+pub(crate) type Delivery = (Completion, Option<OwnedSemaphorePermit>);
 
 /// Reads one block.
 pub(crate) struct BlockJob {
@@ -54,7 +55,7 @@ pub(crate) struct BlockJob {
     pub(crate) selection: Selection,
     pub(crate) size_bytes: u64,
     pub(crate) watch: Arc<Watch>,
-    pub(crate) permit: Option<Permit>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
     pub(crate) call: Call,
 }
 
@@ -72,7 +73,7 @@ impl BlockJob {
         Ok(Arc::new(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } }))
     }
 
-    fn deliver(mut self, result: Result<Arc<Block>>) {
+    pub(crate) fn deliver(mut self, result: Result<Arc<Block>>) {
         self.watch.cancel.cancel();
         let completion = Completion { key: self.watch.want.key(), result };
         // The asker may have gone; then nobody misses it.
@@ -97,16 +98,6 @@ impl Job for BlockJob {
         self.watch.cancel.check().is_err()
     }
 
-    fn has_room(&self) -> bool {
-        let in_hand = self.call.in_hand.load(Ordering::Relaxed);
-        in_hand == 0 || in_hand.saturating_add(self.size_bytes) <= MAX_BYTES_IN_HAND
-    }
-
-    fn claim(&mut self) {
-        self.call.in_hand.fetch_add(self.size_bytes, Ordering::Relaxed);
-        self.permit = Some(Permit { in_hand: Arc::clone(&self.call.in_hand), size_bytes: self.size_bytes });
-    }
-
     fn run(self: Box<Self>) {
         let key = self.watch.want.key();
         let result = self.read().map_err(|e| {
@@ -114,22 +105,44 @@ impl Job for BlockJob {
         });
         self.deliver(result);
     }
+}
 
-    fn refuse(self: Box<Self>, error: Error) {
-        self.deliver(Err(error));
+/// Queues the jobs of one call, the most urgent first, as the call has room for their blocks.
+///
+/// # Cancel safety
+/// What is not queued yet is dropped.
+pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: Call) {
+    let mut jobs = VecDeque::from(jobs);
+    let mut sorted_at = None;
+    loop {
+        let changes = Some(call.changes.load(Ordering::Relaxed));
+        if sorted_at != changes {
+            sorted_at = changes;
+            jobs.make_contiguous().sort_by_cached_key(|job| Reverse(rank(job.urgency())));
+        }
+        let Some(mut job) = jobs.pop_front() else { return };
+        if job.is_withdrawn() {
+            continue;
+        }
+        let units = u32::try_from(job.size_bytes.div_ceil(ROOM_UNIT_BYTES)).unwrap_or(u32::MAX);
+        job.permit = take(&call.room, units.min(ROOM_UNITS)).await;
+        let place = Workers::shared().place().await;
+        Workers::shared().submit(Box::new(job), place);
     }
 }
 
 /// Sets a job's cancel flag when its want is cancelled: wakes as the want changes.
 pub(crate) struct Watch {
     pub(crate) want: Want,
+    changes: Arc<AtomicU64>,
     /// Set by the want's cancellation, by the end of the stream, or because the job is done.
     pub(crate) cancel: Cancel,
 }
 
 impl Watch {
-    pub(crate) fn start(want: Want) -> Arc<Self> {
-        let watch = Arc::new(Self { want, cancel: Cancel::default() });
+    pub(crate) fn start(want: Want, call: &Call) -> Arc<Self> {
+        let changes = Arc::clone(&call.changes);
+        let watch = Arc::new(Self { want, changes, cancel: Cancel::default() });
         watch.look();
         watch
     }
@@ -142,6 +155,7 @@ impl Watch {
         while self.cancel.check().is_ok() {
             let Poll::Ready(version) = self.want.poll_changed(&mut context, seen) else { return };
             seen = version;
+            self.changes.fetch_add(1, Ordering::Relaxed);
             if self.want.is_cancelled() {
                 self.cancel.cancel();
             }
@@ -157,14 +171,19 @@ impl Wake for Watch {
 
 /// The completions of one call of `blocks`; dropping it withdraws what is left.
 pub(crate) struct Answers {
-    /// Jobs that are submitted when their file is prepared.
-    pub(crate) preparing: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// Jobs on their way into the queue.
+    pub(crate) queueing: FuturesUnordered<BoxFuture<'static, ()>>,
     pub(crate) refused: VecDeque<Completion>,
     pub(crate) receiver: UnboundedReceiver<Delivery>,
     pub(crate) cancels: Vec<Cancel>,
 }
 
 impl Answers {
+    /// Queues what can be now.
+    pub(crate) fn queue(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(())) = self.queueing.poll_next_unpin(cx) {}
+    }
+
     pub(crate) fn refuse(&mut self, key: BlockKey, error: Error) {
         self.refused.push_back(Completion { key, result: Err(error) });
     }
@@ -177,8 +196,14 @@ impl Stream for Answers {
         if let Some(refused) = self.refused.pop_front() {
             return Poll::Ready(Some(refused));
         }
-        while let Poll::Ready(Some(())) = self.preparing.poll_next_unpin(cx) {}
-        Pin::new(&mut self.receiver).poll_next(cx).map(|delivery| delivery.map(|(completion, _)| completion))
+        self.queue(cx);
+        let delivery = self.receiver.poll_next_unpin(cx);
+        let completion = delivery.map(|delivery| delivery.map(|(completion, _)| completion));
+        if completion.is_ready() {
+            // The room that it took is for the next.
+            self.queue(cx);
+        }
+        completion
     }
 }
 
@@ -206,12 +231,6 @@ impl Job for PieceJob {
         self.cancel.check().is_err()
     }
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn claim(&mut self) {}
-
     fn run(self: Box<Self>) {
         let Self { format, request, into, cancel, sender } = *self;
         let ReadRequest { array, level, selection, .. } = request;
@@ -219,12 +238,6 @@ impl Job for PieceJob {
         let result =
             result.map_err(|e| e.context(format!("read [{selection}] of level {level}, array {array}")));
         drop(sender.unbounded_send(result));
-    }
-
-    fn refuse(self: Box<Self>, error: Error) {
-        let Self { into, sender, .. } = *self;
-        drop(into);
-        drop(sender.unbounded_send(Err(error)));
     }
 }
 

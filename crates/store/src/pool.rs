@@ -1,6 +1,6 @@
 //! Small pieces of work on the storage threads, most urgent first, beside the reads of blocks.
 
-use array::{Error, ErrorKind, Priority, Result, Urgency};
+use array::{Error, Priority, Result, Urgency};
 use futures::channel::oneshot;
 
 use crate::Cancel;
@@ -16,9 +16,8 @@ pub(crate) async fn on_pool<T: Send + 'static>(
     let withdraw = WithdrawOnDrop(Cancel::default());
     let (reply, answer) = oneshot::channel();
     let task = Task { priority, work, reply, cancel: withdraw.0.clone() };
-    for job in Workers::shared().submit(vec![Box::new(task)]) {
-        job.refuse(Error::new(ErrorKind::Busy, "expected room in the storage queue, found it full"));
-    }
+    let place = Workers::shared().place().await;
+    Workers::shared().submit(Box::new(task), place);
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
 }
 
@@ -38,19 +37,9 @@ impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
         self.cancel.check().is_err()
     }
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn claim(&mut self) {}
-
     fn run(self: Box<Self>) {
         let result = (self.work)(&self.cancel);
         // The asker may have gone away.
         drop(self.reply.send(result));
-    }
-
-    fn refuse(self: Box<Self>, error: Error) {
-        drop(self.reply.send(Err(error)));
     }
 }

@@ -7,15 +7,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
-use array::{
-    BlockInfo, Completions, Dataset, Error, ErrorKind, ReadRequest, Region, Result, Selection, Source, Want,
-};
+use array::{BlockInfo, Completions, Dataset, Error, ReadRequest, Region, Result, Selection, Source, Want};
 use futures::channel::mpsc::unbounded;
 use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop};
+use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop, queue_all};
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format, pieces};
 
@@ -45,7 +44,7 @@ impl FormatSource {
             dataset: Arc::clone(dataset),
             selection,
             size_bytes,
-            watch: Watch::start(want),
+            watch: Watch::start(want, call),
             permit: None,
             call: call.clone(),
         })
@@ -66,9 +65,9 @@ impl Source for FormatSource {
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let dataset = self.format.dataset();
         let (sender, receiver) = unbounded();
-        let call = Call { sender, in_hand: Arc::default() };
+        let call = Call::new(sender);
         let mut answers = Answers {
-            preparing: FuturesUnordered::new(),
+            queueing: FuturesUnordered::new(),
             refused: VecDeque::new(),
             receiver,
             cancels: Vec::new(),
@@ -86,11 +85,12 @@ impl Source for FormatSource {
         }
         for (array, jobs) in by_array {
             let priority = jobs.iter().map(|job| job.urgency().priority).max().unwrap_or_default();
-            match self.format.prepare(array, priority) {
-                None => submit(boxed(jobs)),
-                Some(preparation) => answers.preparing.push(submit_after(preparation, jobs).boxed()),
-            }
+            let preparation = self.format.prepare(array, priority);
+            answers.queueing.push(queue_prepared(preparation, jobs, call.clone()).boxed());
         }
+        drop(call);
+        // What there is room for begins before anybody looks.
+        answers.queue(&mut Context::from_waker(Waker::noop()));
         answers.boxed()
     }
 
@@ -105,12 +105,13 @@ impl Source for FormatSource {
             let expected = pieces.len();
             let withdraw = WithdrawOnDrop(Cancel::default());
             let (sender, mut results) = unbounded();
-            let job = |(selection, into)| {
+            for (selection, into) in pieces {
+                let place = Workers::shared().place().await;
                 let (format, cancel, sender) = (Arc::clone(&format), withdraw.0.clone(), sender.clone());
                 let request = ReadRequest { selection, ..request.clone() };
-                Box::new(PieceJob { format, request, into, cancel, sender }) as Box<dyn Job>
-            };
-            submit(pieces.into_iter().map(job).collect());
+                let job = PieceJob { format, request, into, cancel, sender };
+                Workers::shared().submit(Box::new(job), place);
+            }
             drop(sender);
             let mut finished = 0;
             while let Some(result) = results.next().await {
@@ -128,29 +129,25 @@ impl Source for FormatSource {
     }
 }
 
-/// Submits jobs when their file is prepared, unless all are withdrawn before.
-async fn submit_after(preparation: BoxFuture<'static, Result<()>>, jobs: Vec<BlockJob>) {
-    let prepared = {
-        let withdrawn = join_all(jobs.iter().map(|job| job.watch.want.cancelled()));
-        match select(std::pin::pin!(withdrawn), preparation).await {
-            Either::Left(_) => return,
-            Either::Right((prepared, _)) => prepared,
+/// Queues jobs when their file is prepared, unless all are withdrawn before.
+async fn queue_prepared(
+    preparation: Option<BoxFuture<'static, Result<()>>>,
+    jobs: Vec<BlockJob>,
+    call: Call,
+) {
+    if let Some(preparation) = preparation {
+        let prepared = {
+            let withdrawn = join_all(jobs.iter().map(|job| job.watch.want.cancelled()));
+            match select(std::pin::pin!(withdrawn), preparation).await {
+                Either::Left(_) => return,
+                Either::Right((prepared, _)) => prepared,
+            }
+        };
+        if let Err(error) = prepared {
+            return jobs.into_iter().for_each(|job| job.deliver(Err(error.clone())));
         }
-    };
-    match prepared {
-        Ok(()) => submit(boxed(jobs)),
-        Err(error) => boxed(jobs).into_iter().for_each(|job| job.refuse(error.clone())),
     }
-}
-
-fn boxed(jobs: Vec<BlockJob>) -> Vec<Box<dyn Job>> {
-    jobs.into_iter().map(|job| Box::new(job) as Box<dyn Job>).collect()
-}
-
-fn submit(jobs: Vec<Box<dyn Job>>) {
-    for job in Workers::shared().submit(jobs) {
-        job.refuse(Error::new(ErrorKind::Busy, "expected room in the storage queue, found it full"));
-    }
+    queue_all(jobs, call).await;
 }
 
 #[cfg(test)]

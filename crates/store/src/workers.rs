@@ -1,19 +1,22 @@
 //! The threads that wait for disks, shared by every source of the process.
 //!
 //! One queue; a free thread takes the most urgent job *at that moment* (urgencies are read again at each
-//! pick, so a want that was adjusted moves), skips jobs whose asker has no room for the result, and drops
-//! those that were withdrawn. Nothing here knows what a job reads.
+//! pick, so a want that was adjusted moves) and drops those that were withdrawn. Whoever has a job waits for a
+//! place in the queue, in order of arrival, so that one with many jobs does not keep the others out. What is
+//! queued can run: nobody holds a place while it waits for something else. Nothing here knows what a job reads.
 
 use std::cmp::Reverse;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Instant;
 
-use array::{Error, Urgency};
+use array::{Priority, Urgency};
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most jobs that may wait; a pick looks at each, which takes about a quarter of a millisecond then.
+/// Most jobs in the queue; a pick looks at each, which takes about a quarter of a millisecond then.
 pub const MAX_QUEUED_JOBS: usize = 16_384;
 /// Fewest threads: reads of a cold disk wait, they do not compute.
 const MIN_THREADS: usize = 8;
@@ -26,20 +29,24 @@ pub(crate) trait Job: Send {
     fn urgency(&self) -> Urgency;
     /// True once nobody waits for it.
     fn is_withdrawn(&self) -> bool;
-    /// True when its result would find room.
-    fn has_room(&self) -> bool;
-    /// Takes the room; called once, before `run`, while no other job is being picked.
-    fn claim(&mut self);
     /// Does the work and delivers the result.
     fn run(self: Box<Self>);
-    /// Delivers an error instead.
-    fn refuse(self: Box<Self>, error: Error);
 }
+
+/// A place in the queue.
+pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 struct Waiting {
     /// Order of arrival.
     number: u64,
     job: Box<dyn Job>,
+    _place: Place,
+}
+
+/// Orders by urgency, the most urgent last: highest priority, then earliest deadline.
+pub(crate) fn rank(urgency: Urgency) -> (Priority, bool, Reverse<Option<Instant>>) {
+    // `None` sorts before every deadline; it must come last, so a present one wins first.
+    (urgency.priority, urgency.deadline.is_some(), Reverse(urgency.deadline))
 }
 
 #[derive(Default)]
@@ -49,19 +56,12 @@ struct Queue {
 }
 
 impl Queue {
-    /// The most urgent job that can start: highest priority, then earliest deadline, then first come.
+    /// The most urgent job; of several, the first that came.
     fn pick(&mut self) -> Option<Box<dyn Job>> {
         self.waiting.retain(|w| !w.job.is_withdrawn());
-        let ready = self.waiting.iter().enumerate().filter(|(_, w)| w.job.has_room());
-        let (index, _) = ready.max_by_key(|(_, w)| {
-            let urgency = w.job.urgency();
-            let deadline = urgency.deadline;
-            // `None` sorts before every deadline; it must come last, so a present one wins first.
-            (urgency.priority, deadline.is_some(), Reverse(deadline), Reverse(w.number))
-        })?;
-        let mut job = self.waiting.swap_remove(index).job;
-        job.claim();
-        Some(job)
+        let waiting = self.waiting.iter().enumerate();
+        let (index, _) = waiting.max_by_key(|(_, w)| (rank(w.job.urgency()), Reverse(w.number)))?;
+        Some(self.waiting.swap_remove(index).job)
     }
 }
 
@@ -72,6 +72,7 @@ pub(crate) struct Workers(Arc<Inner>);
 struct Inner {
     queue: Mutex<Queue>,
     changed: Condvar,
+    places: Arc<Semaphore>,
 }
 
 impl Workers {
@@ -85,7 +86,11 @@ impl Workers {
     }
 
     fn start(threads: usize) -> Self {
-        let workers = Self(Arc::new(Inner { queue: Mutex::default(), changed: Condvar::new() }));
+        let workers = Self(Arc::new(Inner {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            places: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
+        }));
         for number in 0..threads {
             let own = workers.clone();
             let name = format!("corridor-store-{number}");
@@ -97,25 +102,21 @@ impl Workers {
         workers
     }
 
-    /// Queues jobs; gives back those beyond [`MAX_QUEUED_JOBS`].
-    pub(crate) fn submit(&self, mut jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
-        let mut queue = self.0.queue.lock();
-        let room = MAX_QUEUED_JOBS.saturating_sub(queue.waiting.len());
-        let refused = jobs.split_off(jobs.len().min(room));
-        for job in jobs {
-            queue.arrivals += 1;
-            let number = queue.arrivals;
-            queue.waiting.push(Waiting { number, job });
-        }
-        drop(queue);
-        self.0.changed.notify_all();
-        refused
+    /// Waits for a place in the queue.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the line.
+    pub(crate) async fn place(&self) -> Place {
+        take(&self.0.places, 1).await
     }
 
-    /// Tells the threads that room was made.
-    pub(crate) fn look_again(&self) {
-        // Taking the lock orders this after a thread's decision to sleep.
-        drop(self.0.queue.lock());
+    /// Queues a job.
+    pub(crate) fn submit(&self, job: Box<dyn Job>, place: Place) {
+        let mut queue = self.0.queue.lock();
+        queue.arrivals += 1;
+        let number = queue.arrivals;
+        queue.waiting.push(Waiting { number, job, _place: place });
+        drop(queue);
         self.0.changed.notify_one();
     }
 
@@ -137,11 +138,21 @@ impl Workers {
     }
 }
 
+/// Waits for `units`, at once if they are free. `None` does not occur: no semaphore is closed.
+pub(crate) async fn take(from: &Arc<Semaphore>, units: u32) -> Option<OwnedSemaphorePermit> {
+    // Without a look at the task's budget of tokio, which would put off the first jobs of many.
+    match Arc::clone(from).try_acquire_many_owned(units) {
+        Ok(taken) => Some(taken),
+        Err(_) => Arc::clone(from).acquire_many_owned(units).await.ok(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
-    use array::Priority;
+    use futures::executor::block_on;
+    use futures::{FutureExt, poll};
 
     use super::*;
 
@@ -159,15 +170,10 @@ mod tests {
         fn is_withdrawn(&self) -> bool {
             self.withdrawn
         }
-        fn has_room(&self) -> bool {
-            true
-        }
-        fn claim(&mut self) {}
         fn run(self: Box<Self>) {
             assert!(self.name != "panic", "on purpose");
             self.done.send(self.name).unwrap();
         }
-        fn refuse(self: Box<Self>, _error: Error) {}
     }
 
     fn notes(done: &mpsc::Sender<&'static str>, jobs: &[(&'static str, f32)]) -> Vec<Box<dyn Job>> {
@@ -184,7 +190,7 @@ mod tests {
         let mut queue = Queue::default();
         let jobs = notes(&done, &[("b", 1.0), ("withdrawn", 9.0), ("a", 2.0), ("c", 1.0)]);
         for (number, job) in (0..).zip(jobs) {
-            queue.waiting.push(Waiting { number, job });
+            queue.waiting.push(Waiting { number, job, _place: None });
         }
         while let Some(job) = queue.pick() {
             job.run();
@@ -197,15 +203,23 @@ mod tests {
     fn outlives_a_panicking_job() {
         let workers = Workers::start(1);
         let (done, order) = mpsc::channel();
-        assert!(workers.submit(notes(&done, &[("panic", 2.0), ("after", 1.0)])).is_empty());
+        for job in notes(&done, &[("panic", 2.0), ("after", 1.0)]) {
+            workers.submit(job, block_on(workers.place()));
+        }
         assert_eq!(order.recv().unwrap(), "after");
     }
 
     #[test]
-    fn refuses_what_does_not_fit() {
+    fn whoever_comes_to_a_full_queue_waits_for_a_place() {
         let workers = Workers::start(0);
         let (done, _order) = mpsc::channel();
-        let refused = workers.submit(notes(&done, &vec![("x", 0.0); MAX_QUEUED_JOBS + 3]));
-        assert_eq!(refused.len(), 3);
+        for job in notes(&done, &[("x", 0.0); MAX_QUEUED_JOBS]) {
+            workers.submit(job, workers.place().now_or_never().expect("there is a place"));
+        }
+        let mut first = Box::pin(workers.place());
+        let mut second = Box::pin(workers.place());
+        assert!(block_on(async { poll!(&mut first).is_pending() && poll!(&mut second).is_pending() }));
+        drop(workers.0.queue.lock().pick());
+        assert!(block_on(async { poll!(&mut second).is_pending() && poll!(&mut first).is_ready() }));
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use array::{BlockKey, Priority, Target, Urgency, WantHandle, want};
+use array::{BlockKey, ErrorKind, Priority, Target, Urgency, WantHandle, want};
 
 use super::*;
-use crate::{Access, MAX_BYTES_IN_HAND, OpenOptions, open_format};
+use crate::{Access, MAX_BYTES_IN_HAND, MAX_QUEUED_JOBS, OpenOptions, open_format};
 
 fn source(location: &str) -> FormatSource {
     FormatSource::new(open_format(location, &OpenOptions::default()).unwrap())
@@ -188,4 +188,25 @@ async fn finished_blocks_wait_within_a_bound() {
     drop(stream.next().await);
     until(|| format.1.load(Ordering::SeqCst) == fits + 1).await;
     assert_eq!(stream.count().await as u64, level.block_count() - 1);
+}
+
+#[tokio::test]
+async fn many_wants_wait_and_leave_room_for_others() {
+    let mut dataset = (*source("synthetic:noise?shape=512,512,512").format().dataset()).clone();
+    dataset.arrays[0].levels[0].block = vec![16; 3];
+    let count = 2 * MAX_QUEUED_JOBS as u64;
+    let crowd = FormatSource::new(Arc::new(Zeros(Arc::new(dataset), AtomicUsize::new(0))));
+    let (many, _handles) = wants(&crowd, 0..count);
+    let mut untaken = crowd.blocks(many);
+    let first = untaken.next().await.unwrap();
+    assert!(first.result.is_ok(), "{first:?}");
+
+    let other = source("synthetic:linear?shape=64,64,64");
+    let (one, _handles) = wants(&other, [0]);
+    let answers: Vec<_> = other.blocks(one).collect().await;
+    assert!(answers.len() == 1 && answers[0].result.is_ok(), "{answers:?}");
+    assert_eq!(read(&other, "3, :, :").await.len(), 64 * 64);
+
+    let rest = untaken.map(|completion| u64::from(completion.result.is_ok()));
+    assert_eq!(rest.fold(1, |n, ok| std::future::ready(n + ok)).await, count);
 }
