@@ -83,7 +83,7 @@ impl Levels {
 
     async fn made(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
         let key = want.key();
-        if let Some(block) = self.maker.kept(&plan, key).await? {
+        if let Some(block) = self.maker.kept(&plan, key, want.urgency().priority).await? {
             return Ok(block);
         }
         let _slot = self.making.acquire(&want).await?;

@@ -94,12 +94,13 @@ impl Maker {
         self: &Arc<Self>,
         plan: &Arc<Plan>,
         key: BlockKey,
+        priority: Priority,
     ) -> Result<Option<Arc<Block>>> {
         let Origin::Made { is_kept: true, .. } = plan.origin(key.array, key.level) else { return Ok(None) };
         let Some(side) = self.side.clone() else { return Ok(None) };
         let BlockInfo { array, size_bytes, .. } = plan.dataset.block(key)?;
         let array = array.clone();
-        let block = on_pool(Priority::NORMAL, move |_| {
+        let block = on_pool(priority, move |_| {
             let bytes = side.get(key.dataset, &entry_name(key)).filter(|b| b.len() as u64 == size_bytes);
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
@@ -140,7 +141,8 @@ impl Maker {
         interest: &Arc<Interest>,
         pieces_at_once: usize,
     ) -> Result<Arc<Block>> {
-        if let Some(block) = self.kept(plan, key).await? {
+        // Also for a want that looked before: it may have been made while that waited for its turn.
+        if let Some(block) = self.kept(plan, key, interest.priority()).await? {
             return Ok(block);
         }
         let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
