@@ -80,7 +80,7 @@ function chipsOf(state: State, truth: Truth): { text: string; tone: string }[] {
     chips.push({ text: `making levels: ${done} of ${total} blocks`, tone: "" });
   }
   if (truth.limit === "memory") chips.push({ text: "limited by memory", tone: "warn" });
-  else if (truth.limit === "screen" && truth.levelWanted > 0)
+  else if (truth.limit === "screen" && truth.levelWanted > 0 && truth.levelShown === truth.levelWanted)
     chips.push({ text: "as fine as the screen", tone: "" });
   if (state.frame) chips.push({ text: state.frame.codec === "png" ? "lossless" : "lossy JPEG", tone: "" });
   return chips;
