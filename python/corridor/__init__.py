@@ -11,13 +11,10 @@
 A location is a path, ``synthetic:...`` or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from . import _native
-from ._array import Array
+from ._array import Array, read_many
 from ._dataset import Dataset
 from ._errors import (
     BusyError,
@@ -35,7 +32,6 @@ from ._errors import (
     UnsupportedError,
     WithdrawnError,
 )
-from ._indexing import Key
 
 __version__: str = _native.VERSION
 
@@ -79,15 +75,3 @@ def open(location: str, *, token: str | None = None, memory: str | None = None) 
     name = dataset._connection.array
     return dataset[name] if name else dataset
 
-
-def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
-    """Read many selections of arrays of one or several data sets, pipelined; results in the order given.
-
-    >>> import corridor
-    >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
-    >>> [part.shape for part in corridor.read_many([(a, 0), (a, (slice(2), ..., 1))])]
-    [(5, 6), (2, 5)]
-    """
-    from ._array import read_many as read
-
-    return read(list(wanted))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -235,8 +235,15 @@ class Array:
         return picked.view(elements.view(self.dtype))
 
 
-def read_many(wanted: list[tuple[Array, Key]]) -> list[np.ndarray]:
-    """See :func:`corridor.read_many`: reads that share a connection go as one pipeline."""
+def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
+    """Read many selections of arrays of one or several data sets, pipelined; results in the order given.
+
+    >>> import corridor
+    >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+    >>> [part.shape for part in corridor.read_many([(a, 0), (a, (slice(2), ..., 1))])]
+    [(5, 6), (2, 5)]
+    """
+    wanted = list(wanted)
     results: list[Any] = [None] * len(wanted)
     together: dict[tuple[int, bool], list[int]] = {}
     for place, (array, _) in enumerate(wanted):

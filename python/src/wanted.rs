@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use node::array::{
-    AxisRange, Dataset, Error, Priority, ReadRequest, Result, Selection, Source, Target, decode,
-};
+use node::array::{AxisRange, Dataset, Priority, ReadRequest, Result, Selection, Source, Target, decode};
 use pyo3::prelude::*;
 
 /// What to read: number of the array, level, `(start, count, step)` per axis.
@@ -25,8 +23,6 @@ impl Wanted {
         let ranges = ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step });
         let selection = Selection::new(ranges.collect())?;
         selection.check(&array.level(level)?.shape)?;
-        let too_large = || Error::too_large("the selection has 2^64 bytes or more");
-        selection.len().and_then(|n| n.checked_mul(array.dtype.size_bytes() as u64)).ok_or_else(too_large)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         let priority = Priority { tier, weight: 0.0 };
         source.read(ReadRequest { array: number, level, selection, priority }, region).await?;

@@ -269,15 +269,12 @@ impl Copy {
         let grain: Vec<u64> =
             self.resolved.dropped.iter().map(|&d| if d { 1 } else { kept.next().unwrap_or(1) }).collect();
         let chunk_bytes = chunk.iter().fold(item_bytes as u64, |n, &c| n.saturating_mul(c));
-        let in_file = Selection::all(&self.resolved.selection.shape());
+        let whole = self.resolved.selection.shape();
+        let in_file = Selection::all(&whole);
         slabs(&in_file, item_bytes, Some(&grain), most_bytes.max(chunk_bytes)).filter_map(move |part| {
             let counts = part.selection.shape();
             // `start` counts in the array's order; a reversed axis is mirrored when written.
-            let place = |axis: usize| {
-                let at = part.start[axis];
-                if reversed[axis] { ranges[axis].count - at - counts[axis] } else { at }
-            };
-            let start: Vec<u64> = (0..counts.len()).map(place).collect();
+            let start = mirrored(&part.start, &counts, &whole, &reversed);
             let picked = ranges.iter().zip(&start).zip(&counts).map(|((range, &at), &count)| AxisRange {
                 start: range.index(at),
                 count,
@@ -297,8 +294,9 @@ impl Copy {
             ReadRequest { array: self.number, level: self.level, selection, priority: Priority::NORMAL };
         source.read(request, region).await?;
         let bytes = self.finished(target.into_vec()?, &shape)?;
-        let placed = Slab { start: self.mirrored(&start, &shape), selection: Selection::all(&shape) };
         let whole = self.resolved.selection.shape();
+        let start = mirrored(&start, &shape, &whole, &self.resolved.reversed);
+        let placed = Slab { start, selection: Selection::all(&shape) };
         let (kept_start, kept_shape) = (self.kept(&placed.start), self.kept(&shape));
         let (size, item) = (bytes.len() as u64, self.written.dtype.size_bytes());
         let begins_at = self.begins_at;
@@ -332,21 +330,17 @@ impl Copy {
         Ok(bytes)
     }
 
-    fn mirrored(&self, start: &[u64], shape: &[u64]) -> Vec<u64> {
-        let ranges = self.resolved.selection.ranges();
-        let place = |axis: usize| {
-            if self.resolved.reversed[axis] {
-                ranges[axis].count - start[axis] - shape[axis]
-            } else {
-                start[axis]
-            }
-        };
-        (0..start.len()).map(place).collect()
-    }
-
     fn kept(&self, per_axis: &[u64]) -> Vec<u64> {
         per_axis.iter().zip(&self.resolved.dropped).filter(|(_, d)| !**d).map(|(&v, _)| v).collect()
     }
+}
+
+/// Where a box of `shape` that begins at `start` begins when the reversed axes of `whole` are counted from their other end.
+fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> Vec<u64> {
+    let place = |axis: usize| {
+        if reversed[axis] { whole[axis] - start[axis] - shape[axis] } else { start[axis] }
+    };
+    (0..start.len()).map(place).collect()
 }
 
 /// What a file that has attributes says of the array: units, and for stored values how to decode them.

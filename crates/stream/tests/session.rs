@@ -6,9 +6,10 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Error, ErrorKind};
+use array::{Error, ErrorKind, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
@@ -20,7 +21,12 @@ use corridor_stream as stream;
 const MEMORY: u64 = 64 << 20;
 
 fn session_on(data: &Pyramid) -> Session {
-    Session::begin(data.dataset(), data.source(), MEMORY, None, std::sync::Arc::new(|_| None)).unwrap()
+    session_over(data, data.source())
+}
+
+/// A session on data that come from another source.
+fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
+    Session::begin(data.dataset(), source, MEMORY, None, Arc::new(|_| None)).unwrap()
 }
 
 fn join(session: &Session) -> Viewer {
@@ -130,7 +136,7 @@ async fn who_waits_hears_how_far_long_work_is() {
     data.let_through(move |key| key.level == coarsest);
     let work = array::LongWork::default();
     let seen = work.clone();
-    let shown: stream::Work = std::sync::Arc::new(move |task| seen.share(task));
+    let shown: stream::Work = Arc::new(move |task| seen.share(task));
     let session = Session::begin(data.dataset(), data.source(), MEMORY, None, shown).unwrap();
     let mut ada = join(&session);
     assert_eq!(ada.frame(|_| true).await.truth.levels_made, None);
@@ -198,8 +204,7 @@ async fn turning_away_changes_what_is_most_urgent() {
 async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
     let data = Pyramid::new(200, 25, 1);
     let memory = stream::MIN_MEMORY_BYTES;
-    let session =
-        Session::begin(data.dataset(), data.source(), memory, None, std::sync::Arc::new(|_| None)).unwrap();
+    let session = Session::begin(data.dataset(), data.source(), memory, None, Arc::new(|_| None)).unwrap();
     let join = Join { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
     let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
     let mut worst = 0;
@@ -298,14 +303,7 @@ async fn what_was_given_up_comes_after_the_outage() {
 async fn data_that_change_are_described_again_and_shown() {
     let (old, new) = (Pyramid::new(32, 16, 3), Pyramid::of_generation(1, 64, 16, 3));
     let source = Changing::new(old.source());
-    let session = Session::begin(
-        old.dataset(),
-        std::sync::Arc::new(source.clone()),
-        MEMORY,
-        None,
-        std::sync::Arc::new(|_| None),
-    )
-    .unwrap();
+    let session = session_over(&old, Arc::new(source.clone()));
     let (mut ada, mut bob) = (join(&session), join(&session));
     ada.frame(|f| f.truth.exact).await;
     bob.frame(|f| f.truth.exact).await;
@@ -335,14 +333,7 @@ async fn data_that_change_are_described_again_and_shown() {
 async fn data_that_change_and_cannot_be_described_are_said_to_have() {
     let (old, new) = (Pyramid::new(32, 16, 2), Pyramid::of_generation(1, 32, 16, 2));
     let source = Changing::new(old.source());
-    let session = Session::begin(
-        old.dataset(),
-        std::sync::Arc::new(source.clone()),
-        MEMORY,
-        None,
-        std::sync::Arc::new(|_| None),
-    )
-    .unwrap();
+    let session = session_over(&old, Arc::new(source.clone()));
     let mut ada = join(&session);
     ada.frame(|f| f.truth.exact).await;
     source.change_unseen(new.source());

@@ -23,7 +23,7 @@ use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use serde_json::Value;
 
 use crate::connection::Service;
@@ -57,8 +57,8 @@ struct Door {
 pub(crate) fn router(service: Arc<Service>, names: Arc<[String]>, scheme: Scheme) -> Router {
     let door = Door { service: Arc::clone(&service), names, scheme };
     Router::new()
-        .route("/zarr/{*path}", get(arrays))
-        .route("/ome/{*path}", get(images))
+        .route("/zarr/{*path}", reading(tree::in_arrays))
+        .route("/ome/{*path}", reading(tree::in_images))
         .with_state(service)
         .layer(middleware::from_fn_with_state(door, guard))
 }
@@ -138,24 +138,20 @@ fn with_cors(mut response: Response, is_open_to_pages: bool) -> Response {
     response
 }
 
-async fn arrays(
-    State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Path(path): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    let answer = answer(&service, &caller, &path, &headers, tree::in_arrays).await;
-    answer.unwrap_or_else(|error| failed(&error))
-}
+/// What a key of one of the hierarchies stands for, if for anything.
+type Find = fn(&Dataset, &str) -> Option<Place>;
 
-async fn images(
-    State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Path(path): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    let answer = answer(&service, &caller, &path, &headers, tree::in_images).await;
-    answer.unwrap_or_else(|error| failed(&error))
+/// Answers for the hierarchy in which `find` knows its way.
+fn reading(find: Find) -> MethodRouter<Arc<Service>> {
+    get(
+        move |State(service): State<Arc<Service>>,
+              Extension(caller): Extension<Caller>,
+              Path(path): Path<String>,
+              headers: HeaderMap| async move {
+            let answer = answer(&service, &caller, &path, &headers, find).await;
+            answer.unwrap_or_else(|error| failed(&error))
+        },
+    )
 }
 
 async fn answer(
@@ -163,7 +159,7 @@ async fn answer(
     caller: &Caller,
     path: &str,
     headers: &HeaderMap,
-    find: fn(&Dataset, &str) -> Option<Place>,
+    find: Find,
 ) -> Result<Response> {
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
     let Ok(export) = service.shared.exports.find(name) else { return Ok(not_found()) };
