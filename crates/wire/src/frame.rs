@@ -217,6 +217,24 @@ impl Message {
         self.framed_head.len() - Self::PREFIX_BYTES + self.bulk.len()
     }
 
+    /// The operation that the frame is about; none for those about the connection. Frames of one operation must
+    /// arrive in order, those of different ones need not: for carriers of several streams.
+    #[must_use]
+    pub fn op(&self) -> Option<OpId> {
+        let (kind, rest) = self.framed_head.get(Self::PREFIX_BYTES..)?.split_first()?;
+        match *kind {
+            kind::REQUEST
+            | kind::ADJUST
+            | kind::CANCEL
+            | kind::NOTE
+            | kind::ITEM
+            | kind::CHUNK
+            | kind::DONE
+            | kind::FAILED => rest.first_chunk().map(|op| OpId(u32::from_le_bytes(*op))),
+            _ => None,
+        }
+    }
+
     /// For byte streams: the length, the head and the bulk, to be written one after the other.
     #[must_use]
     pub fn into_stream_parts(self) -> [Bytes; 2] {

@@ -162,11 +162,26 @@ fn survives<T>(result: wire::Result<T>) {
     }
 }
 
+fn op_of(frame: &Frame) -> Option<OpId> {
+    match frame {
+        Frame::Request(Request { op, .. })
+        | Frame::Item(ItemHead { op, .. })
+        | Frame::Chunk(Chunk { op, .. })
+        | Frame::Adjust { op, .. }
+        | Frame::Cancel { op }
+        | Frame::Note { op, .. }
+        | Frame::Done { op }
+        | Frame::Failed { op, .. } => Some(*op),
+        _ => None,
+    }
+}
+
 proptest! {
     #[test]
     fn decoding_undoes_encoding(frame in frame()) {
         let message = frame.encode();
         prop_assert_eq!(message.size_bytes(), message.clone().into_bytes().len());
+        prop_assert_eq!(message.op(), op_of(&frame));
         prop_assert_eq!(Frame::decode(message.into_bytes()).unwrap(), frame);
     }
 
