@@ -159,10 +159,17 @@ impl ClientSide {
         (Poll::Ready(end.err().map(Err)), false)
     }
 
-    fn drop_stream(&mut self, op: OpId) {
-        let Some(inbox) = self.inboxes.remove(&op) else { return };
+    /// Nobody listens to the answer any more; false when nobody did before.
+    fn forget_stream(&mut self, op: OpId) -> bool {
+        let Some(inbox) = self.inboxes.remove(&op) else { return false };
         inbox.replies.iter().for_each(|reply| self.account(reply));
-        self.machine.cancel(op);
+        true
+    }
+
+    fn drop_stream(&mut self, op: OpId) {
+        if self.forget_stream(op) {
+            self.machine.cancel(op);
+        }
     }
 }
 
@@ -273,12 +280,7 @@ impl ClientHandle {
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn call(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<Item> {
-        let mut replies = self.request(name, parameters, urgency).await?;
-        let mut first = None;
-        while let Some(item) = replies.next_item().await {
-            first.get_or_insert(item?);
-        }
-        first.ok_or_else(|| Error::corrupt(format!("expected an item of `{name}`, found none")))
+        self.request(name, parameters, urgency).await?.only_item().await
     }
 
     /// Waits for the end of the handshake.
@@ -374,6 +376,26 @@ impl OpStream {
     /// Safe: what has come is kept.
     pub async fn next_item(&mut self) -> Option<Result<Item>> {
         poll_fn(|cx| self.poll_item(cx)).await
+    }
+
+    /// The only item of an answer that has one, once the operation ended well.
+    ///
+    /// # Errors
+    /// The operation's, or `Corrupt` when it answered without an item.
+    ///
+    /// # Cancel safety
+    /// Dropping it cancels the operation.
+    pub async fn only_item(mut self) -> Result<Item> {
+        let mut first = None;
+        while let Some(item) = self.next_item().await {
+            first.get_or_insert(item?);
+        }
+        first.ok_or_else(|| Error::corrupt("expected an item in answer, found none"))
+    }
+
+    /// Lets the operation run to its end without anybody listening: how an operation is asked one-way.
+    pub fn detach(self) {
+        self.client.shared().change(|side| side.forget_stream(self.op));
     }
 
     /// Changes how much it matters, also for what the server has queued already.

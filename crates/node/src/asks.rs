@@ -1,12 +1,33 @@
-//! The asking side of the operations that answer with one item.
+//! The asking side of operations, and of those that everybody has and that answer with one item.
 
 use std::sync::Arc;
 
 use array::{Dataset, Result};
 use bytes::Bytes;
+use link::OpStream;
 use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 
-use crate::dial::Ask;
+/// One operation as a client asks for it; the server has a [`Handler`](crate::ops::Handler) of the same name.
+///
+/// [`Dialer::ask`](crate::dial::Dialer::ask) waits for the answer, [`Dialer::tell`](crate::dial::Dialer::tell) asks
+/// one-way.
+pub trait Ask: Send + Sync {
+    /// What comes back.
+    type Answer: Send;
+
+    /// The operation's registered name, at most 64 bytes.
+    fn name(&self) -> &str;
+
+    /// Encoded parameters, at most 1 MiB.
+    fn parameters(&self) -> Bytes;
+
+    /// Reads the answer: one item ([`OpStream::only_item`]), several, or pieces as they come. Nothing in it can be
+    /// trusted. Dropping the stream cancels the operation.
+    ///
+    /// # Errors
+    /// The operation's; `Corrupt` when the answer is something else.
+    fn answer(self, replies: OpStream) -> impl Future<Output = Result<Self::Answer>> + Send;
+}
 
 /// What data sets there are.
 #[derive(Clone, Copy, Debug)]
@@ -14,26 +35,33 @@ pub struct List;
 
 impl Ask for List {
     type Answer = Vec<ListEntry>;
-    const NAME: &'static str = ops::LIST;
+
+    fn name(&self) -> &str {
+        ops::LIST
+    }
 
     fn parameters(&self) -> Bytes {
         Bytes::new()
     }
 
-    fn answer(&self, item: link::Item) -> Result<Vec<ListEntry>> {
-        ListEntry::decode_all(&item.body)
+    async fn answer(self, replies: OpStream) -> Result<Vec<ListEntry>> {
+        ListEntry::decode_all(&replies.only_item().await?.body)
     }
 }
 
 impl Ask for Describe {
     type Answer = Arc<Dataset>;
-    const NAME: &'static str = ops::DESCRIBE;
+
+    fn name(&self) -> &str {
+        ops::DESCRIBE
+    }
 
     fn parameters(&self) -> Bytes {
         self.encode()
     }
 
-    fn answer(&self, item: link::Item) -> Result<Arc<Dataset>> {
+    async fn answer(self, replies: OpStream) -> Result<Arc<Dataset>> {
+        let item = replies.only_item().await?;
         // A description may be longer than a body may: then it comes as bulk.
         let text = if item.body.is_empty() { &item.bulk } else { &item.body };
         ops::decode_dataset(text).map(Arc::new)
@@ -42,13 +70,16 @@ impl Ask for Describe {
 
 impl Ask for StatsRequest {
     type Answer = Stats;
-    const NAME: &'static str = ops::STATS;
+
+    fn name(&self) -> &str {
+        ops::STATS
+    }
 
     fn parameters(&self) -> Bytes {
         self.encode()
     }
 
-    fn answer(&self, item: link::Item) -> Result<Stats> {
-        Stats::decode(&item.body)
+    async fn answer(self, replies: OpStream) -> Result<Stats> {
+        Stats::decode(&replies.only_item().await?.body)
     }
 }

@@ -1,4 +1,5 @@
-//! One client's connection: hello, then its operations, each in a task of its own.
+//! One client's connection: hello, then its operations. They begin in the order of the requests; what is not answered
+//! at once goes on in a task of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,12 +78,14 @@ impl Service {
                         operation.fail(too_many_parameters());
                         continue;
                     };
-                    let call = Arc::new(Call { operation, client, node: Arc::clone(&self.shared) });
-                    let service = Arc::clone(&self);
-                    running.spawn(async move {
-                        let _kept = kept;
-                        service.registry.run(call).await;
-                    });
+                    let call = Call { operation, client, node: Arc::clone(&self.shared) };
+                    if let Some(rest) = self.registry.begin(call) {
+                        running.spawn(async move {
+                            let _kept = kept;
+                            rest.await;
+                        });
+                    }
+                    tokio::task::consume_budget().await;
                 }
             }
         }

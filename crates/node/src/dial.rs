@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
-use bytes::Bytes;
-use link::{ClientHandle, Trust};
+use link::{ClientHandle, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ClientConfig;
 
+use crate::asks::Ask;
 use crate::url::Url;
 
 /// Pause after the first attempt in vain; doubled after each further one.
@@ -24,23 +24,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Least receive window that still keeps a fast link busy, bytes.
 const MIN_WINDOW_BYTES: u64 = 4 << 20;
-
-/// Something to ask a server, answered by one item. The client's side of a registered operation.
-pub trait Ask: Send + Sync {
-    /// What comes back.
-    type Answer;
-    /// The operation's name.
-    const NAME: &'static str;
-
-    /// Encoded parameters.
-    fn parameters(&self) -> Bytes;
-
-    /// Reads the answer.
-    ///
-    /// # Errors
-    /// `Corrupt` when it is something else.
-    fn answer(&self, item: link::Item) -> Result<Self::Answer>;
-}
 
 /// Where and how to connect.
 #[derive(Clone, Debug)]
@@ -178,16 +161,32 @@ impl Dialer {
         error
     }
 
-    /// Asks once.
+    /// Asks once and reads the answer.
     ///
     /// # Errors
     /// The operation's, or why there is no connection.
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<A::Answer> {
+    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+        let replies = self.request(&ask, urgency).await?;
+        ask.answer(replies).await
+    }
+
+    /// Asks one-way: returns as soon as the operation is on its way. Nobody hears of its end.
+    ///
+    /// # Errors
+    /// Why there is no connection; `Invalid` or `TooLarge` when name or parameters are too long.
+    ///
+    /// # Cancel safety
+    /// Safe: until it returns, nothing was asked.
+    pub async fn tell<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<()> {
+        self.request(ask, urgency).await?.detach();
+        Ok(())
+    }
+
+    async fn request<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
         let client = self.client().await?;
-        let item = client.call(A::NAME, ask.parameters(), urgency).await?;
-        ask.answer(item)
+        client.request(ask.name(), ask.parameters(), urgency).await
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use array::{Error, Result};
-use futures::future::{BoxFuture, FutureExt};
+use bytes::Bytes;
 use link::Change;
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
 
-use crate::ops::{Call, Handler};
+use crate::ops::{Begun, Call, Handler};
 
 /// Name of the one session a node has.
 const MAIN: &str = "main";
@@ -28,28 +28,27 @@ impl Join {
 }
 
 impl Handler for Join {
+    type Work = session::Join;
+
     fn name(&self) -> &'static str {
         ops::JOIN
     }
 
-    fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
-        let session = Arc::clone(&self.session);
-        async move {
-            let wish = session::Join::parse(&call.operation.parameters())?;
-            if !["", MAIN].contains(&wish.session.as_str()) {
-                return Err(Error::not_found(format!(
-                    "expected the session `{MAIN}`, found `{}`",
-                    wish.session
-                )));
-            }
-            let participant = session.join(&wish, Role::Own)?;
-            tokio::select! {
-                biased;
-                () = hear(&call, &participant) => Err(Error::cancelled()),
-                result = say(&call, &participant) => result,
-            }
+    fn begin(&self, parameters: Bytes) -> Result<Begun<session::Join>> {
+        let wish = session::Join::parse(&parameters)?;
+        if !["", MAIN].contains(&wish.session.as_str()) {
+            return Err(Error::not_found(format!("expected the session `{MAIN}`, found `{}`", wish.session)));
         }
-        .boxed()
+        Ok(Begun::Work(wish))
+    }
+
+    async fn run(&self, wish: session::Join, call: &Call) -> Result<()> {
+        let participant = self.session.join(&wish, Role::Own)?;
+        tokio::select! {
+            biased;
+            () = hear(call, &participant) => Err(Error::cancelled()),
+            result = say(call, &participant) => result,
+        }
     }
 
     fn hears_changes(&self) -> bool {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{
-    Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadRequest, Region,
-    Result, Source, Target, Urgency, Want,
+    Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest,
+    Region, Result, Selection, Source, Target, Urgency, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
@@ -17,6 +17,7 @@ use link::{OpStream, Reply};
 use parking_lot::Mutex;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, ReadBody, Stats, StatsRequest};
 
+use crate::asks::Ask;
 use crate::dial::Dialer;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
@@ -50,8 +51,7 @@ impl RemoteSource {
             return Ok(known);
         }
         let ask = Describe { name: self.name.clone() };
-        let urgency = Urgency::of(array::Priority::INTERACTIVE);
-        let dataset = self.dialer.ask(&ask, urgency).await?;
+        let dataset = self.dialer.ask(ask, Urgency::of(Priority::INTERACTIVE)).await?;
         *self.described.lock() = Some(Arc::clone(&dataset));
         Ok(dataset)
     }
@@ -69,7 +69,7 @@ impl RemoteSource {
     /// # Errors
     /// The server's.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency) -> Result<Stats> {
-        self.dialer.ask(request, urgency).await.map_err(|e| self.heed(e))
+        self.dialer.ask(request.clone(), urgency).await.map_err(|e| self.heed(e))
     }
 
     /// One block; `None` when it was withdrawn.
@@ -86,22 +86,7 @@ impl RemoteSource {
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
         let key = want.key();
         let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
-        let client = self.dialer.client().await?;
-        let parameters = ReadBlock { key }.encode();
-        let mut answer = client.request(ops::READ_BLOCK, parameters, want.urgency()).await?;
-        let mut seen = 0;
-        let item = loop {
-            tokio::select! {
-                biased;
-                item = answer.next_item() => break item,
-                version = want.changed(seen) => {
-                    seen = version;
-                    answer.adjust(want.urgency());
-                }
-            }
-        };
-        let item = item.ok_or_else(|| Error::corrupt("expected a block, found the end of the answer"))??;
-        read_block(key, item, expected_bytes).map(Arc::new)
+        self.dialer.ask(FetchBlock { want, expected_bytes }, want.urgency()).await.map(Arc::new)
     }
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
@@ -116,15 +101,69 @@ impl RemoteSource {
             array: request.array,
             level: request.level,
         };
-        let client = self.dialer.client().await?;
-        let parameters = Read { place, selection: request.selection.clone() }.encode();
-        let answer = client.request(ops::READ, parameters, Urgency::of(request.priority)).await?;
-        let result = if into.is_contiguous() {
-            receive(answer, into).await
-        } else {
-            receive_scattered(answer, &request, into).await
+        let urgency = Urgency::of(request.priority);
+        let ask = ReadInto { read: Read { place, selection: request.selection }, into };
+        self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
+    }
+}
+
+/// `read_block` of a want, as urgent as the want is at each moment.
+struct FetchBlock<'a> {
+    want: &'a Want,
+    expected_bytes: u64,
+}
+
+impl Ask for FetchBlock<'_> {
+    type Answer = Block;
+
+    fn name(&self) -> &str {
+        ops::READ_BLOCK
+    }
+
+    fn parameters(&self) -> Bytes {
+        ReadBlock { key: self.want.key() }.encode()
+    }
+
+    async fn answer(self, mut replies: OpStream) -> Result<Block> {
+        let mut seen = 0;
+        let item = loop {
+            tokio::select! {
+                biased;
+                item = replies.next_item() => break item,
+                version = self.want.changed(seen) => {
+                    seen = version;
+                    replies.adjust(self.want.urgency());
+                }
+            }
         };
-        result.map_err(|e| self.heed(e))
+        let item = item.ok_or_else(|| Error::corrupt("expected a block, found the end of the answer"))??;
+        read_block(self.want.key(), item, self.expected_bytes)
+    }
+}
+
+/// `read` whose pieces are written to their place as they come.
+struct ReadInto {
+    read: Read,
+    into: Region,
+}
+
+impl Ask for ReadInto {
+    type Answer = ();
+
+    fn name(&self) -> &str {
+        ops::READ
+    }
+
+    fn parameters(&self) -> Bytes {
+        self.read.encode()
+    }
+
+    async fn answer(self, replies: OpStream) -> Result<()> {
+        if self.into.is_contiguous() {
+            receive(replies, self.into).await
+        } else {
+            receive_scattered(replies, &self.read.selection, self.into).await
+        }
     }
 }
 
@@ -179,8 +218,8 @@ async fn receive(mut answer: OpStream, mut into: Region) -> Result<()> {
 }
 
 /// For a target with gaps: put together first, then spread out.
-async fn receive_scattered(answer: OpStream, request: &ReadRequest, mut into: Region) -> Result<()> {
-    let (target, region) = Target::new(&request.selection.shape(), into.item_bytes())?;
+async fn receive_scattered(answer: OpStream, selection: &Selection, mut into: Region) -> Result<()> {
+    let (target, region) = Target::new(&selection.shape(), into.item_bytes())?;
     receive(answer, region).await?;
     into.write_all(&target.into_vec()?)
 }

@@ -26,7 +26,7 @@ pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> 
     let work = Arc::new(move |task| worked.stack().work.share(task));
     let session = Session::begin(dataset, source, memory_bytes, first_view, work)?;
     let mut registry = Registry::of_data_server();
-    registry.add(Arc::new(Join::new(Arc::new(session))));
+    registry.add(Join::new(Arc::new(session)));
     node::start(options, shared, registry).await
 }
 

@@ -1,26 +1,26 @@
 //! `list`: what data sets there are.
 
-use std::sync::Arc;
-
 use array::Result;
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt};
 use wire::ops::{self, ListEntry};
 
-use super::{Call, Handler};
+use super::{Begun, Call, Handler};
 
 pub(super) struct List;
 
 impl Handler for List {
+    type Work = ();
+
     fn name(&self) -> &'static str {
         ops::LIST
     }
 
-    fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
-        async move {
-            let entries = call.node.exports.list().await;
-            call.operation.item(ListEntry::encode_all(&entries)?, Bytes::new()).await
-        }
-        .boxed()
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        Ok(Begun::Work(()))
+    }
+
+    async fn run(&self, (): (), call: &Call) -> Result<()> {
+        let entries = call.node.exports.list().await;
+        call.operation.item(ListEntry::encode_all(&entries)?, Bytes::new()).await
     }
 }

@@ -4,15 +4,12 @@
 //! the connection and memory for it, and in smaller parts where others have taken the memory. So a request for more
 //! than any machine holds costs the server nothing: pieces go as fast as they are taken.
 
-use std::sync::Arc;
-
 use array::{ReadRequest, Result, Selection, Target};
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{self, BlockPlace, ReadBody};
 
-use super::{Call, Handler};
+use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
 use crate::slabs::{Slab, slabs};
@@ -30,17 +27,22 @@ const SLABS_UNDER_WAY: usize = 2;
 pub(super) struct Read;
 
 impl Handler for Read {
+    type Work = ops::Read;
+
     fn name(&self) -> &'static str {
         ops::READ
     }
 
-    fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
-        async move { answer(&call).await }.boxed()
+    fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Read>> {
+        ops::Read::decode(parameters).map(Begun::Work)
+    }
+
+    async fn run(&self, read: ops::Read, call: &Call) -> Result<()> {
+        answer(read, call).await
     }
 }
 
-async fn answer(call: &Call) -> Result<()> {
-    let ops::Read { place, selection } = ops::Read::decode(call.operation.parameters())?;
+async fn answer(ops::Read { place, selection }: ops::Read, call: &Call) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
     let level = array.level(place.level)?;

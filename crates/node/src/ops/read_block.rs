@@ -5,23 +5,28 @@ use std::sync::Arc;
 use array::{Block, BlockKey, Content, Error, Result, want};
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::{BoxFuture, FutureExt};
 use link::Change;
 use wire::ops::{self, BlockBody, BlockPlace};
 
-use super::{Call, Handler};
+use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
 
 pub(super) struct ReadBlock;
 
 impl Handler for ReadBlock {
+    type Work = BlockKey;
+
     fn name(&self) -> &'static str {
         ops::READ_BLOCK
     }
 
-    fn answer(&self, call: Arc<Call>) -> BoxFuture<'static, Result<()>> {
-        async move { answer(&call).await }.boxed()
+    fn begin(&self, parameters: Bytes) -> Result<Begun<BlockKey>> {
+        Ok(Begun::Work(ops::ReadBlock::decode(parameters)?.key))
+    }
+
+    async fn run(&self, key: BlockKey, call: &Call) -> Result<()> {
+        answer(key, call).await
     }
 
     fn hears_changes(&self) -> bool {
@@ -29,8 +34,7 @@ impl Handler for ReadBlock {
     }
 }
 
-async fn answer(call: &Call) -> Result<()> {
-    let key = ops::ReadBlock::decode(call.operation.parameters())?.key;
+async fn answer(key: BlockKey, call: &Call) -> Result<()> {
     let place =
         BlockPlace { dataset: key.dataset, generation: key.generation, array: key.array, level: key.level };
     let (stack, dataset) = call.node.exports.at(&place).await?;

@@ -48,10 +48,14 @@ impl Served {
     }
 
     pub(crate) async fn with_limits(locations: &[&str], limits: Limits) -> Self {
+        Self::with(locations, Registry::of_data_server(), limits).await
+    }
+
+    pub(crate) async fn with(locations: &[&str], registry: Registry, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path(), locations);
         let shared = node::node::open(&options).await.unwrap();
-        let node = node::node::start(&options, shared, Registry::of_data_server()).await.unwrap();
+        let node = node::node::start(&options, shared, registry).await.unwrap();
         let urls = node.exports().all().iter().map(|e| node.url(&e.name)).collect();
         let mut task = JoinSet::new();
         task.spawn(node.with_limits(limits).run());

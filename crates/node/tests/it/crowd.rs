@@ -211,7 +211,7 @@ async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
     still_answers(&served).await;
     let request =
         StatsRequest { place, selection: Some(Selection::parse("0:64", &[512; 3]).unwrap()), bins: 8 };
-    let stats = async { served.dialer().ask(&request, urgency).await.unwrap() };
+    let stats = async { served.dialer().ask(request, urgency).await.unwrap() };
     let stats = tokio::time::timeout(PATIENCE, stats).await.expect("statistics");
     assert_eq!(stats.count, 64 * 512 * 512);
 }

@@ -9,6 +9,7 @@ mod copies;
 mod counts;
 mod crowd;
 mod hostile;
+mod operations;
 mod remote;
 mod viewer;
 mod web;

@@ -67,7 +67,7 @@ async fn selections_read_from_afar_equal_those_read_here() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exports_are_listed_by_name_and_others_do_not_exist() {
     let served = Served::start(&[WAVES, WAVES]).await;
-    let list = served.dialer().ask(&List, Urgency::of(Priority::NORMAL)).await.unwrap();
+    let list = served.dialer().ask(List, Urgency::of(Priority::NORMAL)).await.unwrap();
     let names: Vec<&str> = list.iter().map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["waves", "waves-2"]);
     for name in ["", "other", "../waves", "/etc/passwd"] {

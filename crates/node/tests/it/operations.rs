@@ -1,0 +1,152 @@
+//! Operations of somebody else beside ours: registered by name on both sides, on the public interface alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use node::array::{Error, ErrorKind, Priority, Result, Urgency};
+use node::asks::Ask;
+use node::lobby::Limits;
+use node::ops::{Begun, Call, Handler, OpStream, Registry};
+
+use crate::common::Served;
+
+const WAVES: &str = "synthetic:waves?shape=16,16,16&dtype=u8";
+
+/// Adds a number to a total: `+` says the total at once, `=` says nothing, `?` waits for ever.
+struct Add(Arc<Totals>);
+
+#[derive(Default)]
+struct Totals {
+    begun: AtomicU64,
+    stopped: AtomicU64,
+}
+
+/// Counts when what it belongs to is dropped.
+struct Stopped<'a>(&'a AtomicU64);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Handler for Add {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        "add"
+    }
+
+    fn begin(&self, parameters: Bytes) -> Result<Begun<()>> {
+        let total = self.0.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        match &parameters[..] {
+            b"+" => Ok(Begun::Answered(total.to_string().into())),
+            b"=" => Ok(Begun::Done),
+            b"?" => Ok(Begun::Work(())),
+            _ => Err(Error::invalid("expected `+`, `=` or `?`")),
+        }
+    }
+
+    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+        let _stopped = Stopped(&self.0.stopped);
+        std::future::pending().await
+    }
+}
+
+#[derive(Clone, Copy)]
+struct AskAdd(&'static str);
+
+impl Ask for AskAdd {
+    type Answer = u64;
+
+    fn name(&self) -> &str {
+        "add"
+    }
+
+    fn parameters(&self) -> Bytes {
+        Bytes::from_static(self.0.as_bytes())
+    }
+
+    async fn answer(self, replies: OpStream) -> Result<u64> {
+        let item = replies.only_item().await?;
+        std::str::from_utf8(&item.body)
+            .ok()
+            .and_then(|t| t.parse().ok())
+            .ok_or_else(|| Error::corrupt("no number"))
+    }
+}
+
+async fn served() -> (Served, Arc<Totals>) {
+    let totals = Arc::new(Totals::default());
+    let mut registry = Registry::of_data_server();
+    registry.add(Add(Arc::clone(&totals)));
+    (Served::with(&[WAVES], registry, Limits::default()).await, totals)
+}
+
+fn normal() -> Urgency {
+    Urgency::of(Priority::NORMAL)
+}
+
+async fn reaches(number: &AtomicU64, expect: u64) {
+    let wait = async {
+        while number.load(Ordering::SeqCst) != expect {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), wait).await.expect("the number expected");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_begin_in_the_order_in_which_they_were_asked() {
+    let (served, _) = served().await;
+    let dialer = served.dialer();
+    let client = dialer.client().await.unwrap();
+    let asked = (0..2000).map(|_| client.try_request("add", AskAdd("+").parameters(), normal()).unwrap());
+    let asked: Vec<OpStream> = asked.collect();
+    for (n, replies) in asked.into_iter().enumerate() {
+        assert_eq!(AskAdd("+").answer(replies).await.unwrap(), n as u64 + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_one_way_is_done_and_nobody_waits() {
+    let (served, totals) = served().await;
+    let dialer = served.dialer();
+    for said in ["=", "+", "="].repeat(100) {
+        dialer.tell(&AskAdd(said), normal()).await.unwrap();
+    }
+    // Not withdrawn either, although nobody listens.
+    dialer.tell(&AskAdd("?"), normal()).await.unwrap();
+    reaches(&totals.begun, 301).await;
+    assert_eq!(dialer.ask(AskAdd("+"), normal()).await.unwrap(), 302);
+    assert_eq!(totals.stopped.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_the_question_ends_the_work() {
+    let (served, totals) = served().await;
+    let dialer = served.dialer();
+    let waiting = tokio::time::timeout(Duration::from_millis(200), dialer.ask(AskAdd("?"), normal())).await;
+    assert!(waiting.is_err());
+    reaches(&totals.stopped, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_missing_or_wrong_parameters_are_errors() {
+    let (served, _) = served().await;
+    let dialer = served.dialer();
+    assert_eq!(dialer.ask(AskAdd("="), normal()).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(dialer.ask(AskAdd("!"), normal()).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_operation_is_told_what_there_is() {
+    let served = Served::start(&[WAVES]).await;
+    let error = served.dialer().ask(AskAdd("+"), normal()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    for known in ["describe", "list", "read", "read_block", "stats"] {
+        assert!(error.to_string().contains(known), "{error}");
+    }
+}
