@@ -6,7 +6,8 @@
 //!
 //! This is the only file of the crate with `unsafe`: regions of one buffer are written from several
 //! threads. What makes it sound: a region is never cloned, regions are only made by cutting one region
-//! along its axes (so they are disjoint by construction), and the bytes are read only when no region is left.
+//! along its axes (so they are disjoint by construction), and the bytes are read only when no region is left. A region
+//! that was lent ([`Region::lend`]) comes back only after everything cut from it is gone, which its lease counts.
 #![expect(unsafe_code, reason = "disjoint regions of one buffer are written in parallel")]
 
 use std::ptr::NonNull;
@@ -69,7 +70,8 @@ impl Target {
         let size = size.filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
         let buffer = Arc::new(Buffer::new(size)?);
         let strides = c_strides(&shape, item_bytes);
-        let region = Region { buffer: Arc::clone(&buffer), offset: 0, shape, strides, item_bytes };
+        let region =
+            Region { buffer: Arc::clone(&buffer), offset: 0, shape, strides, item_bytes, lease: None };
         Ok((Self(buffer), region))
     }
 
@@ -109,9 +111,61 @@ pub struct Region {
     shape: Vec<usize>,
     strides: Vec<usize>,
     item_bytes: usize,
+    /// Held while this region, or one that was cut from it, may be written by a borrower.
+    lease: Option<Arc<Lease>>,
+}
+
+/// Lives as long as any region that was cut from a lent one. A borrower may lend on: the outer lease then lives
+/// as long as the inner one.
+#[derive(Debug)]
+struct Lease {
+    _outer: Option<Arc<Self>>,
+}
+
+/// The lender's side of a region that somebody else writes meanwhile: whoever tries several writers in turn gets
+/// the region back when one of them failed.
+#[derive(Debug)]
+pub struct Loan {
+    /// The region as it was; gives no access before the loan has ended.
+    region: Region,
+    lease: Arc<Lease>,
+}
+
+impl Loan {
+    /// The region, when neither the borrower's region nor anything cut from it is left.
+    ///
+    /// # Errors
+    /// Gives the loan back while there is a writer that could still write.
+    pub fn try_end(self) -> std::result::Result<Region, Self> {
+        let Self { region, lease } = self;
+        match Arc::try_unwrap(lease) {
+            Ok(_) => Ok(region),
+            Err(lease) => Err(Self { region, lease }),
+        }
+    }
 }
 
 impl Region {
+    /// Lends the region: the borrower's writes land in the same place, and [`Loan::try_end`] gives it back.
+    #[must_use]
+    pub fn lend(self) -> (Loan, Self) {
+        let lease = Arc::new(Lease { _outer: self.lease.clone() });
+        let lent = Self { lease: Some(Arc::clone(&lease)), ..self.twin() };
+        (Loan { region: self, lease }, lent)
+    }
+
+    /// A second value for the same bytes: only for `split`, which makes both smaller at once, and for `lend`, where
+    /// the first one rests until the second is gone.
+    fn twin(&self) -> Self {
+        Self {
+            buffer: Arc::clone(&self.buffer),
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
+            lease: self.lease.clone(),
+            ..*self
+        }
+    }
+
     /// Elements per axis.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
@@ -137,12 +191,7 @@ impl Region {
     #[must_use]
     pub fn split(self, axis: usize, at: usize) -> (Self, Self) {
         assert!(at <= self.shape[axis], "split at {at} beyond {}", self.shape[axis]);
-        let mut left = Self {
-            buffer: Arc::clone(&self.buffer),
-            shape: self.shape.clone(),
-            strides: self.strides.clone(),
-            ..self
-        };
+        let mut left = self.twin();
         let mut right = self;
         left.shape[axis] = at;
         right.shape[axis] -= at;

@@ -225,3 +225,40 @@ fn regions_refuse_what_does_not_fit() {
     assert!(Target::new(&[u64::MAX, u64::MAX], 8).is_err());
     assert!(Target::new(&[1 << 61], 8).is_err());
 }
+
+#[test]
+fn a_lent_region_comes_back_when_nobody_writes_it_any_more() {
+    let (target, region) = Target::new(&[4, 2], 1).unwrap();
+    let (kept, region) = region.split(0, 1);
+    let (outer, lent) = region.lend();
+    let (inner, mut lent_on) = lent.lend();
+    lent_on.write_all(&[1; 6]).unwrap();
+    let (rest, mut row) = lent_on.split(0, 2);
+    let outer = outer.try_end().expect_err("both parts of it may still be written");
+    drop(inner);
+    drop(rest);
+    let outer = outer.try_end().expect_err("lent on, and a part is left");
+    row.write_all(&[2; 2]).unwrap();
+    drop(row);
+    let mut back = outer.try_end().expect("nobody is left");
+    assert_eq!(back.shape(), [3, 2]);
+    let (first, rest) = back.split(0, 1);
+    drop(rest);
+    back = first;
+    back.write_all(&[3; 2]).unwrap();
+    drop((kept, back));
+    assert_eq!(target.into_vec().unwrap(), [0, 0, 3, 3, 1, 1, 2, 2]);
+}
+
+#[test]
+fn a_loan_that_is_forgotten_keeps_its_bytes_from_the_outer_lender() {
+    let (_target, region) = Target::new(&[2], 1).unwrap();
+    let (outer, lent) = region.lend();
+    let (inner, mut lent_on) = lent.lend();
+    let inner = inner.try_end().expect_err("lent on");
+    drop(inner);
+    let outer = outer.try_end().expect_err("the innermost region is still there");
+    lent_on.write_all(&[1; 2]).unwrap();
+    drop(lent_on);
+    assert!(outer.try_end().is_ok());
+}
