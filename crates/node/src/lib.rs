@@ -37,6 +37,7 @@ pub mod places;
 pub mod port;
 pub mod remote;
 pub mod runtime;
+pub mod servers;
 mod slabs;
 mod statistics;
 pub mod token;

@@ -1,0 +1,75 @@
+//! Blocks from several servers: each by whoever can, or by its home.
+
+use std::sync::Arc;
+
+use array::{Block, BlockKey, Completion, Completions, Error, Result, Source, Urgency, Want, want};
+use futures::StreamExt;
+use futures::stream;
+
+use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::group::Group;
+use super::{Rule, homes};
+
+/// Wants of one call that stand in line or are under way; what servers have in hand is bounded by their windows.
+const MAX_WANTS: usize = 1024;
+
+pub(super) fn blocks(group: Arc<Group>, rule: Rule, mut wants: Vec<Want>) -> Completions {
+    // Those under way are ordered by whoever has them; of those that are not, the most urgent come first.
+    wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
+    stream::iter(wants)
+        .map(move |want| {
+            let group = Arc::clone(&group);
+            async move { one(&group, rule, want).await }
+        })
+        .buffer_unordered(MAX_WANTS)
+        .filter_map(std::future::ready)
+        .boxed()
+}
+
+/// `None` when it was withdrawn.
+async fn one(group: &Group, rule: Rule, want: Want) -> Option<Completion> {
+    let key = want.key();
+    tokio::select! {
+        biased;
+        () = want.cancelled() => None,
+        result = fetch(group, rule, &want) => Some(Completion { key, result }),
+    }
+}
+
+async fn fetch(group: &Group, rule: Rule, want: &Want) -> Result<Arc<Block>> {
+    let key = want.key();
+    let bytes = group.dataset().await?.block(key)?.size_bytes;
+    let candidates = match rule {
+        Rule::Spread => Candidates::any(group.all()),
+        Rule::Homes { copies } => Candidates::in_order(homes::of_block(group.names(), &key, copies)),
+    };
+    let piece = Piece { asked: Asked::Want(want), bytes, candidates, first: None };
+    first_answer(group, piece, |member, urgency| {
+        Box::pin(at_one(Arc::clone(group.source(member)), key, urgency, want))
+    })
+    .await
+}
+
+/// The block from one server; its want follows the asker's.
+async fn at_one(
+    source: Arc<dyn Source>,
+    key: BlockKey,
+    urgency: Urgency,
+    asker: &Want,
+) -> Result<Arc<Block>> {
+    let (want, handle) = want(key, urgency);
+    let mut answers = source.blocks(vec![want]);
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            biased;
+            answer = answers.next() => {
+                return answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result;
+            }
+            version = asker.changed(seen) => {
+                seen = version;
+                handle.adjust(asker.urgency());
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Where work waits for a server: the policy ([`Shares`]) with a clock and somebody to wake.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use array::{Error, Priority};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Duration, Instant};
+
+use super::shares::{Assigned, Late, Need, Rank, Set, Shares};
+
+/// Nobody is there who could do it.
+#[derive(Debug)]
+pub(super) struct Nobody;
+
+struct State {
+    shares: Shares,
+    /// Who waits, by ticket; answered once.
+    waiting: HashMap<u64, oneshot::Sender<Option<Assigned>>>,
+}
+
+/// Hands out work.
+pub(super) struct Desk {
+    state: Mutex<State>,
+    opened_at: Instant,
+    /// A server fell silent: all that it has in hand is late.
+    fell_silent: Notify,
+}
+
+impl Desk {
+    pub(super) fn new(servers: usize) -> Self {
+        let state = State { shares: Shares::new(servers), waiting: HashMap::new() };
+        Self { state: Mutex::new(state), opened_at: Instant::now(), fell_silent: Notify::new() }
+    }
+
+    fn now(&self) -> Duration {
+        self.opened_at.elapsed()
+    }
+
+    /// Looks at, or changes, what is known of the servers; then whoever can be served is.
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Shares) -> T) -> T {
+        let mut state = self.state.lock();
+        let out = f(&mut state.shares);
+        self.serve(&mut state);
+        out
+    }
+
+    fn serve(&self, state: &mut State) {
+        // Whoever gave up meanwhile gives its piece back, which may let another one go.
+        loop {
+            let decided = state.shares.assign(self.now());
+            if decided.is_empty() {
+                return;
+            }
+            for (ticket, assigned) in decided {
+                let Some(waiter) = state.waiting.remove(&ticket) else { continue };
+                if let Err(Some(unwanted)) = waiter.send(assigned) {
+                    state.shares.given_back(&unwanted);
+                }
+            }
+        }
+    }
+
+    /// Waits in line.
+    pub(super) fn ask(self: &Arc<Self>, need: Need) -> Turn {
+        let mut state = self.state.lock();
+        let (sender, decided) = oneshot::channel();
+        let rank = if state.shares.is_hope_for(&need) {
+            let rank = state.shares.ask(need);
+            state.waiting.insert(rank.1, sender);
+            Some(rank)
+        } else {
+            // The channel is closed: nobody.
+            None
+        };
+        self.serve(&mut state);
+        Turn { desk: Arc::clone(self), rank, decided }
+    }
+}
+
+/// A place in line.
+pub(super) struct Turn {
+    desk: Arc<Desk>,
+    /// None where there is nobody to wait for.
+    rank: Option<Rank>,
+    decided: oneshot::Receiver<Option<Assigned>>,
+}
+
+impl Turn {
+    /// Waits for a server.
+    ///
+    /// # Errors
+    /// When none is left that could do it.
+    ///
+    /// # Cancel safety
+    /// Safe until it has answered.
+    pub(super) async fn granted(&mut self) -> Result<Grant, Nobody> {
+        match (&mut self.decided).await {
+            Ok(Some(assigned)) => {
+                self.rank = None;
+                Ok(Grant { desk: Arc::clone(&self.desk), assigned, is_settled: false })
+            }
+            Ok(None) | Err(_) => Err(Nobody),
+        }
+    }
+
+    /// It matters more or less now.
+    pub(super) fn adjust(&mut self, priority: Priority) {
+        self.rank = self.rank.map(|rank| self.desk.with(|shares| shares.adjust(rank, priority)));
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(rank) = self.rank else { return };
+        let mut state = self.desk.state.lock();
+        state.shares.withdraw(rank);
+        state.waiting.remove(&rank.1);
+        if let Ok(Some(assigned)) = self.decided.try_recv() {
+            state.shares.given_back(&assigned);
+        }
+        self.desk.serve(&mut state);
+    }
+}
+
+/// A piece of work at a server, until it is settled or dropped.
+pub(super) struct Grant {
+    desk: Arc<Desk>,
+    assigned: Assigned,
+    is_settled: bool,
+}
+
+impl Grant {
+    /// Who does it.
+    pub(super) fn member(&self) -> usize {
+        self.assigned.member
+    }
+
+    /// How much of it.
+    pub(super) fn bytes(&self) -> u64 {
+        self.assigned.bytes
+    }
+
+    /// It has so many bytes.
+    pub(super) fn resize(&mut self, bytes: u64) {
+        self.desk.with(|shares| shares.resize(&mut self.assigned, bytes));
+    }
+
+    /// It was answered.
+    pub(super) fn finished(mut self) {
+        self.is_settled = true;
+        let now = self.desk.now();
+        self.desk.with(|shares| shares.finished(&self.assigned, now));
+    }
+
+    /// It was answered by an error. True when the server is to be looked after from now on.
+    pub(super) fn failed(mut self, error: &Error) -> bool {
+        self.is_settled = true;
+        self.desk.with(|shares| shares.failed(&self.assigned, error))
+    }
+
+    /// A clock to ask about it while it is under way.
+    pub(super) fn watch(&self) -> Watch {
+        Watch { desk: Arc::clone(&self.desk), assigned: self.assigned }
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.desk.with(|shares| shares.given_back(&self.assigned));
+        }
+    }
+}
+
+/// Tells when an answer is late.
+pub(super) struct Watch {
+    desk: Arc<Desk>,
+    assigned: Assigned,
+}
+
+/// What to do about a late answer.
+pub(super) enum Lateness {
+    /// Ask another server too.
+    AskAnother,
+    /// The same, and look after this one, which has fallen silent.
+    Silent(usize),
+}
+
+impl Watch {
+    /// Waits until the answer is late; `may`: who else could be asked.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(super) async fn late(&self, may: Set) -> Lateness {
+        loop {
+            let somebody_fell_silent = self.desk.fell_silent.notified();
+            let now = self.desk.now();
+            match self.desk.with(|shares| shares.late(&self.assigned, may, now)) {
+                Late::NotYet(again) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(self.desk.opened_at + again) => {}
+                        () = somebody_fell_silent => {}
+                    }
+                }
+                Late::AskAnother => return Lateness::AskAnother,
+                Late::Silent => {
+                    self.desk.fell_silent.notify_waiters();
+                    return Lateness::Silent(self.assigned.member);
+                }
+            }
+        }
+    }
+}

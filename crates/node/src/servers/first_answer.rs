@@ -1,0 +1,209 @@
+//! One piece of work, done by whoever can: another server is asked when one fails, or is late.
+
+use array::{Error, ErrorKind, Priority, Result, Urgency, Want};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::time::Instant;
+
+use super::desk::{Grant, Lateness, Nobody, Turn, Watch};
+use super::group::Group;
+use super::shares::{Need, Set};
+
+/// How urgent a piece is, now and later.
+pub(super) enum Asked<'a> {
+    /// A block, whose asker may change its mind.
+    Want(&'a Want),
+    /// A part of a read.
+    Fixed(Priority),
+}
+
+impl Asked<'_> {
+    pub(super) fn urgency(&self) -> Urgency {
+        match self {
+            Self::Want(want) => want.urgency(),
+            Self::Fixed(priority) => Urgency::of(*priority),
+        }
+    }
+
+    async fn changed(&self, seen: u64) -> u64 {
+        match self {
+            Self::Want(want) => want.changed(seen).await,
+            Self::Fixed(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Who may be asked for a piece.
+pub(super) struct Candidates {
+    /// One after the other; any order where there is none.
+    order: Option<Vec<usize>>,
+    all: Set,
+    asked: Set,
+}
+
+impl Candidates {
+    pub(super) fn any(all: Set) -> Self {
+        Self { order: None, all, asked: Set::NONE }
+    }
+
+    /// In this order only.
+    pub(super) fn in_order(order: Vec<usize>) -> Self {
+        let all = order.iter().fold(Set::NONE, |set, &n| set.with(n));
+        Self { order: Some(order), all, asked: Set::NONE }
+    }
+
+    fn rest(&self) -> Set {
+        self.all.without(self.asked)
+    }
+
+    /// Who may be asked next.
+    fn next(&self) -> Set {
+        match self.next_in_order() {
+            None if self.order.is_some() => Set::NONE,
+            None => self.rest(),
+            Some(next) => Set::NONE.with(next),
+        }
+    }
+
+    fn next_in_order(&self) -> Option<usize> {
+        self.order.as_ref()?.iter().copied().find(|&n| !self.asked.has(n))
+    }
+
+    /// Whoever was next is not there. True when another may be asked.
+    fn pass_over(&mut self) -> bool {
+        let Some(next) = self.next_in_order() else { return false };
+        self.asked = self.asked.with(next);
+        !self.rest().is_empty()
+    }
+}
+
+/// What a piece of work is.
+pub(super) struct Piece<'a> {
+    pub(super) asked: Asked<'a>,
+    pub(super) bytes: u64,
+    pub(super) candidates: Candidates,
+    /// The first server, where it is chosen already.
+    pub(super) first: Option<Grant>,
+}
+
+/// A request under way at one server; gives what came of it.
+type Attempt<'a, T> = BoxFuture<'a, (Grant, Result<T>)>;
+
+/// Asks servers until one has answered. `ask` starts the request at a server; it is dropped when another was faster.
+///
+/// # Errors
+/// The servers', when none is left.
+///
+/// # Cancel safety
+/// Dropping it withdraws every request.
+pub(super) async fn first_answer<'a, T: Send + 'a>(
+    group: &'a Group,
+    mut piece: Piece<'a>,
+    mut ask: impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send,
+) -> Result<T> {
+    let mut running: FuturesUnordered<Attempt<'a, T>> = FuturesUnordered::new();
+    let mut newest: Option<Watch> = None;
+    let mut failures = Vec::new();
+    let mut seen = 0;
+    let mut turn = None;
+    match piece.first.take() {
+        Some(grant) => start(grant, &mut piece, &mut running, &mut newest, &mut ask),
+        None => turn = Some(next_turn(group, &piece, false)),
+    }
+    loop {
+        let rest = piece.candidates.rest();
+        let can_hedge = turn.is_none() && !rest.is_empty();
+        tokio::select! {
+            biased;
+            Some((grant, result)) = running.next(), if !running.is_empty() => {
+                let member = grant.member();
+                match result {
+                    Ok(answer) => {
+                        grant.finished();
+                        return Ok(answer);
+                    }
+                    Err(error) if is_final(&error, &piece.asked) => return Err(error),
+                    Err(error) => {
+                        if grant.failed(&error) {
+                            group.look_after(member);
+                        }
+                        failures.push((member, error));
+                        if running.is_empty() && turn.is_none() {
+                            turn = Some(next_turn(group, &piece, false));
+                        }
+                    }
+                }
+            }
+            granted = granted(&mut turn), if turn.is_some() => {
+                turn = None;
+                match granted {
+                    Ok(grant) => start(grant, &mut piece, &mut running, &mut newest, &mut ask),
+                    Err(Nobody) if piece.candidates.pass_over() => {
+                        turn = Some(next_turn(group, &piece, !running.is_empty()));
+                    }
+                    Err(Nobody) if running.is_empty() => return Err(group.nobody(&failures)),
+                    Err(Nobody) => {}
+                }
+            }
+            late = late(newest.as_ref(), rest), if can_hedge && !running.is_empty() => {
+                if let Lateness::Silent(member) = late {
+                    group.look_after(member);
+                }
+                turn = Some(next_turn(group, &piece, true));
+            }
+            version = piece.asked.changed(seen) => {
+                seen = version;
+                if let Some(turn) = &mut turn {
+                    turn.adjust(piece.asked.urgency().priority);
+                }
+            }
+        }
+    }
+}
+
+fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> Turn {
+    group.desk.ask(Need {
+        priority: piece.asked.urgency().priority,
+        bytes: piece.bytes,
+        is_one_piece: true,
+        may: piece.candidates.next(),
+        is_second,
+    })
+}
+
+fn start<'a, T: Send + 'a>(
+    grant: Grant,
+    piece: &mut Piece<'a>,
+    running: &mut FuturesUnordered<Attempt<'a, T>>,
+    newest: &mut Option<Watch>,
+    ask: &mut (impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send),
+) {
+    piece.candidates.asked = piece.candidates.asked.with(grant.member());
+    *newest = Some(grant.watch());
+    let answer = ask(grant.member(), piece.asked.urgency());
+    running.push(Box::pin(async move { (grant, answer.await) }));
+}
+
+async fn granted(turn: &mut Option<Turn>) -> Result<Grant, Nobody> {
+    match turn {
+        Some(turn) => turn.granted().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn late(newest: Option<&Watch>, rest: Set) -> Lateness {
+    match newest {
+        Some(watch) => watch.late(rest).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether another server would not answer differently: nobody waits any more.
+fn is_final(error: &Error, asked: &Asked<'_>) -> bool {
+    let deadline = asked.urgency().deadline.map(Instant::from_std);
+    match error.kind() {
+        ErrorKind::Cancelled => true,
+        ErrorKind::TimedOut => deadline.is_some_and(|at| at <= Instant::now()),
+        _ => false,
+    }
+}

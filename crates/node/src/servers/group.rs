@@ -1,0 +1,301 @@
+//! The servers of one data set: which of them are there, and that they all speak of the same data.
+//!
+//! Identity, generation and block grids must be equal: a server that describes anything else is left out, and asked
+//! again from time to time. Nothing is ever put together from two states of the data: blocks carry their identity, and
+//! after a read the server must still describe what it described before.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use array::{
+    ArrayInfo, AxisRange, Dataset, Error, ErrorKind, Priority, ReadRequest, Result, Retry, Selection, Source,
+    Target,
+};
+use futures::stream::{FuturesUnordered, StreamExt};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::{Duration, sleep};
+
+use super::desk::Desk;
+use super::shares::{Health, MAX_SERVERS, Set};
+
+/// How long a server named earlier may take longer to describe its data than one named later.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One server as a source.
+#[derive(Clone)]
+pub struct Server {
+    /// Its name for people; the same whenever the group is made, since homes are computed from it.
+    pub name: String,
+    /// How it is asked.
+    pub source: Arc<dyn Source>,
+}
+
+struct Member {
+    server: Server,
+    is_looked_after: AtomicBool,
+}
+
+/// What became of a server so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerState {
+    /// Its name.
+    pub name: String,
+    /// Why it is not asked now; `None` when it is.
+    pub away: Option<Error>,
+    /// Bytes it has delivered.
+    pub delivered_bytes: u64,
+    /// As measured.
+    pub rate_bytes_per_sec: Option<f64>,
+}
+
+pub(super) struct Group {
+    me: Weak<Self>,
+    members: Vec<Member>,
+    pub(super) desk: Arc<Desk>,
+    known: Mutex<Option<Arc<Dataset>>>,
+    describing: tokio::sync::Mutex<()>,
+    /// Those who look after servers that are away; they end with this value.
+    watchers: Mutex<JoinSet<()>>,
+}
+
+impl Group {
+    pub(super) fn new(servers: Vec<Server>) -> Result<Arc<Self>> {
+        let count = servers.len();
+        if count == 0 || count > MAX_SERVERS {
+            return Err(Error::invalid(format!("expected 1 to {MAX_SERVERS} servers, found {count}")));
+        }
+        let member = |server| Member { server, is_looked_after: AtomicBool::new(false) };
+        Ok(Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            members: servers.into_iter().map(member).collect(),
+            desk: Arc::new(Desk::new(count)),
+            known: Mutex::default(),
+            describing: tokio::sync::Mutex::default(),
+            watchers: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn all(&self) -> Set {
+        Set::all(self.members.len())
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|m| m.server.name.as_str())
+    }
+
+    pub(super) fn source(&self, member: usize) -> &Arc<dyn Source> {
+        &self.members[member].server.source
+    }
+
+    pub(super) fn states(&self) -> Vec<ServerState> {
+        let state = |(n, name): (usize, &str)| {
+            self.desk.with(|shares| ServerState {
+                name: name.to_owned(),
+                away: match shares.health(n) {
+                    Health::Ready => None,
+                    Health::Silent => Some(silent()),
+                    Health::Away { why, .. } => Some(why.clone()),
+                },
+                delivered_bytes: shares.delivered_bytes(n),
+                rate_bytes_per_sec: shares.rate_bytes_per_sec(n),
+            })
+        };
+        self.names().enumerate().map(state).collect()
+    }
+
+    /// What they all describe.
+    pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
+        if let Some(known) = self.known.lock().clone() {
+            return Ok(known);
+        }
+        let _only_one_asks = self.describing.lock().await;
+        if let Some(known) = self.known.lock().clone() {
+            return Ok(known);
+        }
+        let answers = self.describe_all().await;
+        let chosen = answers.iter().flatten().find_map(|answer| answer.as_ref().ok()).cloned();
+        let mut failures = Vec::new();
+        for (member, answer) in answers.into_iter().enumerate() {
+            let same = answer.map(|a| a.and_then(|found| same_data(chosen.as_deref(), &found)));
+            match same {
+                Some(Ok(())) => self.desk.with(|shares| shares.returned(member)),
+                Some(Err(error)) => {
+                    self.tell(member, &error);
+                    self.desk.with(|shares| shares.still_away(member, error.clone()));
+                    failures.push((member, error));
+                }
+                // It may yet answer.
+                None => {}
+            }
+        }
+        let Some(chosen) = chosen else { return Err(self.nobody(&failures)) };
+        *self.known.lock() = Some(Arc::clone(&chosen));
+        for member in 0..self.members.len() {
+            if self.desk.with(|shares| *shares.health(member) != Health::Ready) {
+                self.look_after(member);
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Asks all at once. The first in the order they were named counts; not for longer than [`PATIENCE`] after
+    /// another has answered.
+    async fn describe_all(&self) -> Vec<Option<Result<Arc<Dataset>>>> {
+        let mut asked: FuturesUnordered<_> = (0..self.members.len())
+            .map(|member| {
+                let answer = self.source(member).describe();
+                async move { (member, answer.await) }
+            })
+            .collect();
+        let mut answers: Vec<Option<Result<Arc<Dataset>>>> = vec![None; self.members.len()];
+        let mut patience = None;
+        loop {
+            let end = async {
+                match patience {
+                    Some(end) => tokio::time::sleep_until(end).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some((member, answer)) = asked.next(), if !asked.is_empty() => {
+                    if answer.is_ok() && patience.is_none() {
+                        patience = Some(tokio::time::Instant::now() + PATIENCE);
+                    }
+                    answers[member] = Some(answer);
+                }
+                () = end => return answers,
+            }
+            if asked.is_empty() {
+                return answers;
+            }
+        }
+    }
+
+    /// That a server still speaks of the same data as when `known` was described.
+    pub(super) async fn check_same(&self, member: usize, known: &Dataset) -> Result<()> {
+        let found = self.source(member).describe().await?;
+        same_data(Some(known), &found)
+    }
+
+    /// Tells people once that a server is not used.
+    fn tell(&self, member: usize, error: &Error) {
+        tracing::warn!(server = self.members[member].server.name, %error, "a server is not used for now");
+    }
+
+    /// Looks after a server that is not there, until it is.
+    pub(super) fn look_after(&self, member: usize) {
+        if self.members[member].is_looked_after.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut watchers = self.watchers.lock();
+        while watchers.try_join_next().is_some() {}
+        watchers.spawn(look_after(self.me.clone(), member));
+    }
+
+    /// Why nobody could answer: every server, and what is wrong with it.
+    pub(super) fn nobody(&self, failures: &[(usize, Error)]) -> Error {
+        let is_stale = failures.iter().any(|(_, e)| e.kind() == ErrorKind::Stale);
+        if is_stale {
+            // What is known is old; the next description begins anew.
+            *self.known.lock() = None;
+        }
+        if let [(_, first), others @ ..] = failures
+            && failures.len() == self.members.len()
+            && others.iter().all(|(_, e)| e == first)
+        {
+            return first.clone();
+        }
+        let mut text = String::from("expected one of these servers to answer, found none: ");
+        for (n, state) in self.states().into_iter().enumerate() {
+            let failure = failures.iter().rev().find(|(member, _)| *member == n).map(|(_, e)| e.clone());
+            let separator = if n > 0 { "; " } else { "" };
+            match failure.or(state.away) {
+                Some(why) => write!(text, "{separator}`{}`: {why}", state.name),
+                None => write!(text, "{separator}`{}`: not asked", state.name),
+            }
+            // Writing to a string cannot fail.
+            .unwrap_or_default();
+        }
+        let last = failures.last().map_or(ErrorKind::Unreachable, |(_, e)| e.kind());
+        Error::new(if is_stale { ErrorKind::Stale } else { last }, text).with_retry(Retry::MayHelp)
+    }
+}
+
+fn silent() -> Error {
+    Error::new(ErrorKind::TimedOut, "it has not answered for long")
+}
+
+/// Looks at a server again and again, until it is there. Holds the group only in between.
+async fn look_after(group: Weak<Group>, member: usize) {
+    loop {
+        let Some(here) = group.upgrade() else { return };
+        let pause = here.desk.with(|shares| shares.pause(member));
+        drop(here);
+        sleep(pause).await;
+        let Some(here) = group.upgrade() else { return };
+        let (source, known) = (Arc::clone(here.source(member)), here.known.lock().clone());
+        drop(here);
+        let looked = look(source, known.as_deref()).await;
+        let Some(here) = group.upgrade() else { return };
+        match looked {
+            Ok(()) => {
+                // First: whoever finds it gone from now on has to look after it again.
+                here.members[member].is_looked_after.store(false, Ordering::Relaxed);
+                here.desk.with(|shares| shares.returned(member));
+                tracing::info!(server = here.members[member].server.name, "a server is used (again)");
+                return;
+            }
+            Err(error) => here.desk.with(|shares| shares.still_away(member, error)),
+        }
+    }
+}
+
+/// Whether a server is there: it describes the data and gives one element.
+async fn look(source: Arc<dyn Source>, known: Option<&Dataset>) -> Result<()> {
+    let found = source.describe().await?;
+    same_data(known, &found)?;
+    let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
+        return Ok(());
+    };
+    let (_target, region) = Target::new(&request.selection.shape(), item_bytes)?;
+    source.read(request, region).await?;
+    same_data(known, &*source.describe().await?)
+}
+
+fn one_element((number, array): (usize, &ArrayInfo)) -> Option<(ReadRequest, usize)> {
+    if array.shape().contains(&0) {
+        return None;
+    }
+    let ranges = array.shape().iter().map(|_| AxisRange::contiguous(0, 1)).collect();
+    let (array_number, selection) = (u32::try_from(number).ok()?, Selection::new(ranges).ok()?);
+    let request = ReadRequest { array: array_number, level: 0, selection, priority: Priority::NORMAL };
+    Some((request, array.dtype.size_bytes()))
+}
+
+/// That a description is of the data that are `known`, block for block. Anything is the same while nothing is known.
+fn same_data(known: Option<&Dataset>, found: &Dataset) -> Result<()> {
+    let Some(known) = known else { return Ok(()) };
+    if (known.id, known.generation) != (found.id, found.generation) {
+        return Err(Error::new(
+            ErrorKind::Stale,
+            format!(
+                "expected data set {} generation {} as on the other servers, found {} generation {}: other data, or \
+                 another state of them",
+                known.id, known.generation.0, found.id, found.generation.0
+            ),
+        ));
+    }
+    let of_array = |a: &ArrayInfo| {
+        let levels = a.levels.iter().map(|l| (l.shape.clone(), l.block.clone())).collect::<Vec<_>>();
+        (a.dtype, levels)
+    };
+    if known.arrays.iter().map(of_array).eq(found.arrays.iter().map(of_array)) {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "expected the same levels and blocks as on the other servers, found others: another version of the program",
+    ))
+}

@@ -1,0 +1,96 @@
+//! Several servers of the same data as one [`Source`]: their speeds add up, and one that dies is not missed.
+//!
+//! - `shares` (pure) decides who does the next piece of work, and how large it is; `speed` and `late` are what it
+//!   knows. `desk` gives it a clock and wakes whoever waits.
+//! - `group` knows which servers are there and speak of the same data, and looks after those that do not.
+//! - `first_answer` has one piece done by whoever can; `blocks` and `reads` cut requests into such pieces.
+//! - `homes` says which servers answer for a block when each answers for a part.
+//!
+//! It knows no network: every server is a [`Source`], remote or not.
+
+mod blocks;
+mod desk;
+mod first_answer;
+mod group;
+mod homes;
+mod late;
+mod reads;
+mod rest;
+mod shares;
+mod speed;
+
+use std::sync::Arc;
+
+use array::{Completions, Dataset, ReadRequest, Region, Result, Source, Want, gather};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use group::Group;
+pub use group::{Server, ServerState};
+pub use shares::MAX_SERVERS;
+
+/// Who is asked for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Every server has all data: work goes to whoever will have done it first.
+    Spread,
+    /// Each block is answered by one of its `copies` homes, the first of them that is there. Reads are put together
+    /// from blocks.
+    Homes {
+        /// How many servers may answer for a block; at least 1.
+        copies: usize,
+    },
+}
+
+/// Several servers of the same data. Clones share everything.
+#[derive(Clone)]
+pub struct Servers {
+    group: Arc<Group>,
+    rule: Rule,
+}
+
+impl Servers {
+    /// Of these servers; asks nothing yet. The first that answers in the order given says what the data are; those that
+    /// describe anything else are left out.
+    ///
+    /// # Errors
+    /// `Invalid` for none, or more than [`MAX_SERVERS`].
+    pub fn new(servers: Vec<Server>, rule: Rule) -> Result<Self> {
+        Ok(Self { group: Group::new(servers)?, rule })
+    }
+
+    /// What became of each so far, in the order given.
+    #[must_use]
+    pub fn states(&self) -> Vec<ServerState> {
+        self.group.states()
+    }
+}
+
+impl Source for Servers {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let group = Arc::clone(&self.group);
+        async move { group.dataset().await }.boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        blocks::blocks(Arc::clone(&self.group), self.rule, wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        match self.rule {
+            Rule::Spread => reads::read(Arc::clone(&self.group), request, into).boxed(),
+            Rule::Homes { .. } => {
+                let this: Arc<dyn Source> = Arc::new(self.clone());
+                async move {
+                    // So that a request that cannot be is refused as every source refuses it.
+                    request.check(&*this.describe().await?, &into)?;
+                    gather(this, request, into).await
+                }
+                .boxed()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

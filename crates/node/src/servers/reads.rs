@@ -1,0 +1,161 @@
+//! Reads from several servers: cut into parts that are pulled by whoever has room, each written to its place.
+
+use std::sync::Arc;
+
+use array::{Dataset, Loan, ReadRequest, Region, Result, Source, Target};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::time::{Duration, sleep};
+
+use super::desk::{Grant, Nobody};
+use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::group::Group;
+use super::rest::Rest;
+use super::shares::Need;
+
+/// How often to look whether a writer that is not needed any more has let go of its place.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
+
+/// Reads `request` from whoever has it.
+///
+/// # Cancel safety
+/// Dropping it withdraws every part.
+pub(super) async fn read(group: Arc<Group>, request: ReadRequest, into: Region) -> Result<()> {
+    let dataset = group.dataset().await?;
+    let array = request.check(&dataset, &into)?;
+    if request.selection.is_empty() {
+        return Ok(());
+    }
+    let grain = array.level(request.level)?.grain().map(<[u64]>::to_vec);
+    let mut rest = Rest::new(&request.selection, array.dtype.size_bytes(), grain, into);
+    let mut parts: FuturesUnordered<BoxFuture<'_, Result<()>>> = FuturesUnordered::new();
+    let mut turn = None;
+    loop {
+        if turn.is_none() && !rest.is_empty() {
+            turn = Some(group.desk.ask(Need {
+                priority: request.priority,
+                bytes: rest.bytes(),
+                is_one_piece: false,
+                may: group.all(),
+                is_second: false,
+            }));
+        }
+        let Some(waiting) = &mut turn else {
+            match parts.next().await {
+                Some(part) => part?,
+                None => return Ok(()),
+            }
+            continue;
+        };
+        tokio::select! {
+            biased;
+            Some(part) = parts.next(), if !parts.is_empty() => part?,
+            granted = waiting.granted() => {
+                turn = None;
+                let Ok(mut grant) = granted else {
+                    let Nobody = Nobody;
+                    return Err(group.nobody(&[]));
+                };
+                let Some((selection, region)) = rest.take(grant.bytes()) else { continue };
+                grant.resize(region.size_bytes() as u64);
+                let request = ReadRequest { selection, ..request };
+                parts.push(Box::pin(part(&group, &dataset, request, region, grant)));
+            }
+        }
+    }
+}
+
+/// How a part arrived.
+enum Landed {
+    InPlace,
+    /// In memory of its own, because another server was writing to the place.
+    Apart(Vec<u8>),
+}
+
+async fn part(
+    group: &Group,
+    dataset: &Arc<Dataset>,
+    request: ReadRequest,
+    region: Region,
+    grant: Grant,
+) -> Result<()> {
+    let (shape, item_bytes) = (request.selection.shape(), region.item_bytes());
+    let piece = Piece {
+        asked: Asked::Fixed(request.priority),
+        bytes: grant.bytes(),
+        candidates: Candidates::any(group.all()),
+        first: Some(grant),
+    };
+    let mut place = Place(None);
+    place.0 = Some(Use::Free(region));
+    let landed = first_answer(group, piece, |member, _| {
+        let (source, request) = (Arc::clone(group.source(member)), request.clone());
+        let (place, shape) = (place.lend(), shape.clone());
+        Box::pin(async move {
+            let landed = match place {
+                Some(region) => {
+                    source.read(request, region).await?;
+                    Landed::InPlace
+                }
+                None => {
+                    let (target, region) = Target::new(&shape, item_bytes)?;
+                    source.read(request, region).await?;
+                    Landed::Apart(target.into_vec()?)
+                }
+            };
+            group.check_same(member, dataset).await?;
+            Ok(landed)
+        })
+    })
+    .await?;
+    match landed {
+        Landed::InPlace => Ok(()),
+        Landed::Apart(bytes) => place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes)),
+    }
+}
+
+/// The place of a part in the result: one writer at a time.
+struct Place(Option<Use>);
+
+enum Use {
+    Free(Region),
+    Lent(Loan),
+}
+
+impl Place {
+    /// The place, unless somebody may still write there.
+    fn lend(&mut self) -> Option<Region> {
+        match self.0.take()? {
+            Use::Free(region) => {
+                let (loan, lent) = region.lend();
+                self.0 = Some(Use::Lent(loan));
+                Some(lent)
+            }
+            Use::Lent(loan) => match loan.try_end() {
+                Ok(region) => {
+                    self.0 = Some(Use::Free(region));
+                    self.lend()
+                }
+                Err(loan) => {
+                    self.0 = Some(Use::Lent(loan));
+                    None
+                }
+            },
+        }
+    }
+
+    /// The place itself, once nobody can write there any more: requests were withdrawn, and end soon.
+    async fn take_back(self) -> Option<Region> {
+        let mut loan = match self.0? {
+            Use::Free(region) => return Some(region),
+            Use::Lent(loan) => loan,
+        };
+        loop {
+            match loan.try_end() {
+                Ok(region) => return Some(region),
+                Err(still_lent) => loan = still_lent,
+            }
+            sleep(LOOK_AGAIN_AFTER).await;
+        }
+    }
+}

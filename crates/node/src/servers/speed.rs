@@ -1,0 +1,143 @@
+//! How fast a server answers, learnt from what it delivered. Pure: time is an argument, counted from any fixed moment.
+//!
+//! Two numbers matter: the rate while it has enough to do, and the shortest time an answer ever took. Twice their
+//! product is what a server should have in hand, so that it never waits for the next request to arrive.
+
+use std::time::Duration;
+
+/// In hand before anything was measured, bytes: as much as the least window of a connection.
+const FIRST_WINDOW_BYTES: u64 = 4 << 20;
+/// Least in hand, bytes: two of the smallest parts.
+const MIN_WINDOW_BYTES: u64 = 512 << 10;
+/// Most in hand, bytes: two bandwidth-delay products of 10 Gb/s over 100 ms.
+const MAX_WINDOW_BYTES: u64 = 256 << 20;
+/// Shortest span that a rate is taken over.
+const MIN_SPAN: Duration = Duration::from_millis(20);
+/// How much of a faster, and of a slower, sample is believed.
+const BELIEF: (f64, f64) = (0.5, 0.25);
+
+/// What is known of one server's speed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Speed {
+    rate_bytes_per_sec: Option<f64>,
+    shortest: Option<Duration>,
+    /// Delivered since the beginning of the span.
+    counted_bytes: u64,
+    /// When the span began; none while there is nothing to do.
+    span_from: Option<Duration>,
+    /// Whether it had all that it could take at any time of the span: only then can a rate be called low.
+    was_full: bool,
+}
+
+impl Speed {
+    /// Bytes per second; `None` before anything was delivered.
+    pub(super) fn rate_bytes_per_sec(&self) -> Option<f64> {
+        self.rate_bytes_per_sec
+    }
+
+    /// The shortest time of an answer.
+    pub(super) fn shortest(&self) -> Option<Duration> {
+        self.shortest
+    }
+
+    /// Bytes it should have in hand: two bandwidth-delay products.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped at once")]
+    pub(super) fn window_bytes(&self) -> u64 {
+        match (self.rate_bytes_per_sec, self.shortest) {
+            (Some(rate), Some(shortest)) => {
+                ((2.0 * rate * shortest.as_secs_f64()) as u64).clamp(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES)
+            }
+            _ => FIRST_WINDOW_BYTES,
+        }
+    }
+
+    /// It has as much to do as it can take.
+    pub(super) fn is_full(&mut self) {
+        self.was_full = true;
+    }
+
+    /// An answer of `bytes` came at `now` after `took`; `is_idle`: nothing is left to do.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn delivered(&mut self, bytes: u64, took: Duration, now: Duration, is_idle: bool) {
+        self.shortest = Some(self.shortest.map_or(took, |s| s.min(took)));
+        match self.span_from {
+            // The bytes of the first answer came in a time that is not known; at least as fast as this.
+            None => {
+                let least = bytes as f64 / took.as_secs_f64().max(1e-6);
+                if self.rate_bytes_per_sec.is_none_or(|rate| rate < least) {
+                    self.rate_bytes_per_sec = Some(least);
+                }
+                self.restart(now);
+            }
+            Some(from) => {
+                self.counted_bytes += bytes;
+                let span = now.saturating_sub(from);
+                if span >= MIN_SPAN {
+                    self.believe(self.counted_bytes as f64 / span.as_secs_f64());
+                    self.restart(now);
+                }
+            }
+        }
+        if is_idle {
+            self.span_from = None;
+        }
+    }
+
+    /// It has delivered nothing of `bytes` in `quiet_for`: it cannot be faster than that.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn silent(&mut self, bytes: u64, quiet_for: Duration) {
+        let most = bytes as f64 / quiet_for.as_secs_f64().max(1e-6);
+        self.rate_bytes_per_sec = Some(self.rate_bytes_per_sec.map_or(most, |rate| rate.min(most)));
+    }
+
+    fn restart(&mut self, now: Duration) {
+        (self.counted_bytes, self.span_from, self.was_full) = (0, Some(now), false);
+    }
+
+    fn believe(&mut self, sample: f64) {
+        let Some(rate) = &mut self.rate_bytes_per_sec else { return };
+        if sample > *rate {
+            *rate += BELIEF.0 * (sample - *rate);
+        } else if self.was_full {
+            *rate += BELIEF.1 * (sample - *rate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn millis(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_full_server_is_measured_and_gets_two_products() {
+        let mut speed = Speed::default();
+        assert_eq!(speed.window_bytes(), FIRST_WINDOW_BYTES);
+        // 100 MB/s, 100 ms: an answer of 1 MB each 10 ms.
+        for n in 0..200 {
+            speed.is_full();
+            speed.delivered(1_000_000, millis(100), millis(100 + 10 * n), false);
+        }
+        let rate = speed.rate_bytes_per_sec().unwrap();
+        assert!((rate / 1e8 - 1.0).abs() < 0.05, "{rate}");
+        assert!((19_000_000..21_000_000).contains(&speed.window_bytes()), "{}", speed.window_bytes());
+    }
+
+    #[test]
+    fn a_server_with_little_to_do_is_not_called_slow() {
+        let mut speed = Speed::default();
+        speed.delivered(1_000_000, millis(10), millis(10), false);
+        for n in 1..50 {
+            speed.delivered(1000, millis(10), millis(10 + 100 * n), n % 2 == 0);
+        }
+        assert!(speed.rate_bytes_per_sec().unwrap() >= 1e8);
+        for n in 50..100 {
+            speed.is_full();
+            speed.delivered(1_000_000, millis(10), millis(10 + 100 * n), false);
+        }
+        assert!(speed.rate_bytes_per_sec().unwrap() < 1.2e7, "but one that has much to do is");
+    }
+}

@@ -1,0 +1,441 @@
+//! Several servers with faults, in virtual time.
+
+use std::sync::{Arc, OnceLock};
+
+use array::conformance::{MemorySource, check_source, fetch};
+use array::{
+    BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Generation, Priority, ReadRequest,
+    Region, Result, Selection, Source, Target, Want,
+};
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
+
+use super::{Rule, Server, Servers};
+
+/// What a simulated server does with what it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Up,
+    /// Everything fails, also what is under way.
+    Down,
+    /// Nothing is answered until it is up again.
+    Silent,
+    /// Holds another state of the data, which it describes, and reads without a word.
+    Changed,
+}
+
+/// A server at the end of a link: answers come one after another at a rate, and each a latency later.
+#[derive(Clone)]
+struct Simulated {
+    here: Arc<MemorySource>,
+    changed: Arc<OnceLock<Arc<MemorySource>>>,
+    rate_bytes_per_sec: Arc<Mutex<f64>>,
+    latency: Duration,
+    mode: Arc<watch::Sender<Mode>>,
+    free_at: Arc<Mutex<Instant>>,
+    /// Requests begun, and bytes answered.
+    asked: Arc<Mutex<(u64, u64)>>,
+}
+
+impl Simulated {
+    fn new(here: &Arc<MemorySource>, rate_bytes_per_sec: f64, latency_millis: u64) -> Self {
+        Self {
+            here: Arc::clone(here),
+            changed: Arc::default(),
+            rate_bytes_per_sec: Arc::new(Mutex::new(rate_bytes_per_sec)),
+            latency: Duration::from_millis(latency_millis),
+            mode: Arc::new(watch::channel(Mode::Up).0),
+            free_at: Arc::new(Mutex::new(Instant::now())),
+            asked: Arc::default(),
+        }
+    }
+
+    fn set(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+    }
+
+    fn set_rate(&self, bytes_per_sec: f64) {
+        *self.rate_bytes_per_sec.lock() = bytes_per_sec;
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.lock().0
+    }
+
+    fn answered_bytes(&self) -> u64 {
+        self.asked.lock().1
+    }
+
+    fn current(&self) -> Arc<MemorySource> {
+        if *self.mode.borrow() != Mode::Changed {
+            return Arc::clone(&self.here);
+        }
+        let changed = self.changed.get_or_init(|| {
+            let mut dataset = (*self.here.dataset()).clone();
+            dataset.generation = Generation(9);
+            let bytes = usize::try_from(dataset.arrays[0].size_bytes()).unwrap();
+            Arc::new(MemorySource::new(dataset, vec![vec![vec![0xEE; bytes].into()]]).unwrap())
+        });
+        Arc::clone(changed)
+    }
+
+    /// Takes as long as an answer of `bytes` takes, or fails when the server dies.
+    async fn transfer(&self, bytes: u64) -> Result<()> {
+        self.asked.lock().0 += 1;
+        let rate = *self.rate_bytes_per_sec.lock();
+        let done_at = {
+            let mut free_at = self.free_at.lock();
+            *free_at = (*free_at).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / rate);
+            *free_at + self.latency
+        };
+        let mut mode = self.mode.subscribe();
+        loop {
+            let now = *mode.borrow_and_update();
+            match now {
+                Mode::Down => {
+                    sleep(self.latency).await;
+                    return Err(Error::new(ErrorKind::Unreachable, "the server died"));
+                }
+                Mode::Silent => mode.changed().await.expect("the sender lives"),
+                Mode::Up | Mode::Changed => {
+                    tokio::select! {
+                        () = sleep_until(done_at) => {
+                            self.asked.lock().1 += bytes;
+                            return Ok(());
+                        }
+                        _ = mode.changed() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    async fn one(&self, key: BlockKey) -> Completion {
+        let bytes = self.current().dataset().block(key).map_or(0, |b| b.size_bytes);
+        let result = match self.transfer(bytes).await {
+            Ok(()) => fetch(&*self.current(), &[key]).await.remove(&key).expect("an answer").result,
+            Err(error) => Err(error),
+        };
+        Completion { key, result }
+    }
+}
+
+impl Source for Simulated {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let this = self.clone();
+        async move {
+            if matches!(*this.mode.borrow(), Mode::Down | Mode::Silent) {
+                this.transfer(0).await?;
+            }
+            Ok(this.current().dataset())
+        }
+        .boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let this = self.clone();
+        let answers: FuturesUnordered<_> = wants
+            .into_iter()
+            .map(|want| {
+                let this = this.clone();
+                async move {
+                    tokio::select! {
+                        biased;
+                        () = want.cancelled() => None,
+                        answer = this.one(want.key()) => Some(answer),
+                    }
+                }
+            })
+            .collect();
+        answers.filter_map(std::future::ready).boxed()
+    }
+
+    fn read(&self, request: ReadRequest, mut into: Region) -> BoxFuture<'static, Result<()>> {
+        let this = self.clone();
+        async move {
+            if let Err(error) = this.transfer(into.size_bytes() as u64).await {
+                // Half of the answer was there, and cannot be trusted.
+                into.write_all(&vec![0xDD; into.size_bytes()])?;
+                return Err(error);
+            }
+            this.current().read(request, into).await
+        }
+        .boxed()
+    }
+}
+
+const MB: f64 = 1e6;
+
+/// One array of `len` bytes, in blocks of 64 KiB.
+fn data(len: u64) -> Arc<MemorySource> {
+    let dtype = "<u4".parse().unwrap();
+    let elements = (0..u32::try_from(len / 4).expect("a small array"))
+        .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes());
+    let elements = elements.collect();
+    Arc::new(MemorySource::of_array(dtype, &[len / 4096, 1024], &[16, 1024], elements))
+}
+
+fn group(servers: &[Simulated], rule: Rule) -> Arc<Servers> {
+    let named = servers.iter().enumerate();
+    let named = named.map(|(n, s)| Server { name: format!("server-{n}"), source: Arc::new(s.clone()) });
+    Arc::new(Servers::new(named.collect(), rule).unwrap())
+}
+
+async fn read(source: &dyn Source, text: &str) -> Result<Vec<u8>> {
+    let dataset = source.describe().await?;
+    let selection = Selection::parse(text, dataset.arrays[0].shape())?;
+    let (target, region) = Target::new(&selection.shape(), 4)?;
+    source.read(ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, region).await?;
+    target.into_vec()
+}
+
+/// Reads everything and gives the time it took, in seconds.
+async fn read_all(source: &dyn Source, expect: &Arc<MemorySource>) -> f64 {
+    let begun = Instant::now();
+    let found = read(source, "").await.unwrap();
+    let took = begun.elapsed().as_secs_f64();
+    assert!(found == read(&**expect, "").await.unwrap(), "wrong bytes");
+    took
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_rule_keeps_every_promise_of_a_source() {
+    let rules = [Rule::Spread, Rule::Homes { copies: 1 }, Rule::Homes { copies: 2 }];
+    for rule in rules {
+        let here = Arc::new(MemorySource::counting("<u2", &[9, 40, 50], &[4, 16, 16]));
+        let servers = [5.0, 50.0, 500.0].map(|rate| Simulated::new(&here, rate * MB, 10));
+        check_source(group(&servers, rule)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn speeds_add_up_and_a_slow_server_takes_fewer() {
+    let here = data(64 << 20);
+    for rates in [&[10.0][..], &[10.0, 10.0], &[10.0, 10.0, 10.0, 10.0], &[20.0, 10.0, 5.0, 1.0]] {
+        let servers: Vec<_> = rates.iter().map(|rate| Simulated::new(&here, rate * MB, 20)).collect();
+        let took = read_all(&*group(&servers, Rule::Spread), &here).await;
+        let ideal = (64 << 20) as f64 / (rates.iter().sum::<f64>() * MB);
+        assert!(took < ideal / 0.9, "{rates:?}: {took} s instead of {ideal}");
+        let answered: u64 = servers.iter().map(Simulated::answered_bytes).sum();
+        assert!(answered as f64 <= (64 << 20) as f64 * 1.06, "{rates:?}: {answered} bytes were answered");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_moves_away_from_a_server_that_becomes_slow() {
+    let here = data(64 << 20);
+    let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let slow = servers[1].clone();
+    let group = group(&servers, Rule::Spread);
+    let (took, ()) = tokio::join!(read_all(&*group, &here), async {
+        sleep(Duration::from_millis(700)).await;
+        slow.set_rate(0.05 * MB);
+    });
+    assert!(took < 4.5, "{took} s; 67 MB at 20 MB/s and the first 0.7 s at 30");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns() {
+    let here = data(32 << 20);
+    let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let group = group(&servers, Rule::Spread);
+    let (_, ()) = tokio::join!(read_all(&*group, &here), async {
+        sleep(Duration::from_millis(500)).await;
+        servers[0].set(Mode::Down);
+    });
+    let away = group.states()[0].away.clone().unwrap();
+    assert_eq!(away.kind(), ErrorKind::Unreachable, "{away}");
+    let before = servers[0].answered_bytes();
+    sleep(Duration::from_secs(60)).await;
+    let looked = servers[0].asked();
+    servers[0].set(Mode::Up);
+    sleep(Duration::from_secs(11)).await;
+    assert!(servers[0].asked() - looked <= 2 && looked < 40, "looked at {looked} times in a minute");
+    read_all(&*group, &here).await;
+    assert!(servers[0].answered_bytes() - before > 10 << 20, "it did its part");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_not_waited_for() {
+    let here = data(32 << 20);
+    let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let group = group(&servers, Rule::Spread);
+    let (took, ()) = tokio::join!(read_all(&*group, &here), async {
+        sleep(Duration::from_millis(500)).await;
+        servers[0].set(Mode::Silent);
+    });
+    assert!(took < 6.0, "{took} s; 3.3 s for one server alone, and 2 s to notice");
+    assert_eq!(group.states()[0].away.as_ref().unwrap().kind(), ErrorKind::TimedOut);
+    servers[0].set(Mode::Up);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(group.states()[0].away, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_server_may_take_its_time() {
+    let here = data(1 << 20);
+    let servers = [Simulated::new(&here, 10.0 * MB, 20)];
+    let group = group(&servers, Rule::Spread);
+    read_all(&*group, &here).await;
+    let (_, ()) = tokio::join!(read_all(&*group, &here), async {
+        servers[0].set(Mode::Silent);
+        sleep(Duration::from_secs(600)).await;
+        servers[0].set(Mode::Up);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_none_left_one_error_names_every_server_and_why() {
+    let here = data(8 << 20);
+    let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let group = group(&servers, Rule::Spread);
+    let (result, ()) = tokio::join!(read(&*group, ""), async {
+        sleep(Duration::from_millis(100)).await;
+        servers.iter().for_each(|s| s.set(Mode::Down));
+    });
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    for part in ["`server-0`: the server died", "`server-1`: the server died"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let block = here.key(0);
+    assert!(timeout(Duration::from_secs(1), fetch(&*group, &[block])).await.unwrap()[&block].result.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
+    let here = data(8 << 20);
+    let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    servers[2].set(Mode::Changed);
+    let group = group(&servers, Rule::Spread);
+    let (_, ()) = tokio::join!(read_all(&*group, &here), async {
+        sleep(Duration::from_millis(150)).await;
+        servers[1].set(Mode::Changed);
+    });
+    for n in [1, 2] {
+        let away = group.states()[n].away.clone().unwrap();
+        assert_eq!(away.kind(), ErrorKind::Stale);
+        assert!(away.to_string().contains("as on the other servers"), "{away}");
+    }
+    // When the last one changes, the data are stale, and then the new ones.
+    servers[0].set(Mode::Changed);
+    assert_eq!(read(&*group, "").await.unwrap_err().kind(), ErrorKind::Stale);
+    assert!(read(&*group, "0:3").await.unwrap().iter().all(|&b| b == 0xEE));
+    assert!(group.states().iter().all(|s| s.away.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocks_are_answered_by_their_homes() {
+    let here = data(8 << 20);
+    let servers = [10.0, 10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let group = group(&servers, Rule::Homes { copies: 2 });
+    let keys: Vec<BlockKey> = (0..128).map(|n| here.key(n)).collect();
+    fetch(&*group, &keys).await;
+    let first: Vec<u64> = servers.iter().map(Simulated::asked).collect();
+    assert!(first.iter().sum::<u64>() == 128 && first.iter().all(|n| *n > 16), "{first:?}");
+    fetch(&*group, &keys).await;
+    let second: Vec<u64> = servers.iter().map(Simulated::asked).collect();
+    assert!(
+        first.iter().zip(&second).all(|(a, b)| a * 2 == *b),
+        "the same homes again: {first:?}, {second:?}"
+    );
+    servers[3].set(Mode::Down);
+    assert!(fetch(&*group, &keys).await.values().all(|c| c.result.is_ok()), "the second homes answer");
+    servers[2].set(Mode::Down);
+    let answers = fetch(&*group, &keys).await;
+    let lost = answers.values().filter(|c| c.result.is_err()).count();
+    assert!(lost > 0 && lost < 64, "{lost} blocks have both homes there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_stragglers_are_asked_of_another_server_too() {
+    let here = data(32 << 20);
+    let servers = [100.0, 100.0].map(|rate| Simulated::new(&here, rate * MB, 5));
+    let group = group(&servers, Rule::Spread);
+    let keys: Vec<BlockKey> = (0..512).map(|n| here.key(n)).collect();
+    fetch(&*group, &keys).await;
+    let before = servers[0].asked() + servers[1].asked();
+    let begun = Instant::now();
+    for chunk in keys.chunks(8) {
+        let (answers, ()) = tokio::join!(fetch(&*group, chunk), async {
+            if chunk[0].index % 128 == 0 {
+                // Hangs for a moment that is too short to call it silent.
+                servers[0].set(Mode::Silent);
+                sleep(Duration::from_millis(1500)).await;
+                servers[0].set(Mode::Up);
+            }
+        });
+        assert!(answers.values().all(|c| c.result.is_ok()));
+    }
+    let took = begun.elapsed();
+    let extra = servers[0].asked() + servers[1].asked() - before - 512;
+    assert!(extra > 0 && extra <= 8 + 26, "{extra} second requests of 512");
+    assert!(took < Duration::from_secs(7), "{took:?}");
+}
+
+/// Repeatable numbers.
+struct Random(u64);
+
+impl Random {
+    fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).expect("an index")
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_byte() {
+    let here = data(2 << 20);
+    let whole = read(&*here, "").await.unwrap();
+    for seed in 0..80 {
+        let mut random = Random(seed);
+        let count = 1 + random.below(5);
+        let servers: Vec<_> = (0..count)
+            .map(|_| Simulated::new(&here, (1 + random.below(50)) as f64 * MB / 2.0, random.below(80)))
+            .collect();
+        let rule = match random.below(3) {
+            0 => Rule::Homes { copies: servers.len() },
+            _ => Rule::Spread,
+        };
+        let group = group(&servers, rule);
+        let lucky = random.index(servers.len());
+        let fate = async {
+            loop {
+                sleep(Duration::from_millis(random.below(400))).await;
+                let victim = random.index(servers.len());
+                let fates = [Mode::Up, Mode::Up, Mode::Down, Mode::Silent, Mode::Changed, Mode::Down];
+                let fate = fates[random.index(fates.len())];
+                if victim != lucky {
+                    servers[victim].set(fate);
+                }
+            }
+        };
+        let work = async {
+            for text in ["", "5:400, ::3", "::7, 100:", "500:, 3:5"] {
+                let expect = read(&*here, text).await.unwrap();
+                assert!(read(&*group, text).await.unwrap() == expect, "seed {seed}: [{text}]");
+            }
+            let keys: Vec<BlockKey> = (0..32).map(|n| here.key(n)).collect();
+            let answers = fetch(&*group, &keys).await;
+            for key in keys {
+                let block = answers[&key].result.as_ref().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                let Content::Data { bytes, .. } = &block.content else { panic!("not covered") };
+                let at = usize::try_from(key.index).unwrap() << 16;
+                assert!(bytes[..] == whole[at..at + (1 << 16)], "seed {seed}: {key:?}");
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = fate => unreachable!("it goes on for ever"),
+            () = sleep(Duration::from_secs(3600)) => panic!("seed {seed}: nothing moves any more"),
+        }
+    }
+}
