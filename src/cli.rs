@@ -1,8 +1,10 @@
 //! What the command line understands: every command with its options and help. Declaration only.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::bench::report::Link;
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 ///
@@ -286,6 +288,36 @@ pub(crate) struct Get {
 pub(crate) struct Bench {
     /// Name of the benchmark; `list` names them, `all` runs them.
     pub(crate) name: String,
+    /// Small data and few runs: shows that it works, measures little.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Runs of each case.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) runs: Option<usize>,
+    /// Groups of cases to run, such as `random` and `split` of `access` [default: all].
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Other projects' programs to compare with, or `none` [default: all].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) peers: Option<Vec<String>>,
+    /// A Python that has the packages of peers.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) python: Option<PathBuf>,
+    /// What starts a command on the server's side, such as `ip netns exec far` [default: started here].
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    pub(crate) server_command: String,
+    /// The address of the server's side.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) server_address: IpAddr,
+    /// What is known of the link between the sides, for the report and its limits: bytes per second, seconds, share, bytes.
+    #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "")]
+    pub(crate) link: Link,
+    /// The file that the `ceiling` serves, which others are compared with; it is started by `access` itself.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) serve_file: Option<PathBuf>,
+    /// Where it listens.
+    #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
+    pub(crate) listen: Option<SocketAddr>,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,8 +3,10 @@
 //! A benchmark starts real processes of this program and measures what a user would see; `controllers` alone simulates,
 //! and says so. It asserts nothing: a figure that misses its goal is printed as such.
 
+pub mod access;
 mod controllers;
 mod first_picture;
+pub mod options;
 mod process;
 mod read;
 mod render;
@@ -15,10 +17,15 @@ use std::path::Path;
 
 use array::{Error, Result};
 
+use options::Options;
 use report::{Case, Report};
 
 /// Name and what is measured, of every benchmark.
 pub const ALL: &[(&str, &str)] = &[
+    (
+        "access",
+        "remote reads as few or many operations, beside XRootD, TensorStore, zarr-python, h5py and the least that TCP can do",
+    ),
     (
         "controllers",
         "simulated: goodput, queue, start and fairness of the congestion controllers over a grid of paths",
@@ -32,8 +39,9 @@ pub const ALL: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// `NotFound` for an unknown name; those of the processes it starts.
-pub async fn run(name: &str, program: &Path) -> Result<Report> {
+pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report> {
     match name {
+        "access" => access::run(program, options).await,
         "controllers" => controllers::run(),
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,

@@ -1,23 +1,29 @@
 //! `corridor bench`
 
-use lab::bench;
+use lab::bench::access::serve_ceiling;
+use lab::bench::{self, options::Options};
 use node::array::{Error, Result};
+use serde_json::json;
 
 use crate::cli::Bench;
 use crate::common::print;
 
-pub(crate) async fn run(options: &Bench) -> Result<()> {
-    if options.name == "list" {
+pub(crate) async fn run(chosen: &Bench) -> Result<()> {
+    if chosen.name == "list" {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));
     }
+    if let (Some(file), Some(listen)) = (&chosen.serve_file, chosen.listen) {
+        return serve_ceiling(file, listen, |address| print(&json!({ "address": address }).to_string()));
+    }
     let program = std::env::current_exe().map_err(Error::from)?;
-    let names: Vec<&str> = match options.name.as_str() {
+    let names: Vec<&str> = match chosen.name.as_str() {
         "all" => bench::ALL.iter().map(|(name, _)| *name).collect(),
         name => vec![name],
     };
+    let options = options(chosen);
     for name in names {
-        let report = bench::run(name, &program).await?;
-        if options.json {
+        let report = bench::run(name, &program, &options).await?;
+        if chosen.json {
             let text = serde_json::to_string(&report)
                 .map_err(|e| Error::internal(format!("a report in JSON: {e}")))?;
             print(&text)?;
@@ -26,4 +32,17 @@ pub(crate) async fn run(options: &Bench) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn options(chosen: &Bench) -> Options {
+    Options {
+        is_quick: chosen.quick,
+        runs: chosen.runs,
+        server_command: chosen.server_command.split_whitespace().map(str::to_owned).collect(),
+        server_address: chosen.server_address,
+        link: chosen.link.clone(),
+        only: chosen.only.clone(),
+        peers: chosen.peers.clone(),
+        python: chosen.python.clone(),
+    }
 }

@@ -1,0 +1,65 @@
+//! The reads by Corridor, as an application does them: through the stack of a remote URL, into memory of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use array::{Priority, ReadRequest, Region, Result, Selection, Source, Target};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use node::assemble::{Context, assemble};
+use node::memory::Budget;
+use node::places::Places;
+use node::url::Location;
+
+/// Memory of the client, bytes: an eighth of it is the window of the connection, more than any of our links hold.
+const MEMORY_BYTES: u64 = 2 << 30;
+/// Reads under way at a time: what a server takes of one client.
+const UNDER_WAY: usize = 4096;
+
+/// A connected client.
+pub(super) struct Ours {
+    source: Arc<dyn Source>,
+}
+
+impl Ours {
+    /// Connects, and learns what there is.
+    pub(super) async fn connect(url: &str, home: &Path) -> Result<Self> {
+        let location: Location = url.parse()?;
+        let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None);
+        let source = assemble(&location, &context).await?.source;
+        source.describe().await?;
+        Ok(Self { source })
+    }
+
+    /// Makes all reads, each an operation of its own.
+    pub(super) async fn read(&self, work: Work) -> Result<()> {
+        stream::iter(work.reads)
+            .map(|(selection, region)| self.one(selection, region, Priority::NORMAL))
+            .buffer_unordered(UNDER_WAY)
+            .try_collect()
+            .await
+    }
+
+    /// One read.
+    pub(super) async fn one(&self, selection: Selection, into: Region, priority: Priority) -> Result<()> {
+        self.source.read(ReadRequest { array: 0, level: 0, selection, priority }, into).await
+    }
+}
+
+/// Reads of boxes of one shape, and where their elements land: one after another in a target.
+pub(super) struct Work {
+    reads: Vec<(Selection, Region)>,
+}
+
+impl Work {
+    /// For boxes of one shape. The target's memory is there already, so that no page of it is made while time is taken.
+    pub(super) fn new(boxes: Vec<Selection>) -> Result<(Self, Target)> {
+        let shape = boxes.first().map(Selection::shape).unwrap_or_default();
+        let mut whole = shape.clone();
+        whole[0] *= boxes.len() as u64;
+        let (target, region) = Target::new(&whole, 1)?;
+        let mut cuts: Vec<Vec<usize>> = region.shape().iter().map(|&n| vec![n]).collect();
+        cuts[0] = vec![region.shape()[0] / boxes.len(); boxes.len()];
+        let reads = boxes.into_iter().zip(region.grid(&cuts)?).collect();
+        Ok((Self { reads }, target))
+    }
+}

@@ -1,0 +1,97 @@
+//! How a benchmark is run: what a caller may choose. Benchmarks that need no choice ignore it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use array::{Error, Result};
+
+use super::report::Link;
+
+/// What a caller may choose. The default is everything in full, both sides here.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Small data and few runs: shows that it works, measures little.
+    pub is_quick: bool,
+    /// Runs of each case, where the benchmark's own choice is not wanted.
+    pub runs: Option<usize>,
+    /// Words before a command that start it on the server's side, such as `ip netns exec far`; none: here.
+    pub server_command: Vec<String>,
+    /// The address of the server's side.
+    pub server_address: IpAddr,
+    /// What is known of the link between the sides: written into the report, and what limits are computed from.
+    pub link: Link,
+    /// Groups of cases to run; empty: all that need no further choice.
+    pub only: Vec<String>,
+    /// Other projects' programs to compare with; `None`: all of them.
+    pub peers: Option<Vec<String>>,
+    /// A Python that has peers' packages; the system's is tried as well.
+    pub python: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            is_quick: false,
+            runs: None,
+            server_command: Vec::new(),
+            server_address: Ipv4Addr::LOCALHOST.into(),
+            link: Link::default(),
+            only: Vec::new(),
+            peers: None,
+            python: None,
+        }
+    }
+}
+
+impl Options {
+    /// Whether the cases of `group` were chosen, where nothing chosen means all.
+    pub(super) fn has(&self, group: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == group)
+    }
+
+    /// Whether `peer` is to take part.
+    pub(super) fn wants_peer(&self, peer: &str) -> bool {
+        self.peers.as_ref().is_none_or(|names| names.iter().any(|name| name == peer))
+    }
+}
+
+impl FromStr for Link {
+    type Err = Error;
+
+    /// `rate=125e6,rtt=0.15,loss=0.001,mtu=1500`: bytes per second, seconds, share, bytes; each may be left out.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut link = Self::default();
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let bad = || {
+                Error::invalid(format!(
+                    "expected `rate=`, `rtt=`, `loss=` or `mtu=` and a number, found `{pair}`"
+                ))
+            };
+            let (name, value) = pair.split_once('=').ok_or_else(bad)?;
+            let number = value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(bad)?;
+            match name {
+                "rate" => link.rate = Some(number),
+                "rtt" => link.rtt = Some(number),
+                "loss" => link.loss = Some(number),
+                "mtu" => link.mtu = Some(value.parse().map_err(|_| bad())?),
+                _ => return Err(bad()),
+            }
+        }
+        Ok(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_link() {
+        let link: Link = "rate=125e6,rtt=0.15,mtu=1500".parse().unwrap();
+        assert_eq!((link.rate, link.rtt, link.loss, link.mtu), (Some(125e6), Some(0.15), None, Some(1500)));
+        for text in ["rate", "rate=fast", "speed=1", "rtt=-1", "mtu=1.5", "rate=inf"] {
+            assert!(text.parse::<Link>().is_err(), "{text}");
+        }
+    }
+}
