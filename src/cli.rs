@@ -10,7 +10,9 @@ use lab::bench::report::Link;
 ///
 /// PATH|URL below is a file or folder, a computed field (`synthetic:waves?shape=512,512,512&dtype=u8`), or an address that
 /// `corridor serve` printed: `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...&fp=sha256:...`. For servers of the same
-/// user on the same machine the part after `#` may be left out.
+/// user on the same machine the part after `#` may be left out. Servers that have the same data are named with commas,
+/// `corridor://HOST[:PORT],HOST[:PORT]/DATASET#token=T1,T2&fp=F1,F2`: the data come from all of them, and one that
+/// dies is not missed. Peers of a server (`serve --peer`) need not be named.
 #[derive(Debug, Parser)]
 #[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -123,13 +125,19 @@ Examples:
   corridor serve run42.h5
   corridor serve --listen 0.0.0.0:26774 --memory 8GiB climate/*.nc brain.ome.zarr
   corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
+  corridor serve run42.h5 --peer 'corridor://second.example.org/#token=...&fp=sha256:...'
+  corridor serve 'corridor://data.example.org/run42.h5#token=...&fp=sha256:...'
 
 With --json the first lines are one object per export:
   {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ...}")]
 pub(crate) struct Serve {
-    /// What to export.
+    /// What to export; a URL is another server, whose data are offered here again, blocks kept in this one's memory.
     #[arg(required = true, value_name = "PATH|URL")]
     pub(crate) locations: Vec<String>,
+    /// Another server of the same data (same names, unless the URL names one): clients are told and read from both.
+    /// Give the whole link that it printed; whoever may read here is told its token. May be given several times.
+    #[arg(long = "peer", value_name = "URL")]
+    pub(crate) peers: Vec<String>,
     /// How to listen.
     #[command(flatten)]
     pub(crate) listening: Listening,

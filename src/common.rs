@@ -75,6 +75,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: boo
         identity: identity(listening),
         names: Vec::new(),
         context: context(budget, listening.resources.cache_dir.as_deref(), progress)?,
+        peers: Vec::new(),
     })
 }
 

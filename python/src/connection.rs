@@ -43,7 +43,7 @@ fn prepare(
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let (mut location, array) = location.parse::<Location>()?.split_array();
     if let (Location::Remote(url), Some(token)) = (&mut location, token) {
-        url.token = Some(token);
+        url.set_token(&token);
     }
     let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?;
     Ok(async move {

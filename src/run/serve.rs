@@ -10,7 +10,9 @@ use crate::common::{print, server, warn_of_exposure};
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
     let is_json = options.listening.json;
-    let options = server(&options.locations, &options.listening, false)?;
+    let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
+    let mut options = server(&options.locations, &options.listening, false)?;
+    options.peers = peers?;
     let shared = open(&options).await?;
     let node = start(&options, shared, Registry::of_data_server()).await?;
     for export in node.exports().all() {

@@ -3,22 +3,24 @@
 //! ```text
 //!   path, synthetic:   store::open (format, levels, side cache)  --+
 //!                                                                  +-->  cache::Cached  -->  whoever asks
-//!   corridor://        dial -> RemoteSource                      --+
+//!   corridor://        dial -> RemoteSource  (one, or several -> Servers)  --+
 //! ```
 
 use std::sync::Arc;
 
-use array::{Error, LongWork, Result, Source, Urgency};
+use array::{Error, ErrorKind, LongWork, Result, Retry, Source, Urgency};
 use cache::Cached;
 use wire::ops::{Stats, StatsRequest};
 
-use crate::dial::{Dialer, Server};
+use crate::dial::{self, Dialer};
 use crate::memory::Budget;
+use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
 use crate::remote::RemoteSource;
 use crate::runtime;
+use crate::servers::{MAX_SERVERS, Rule, Server, Servers};
 use crate::statistics;
-use crate::url::Location;
+use crate::url::{Location, Url};
 
 /// What a stack is built with.
 #[derive(Clone)]
@@ -58,8 +60,8 @@ pub struct Stack {
     pub cached: Cached,
     /// How far long work behind the source is, for viewers; nothing where another process does it.
     pub work: LongWork,
-    /// Who computes statistics: the other side where there is one.
-    remote: Option<RemoteSource>,
+    /// Who computes statistics: the other side where there is one; several have the same data.
+    remotes: Vec<RemoteSource>,
 }
 
 /// Builds the stack for a location. Reads headers only.
@@ -68,28 +70,26 @@ pub struct Stack {
 /// Those of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     let work = LongWork::default();
-    let (name, inner, remote) = match location {
+    let (name, inner, remotes) = match location {
         Location::Path(path) => {
             let text = path.to_str().ok_or_else(|| {
                 Error::unsupported(format!("expected a path in UTF-8, found `{}`", path.display()))
             })?;
             let name = path.file_name().map_or_else(|| "data".into(), |n| n.to_string_lossy().into_owned());
-            (name, open(text, context, &work).await?, None)
+            (name, open(text, context, &work).await?, Vec::new())
         }
-        Location::Synthetic(text) => (synthetic_name(text), open(text, context, &work).await?, None),
+        Location::Synthetic(text) => (synthetic_name(text), open(text, context, &work).await?, Vec::new()),
         Location::Remote(url) => {
-            let url = runtime::complete(&context.places.runtime, url.clone());
-            let dialer = Dialer::new(Server::of(&url, context.budget.receive)?);
-            let remote = RemoteSource::new(dialer, url.dataset.clone());
+            let (inner, remotes) = remote(url, context).await?;
             let name = match url.dataset.as_str() {
-                "" => remote.describe().await?.name.clone(),
+                "" => inner.describe().await?.name.clone(),
                 name => name.to_owned(),
             };
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Some(remote))
+            (name, inner, remotes)
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
-    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, remote })
+    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, remotes })
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.
@@ -118,9 +118,68 @@ impl Stack {
     /// # Errors
     /// The source's; `Invalid` for a place that is none.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
-        match &self.remote {
-            Some(remote) => remote.stats(request, urgency).await,
+        let mut result = None;
+        for remote in &self.remotes {
+            let answer = remote.stats(request, urgency).await;
+            let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
+            if !answer.as_ref().is_err_and(another_may) {
+                return answer;
+            }
+            result = Some(answer);
+        }
+        match result {
+            Some(last) => last,
             None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
         }
     }
+
+    /// The servers behind it, if that is where the data come from.
+    pub(crate) fn remotes(&self) -> &[RemoteSource] {
+        &self.remotes
+    }
+}
+
+/// The servers of a URL, and if it names one, that one's peers: as one source.
+async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Vec<RemoteSource>)> {
+    let complete = |url: Url| runtime::complete(&context.places.runtime, url);
+    let mut urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
+    let share_of = |servers: usize| context.budget.receive / servers as u64;
+    let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
+        Ok(RemoteSource::new(Dialer::new(dial::Server::of(url, window_bytes)?), url.dataset.clone()))
+    };
+    let mut remotes = Vec::with_capacity(urls.len());
+    for url in &urls {
+        remotes.push(connect(url, share_of(urls.len()))?);
+    }
+    if let ([only], [named]) = (&remotes[..], &urls[..]) {
+        // Asked together; whoever cannot be described now will say so when it is asked again.
+        let (_, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
+        let others = told(&found.unwrap_or_default(), named);
+        for peer in others {
+            remotes.push(connect(&peer, share_of(MAX_SERVERS))?);
+            urls.push(peer);
+        }
+    }
+    if let [only] = &remotes[..] {
+        return Ok((Arc::new(only.clone()), remotes));
+    }
+    let server = |(url, remote): (&Url, &RemoteSource)| Server {
+        name: url.public(),
+        source: Arc::new(remote.clone()) as Arc<dyn Source>,
+    };
+    let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
+    Ok((Arc::new(servers), remotes))
+}
+
+/// The peers that a server told of, without itself and what is no URL. Where it told no token, its own may do.
+fn told(found: &Peers, server: &Url) -> Vec<Url> {
+    let mut others: Vec<Url> = Vec::new();
+    for mut peer in found.peers.iter().filter_map(|text| text.parse::<Url>().ok()).flat_map(|u| u.servers()) {
+        let is_known = |url: &Url| (&url.host, url.port) == (&peer.host, peer.port);
+        if others.len() + 1 < MAX_SERVERS && !is_known(server) && !others.iter().any(is_known) {
+            peer.token = peer.token.or_else(|| server.token.clone());
+            others.push(peer);
+        }
+    }
+    others
 }

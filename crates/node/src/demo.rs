@@ -70,6 +70,7 @@ pub async fn start(options: &Options) -> Result<Demo> {
     let serving = Options {
         locations: vec![Location::Path(sample)],
         listen: Listen::Loopback(0),
+        peers: Vec::new(),
         context: with(Budget::serving(half)),
         ..options.clone()
     };

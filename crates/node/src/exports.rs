@@ -28,6 +28,8 @@ pub struct Export {
     encoded: Said,
     /// The same as a Zarr group.
     zarr: Said,
+    /// The servers through which the data come, as last heard.
+    pub(crate) chain: Mutex<Vec<String>>,
 }
 
 /// A text about a data set, made once for each of its states, so that any number of askers share the memory.
@@ -121,6 +123,7 @@ impl Exports {
                 looked_at: Mutex::new(Instant::now()),
                 encoded: Said::default(),
                 zarr: Said::default(),
+                chain: Mutex::default(),
             }));
         }
         Ok(Self(exports))

@@ -7,7 +7,7 @@
 //! ```text
 //!   url -> assemble -> exports -> ops -> connection -> port <- http
 //!            |  ^                  gate       lobby      |
-//!         remote, dial  <------- another node -----------'
+//!         servers, remote, dial  <-- other nodes ------'
 //! ```
 
 pub mod asks;
@@ -31,6 +31,7 @@ pub mod node;
 pub mod ops;
 mod output;
 mod patience;
+pub mod peers;
 pub mod pick;
 pub mod picture;
 pub mod places;

@@ -1,7 +1,7 @@
 //! One running server: data sets opened, a port that answers, a note for this user's other commands.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use array::Result;
 use link::tls::{ALPN_HTTP, ALPN_WIRE};
@@ -15,6 +15,7 @@ use crate::http::{Scheme, Site, redirect_router, router};
 use crate::identity::{self, IdentityChoice};
 use crate::lobby::Limits;
 use crate::ops::{Registry, Shared};
+use crate::peers::check_chain;
 use crate::port::{Port, Sites, listen};
 use crate::runtime::{self, Note, Posted};
 use crate::token::Admission;
@@ -45,6 +46,8 @@ pub struct Options {
     pub names: Vec<String>,
     /// Folders, memory, progress.
     pub context: Context,
+    /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
+    pub peers: Vec<Url>,
 }
 
 /// A server that is ready: everything is known, [`Node::run`] answers.
@@ -67,13 +70,16 @@ pub struct Node {
 /// Those of opening.
 pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let exports = Exports::open(&options.locations, &options.context).await?;
-    Ok(Arc::new(Shared { exports, gate: Gate::new(options.context.budget.send) }))
+    let gate = Gate::new(options.context.budget.send);
+    let complete = |peer: &Url| runtime::complete(&options.context.places.runtime, peer.clone());
+    let peers = options.peers.iter().map(complete).collect();
+    Ok(Arc::new(Shared { exports, gate, peers, name: OnceLock::new() }))
 }
 
 /// Listens and leaves a note; the second half. `registry` says what is answered.
 ///
 /// # Errors
-/// `Io` when the address cannot be had, and those of the identity.
+/// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
 pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
     let machine = runtime::machine_name();
     let places = &options.context.places;
@@ -82,6 +88,10 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
     let fingerprint = identity.fingerprint().to_string();
+    let name = shared.name.get_or_init(|| runtime::server_name(&machine, address, &fingerprint));
+    for export in shared.exports.all() {
+        check_chain(export, name).await?;
+    }
     let note = Note {
         address,
         machine: machine.clone(),
@@ -160,6 +170,7 @@ impl Node {
             array: String::new(),
             token: self.token().map(str::to_owned),
             fingerprint: Some(self.fingerprint.clone()),
+            replicas: Vec::new(),
         }
     }
 

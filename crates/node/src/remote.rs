@@ -46,6 +46,11 @@ impl RemoteSource {
         &self.name
     }
 
+    /// What asks its server.
+    pub(crate) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
     async fn dataset(&self) -> Result<Arc<Dataset>> {
         if let Some(known) = self.described.lock().clone() {
             return Ok(known);

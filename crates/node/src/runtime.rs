@@ -71,7 +71,7 @@ pub fn find(folder: &Path, host: &str, port: u16) -> Option<Note> {
         .find(|n| names(host, n.address.ip(), &machine))
 }
 
-/// Completes a URL with what the server's note says; what the URL says itself wins.
+/// Completes a URL of one server with what its note says; what the URL says itself wins.
 #[must_use]
 pub fn complete(folder: &Path, mut url: Url) -> Url {
     if (url.token.is_none() || url.fingerprint.is_none())
@@ -94,6 +94,16 @@ fn names(host: &str, ip: IpAddr, machine: &str) -> bool {
 fn is_alive(pid: u32) -> bool {
     // Where there is no /proc nothing is known, and a refused connection will tell.
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// What a server is called among others: the same when it starts again at the same address, different for two at a
+/// time, also where containers share a machine's name or a user's folders.
+#[must_use]
+pub(crate) fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> String {
+    let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let network: String = network.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let digits = fingerprint.trim_start_matches("sha256:").get(..8).unwrap_or_default();
+    format!("{machine}/{network}/{address}/{digits}")
 }
 
 /// This machine's name, `unnamed` where the system does not say.

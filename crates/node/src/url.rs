@@ -12,6 +12,8 @@ use std::str::FromStr;
 use array::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::servers::MAX_SERVERS;
+
 /// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
 pub const DEFAULT_PORT: u16 = 26774;
 
@@ -121,7 +123,23 @@ pub fn without_tokens(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// One more server of a URL that names several.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Replica {
+    /// Name or address, IPv6 without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// What lets one in there.
+    pub token: Option<String>,
+    /// Its certificate must have this.
+    pub fingerprint: Option<String>,
+}
+
 /// `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=TOKEN&fp=sha256:HEX`.
+///
+/// Several servers of the same data set are separated by commas: `HOST[:PORT],HOST[:PORT]`. Then a token or fingerprint
+/// counts for all of them, or there is one for each, separated by commas too, an empty one for none.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// Name or address, IPv6 without brackets.
@@ -136,23 +154,44 @@ pub struct Url {
     pub token: Option<String>,
     /// The server's certificate must have this, `sha256:` and 64 hexadecimal digits.
     pub fingerprint: Option<String>,
+    /// More servers of the same data set.
+    pub replicas: Vec<Replica>,
 }
 
 impl Url {
-    /// The server `host:port`, as `ToSocketAddrs` and people read it.
+    /// The (first) server `host:port`, as `ToSocketAddrs` and people read it.
     #[must_use]
     pub fn authority(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        authority(&self.host, self.port)
     }
 
     /// The URL without its secrets: what may be logged or shown to others.
     #[must_use]
     pub fn public(&self) -> String {
-        Self { token: None, fingerprint: None, ..self.clone() }.to_string()
+        let mut url = Self { token: None, fingerprint: None, ..self.clone() };
+        for replica in &mut url.replicas {
+            (replica.token, replica.fingerprint) = (None, None);
+        }
+        url.to_string()
+    }
+
+    /// One URL for each server.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Self> {
+        let first = Self { replicas: Vec::new(), ..self.clone() };
+        let others = self.replicas.iter().cloned().map(|replica| {
+            let Replica { host, port, token, fingerprint } = replica;
+            Self { host, port, token, fingerprint, ..first.clone() }
+        });
+        std::iter::once(first.clone()).chain(others).collect()
+    }
+
+    /// The same token for every server that has none.
+    pub fn set_token(&mut self, token: &str) {
+        self.token = Some(token.to_owned());
+        for replica in &mut self.replicas {
+            replica.token.get_or_insert_with(|| token.to_owned());
+        }
     }
 }
 
@@ -173,7 +212,8 @@ impl FromStr for Url {
             return Err(bad("found a token before `#`; tokens go into `#token=...`"));
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = parse_authority(authority).map_err(|what| bad(&what))?;
+        let mut servers = parse_authorities(authority).map_err(|what| bad(&what))?;
+        let (host, port) = servers.remove(0);
         let (dataset, array) = path.split_once('/').unwrap_or((path, ""));
         let mut url = Self {
             host,
@@ -182,6 +222,10 @@ impl FromStr for Url {
             array: decode(array)?,
             token: None,
             fingerprint: None,
+            replicas: servers
+                .into_iter()
+                .map(|(host, port)| Replica { host, port, token: None, fingerprint: None })
+                .collect(),
         };
         url.read_fragment(fragment)?;
         // As we would write it, which may take three bytes for one: what we print can be read again.
@@ -199,15 +243,44 @@ impl Url {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
                 "token" => {
-                    let token = decode(value);
-                    self.token = Some(token.map_err(|_| Error::invalid("expected a token in UTF-8"))?);
+                    let token =
+                        |text: &str| decode(text).map_err(|_| Error::invalid("expected a token in UTF-8"));
+                    let tokens = self.one_for_each(value, "token", token)?;
+                    self.token.clone_from(&tokens[0]);
+                    self.replicas.iter_mut().zip(&tokens[1..]).for_each(|(r, t)| r.token.clone_from(t));
                 }
-                "fp" => self.fingerprint = Some(checked_fingerprint(value)?),
+                "fp" => {
+                    let found = self.one_for_each(value, "fingerprint", checked_fingerprint)?;
+                    self.fingerprint.clone_from(&found[0]);
+                    let others = self.replicas.iter_mut().zip(&found[1..]);
+                    others.for_each(|(r, fingerprint)| r.fingerprint.clone_from(fingerprint));
+                }
                 // A view, or something newer: not ours to judge.
                 _ => {}
             }
         }
         Ok(())
+    }
+}
+
+impl Url {
+    /// What stands for every server: one for all, or one for each, separated by commas. At least one.
+    fn one_for_each(
+        &self,
+        value: &str,
+        what: &str,
+        read: impl Fn(&str) -> Result<String>,
+    ) -> Result<Vec<Option<String>>> {
+        let servers = self.replicas.len() + 1;
+        let parts: Vec<&str> = if servers > 1 { value.split(',').collect() } else { vec![value] };
+        if parts.len() == 1 {
+            return Ok(vec![Some(read(value)?); servers]);
+        }
+        if parts.len() != servers {
+            let found = parts.len();
+            return Err(Error::invalid(format!("expected one {what} or {servers}, found {found}")));
+        }
+        parts.into_iter().map(|part| if part.is_empty() { Ok(None) } else { read(part).map(Some) }).collect()
     }
 }
 
@@ -220,6 +293,30 @@ fn checked_fingerprint(value: &str) -> Result<String> {
         )));
     }
     Ok(value.to_ascii_lowercase())
+}
+
+fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Hosts and ports, separated by commas; at least one.
+fn parse_authorities(text: &str) -> std::result::Result<Vec<(String, u16)>, String> {
+    let servers = text.split(',').map(parse_authority).collect::<std::result::Result<Vec<_>, _>>()?;
+    if servers.len() > MAX_SERVERS {
+        return Err(format!("found {} servers, more than {MAX_SERVERS}", servers.len()));
+    }
+    Ok(servers)
+}
+
+/// For all servers at once where they have the same, else one for each.
+fn write_each(key: &str, values: &[Option<String>]) -> Option<String> {
+    if values.iter().all(Option::is_none) {
+        return None;
+    }
+    let is_same = values.iter().all(|v| *v == values[0]);
+    let shown = if is_same { &values[..1] } else { values };
+    let texts: Vec<&str> = shown.iter().map(|v| v.as_deref().unwrap_or_default()).collect();
+    Some(format!("{key}={}", texts.join(",")))
 }
 
 fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String> {
@@ -268,12 +365,18 @@ pub fn encode(name: &str) -> String {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}/{}", self.authority(), encode(&self.dataset).replace('/', "%2F"))?;
+        let others = self.replicas.iter().map(|r| authority(&r.host, r.port));
+        let authorities: Vec<String> = std::iter::once(self.authority()).chain(others).collect();
+        let dataset = encode(&self.dataset).replace('/', "%2F");
+        write!(f, "{SCHEME}{}/{dataset}", authorities.join(","))?;
         if !self.array.is_empty() {
             write!(f, "/{}", encode(&self.array))?;
         }
-        let token = self.token.as_ref().map(|t| format!("token={}", encode(t)));
-        let fingerprint = self.fingerprint.as_ref().map(|fp| format!("fp={fp}"));
+        let servers = self.servers();
+        let tokens: Vec<_> = servers.iter().map(|s| s.token.as_deref().map(encode)).collect();
+        let fingerprints: Vec<_> = servers.iter().map(|s| s.fingerprint.clone()).collect();
+        let token = write_each("token", &tokens);
+        let fingerprint = write_each("fp", &fingerprints);
         let parts: Vec<String> = token.into_iter().chain(fingerprint).collect();
         if !parts.is_empty() {
             write!(f, "#{}", parts.join("&"))?;
@@ -326,6 +429,37 @@ mod tests {
         check("corridor://[::1]:9", "::1 9 `` `` None false");
         let fp = "ab".repeat(32);
         check(&format!("corridor://h/d#token=t&fp=sha256:{fp}&view=x"), "h 26774 `d` `` Some(\"t\") true");
+    }
+
+    #[test]
+    fn several_servers_share_a_token_or_have_their_own() {
+        let (a, b) = ("sha256:".to_owned() + &"ab".repeat(32), "sha256:".to_owned() + &"cd".repeat(32));
+        for (text, tokens) in [
+            (format!("corridor://h:1,[::1]:2,i:3/d/u#token=t&fp={a}"), ["t", "t", "t"]),
+            (format!("corridor://h:1,[::1]:2,i:3/d/u#token=t,,v%2C&fp={a},{b},"), ["t", "", "v,"]),
+            ("corridor://h:1,[::1]:2,i:3/d/u".to_owned(), ["", "", ""]),
+        ] {
+            let url: Url = text.parse().unwrap();
+            assert_eq!(url.to_string(), text);
+            let servers = url.servers();
+            let found: Vec<String> = servers.iter().map(|s| s.token.clone().unwrap_or_default()).collect();
+            assert_eq!(found, tokens, "{text}");
+            assert_eq!(servers.iter().map(Url::authority).collect::<Vec<_>>(), ["h:1", "[::1]:2", "i:3"]);
+            assert!(servers.iter().all(|s| s.dataset == "d" && s.array == "u" && s.replicas.is_empty()));
+            assert_eq!(url.public(), "corridor://h:1,[::1]:2,i:3/d/u");
+        }
+        let mut url: Url = "corridor://h,i/d#token=,x".parse().unwrap();
+        url.set_token("y");
+        assert_eq!(url.to_string(), "corridor://h:26774,i:26774/d#token=y,x");
+        for text in [
+            "corridor://h,i/d#token=a,b,c",
+            "corridor://h,/d",
+            "corridor://h,i/d#fp=sha256:1,",
+            "corridor://,/d",
+        ] {
+            assert!(text.parse::<Url>().is_err(), "{text}");
+        }
+        assert!(format!("corridor://{}/d", ["h"; 33].join(",")).parse::<Url>().is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod read_block;
 mod stats;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
@@ -18,6 +18,8 @@ pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
+use crate::peers::TellPeers;
+use crate::url::Url;
 
 /// One kind of operation. The server's side of a registered operation.
 pub trait Handler: Send + Sync + 'static {
@@ -74,6 +76,10 @@ pub struct Shared {
     pub exports: Exports,
     /// Memory for answers that are being prepared.
     pub gate: Gate,
+    /// Other servers of the same data, which clients are told of.
+    pub peers: Vec<Url>,
+    /// What this server is called among others, once it listens.
+    pub name: OnceLock<String>,
 }
 
 impl Call {
@@ -107,6 +113,7 @@ impl Registry {
         registry.add(read::Read);
         registry.add(read_block::ReadBlock);
         registry.add(stats::Stats);
+        registry.add(TellPeers);
         registry
     }
 

@@ -32,6 +32,7 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         identity: IdentityChoice::Own,
         names: Vec::new(),
         context: context(folder),
+        peers: Vec::new(),
     }
 }
 
@@ -54,12 +55,24 @@ impl Served {
     pub(crate) async fn with(locations: &[&str], registry: Registry, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path(), locations);
-        let shared = node::node::open(&options).await.unwrap();
-        let node = node::node::start(&options, shared, registry).await.unwrap();
+        Self::run(folder, &options, registry, limits).await.unwrap()
+    }
+
+    /// A data server of other options than usual.
+    pub(crate) async fn changed(locations: &[&str], change: impl FnOnce(&mut Options)) -> Result<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(folder.path(), locations);
+        change(&mut options);
+        Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await
+    }
+
+    async fn run(folder: TempDir, options: &Options, registry: Registry, limits: Limits) -> Result<Self> {
+        let shared = node::node::open(options).await?;
+        let node = node::node::start(options, shared, registry).await?;
         let urls = node.exports().all().iter().map(|e| node.url(&e.name)).collect();
         let mut task = JoinSet::new();
         task.spawn(node.with_limits(limits).run());
-        Self { folder, urls, task }
+        Ok(Self { folder, urls, task })
     }
 
     pub(crate) fn url(&self) -> &Url {

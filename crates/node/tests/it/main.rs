@@ -11,5 +11,6 @@ mod crowd;
 mod hostile;
 mod operations;
 mod remote;
+mod servers;
 mod viewer;
 mod web;

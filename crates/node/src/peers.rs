@@ -1,0 +1,170 @@
+//! Which other servers have the same data: the operation `peers`, both sides of it.
+//!
+//! A server is told of its peers (`serve --peer`) and tells its clients, so that one URL is enough to read from all of
+//! them. It also tells through which servers it has its data, where it has them from another one: a chain that comes
+//! back to where it began would ask for ever, and is refused when the server starts that would close it.
+
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use bytes::Bytes;
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use wire::ops::Describe;
+
+use crate::asks::Ask;
+use crate::exports::Export;
+use crate::ops::{Begun, Call, Handler, OpStream, decode_json, encode_json};
+use crate::remote::RemoteSource;
+use crate::servers::MAX_SERVERS;
+use crate::url::Url;
+
+/// The operation's name.
+pub const PEERS: &str = "peers";
+/// Longest chain of servers from data to client.
+pub const MAX_CHAIN: usize = 16;
+/// How long the other servers of a chain may take to say what they are.
+pub(crate) const CHAIN_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a server says of itself and others about one data set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    /// URLs of other servers that have the same data, with what it takes to come in there.
+    pub peers: Vec<String>,
+    /// The servers between the data and the client, this one first: names that only need to differ.
+    pub chain: Vec<String>,
+}
+
+/// Asks a server for the peers of a data set.
+#[derive(Clone, Debug)]
+pub struct AskPeers {
+    /// The data set; empty for the only one.
+    pub dataset: String,
+}
+
+impl Ask for AskPeers {
+    type Answer = Peers;
+
+    fn name(&self) -> &str {
+        PEERS
+    }
+
+    fn parameters(&self) -> Bytes {
+        Describe { name: self.dataset.clone() }.encode()
+    }
+
+    async fn answer(self, replies: OpStream) -> Result<Peers> {
+        let mut found: Peers = decode_json(&replies.only_item().await?.body, "the peers of a data set")?;
+        // Nothing in it can be trusted; what is more than anybody needs is left out.
+        found.peers.truncate(MAX_SERVERS);
+        found.chain.truncate(MAX_CHAIN + 1);
+        Ok(found)
+    }
+}
+
+/// The server's side.
+pub(crate) struct TellPeers;
+
+impl Handler for TellPeers {
+    type Work = Describe;
+
+    fn name(&self) -> &'static str {
+        PEERS
+    }
+
+    fn begin(&self, parameters: Bytes) -> Result<Begun<Describe>> {
+        Describe::decode(parameters).map(Begun::Work)
+    }
+
+    async fn run(&self, asked: Describe, call: &Call) -> Result<()> {
+        let node = &call.node;
+        let export = node.exports.find(&asked.name)?;
+        let is_only_one = node.exports.all().len() == 1;
+        let peers = told(&node.peers, &export.name, is_only_one);
+        let mut chain = vec![node.name.get().cloned().unwrap_or_default()];
+        // Half of the time that is left: whoever asks has to hear of it before it gives up.
+        let deadline = call.operation.urgency().deadline.map(Instant::from_std);
+        let left = deadline.map_or(CHAIN_WITHIN, |at| at.saturating_duration_since(Instant::now()));
+        chain.extend(behind(export, left.min(CHAIN_WITHIN) / 2).await);
+        call.operation.item(encode_json(&Peers { peers, chain })?, Bytes::new()).await
+    }
+}
+
+/// The peers that have a data set: those named without one have the same names as here.
+fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
+    let has_it = |peer: &&Url| peer.dataset.is_empty() || peer.dataset == export || is_only_one;
+    let url = |peer: &Url| {
+        let dataset = if peer.dataset.is_empty() { export.to_owned() } else { peer.dataset.clone() };
+        Url { dataset, array: String::new(), ..peer.clone() }.to_string()
+    };
+    peers.iter().filter(has_it).map(url).collect()
+}
+
+/// The servers through which an export has its data, nearest first: as they say within a time, or as last heard.
+async fn behind(export: &Export, within: Duration) -> Vec<String> {
+    let mut known = export.chain.lock().clone();
+    let stack = export.stack();
+    let asked = join_all(stack.remotes().iter().map(|remote| of(remote, within))).await;
+    let found: Vec<String> = asked.into_iter().flatten().flat_map(|p| p.chain).collect();
+    if !found.is_empty() {
+        known = found;
+        known.dedup();
+        known.truncate(MAX_CHAIN);
+        export.chain.lock().clone_from(&known);
+    }
+    known
+}
+
+/// What the server of a data set says.
+///
+/// # Errors
+/// Those of asking; `TimedOut`; `Unsupported` from servers of older versions.
+pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
+    let ask = AskPeers { dataset: remote.name().to_owned() };
+    let deadline = Instant::now() + within;
+    let urgency = Urgency { priority: Priority::INTERACTIVE, deadline: Some(deadline.into_std()) };
+    let answer = tokio::time::timeout_at(deadline, remote.dialer().ask(ask, urgency)).await;
+    answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a server did not say what its peers are")))
+}
+
+/// That an export's data do not come from the server called `name` itself.
+///
+/// # Errors
+/// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
+pub(crate) async fn check_chain(export: &Export, name: &str) -> Result<()> {
+    let chain = behind(export, CHAIN_WITHIN).await;
+    let through = |chain: &[String]| chain.join("` - `");
+    if let Some(at) = chain.iter().position(|server| server == name) {
+        return Err(Error::invalid(format!(
+            "expected data of another server, found that `{}` come from this one, through `{}`",
+            export.name,
+            through(&chain[..=at])
+        )));
+    }
+    if chain.len() >= MAX_CHAIN {
+        let found = through(&chain);
+        return Err(Error::invalid(format!(
+            "expected a chain of at most {MAX_CHAIN} servers, found `{found}`"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_without_a_data_set_have_all_and_others_their_own() {
+        let peers: Vec<Url> = ["corridor://a:1#token=t", "corridor://b:1/x", "corridor://c:1/y/u"]
+            .map(|url| url.parse().unwrap())
+            .to_vec();
+        assert_eq!(told(&peers, "x", false), ["corridor://a:1/x#token=t", "corridor://b:1/x"]);
+        assert_eq!(
+            told(&peers, "z", true),
+            ["corridor://a:1/z#token=t", "corridor://b:1/x", "corridor://c:1/y"],
+            "the only data set may have another name there"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Several servers of the same data, and servers of servers.
+
+use std::sync::Arc;
+
+use node::array::conformance::check_source;
+use node::array::{ErrorKind, Priority, Result, Selection, Source, Urgency};
+use node::node::{Listen, Options};
+use node::places::Places;
+use node::url::Url;
+use wire::ops::{BlockPlace, StatsRequest};
+
+use crate::common::{Served, local, read};
+
+const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
+
+async fn serve(location: &str, change: impl FnOnce(&mut Options)) -> Result<Served> {
+    Served::changed(&[location], change).await
+}
+
+/// One URL of several servers.
+fn joined(servers: &[&Served]) -> Url {
+    let urls: Vec<&Url> = servers.iter().map(|s| s.url()).collect();
+    let list = |part: &dyn Fn(&Url) -> String| urls.iter().map(|u| part(u)).collect::<Vec<_>>().join(",");
+    let text = format!(
+        "corridor://{}/waves#token={}&fp={}",
+        list(&|u| u.authority()),
+        list(&|u| u.token.clone().unwrap_or_default()),
+        list(&|u| u.fingerprint.clone().unwrap_or_default()),
+    );
+    text.parse().expect("a URL")
+}
+
+async fn everything(source: &Arc<dyn Source>) -> Vec<u8> {
+    let described = source.describe().await.expect("a description");
+    read(source, 0, Selection::all(described.arrays[0].shape())).await.expect("all elements")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_servers_named_in_one_url_are_one_source() {
+    let servers =
+        [Served::start(&[WAVES]).await, Served::start(&[WAVES]).await, Served::start(&[WAVES]).await];
+    check_source(servers[0].stack_of(joined(&servers.each_ref())).await.unwrap().source).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_end_during_a_read_are_not_missed() {
+    let mut servers =
+        vec![Served::start(&[WAVES]).await, Served::start(&[WAVES]).await, Served::start(&[WAVES]).await];
+    let url = joined(&servers.iter().collect::<Vec<_>>());
+    let folder = tempfile::tempdir().unwrap();
+    let expect = everything(&local(folder.path(), WAVES).await.source).await;
+    let last = servers.remove(1);
+    let stack = last.stack_of(url).await.unwrap();
+    let reading = async {
+        for _ in 0..20 {
+            assert!(everything(&stack.source).await == expect, "wrong bytes");
+        }
+    };
+    let ending = async {
+        for mut server in servers {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            server.task.shutdown().await;
+        }
+    };
+    tokio::join!(reading, ending);
+    drop(last);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_url_is_enough_to_read_from_a_server_and_its_peers() {
+    let mut peer = Served::start(&[WAVES]).await;
+    let other_data = Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
+    let told = vec![peer.url().clone(), other_data.url().clone()];
+    let mut first = serve(WAVES, |options| options.peers = told).await.unwrap();
+    let stack = first.stack().await;
+    let expect = everything(&stack.source).await;
+    first.task.shutdown().await;
+    assert!(everything(&stack.source).await == expect, "the peer has the same, and the other is left out");
+    peer.task.shutdown().await;
+    let error = loop {
+        match read(&stack.source, 0, Selection::all(&[70, 90, 110])).await {
+            // Connections end a moment later.
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    let text = error.to_string();
+    assert!(text.contains(&first.url().public()) && text.contains("other data"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_a_server_keeps_every_promise() {
+    let origin = Served::start(&[WAVES]).await;
+    let middle = serve(&origin.url().to_string(), |_| {}).await.unwrap();
+    let last = serve(&middle.url().to_string(), |_| {}).await.unwrap();
+    let stack = last.stack().await;
+    let described = stack.source.describe().await.unwrap();
+    assert_eq!(described, origin.stack().await.source.describe().await.unwrap(), "the identity passes");
+    check_source(Arc::clone(&stack.source)).await;
+    let place = BlockPlace { dataset: described.id, generation: described.generation, array: 0, level: 0 };
+    let request = StatsRequest { place, selection: None, bins: 8 };
+    let urgency = Urgency::of(Priority::NORMAL);
+    let there = stack.stats(&request, urgency, 1 << 20).await.unwrap();
+    assert_eq!(there, origin.stack().await.stats(&request, urgency, 1 << 20).await.unwrap());
+    let text = last.url().to_string();
+    assert!(
+        !text.contains(origin.url().token.as_deref().unwrap()),
+        "its clients are not told the origin's token"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_comes_back_to_itself_is_refused() {
+    let mut first = Served::start(&[WAVES]).await;
+    let second = serve(&first.url().to_string(), |_| {}).await.unwrap();
+    let third = serve(&second.url().to_string(), |_| {}).await.unwrap();
+    // It starts again at the same address, with data that come from itself.
+    let at = first.url().authority().parse().unwrap();
+    let upstream = third.url().to_string();
+    first.task.shutdown().await;
+    let closed = serve(&upstream, |options| {
+        options.listen = Listen::At(at);
+        // The same folders, and so the same certificate.
+        options.context.places = Places::below(first.folder.path());
+    });
+    let error = closed.await.map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("come from this one"), "{error}");
+}
