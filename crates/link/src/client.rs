@@ -9,10 +9,14 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
-use wire::{Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Result, Urgency, Welcome};
+use wire::{
+    Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Priority, Result, Urgency, Welcome,
+};
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::many::{self, Said};
+use crate::room::{Ticket, Waiting};
 
 /// Replies that wait in all streams of a connection together; then nothing more is received.
 pub const MAX_WAITING_REPLIES: usize = 16_384;
@@ -30,12 +34,15 @@ pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver
     let shared = Shared::new(ClientSide {
         machine,
         inboxes: HashMap::new(),
+        manys: HashMap::new(),
+        one_of: HashMap::new(),
+        last_many: 0,
         waiting_replies: 0,
         waiting_body_bytes: 0,
         welcome: None,
         ended: None,
         waiting_for_news: Vec::new(),
-        waiting_for_room: Vec::new(),
+        waiting_for_room: Waiting::default(),
     });
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(Owner(shared))), driver))
@@ -99,17 +106,13 @@ struct Inbox {
     waker: Option<Waker>,
 }
 
-impl Inbox {
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-struct ClientSide {
+pub(crate) struct ClientSide {
     machine: Client,
     inboxes: HashMap<OpId, Inbox>,
+    /// Inboxes of many operations each, and which operation belongs to which.
+    manys: HashMap<u64, many::Inbox>,
+    one_of: HashMap<OpId, u64>,
+    last_many: u64,
     waiting_replies: usize,
     waiting_body_bytes: usize,
     welcome: Option<Welcome>,
@@ -117,22 +120,37 @@ struct ClientSide {
     /// Those who wait for the welcome or the end.
     waiting_for_news: Vec<Waker>,
     /// Those who wait until a request is taken.
-    waiting_for_room: Vec<Waker>,
+    waiting_for_room: Waiting,
 }
 
 impl ClientSide {
     fn post(&mut self, op: OpId, reply: Reply) {
-        let Some(inbox) = self.inboxes.get_mut(&op) else { return self.machine.grant(reply.bulk_bytes()) };
+        let many = self.one_of.get(&op).and_then(|id| self.manys.get_mut(id));
+        let (body_bytes, bulk_bytes) = (reply.body_bytes(), reply.bulk_bytes());
+        let waker = match (many, self.inboxes.get_mut(&op)) {
+            (Some(inbox), _) => {
+                inbox.said.push_back((op, Said::Reply(reply)));
+                &mut inbox.waker
+            }
+            (None, Some(inbox)) => {
+                inbox.replies.push_back(reply);
+                &mut inbox.waker
+            }
+            (None, None) => return self.machine.grant(bulk_bytes),
+        };
+        waker.take().into_iter().for_each(Waker::wake);
         self.waiting_replies += 1;
-        self.waiting_body_bytes += reply.body_bytes();
-        inbox.replies.push_back(reply);
-        inbox.wake();
+        self.waiting_body_bytes += body_bytes;
     }
 
     fn post_end(&mut self, op: OpId, end: Result<()>) {
-        if let Some(inbox) = self.inboxes.get_mut(&op) {
+        if let Some(inbox) = self.one_of.remove(&op).and_then(|id| self.manys.get_mut(&id)) {
+            inbox.said.push_back((op, end.map_or_else(Said::Failed, |()| Said::Done)));
+            inbox.under_way -= 1;
+            inbox.waker.take().into_iter().for_each(Waker::wake);
+        } else if let Some(inbox) = self.inboxes.get_mut(&op) {
             inbox.end = Some(end);
-            inbox.wake();
+            inbox.waker.take().into_iter().for_each(Waker::wake);
         }
     }
 
@@ -173,6 +191,107 @@ impl ClientSide {
     }
 }
 
+/// What [`Many`](crate::Many) needs.
+impl ClientSide {
+    pub(crate) fn open_many(&mut self) -> u64 {
+        self.last_many += 1;
+        self.manys.insert(self.last_many, many::Inbox::default());
+        self.last_many
+    }
+
+    pub(crate) fn request_many(
+        &mut self,
+        id: u64,
+        name: &str,
+        parameters: &mut VecDeque<Bytes>,
+        urgency: Urgency,
+    ) -> Result<Vec<OpId>> {
+        let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
+        while let Some(next) = parameters.pop_front() {
+            match self.machine.request(name, next.clone(), urgency) {
+                Ok(op) => {
+                    self.one_of.insert(op, id);
+                    ops.push(op);
+                }
+                Err(error) => {
+                    parameters.push_front(next);
+                    if error.kind() != ErrorKind::Busy {
+                        return Err(error);
+                    }
+                    break;
+                }
+            }
+        }
+        if let Some(inbox) = self.manys.get_mut(&id) {
+            inbox.under_way += ops.len();
+        }
+        Ok(ops)
+    }
+
+    /// All news of many; `None` when there are none yet, false when there will be none.
+    pub(crate) fn take_said(&mut self, id: u64, said: &mut Vec<(OpId, Said)>) -> Option<bool> {
+        let inbox = self.manys.get_mut(&id)?;
+        if inbox.said.is_empty() {
+            return (inbox.under_way == 0).then_some(false);
+        }
+        let news = std::mem::take(&mut inbox.said);
+        for (_, what) in &news {
+            if let Said::Reply(reply) = what {
+                self.account(reply);
+            }
+        }
+        said.extend(news);
+        Some(true)
+    }
+
+    pub(crate) fn wait_for_many(&mut self, id: u64, waker: &Waker) {
+        if let Some(inbox) = self.manys.get_mut(&id) {
+            inbox.waker = Some(waker.clone());
+        }
+    }
+
+    pub(crate) fn adjust(&mut self, op: OpId, urgency: Urgency) {
+        self.machine.adjust(op, urgency);
+    }
+
+    pub(crate) fn cancel_one_of(&mut self, id: u64, op: OpId) {
+        if self.one_of.get(&op) == Some(&id) {
+            self.one_of.remove(&op);
+            self.machine.cancel(op);
+            if let Some(inbox) = self.manys.get_mut(&id) {
+                inbox.under_way -= 1;
+                inbox.waker.take().into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    pub(crate) fn close_many(&mut self, id: u64) {
+        let Some(inbox) = self.manys.remove(&id) else { return };
+        for (_, what) in &inbox.said {
+            if let Said::Reply(reply) = what {
+                self.account(reply);
+            }
+        }
+        let mut ops: Vec<OpId> = self.one_of.extract_if(|_, of| *of == id).map(|(op, _)| op).collect();
+        ops.sort_unstable();
+        ops.into_iter().for_each(|op| self.machine.cancel(op));
+    }
+
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.has_space()
+    }
+
+    pub(crate) fn owes_credit(&self) -> bool {
+        self.machine.owes_credit()
+    }
+
+    /// Wakes those for whom there is room now.
+    fn give_room(&mut self) {
+        let Self { machine, waiting_for_room, .. } = self;
+        waiting_for_room.wake(|tier| machine.room(Priority { tier, weight: 0.0 }));
+    }
+}
+
 impl Side for ClientSide {
     type Machine = Client;
 
@@ -203,9 +322,10 @@ impl Side for ClientSide {
         if news {
             self.waiting_for_news.drain(..).for_each(Waker::wake);
         }
-        if news || self.machine.has_room() {
-            self.waiting_for_room.drain(..).for_each(Waker::wake);
+        if self.ended.is_some() {
+            self.waiting_for_room.wake_all();
         }
+        self.give_room();
     }
 }
 
@@ -229,7 +349,7 @@ impl fmt::Debug for ClientHandle {
 }
 
 impl ClientHandle {
-    fn shared(&self) -> &Shared<ClientSide> {
+    pub(crate) fn shared(&self) -> &Shared<ClientSide> {
         &self.0.0
     }
 
@@ -240,7 +360,7 @@ impl ClientHandle {
     /// why the connection ended.
     pub fn try_request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
         let op = self.shared().change(|side| {
-            let op = side.machine.request(now(), name, parameters, urgency)?;
+            let op = side.machine.request(name, parameters, urgency)?;
             side.inboxes.insert(op, Inbox::default());
             Ok::<_, Error>(op)
         })?;
@@ -255,21 +375,30 @@ impl ClientHandle {
     /// # Cancel safety
     /// Safe: until it returns, nothing was asked.
     pub async fn request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
-        poll_fn(|cx| {
-            let waits = self.shared().with(|side| {
-                let waits = side.ended.is_none() && !side.machine.has_room();
-                if waits {
-                    watch(&mut side.waiting_for_room, cx);
-                }
-                waits
-            });
-            if waits {
-                Poll::Pending
-            } else {
-                Poll::Ready(self.try_request(name, parameters.clone(), urgency))
+        loop {
+            self.room(urgency.priority).await;
+            match self.try_request(name, parameters.clone(), urgency) {
+                // Somebody else was faster.
+                Err(error) if error.kind() == ErrorKind::Busy => {}
+                done => return done,
             }
+        }
+    }
+
+    /// Waits until there is room for an operation of this priority, or the connection is over.
+    pub(crate) async fn room(&self, priority: Priority) {
+        let ticket = self.shared().with(|side| side.waiting_for_room.ticket(priority));
+        let place = Place { client: self, ticket };
+        poll_fn(|cx| {
+            self.shared().with(|side| {
+                if side.ended.is_some() || side.machine.room(priority) > 0 {
+                    return Poll::Ready(());
+                }
+                side.waiting_for_room.wait(place.ticket, cx.waker());
+                Poll::Pending
+            })
         })
-        .await
+        .await;
     }
 
     /// Runs an operation that answers with one item.
@@ -334,6 +463,21 @@ impl ClientHandle {
         self.shared().change(|side| {
             side.machine.close(error);
             side.settle();
+        });
+    }
+}
+
+/// A place among those who wait for room. Whoever leaves it passes on what it was woken for.
+struct Place<'a> {
+    client: &'a ClientHandle,
+    ticket: Ticket,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.client.shared().with(|side| {
+            side.waiting_for_room.leave(self.ticket);
+            side.give_room();
         });
     }
 }

@@ -36,6 +36,8 @@ mod carrier;
 mod client;
 mod drive;
 pub mod local;
+mod many;
+mod room;
 mod server;
 pub mod tcp;
 pub mod tls;
@@ -44,5 +46,9 @@ pub mod ws;
 pub use carrier::{Carrier, Link};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
 pub use drive::Driver;
-pub use server::{Change, MAX_WAITING_EVENT_BYTES, MAX_WAITING_EVENTS, Operation, ServerConnection, serve};
+pub use many::{Many, Said};
+pub use server::{
+    Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
+    ServerConnection, serve,
+};
 pub use tls::{Fingerprint, Identity, Trust};

@@ -1,5 +1,6 @@
 //! The answering side for applications: operations as they come, each with its own handle.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
@@ -9,16 +10,20 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use wire::limits::HIGHEST_TIER;
 use wire::{
-    Bulk, Error, ErrorKind, Hello, Machine, OpId, Result, Server, ServerConfig, ServerEvent, Urgency,
+    Bulk, Error, ErrorKind, Hello, Machine, OpId, Priority, Result, Server, ServerConfig, ServerEvent,
+    Urgency,
 };
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 
-/// Operations and notes that wait to be taken in one connection; then nothing more is received.
-pub const MAX_WAITING_EVENTS: usize = 1_024;
-/// Bytes of their parameters and bodies likewise.
-pub const MAX_WAITING_EVENT_BYTES: usize = 8 << 20;
+/// Notes that wait to be taken in one connection; then nothing more is received.
+pub const MAX_WAITING_NOTES: usize = 1_024;
+/// Bytes of their bodies likewise.
+pub const MAX_WAITING_NOTE_BYTES: usize = 8 << 20;
+/// Parameters of operations that wait to be taken in one connection, bytes; beyond, operations fail with *busy*. What
+/// is received must go on being heard, because it may be the credit that others wait for.
+pub const MAX_WAITING_PARAMETER_BYTES: usize = 32 << 20;
 
 /// Puts a server on a link.
 ///
@@ -30,10 +35,11 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
     let shared = Shared::new(ServerSide {
         machine,
         hello: None,
-        incoming: VecDeque::new(),
+        incoming: BTreeMap::new(),
         ops: HashMap::new(),
-        waiting_events: 0,
-        waiting_bytes: 0,
+        waiting_parameter_bytes: 0,
+        waiting_notes: 0,
+        waiting_note_bytes: 0,
         ended: None,
         acceptor: Vec::new(),
         waiting_for_room: BTreeMap::new(),
@@ -42,11 +48,14 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
     Ok((ServerConnection { shared, peer }, driver))
 }
 
+/// An operation that the application has not taken yet.
 struct Incoming {
-    op: OpId,
-    name: String,
+    name: Arc<str>,
     parameters: Bytes,
 }
+
+/// The most urgent first, then in the order they were asked.
+type Rank = (Reverse<Priority>, OpId);
 
 /// What the application has not heard yet of an operation.
 struct OpState {
@@ -70,10 +79,11 @@ impl OpState {
 struct ServerSide {
     machine: Server,
     hello: Option<Hello>,
-    incoming: VecDeque<Incoming>,
+    incoming: BTreeMap<Rank, Incoming>,
     ops: HashMap<OpId, OpState>,
-    waiting_events: usize,
-    waiting_bytes: usize,
+    waiting_parameter_bytes: usize,
+    waiting_notes: usize,
+    waiting_note_bytes: usize,
     ended: Option<Error>,
     /// Those who wait for the hello or the next operation.
     acceptor: Vec<Waker>,
@@ -82,41 +92,24 @@ struct ServerSide {
 }
 
 impl ServerSide {
-    fn waits(&mut self, size_bytes: usize) {
-        self.waiting_events += 1;
-        self.waiting_bytes += size_bytes;
-    }
-
-    fn taken(&mut self, size_bytes: usize) {
-        self.waiting_events -= 1;
-        self.waiting_bytes -= size_bytes;
+    fn note_taken(&mut self, body: &Bytes) {
+        self.waiting_notes -= 1;
+        self.waiting_note_bytes -= body.len();
     }
 
     fn handle(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Hello(hello) => self.hello = Some(hello),
             ServerEvent::Request { op, name, parameters, urgency } => {
-                self.waits(parameters.len());
-                // Copied, because an operation may live long, and a slice would keep all that was received with it.
-                let parameters = Bytes::copy_from_slice(&parameters);
-                self.ops.insert(op, OpState::new(urgency));
-                self.incoming.push_back(Incoming { op, name, parameters });
+                self.handle_request(op, name, &parameters, urgency);
             }
-            ServerEvent::Adjust { op, urgency } => self.update(op, |state| {
-                state.urgency = urgency;
-                state.adjusted = true;
-            }),
-            ServerEvent::Cancel { op } => self.update(op, |state| state.cancelled = true),
-            ServerEvent::Note { op, body } => {
-                if self.ops.contains_key(&op) {
-                    self.waits(body.len());
-                    self.update(op, |state| state.notes.push_back(body));
-                }
-                return;
-            }
+            ServerEvent::Adjust { op, urgency } => self.adjust(op, urgency),
+            ServerEvent::Cancel { op } => self.cancel(op),
+            ServerEvent::Note { op, body } => self.handle_note(op, body),
             ServerEvent::Closed { error } => {
                 self.ended = Some(error);
                 std::mem::take(&mut self.waiting_for_room).into_values().flatten().for_each(Waker::wake);
+                self.incoming.clear();
                 self.ops.values_mut().for_each(|state| {
                     state.cancelled = true;
                     state.wake();
@@ -124,6 +117,67 @@ impl ServerSide {
             }
         }
         self.acceptor.drain(..).for_each(Waker::wake);
+    }
+
+    fn handle_request(&mut self, op: OpId, name: Arc<str>, parameters: &Bytes, urgency: Urgency) {
+        if self.waiting_parameter_bytes + parameters.len() > MAX_WAITING_PARAMETER_BYTES {
+            let most = MAX_WAITING_PARAMETER_BYTES;
+            let what = format!("expected at most {most} bytes of parameters that wait, found more");
+            return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
+        }
+        self.waiting_parameter_bytes += parameters.len();
+        // Copied, because an operation may live long, and a slice would keep all that was received with it.
+        let parameters = Bytes::copy_from_slice(parameters);
+        self.ops.insert(op, OpState::new(urgency));
+        self.incoming.insert((Reverse(urgency.priority), op), Incoming { name, parameters });
+    }
+
+    fn handle_note(&mut self, op: OpId, body: Bytes) {
+        if self.ops.contains_key(&op) {
+            self.waiting_notes += 1;
+            self.waiting_note_bytes += body.len();
+            self.update(op, |state| state.notes.push_back(body));
+        }
+    }
+
+    fn adjust(&mut self, op: OpId, urgency: Urgency) {
+        if let Some(waiting) = self.rank(op).and_then(|rank| self.incoming.remove(&rank)) {
+            self.incoming.insert((Reverse(urgency.priority), op), waiting);
+        }
+        self.update(op, |state| {
+            state.urgency = urgency;
+            state.adjusted = true;
+        });
+    }
+
+    fn cancel(&mut self, op: OpId) {
+        let Some(waiting) = self.rank(op).and_then(|rank| self.incoming.remove(&rank)) else {
+            return self.update(op, |state| state.cancelled = true);
+        };
+        self.waiting_parameter_bytes -= waiting.parameters.len();
+        self.forget(op);
+    }
+
+    fn rank(&self, op: OpId) -> Option<Rank> {
+        self.ops.get(&op).map(|state| (Reverse(state.urgency.priority), op))
+    }
+
+    fn forget(&mut self, op: OpId) {
+        if let Some(state) = self.ops.remove(&op) {
+            state.notes.iter().for_each(|body| self.note_taken(body));
+        }
+    }
+
+    /// The most urgent operation, if it is of this tier or above.
+    fn next_incoming(&mut self, least_tier: u8) -> Option<(OpId, Arc<str>, Bytes)> {
+        let first = self.incoming.first_entry()?;
+        let &(Reverse(priority), op) = first.key();
+        if priority.tier < least_tier {
+            return None;
+        }
+        let Incoming { name, parameters } = first.remove();
+        self.waiting_parameter_bytes -= parameters.len();
+        Some((op, name, parameters))
     }
 
     fn update(&mut self, op: OpId, f: impl FnOnce(&mut OpState)) {
@@ -143,7 +197,7 @@ impl ServerSide {
             return Poll::Ready(Change::Adjusted(state.urgency));
         }
         if let Some(body) = state.notes.pop_front() {
-            self.taken(body.len());
+            self.note_taken(&body);
             return Poll::Ready(Change::Note(body));
         }
         watch(&mut state.waiting, cx);
@@ -190,9 +244,7 @@ impl ServerSide {
         self.end(op, |machine| {
             machine.fail(op, Error::internal("the operation was dropped without an end"));
         });
-        if let Some(state) = self.ops.remove(&op) {
-            state.notes.iter().for_each(|body| self.taken(body.len()));
-        }
+        self.forget(op);
     }
 }
 
@@ -204,7 +256,7 @@ impl Side for ServerSide {
     }
 
     fn has_space(&self) -> bool {
-        self.waiting_events < MAX_WAITING_EVENTS && self.waiting_bytes < MAX_WAITING_EVENT_BYTES
+        self.waiting_notes < MAX_WAITING_NOTES && self.waiting_note_bytes < MAX_WAITING_NOTE_BYTES
     }
 
     fn settle(&mut self) {
@@ -268,21 +320,29 @@ impl ServerConnection {
         });
     }
 
-    /// The next operation; `None` once the connection is over.
+    /// The next operation, the most urgent first; `None` once the connection is over.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
     pub async fn next(&self) -> Option<Operation> {
+        self.next_of(0).await
+    }
+
+    /// The next operation of this tier or above; see [`next`](Self::next). What is not taken waits here in order of
+    /// urgency, follows adjustments, and costs no task.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next_of(&self, least_tier: u8) -> Option<Operation> {
         poll_fn(|cx| {
-            self.shared.take(|side| {
+            self.shared.with(|side| {
                 if side.ended.is_some() {
                     return Poll::Ready(None);
                 }
-                let Some(Incoming { op, name, parameters }) = side.incoming.pop_front() else {
+                let Some((op, name, parameters)) = side.next_incoming(least_tier) else {
                     watch(&mut side.acceptor, cx);
                     return Poll::Pending;
                 };
-                side.taken(parameters.len());
                 Poll::Ready(Some(Operation { op, name, parameters, shared: Arc::clone(&self.shared) }))
             })
         })
@@ -325,7 +385,7 @@ pub enum Change {
 /// can wait for [`changed`](Self::changed) while another answers. Dropping it without an end fails it.
 pub struct Operation {
     op: OpId,
-    name: String,
+    name: Arc<str>,
     parameters: Bytes,
     shared: Arc<Shared<ServerSide>>,
 }
@@ -412,6 +472,28 @@ impl Operation {
         }
     }
 
+    /// Sends the only item and the end together, as soon as there is room.
+    ///
+    /// # Errors
+    /// As [`item`](Self::item).
+    ///
+    /// # Cancel safety
+    /// Safe: until it returns, nothing was queued.
+    pub async fn answer(&self, body: Bytes, bulk: Bytes) -> Result<()> {
+        let bulk = Bulk::from(bulk);
+        loop {
+            let put = self.shared.change(|side| {
+                side.machine.item(self.op, body.clone(), bulk.clone())?;
+                side.end(self.op, |machine| machine.done(self.op));
+                Ok(())
+            });
+            match put {
+                Err(error) if Error::kind(&error) == ErrorKind::Busy => self.room().await,
+                done => return done,
+            }
+        }
+    }
+
     /// Sends an item if there is room for it now.
     ///
     /// # Errors
@@ -440,7 +522,7 @@ fn must_wait(machine: &Server, op: OpId) -> bool {
 }
 
 fn default_urgency() -> Urgency {
-    Urgency::of(wire::Priority::BACKGROUND)
+    Urgency::of(Priority::BACKGROUND)
 }
 
 impl Drop for Operation {

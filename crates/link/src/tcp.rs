@@ -126,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S> {
             while self.parts.len() < MAX_SLICES
                 && let Some(message) = outgoing.pop_front()
             {
-                self.parts.extend(message.into_stream_parts().into_iter().filter(|part| !part.is_empty()));
+                self.parts.extend(message.into_stream_parts());
                 self.needs_flush = true;
             }
             if self.parts.is_empty() {

@@ -6,12 +6,18 @@
     reason = "a test stops at the first surprise"
 )]
 
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, tcp, tls, ws};
+use link::{Change, ClientHandle, Link, Operation, Reply, Said, ServerConnection, Trust, tcp, tls, ws};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, Error, ErrorKind, Priority, Retry, ServerConfig, Urgency, limits};
@@ -311,7 +317,7 @@ fn a_server_killed_in_the_middle_is_unreachable_and_a_retry_may_help() {
 fn a_slow_reader_does_not_grow_the_server() {
     const WINDOW: u64 = 1 << 20;
     on_all(|kind| async move {
-        let taken = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let taken = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&taken);
         let config = ClientConfig { window_bytes: WINDOW, ..ClientConfig::default() };
         let pair = pair(kind, config, move |operation: Arc<Operation>| {
@@ -321,7 +327,7 @@ fn a_slow_reader_does_not_grow_the_server() {
                     return answer(operation).await;
                 }
                 while operation.item(Bytes::new(), pattern(0, 300_000)).await.is_ok() {
-                    taken.fetch_add(300_000, std::sync::atomic::Ordering::Relaxed);
+                    taken.fetch_add(300_000, Ordering::Relaxed);
                 }
             }
         })
@@ -329,7 +335,7 @@ fn a_slow_reader_does_not_grow_the_server() {
         let stream = pair.client.request("forever", Bytes::new(), normal()).await.unwrap();
         let tier = usize::from(Priority::NORMAL.tier);
         let queue = (limits::QUEUE_BYTES + tier * limits::QUEUE_BYTES_PER_TIER) as u64;
-        let taken = || taken.load(std::sync::atomic::Ordering::Relaxed);
+        let taken = || taken.load(Ordering::Relaxed);
         // Fills the queue however slow this machine is (the test as a whole has a limit), and then stops.
         while taken() < queue {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -373,6 +379,131 @@ async fn who_waits_for_room_hears_of_room_of_urgency_and_of_the_end() {
     assert!(futures::poll!(&mut rooms[0]).is_pending());
     answering[0].fail(Error::cancelled());
     rooms.remove(0).await;
+}
+
+/// The answers of 20,000 operations by one stream; every seventh is withdrawn on the way.
+#[test]
+fn many_operations_share_one_stream() {
+    on_all(|kind| async move {
+        const MANY: u64 = 20_000;
+        let pair = pair(kind, ClientConfig::default(), answer).await;
+        pair.client.welcomed().await.unwrap();
+        let many = pair.client.many();
+        let urgency = Urgency::of(Priority::NORMAL);
+        let mut waiting: VecDeque<Bytes> = (0..MANY).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
+        let mut sent = BTreeMap::new();
+        let (mut said, mut done, mut cancelled) = (Vec::new(), 0, 0);
+        while done + cancelled < MANY {
+            let before = MANY - waiting.len() as u64;
+            for (op, n) in many.request("echo", &mut waiting, urgency).unwrap().into_iter().zip(before..) {
+                if n % 7 == 0 {
+                    many.cancel(op);
+                    cancelled += 1;
+                } else {
+                    sent.insert(op, Bytes::from(n.to_le_bytes().to_vec()));
+                }
+            }
+            many.next(&mut said).await;
+            for (op, what) in said.drain(..) {
+                match what {
+                    Said::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
+                    Said::Reply(Reply::Piece { bytes, complete, .. }) => {
+                        assert_eq!((bytes, complete), (sent[&op].clone(), true));
+                    }
+                    Said::Done => {
+                        sent.remove(&op).expect("each ends once");
+                        done += 1;
+                    }
+                    Said::Failed(error) => panic!("{kind:?}: {error}"),
+                }
+            }
+        }
+        assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
+    });
+}
+
+/// What is ready together is one write, and so is what is answered together.
+#[tokio::test]
+async fn a_thousand_operations_are_a_few_writes() {
+    const MANY: usize = 1000;
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let writes = Arc::new(AtomicUsize::new(0));
+    let ours = tcp::over(Writes { inner: ours, count: Arc::clone(&writes) }, "server");
+    let mut tasks = JoinSet::new();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(tcp::over(theirs, "client"), ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    tasks.spawn(answer_all(connection, answer));
+    client.welcomed().await.unwrap();
+    let before = writes.load(Ordering::Relaxed);
+    let many = client.many();
+    let mut parameters = vec![Bytes::from_static(b"0123456789abcdef01234567"); MANY].into();
+    let ops = many.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
+    assert_eq!(ops.len(), MANY);
+    let (mut said, mut done) = (Vec::new(), 0);
+    while many.next(&mut said).await {
+        done += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+    }
+    assert_eq!((done, writes.load(Ordering::Relaxed) - before), (MANY, 1));
+}
+
+/// Counts what is written at once.
+struct Writes {
+    inner: tokio::io::DuplexStream,
+    count: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Writes {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Writes {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+/// What the application has not taken yet waits in order of urgency, follows adjustments, and can be withdrawn.
+#[tokio::test]
+async fn operations_are_taken_in_order_of_urgency() {
+    let (ours, theirs) = links(Kind::Local).await;
+    let mut tasks = JoinSet::new();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    connection.hello().await.unwrap();
+    connection.accept();
+    let ask = |name, priority| client.try_request(name, Bytes::new(), Urgency::of(priority)).unwrap();
+    let raised = ask("raised", Priority::BACKGROUND);
+    let withdrawn = ask("withdrawn", Priority::NORMAL);
+    let _asked = ["first", "second"].map(|name| ask(name, Priority::NORMAL));
+    raised.adjust(Urgency::of(Priority::INTERACTIVE));
+    drop(withdrawn);
+    // Answered last, so that all of the above has arrived.
+    let _last = ask("urgent", Priority::URGENT);
+    let mut names = vec![connection.next_of(Priority::URGENT.tier).await.unwrap().name().to_owned()];
+    for _ in 0..3 {
+        names.push(connection.next().await.unwrap().name().to_owned());
+    }
+    assert_eq!(names, ["urgent", "raised", "first", "second"]);
+    assert!(futures::poll!(Box::pin(connection.next())).is_pending());
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn hello() -> Vec<u8> {
         credit_bytes: 0,
         program: "test".into(),
     });
-    hello.encode().into_stream_parts().concat()
+    hello.encode().into_stream_parts().collect::<Vec<_>>().concat()
 }
 
 /// What comes back when a client sends these bytes.
@@ -107,7 +107,7 @@ async fn nothing_is_read_before_the_client_is_let_in() {
         parameters: vec![0; 1 << 20].into(),
     });
     stream.write_all(&hello()).await.unwrap();
-    let flood = request.encode().into_stream_parts().concat();
+    let flood = request.encode().into_stream_parts().collect::<Vec<_>>().concat();
     let mut sent = 0;
     while let Ok(written) = tokio::time::timeout(Duration::from_millis(200), stream.write(&flood)).await {
         sent += written.unwrap();

@@ -1,6 +1,7 @@
 //! One client's connection: hello, then its operations. They begin in the order of the requests; what is not answered
 //! at once goes on in a task of its own.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,15 +10,23 @@ use link::Link;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wire::ServerConfig;
+use wire::limits::HIGHEST_TIER;
 
 use crate::gate::ClientId;
 use crate::lobby::Visit;
 use crate::ops::{Call, Registry, Shared};
 use crate::token::Admission;
 
-/// Operations of one client under way; far more than any client of ours asks at once.
-const MAX_OPERATIONS: u32 = 4096;
-/// Bytes of their parameters; ours take less than 1 KiB each.
+/// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
+/// meet a round trip of 150 ms.
+const OPERATIONS: RangeInclusive<u64> = 4_096..=65_536;
+/// One operation for so many bytes of the memory for answers. One that waits takes some 300 bytes.
+const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
+/// Operations of one client that are being answered; the others wait, the least urgent longest.
+const MAX_RUNNING: usize = 512;
+/// Each tier above background has room for this many more.
+const RUNNING_PER_TIER: usize = 64;
+/// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
 const MAX_PARAMETER_BYTES: usize = 4 << 20;
 
 /// Everything a connection needs of its node.
@@ -43,6 +52,11 @@ impl Service {
         ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
     }
 
+    fn most_operations(&self) -> u32 {
+        let fitting = self.shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
+        u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
+    }
+
     /// Serves one link until it ends. Whoever shows the token is no visitor any more.
     ///
     /// # Errors
@@ -51,7 +65,7 @@ impl Service {
     /// # Cancel safety
     /// Dropping it ends the connection and withdraws its operations.
     pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
-        let config = ServerConfig { most_operations: MAX_OPERATIONS, ..ServerConfig::default() };
+        let config = ServerConfig { most_operations: self.most_operations(), ..ServerConfig::default() };
         let (connection, driver) = link::serve(link, config)?;
         let mut driving = JoinSet::new();
         driving.spawn(driver);
@@ -68,10 +82,11 @@ impl Service {
         let mut running = JoinSet::new();
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
         loop {
+            let least_tier = least_tier(running.len());
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
-                operation = connection.next() => {
+                operation = connection.next_of(least_tier), if least_tier <= HIGHEST_TIER => {
                     let Some(operation) = operation else { return Ok(()) };
                     let size = u32::try_from(operation.parameters().len()).unwrap_or(u32::MAX);
                     let Ok(kept) = Arc::clone(&parameters).try_acquire_many_owned(size) else {
@@ -90,6 +105,12 @@ impl Service {
             }
         }
     }
+}
+
+/// Below this tier nothing is begun while so many run.
+fn least_tier(running: usize) -> u8 {
+    let tiers = (running + RUNNING_PER_TIER).saturating_sub(MAX_RUNNING) / RUNNING_PER_TIER;
+    u8::try_from(tiers).unwrap_or(u8::MAX)
 }
 
 fn too_many_parameters() -> Error {

@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Instant;
 
-use array::{Error, ErrorKind, Result, Retry, Urgency};
+use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
 
+use crate::batch::{Answer, WholeItem};
 use crate::deadline::{self, Deadlines};
 use crate::limits::{
-    CREDIT_FRACTION, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION,
-    MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPEN_ITEMS,
-    MAX_OPERATIONS, MAX_OUTGOING_BYTES, MAX_TOKEN_BYTES,
+    BATCH, CREDIT_FRACTION, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_TIER, HIGHEST_VERSION,
+    LOWEST_VERSION, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES,
+    MAX_OPEN_ITEMS, MAX_OPERATIONS, MAX_OUTGOING_BYTES, MAX_OUTGOING_BYTES_PER_TIER, MAX_TOKEN_BYTES,
+    OPERATIONS_PER_TIER,
 };
 use crate::liveness::Liveness;
-use crate::{Chunk, Frame, Hello, ItemHead, Machine, Message, OpId, Request, Welcome};
+use crate::outgoing::{Asked, Outgoing};
+use crate::window::Window;
+use crate::{Chunk, Frame, Hello, ItemHead, Machine, Message, OpId, Welcome};
 
 /// What a client says of itself.
 #[derive(Clone)]
@@ -27,7 +32,8 @@ pub struct ClientConfig {
     pub token: String,
     /// Name and version of the program.
     pub program: String,
-    /// Bulk bytes that may be on their way or not yet taken by the application.
+    /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
+    /// How much of it is used follows the path: two bandwidth-delay products.
     pub window_bytes: u64,
 }
 
@@ -35,7 +41,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             versions: LOWEST_VERSION..=HIGHEST_VERSION,
-            capabilities: vec!["crc32c".into()],
+            capabilities: vec!["crc32c".into(), BATCH.into()],
             token: String::new(),
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             window_bytes: DEFAULT_WINDOW_BYTES,
@@ -150,7 +156,7 @@ struct OpenItem {
 pub struct Client {
     state: State,
     versions: RangeInclusive<u16>,
-    window_bytes: u64,
+    window: Window,
     /// Bulk bytes the server may still send.
     credit_bytes: u64,
     /// Bulk bytes taken, of which the server was not told yet.
@@ -160,8 +166,9 @@ pub struct Client {
     ops: BTreeMap<OpId, Op>,
     open_items: usize,
     deadlines: Deadlines,
-    outgoing: VecDeque<Frame>,
-    outgoing_bytes: usize,
+    outgoing: Outgoing,
+    /// The name asked for last, which the next request often has too.
+    last_name: Arc<str>,
     adjusted: BTreeSet<OpId>,
     events: VecDeque<ClientEvent>,
     liveness: Liveness,
@@ -174,27 +181,28 @@ impl Client {
     /// `Invalid` when something in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
+        let window = Window::new(config.window_bytes);
         let hello = Hello {
             lowest_version: *config.versions.start(),
             highest_version: *config.versions.end(),
             capabilities: config.capabilities,
             token: config.token,
-            credit_bytes: config.window_bytes,
+            credit_bytes: window.size_bytes(),
             program: config.program,
         };
         Ok(Self {
             state: State::Greeting { until: now + HANDSHAKE_TIMEOUT },
             versions: config.versions,
-            window_bytes: config.window_bytes,
-            credit_bytes: config.window_bytes,
+            credit_bytes: window.size_bytes(),
+            window,
             owed_bytes: 0,
             most_operations: MAX_OPERATIONS,
             last_op: 0,
             ops: BTreeMap::new(),
             open_items: 0,
             deadlines: Deadlines::default(),
-            outgoing: VecDeque::from([Frame::Hello(hello)]),
-            outgoing_bytes: 0,
+            outgoing: Outgoing::new(Frame::Hello(hello)),
+            last_name: "".into(),
             adjusted: BTreeSet::new(),
             events: VecDeque::new(),
             liveness: Liveness::new(now),
@@ -206,32 +214,45 @@ impl Client {
     /// # Errors
     /// `Busy` when there is no [room](Self::has_room); `Invalid` or `TooLarge` when name or parameters are
     /// too long; why the connection ended, if it did.
-    pub fn request(&mut self, now: Instant, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
+    pub fn request(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
         if let State::Closed(error) = &self.state {
             return Err(error.clone());
         }
         within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
         within(parameters.len(), MAX_BODY_BYTES, "parameters")?;
-        if !self.has_room() {
+        if self.room(urgency.priority) == 0 {
             return Err(Error::new(ErrorKind::Busy, "expected room for another operation, found none"));
         }
         let op = OpId(self.last_op + 1);
         self.last_op = op.0;
-        let deadline_ms = deadline::to_wire(now, urgency.deadline);
-        let (name, priority) = (name.to_owned(), urgency.priority);
-        self.send(Frame::Request(Request { op, name, priority, deadline_ms, parameters }));
+        if *self.last_name != *name {
+            self.last_name = name.into();
+        }
+        let name = Arc::clone(&self.last_name);
+        self.outgoing.ask(Asked { op, name, urgency, parameters });
         self.deadlines.replace(op, None, urgency.deadline);
         let deadline = urgency.deadline;
         self.ops.insert(op, Op { deadline, urgency, next_item: 0, open: BTreeMap::new(), wanted: true });
         Ok(op)
     }
 
-    /// True when [`request`](Self::request) would be taken now.
+    /// True when [`request`](Self::request) would be taken now, whatever its priority.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.outgoing_bytes < MAX_OUTGOING_BYTES
-            && self.ops.len() < self.most_operations as usize
-            && self.last_op < u32::MAX
+        self.room(Priority::BACKGROUND) > 0
+    }
+
+    /// Operations of this priority that would be taken now. Each tier above background has some room of its own, so
+    /// that what is urgent is asked at once when the rest has filled theirs.
+    #[must_use]
+    pub fn room(&self, priority: Priority) -> usize {
+        let above = usize::from(HIGHEST_TIER - priority.tier.min(HIGHEST_TIER));
+        let most = self.most_operations as usize;
+        let most = most - above * (most / OPERATIONS_PER_TIER);
+        let most_bytes =
+            MAX_OUTGOING_BYTES + (usize::from(HIGHEST_TIER) - above) * MAX_OUTGOING_BYTES_PER_TIER;
+        let by_bytes = self.outgoing.room(most_bytes);
+        by_bytes.min(most.saturating_sub(self.ops.len())).min((u32::MAX - self.last_op) as usize)
     }
 
     /// Changes how urgent an operation is; nothing happens when it has ended.
@@ -260,11 +281,11 @@ impl Client {
     /// `TooLarge` when it is too long, `Busy` when too much is waiting to be sent.
     pub fn note(&mut self, op: OpId, body: Bytes) -> Result<()> {
         within(body.len(), MAX_BODY_BYTES, "a note")?;
-        if self.outgoing_bytes >= MAX_OUTGOING_BYTES {
+        if self.outgoing.room(MAX_OUTGOING_BYTES) == 0 {
             return Err(Error::new(ErrorKind::Busy, "expected room for a note, found none"));
         }
         if self.ops.get(&op).is_some_and(|o| o.wanted) {
-            self.send(Frame::Note { op, body });
+            self.outgoing.push(Frame::Note { op, body });
         }
         Ok(())
     }
@@ -277,7 +298,7 @@ impl Client {
     /// True when a credit frame waits to be sent.
     #[must_use]
     pub fn owes_credit(&self) -> bool {
-        self.owed_bytes > 0 && self.owed_bytes >= self.window_bytes / CREDIT_FRACTION
+        self.owed_bytes > 0 && self.owed_bytes >= self.window.size_bytes() / CREDIT_FRACTION
     }
 
     /// Bulk bytes the server may still send.
@@ -286,9 +307,10 @@ impl Client {
         self.credit_bytes
     }
 
-    fn send(&mut self, frame: Frame) {
-        self.outgoing_bytes += queued_bytes(&frame);
-        self.outgoing.push_back(frame);
+    /// Bulk bytes that may be on their way or not yet taken: two bandwidth-delay products, as far as they are known.
+    #[must_use]
+    pub fn window_bytes(&self) -> u64 {
+        self.window.size_bytes()
     }
 
     /// The operation ended on this side; the server is told to stop.
@@ -299,7 +321,7 @@ impl Client {
         state.open.clear();
         self.deadlines.replace(op, state.deadline.take(), None);
         self.adjusted.remove(&op);
-        self.send(Frame::Cancel { op });
+        self.outgoing.push(Frame::Cancel { op });
     }
 
     fn abandon_with(&mut self, op: OpId, error: Error) {
@@ -330,7 +352,6 @@ impl Client {
         self.deadlines.clear();
         self.adjusted.clear();
         self.outgoing.clear();
-        self.outgoing_bytes = 0;
         self.open_items = 0;
         self.events.push_back(ClientEvent::Closed { error: error.clone() });
         self.state = State::Closed(error);
@@ -361,6 +382,9 @@ impl Client {
             )));
         }
         self.most_operations = welcome.most_operations.clamp(1, MAX_OPERATIONS);
+        if welcome.capabilities.iter().any(|name| name == BATCH) {
+            self.outgoing.batch();
+        }
         self.state = State::Open;
         self.events.push_back(ClientEvent::Welcomed(welcome));
         Ok(())
@@ -370,20 +394,39 @@ impl Client {
         match frame {
             Frame::Item(head) => self.handle_item(head),
             Frame::Chunk(chunk) => self.handle_chunk(chunk),
-            Frame::Done { op } => {
-                if self.ops.get(&op).is_some_and(|o| !o.open.is_empty()) {
-                    return Err(Error::corrupt(format!("operation {op} ended within an item")));
-                }
-                self.retire(op, ClientEvent::Done { op })
-            }
+            Frame::Answers(answers) => answers.into_iter().try_for_each(|answer| self.handle_answer(answer)),
+            Frame::Done { op } => self.handle_done(op),
             Frame::Failed { op, error } => self.retire(op, ClientEvent::Failed { op, error }),
             Frame::Ping { nonce } => {
                 self.liveness.handle_ping(nonce);
                 Ok(())
             }
-            Frame::Pong { .. } => Ok(()),
+            Frame::Pong { nonce } => {
+                self.owed_bytes += self.window.handle_pong(nonce);
+                Ok(())
+            }
             other => Err(unexpected("a frame of a server", &other)),
         }
+    }
+
+    fn handle_done(&mut self, op: OpId) -> Result<()> {
+        if self.ops.get(&op).is_some_and(|o| !o.open.is_empty()) {
+            return Err(Error::corrupt(format!("operation {op} ended within an item")));
+        }
+        self.retire(op, ClientEvent::Done { op })
+    }
+
+    /// The same as its item, one chunk and its end.
+    fn handle_answer(&mut self, answer: Answer) -> Result<()> {
+        let Answer { op, item, done } = answer;
+        if let Some(WholeItem { item, body, bulk, bulk_crc32c }) = item {
+            let bulk_bytes = bulk.len() as u64;
+            self.handle_item(ItemHead { op, item, body, bulk_bytes, bulk_crc32c })?;
+            if bulk_bytes > 0 {
+                self.handle_chunk(Chunk { op, item, offset: 0, bytes: bulk })?;
+            }
+        }
+        if done { self.handle_done(op) } else { Ok(()) }
     }
 
     fn handle_item(&mut self, head: ItemHead) -> Result<()> {
@@ -425,6 +468,7 @@ impl Client {
                 self.credit_bytes
             ))
         })?;
+        self.window.handle_arrived(size_bytes);
         let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
             self.owed_bytes += size_bytes;
@@ -457,8 +501,7 @@ impl Client {
     }
 
     fn poll_frame(&mut self, now: Instant) -> Option<Frame> {
-        if let Some(frame) = self.outgoing.pop_front() {
-            self.outgoing_bytes -= queued_bytes(&frame).min(self.outgoing_bytes);
+        if let Some(frame) = self.outgoing.pop(now) {
             return Some(frame);
         }
         if matches!(self.state, State::Closed(_)) {
@@ -472,6 +515,9 @@ impl Client {
             let bytes = std::mem::take(&mut self.owed_bytes);
             self.credit_bytes += bytes;
             return Some(Frame::Credit { bytes });
+        }
+        if let Some(nonce) = self.window.poll_ping() {
+            return Some(Frame::Ping { nonce });
         }
         self.liveness.poll_transmit()
     }
@@ -521,7 +567,7 @@ impl Machine for Client {
     fn close(&mut self, error: Error) {
         if !matches!(self.state, State::Closed(_)) {
             self.end(error.clone());
-            self.outgoing.push_back(Frame::Close { error });
+            self.outgoing.push(Frame::Close { error });
         }
     }
 
@@ -571,16 +617,6 @@ pub(crate) fn within(found: usize, most: usize, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::too_large(format!("expected at most {most} for {what}, found {found}")))
-}
-
-fn queued_bytes(frame: &Frame) -> usize {
-    // What an entry of the queue takes besides.
-    const ENTRY_BYTES: usize = 128;
-    match frame {
-        Frame::Request(request) => ENTRY_BYTES + request.parameters.len(),
-        Frame::Note { body, .. } => ENTRY_BYTES + body.len(),
-        _ => 0,
-    }
 }
 
 fn unknown(op: OpId) -> Error {

@@ -98,6 +98,79 @@ impl Reader {
         (0..count).map(|_| self.str(field, max_bytes)).collect()
     }
 
+    /// A number of up to 64 bits in groups of seven, the lowest first (LEB128).
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes end before, or say more than 64 bits.
+    pub fn varint(&mut self, field: &str) -> Result<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8(field)?;
+            let bits = u64::from(byte & 0x7F);
+            if bits << shift >> shift != bits {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Error::corrupt(format!("expected a number of at most 64 bits in `{field}`, found more")))
+    }
+
+    /// A [`varint`](Self::varint) that fits 32 bits.
+    ///
+    /// # Errors
+    /// As for `varint`, and when it does not fit.
+    pub fn varint_u32(&mut self, field: &str) -> Result<u32> {
+        let value = self.varint(field)?;
+        u32::try_from(value)
+            .map_err(|_| Error::corrupt(format!("expected at most 32 bits in `{field}`, found {value}")))
+    }
+
+    /// A [`varint`](Self::varint) that is a length in memory.
+    ///
+    /// # Errors
+    /// As for `varint`, and when it does not fit.
+    pub fn varint_usize(&mut self, field: &str) -> Result<usize> {
+        self.varint_u32(field).map(|value| value as usize)
+    }
+
+    /// At most `max_bytes` bytes after their length as a [`varint`](Self::varint), sharing the frame's memory.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are more, or cut short.
+    pub fn short(&mut self, field: &str, max_bytes: usize) -> Result<Bytes> {
+        let size_bytes = self.varint_usize(field)?;
+        at_most(size_bytes, max_bytes, field)?;
+        self.take(size_bytes, field)
+    }
+
+    /// The next bytes, sharing the frame's memory.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are fewer.
+    pub fn take(&mut self, size_bytes: usize, field: &str) -> Result<Bytes> {
+        self.need(size_bytes, field)?;
+        Ok(self.0.split_to(size_bytes))
+    }
+
+    /// Fills `into` with the next bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are fewer.
+    pub fn copy_to(&mut self, into: &mut [u8], field: &str) -> Result<()> {
+        self.need(into.len(), field)?;
+        self.0.copy_to_slice(into);
+        Ok(())
+    }
+
+    /// True when nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A priority: tier and weight.
     ///
     /// # Errors
@@ -171,6 +244,20 @@ impl Writer {
             self.str(entry);
         });
         self
+    }
+
+    /// Appends a number in groups of seven bits, the lowest first (LEB128).
+    pub fn varint(&mut self, mut value: u64) -> &mut Self {
+        while value >= 0x80 {
+            self.u8((value & 0x7F) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8((value & 0x7F) as u8)
+    }
+
+    /// Appends bytes with their length as a [`varint`](Self::varint).
+    pub fn short(&mut self, bytes: &[u8]) -> &mut Self {
+        self.varint(bytes.len() as u64).raw(bytes)
     }
 
     /// Appends a priority.

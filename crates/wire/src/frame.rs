@@ -8,6 +8,7 @@ use std::fmt;
 use array::{Error, Priority, Result};
 use bytes::Bytes;
 
+use crate::batch::{self, Answer, Requests};
 use crate::codec::{Reader, Writer};
 use crate::limits::{
     MAGIC, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES,
@@ -31,6 +32,8 @@ pub enum Frame {
     Hello(Hello),
     /// Starts an operation.
     Request(Request),
+    /// Starts several that differ in their parameters only.
+    Requests(Requests),
     /// Changes how urgent an operation is.
     Adjust {
         /// Which.
@@ -83,6 +86,8 @@ pub enum Frame {
     Item(ItemHead),
     /// Some of an item's bulk.
     Chunk(Chunk),
+    /// Small items and ends of several operations, at least one.
+    Answers(Vec<Answer>),
     /// An operation ended well.
     Done {
         /// Which.
@@ -185,6 +190,7 @@ mod kind {
     pub(super) const NOTE: u8 = 0x06;
     pub(super) const PING: u8 = 0x07;
     pub(super) const PONG: u8 = 0x08;
+    pub(super) const REQUESTS: u8 = 0x09;
     pub(super) const CLOSE: u8 = 0x0F;
     pub(super) const WELCOME: u8 = 0x81;
     pub(super) const REFUSED: u8 = 0x82;
@@ -192,6 +198,7 @@ mod kind {
     pub(super) const CHUNK: u8 = 0x84;
     pub(super) const DONE: u8 = 0x85;
     pub(super) const FAILED: u8 = 0x86;
+    pub(super) const ANSWERS: u8 = 0x87;
 }
 
 /// An encoded frame: a head and bulk bytes that were not copied.
@@ -199,14 +206,14 @@ mod kind {
 pub struct Message {
     /// The length of the frame (`u32`), then the frame up to its bulk.
     framed_head: Bytes,
-    bulk: Bytes,
+    bulk: Vec<Bytes>,
 }
 
 impl Message {
     const PREFIX_BYTES: usize = 4;
 
-    fn new(head: Writer, bulk: Bytes) -> Self {
-        let size_bytes = head.len() - Self::PREFIX_BYTES + bulk.len();
+    fn new(head: Writer, bulk: Vec<Bytes>) -> Self {
+        let size_bytes = head.len() - Self::PREFIX_BYTES + bulk.iter().map(Bytes::len).sum::<usize>();
         let prefix = u32::try_from(size_bytes).unwrap_or(u32::MAX).to_le_bytes();
         Self { framed_head: head.finish_with_prefix(prefix), bulk }
     }
@@ -214,11 +221,12 @@ impl Message {
     /// Size of the frame without the length in front.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        self.framed_head.len() - Self::PREFIX_BYTES + self.bulk.len()
+        self.framed_head.len() - Self::PREFIX_BYTES + self.bulk.iter().map(Bytes::len).sum::<usize>()
     }
 
-    /// The operation that the frame is about; none for those about the connection. Frames of one operation must
-    /// arrive in order, those of different ones need not: for carriers of several streams.
+    /// The operation that the frame is about; none for those about the connection or several operations. Frames of one
+    /// operation must arrive in order, those of different ones need not: for carriers of several streams. A batch of
+    /// answers holds whole answers, of which there are no other frames.
     #[must_use]
     pub fn op(&self) -> Option<OpId> {
         let (kind, rest) = self.framed_head.get(Self::PREFIX_BYTES..)?.split_first()?;
@@ -235,10 +243,9 @@ impl Message {
         }
     }
 
-    /// For byte streams: the length, the head and the bulk, to be written one after the other.
-    #[must_use]
-    pub fn into_stream_parts(self) -> [Bytes; 2] {
-        [self.framed_head, self.bulk]
+    /// For byte streams: the length and the head, then the bulk, to be written one after the other. None is empty.
+    pub fn into_stream_parts(self) -> impl Iterator<Item = Bytes> {
+        std::iter::once(self.framed_head).chain(self.bulk)
     }
 
     /// For carriers that keep messages apart: head and bulk in one piece, without the length. Copies the
@@ -249,7 +256,7 @@ impl Message {
         if self.bulk.is_empty() {
             return head;
         }
-        [head, self.bulk].concat().into()
+        std::iter::once(head).chain(self.bulk).collect::<Vec<_>>().concat().into()
     }
 }
 
@@ -259,13 +266,14 @@ impl Frame {
     pub fn encode(&self) -> Message {
         let mut w = Writer::new();
         w.raw(&[0; Message::PREFIX_BYTES]);
-        let mut bulk = Bytes::new();
+        let mut bulk = Vec::new();
         match self {
             Self::Hello(hello) => hello.encode(w.u8(kind::HELLO)),
             Self::Request(request) => {
                 w.u8(kind::REQUEST).u32(request.op.0).str(&request.name);
                 w.priority(request.priority).u32(request.deadline_ms).bytes(&request.parameters);
             }
+            Self::Requests(requests) => requests.encode(w.u8(kind::REQUESTS)),
             Self::Adjust { op, priority, deadline_ms } => {
                 w.u8(kind::ADJUST).u32(op.0).priority(*priority).u32(*deadline_ms);
             }
@@ -297,8 +305,9 @@ impl Frame {
             }
             Self::Chunk(chunk) => {
                 w.u8(kind::CHUNK).u32(chunk.op.0).u32(chunk.item).u64(chunk.offset);
-                bulk = chunk.bytes.clone();
+                bulk.push(chunk.bytes.clone());
             }
+            Self::Answers(answers) => bulk = batch::encode_answers(answers, w.u8(kind::ANSWERS)),
             Self::Done { op } => {
                 w.u8(kind::DONE).u32(op.0);
             }
@@ -330,6 +339,7 @@ impl Frame {
         Ok(match kind {
             kind::HELLO => Self::Hello(Hello::decode(r)?),
             kind::REQUEST => Self::Request(Request::decode(r)?),
+            kind::REQUESTS => Self::Requests(Requests::decode(r)?),
             kind::ADJUST => {
                 Self::Adjust { op: op(r)?, priority: r.priority()?, deadline_ms: r.u32("deadline")? }
             }
@@ -343,6 +353,7 @@ impl Frame {
             kind::REFUSED => Self::Refused { error: r.error()? },
             kind::ITEM => Self::Item(ItemHead::decode(r)?),
             kind::CHUNK => Self::Chunk(Chunk::decode(r)?),
+            kind::ANSWERS => Self::Answers(batch::decode_answers(r)?),
             kind::DONE => Self::Done { op: op(r)? },
             kind::FAILED => Self::Failed { op: op(r)?, error: r.error()? },
             other => return Err(Error::corrupt(format!("expected a known frame kind, found {other:#04x}"))),

@@ -7,6 +7,7 @@
 //! Read [`Machine`] first (how [`Client`] and [`Server`] are driven), then [`Frame`]. The parameters and answers
 //! of the operations everybody has are in [`ops`].
 
+mod batch;
 mod client;
 mod codec;
 mod deadline;
@@ -15,12 +16,15 @@ mod frame;
 mod liveness;
 mod machine;
 mod outbox;
+mod outgoing;
 mod server;
+mod window;
 
 pub mod limits;
 pub mod ops;
 
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
+pub use batch::{Answer, Requests, WholeItem};
 pub use client::{Client, ClientConfig, ClientEvent};
 pub use codec::{Reader, Writer};
 pub use deframer::Deframer;

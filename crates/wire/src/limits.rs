@@ -10,6 +10,9 @@ pub const LOWEST_VERSION: u16 = 1;
 /// Highest version this build speaks.
 pub const HIGHEST_VERSION: u16 = 1;
 
+/// The capability of a side that can read batches: of requests at a server, of answers at a client.
+pub const BATCH: &str = "batch";
+
 /// A whole frame: one full body or chunk and its header.
 pub const MAX_FRAME_BYTES: usize = (1 << 20) + (64 << 10);
 /// The first frame of a peer that has shown no token yet; a full hello takes less than 6 KiB.
@@ -20,8 +23,19 @@ pub const MAX_CHUNK_BYTES: usize = 256 << 10;
 pub const MAX_ITEM_BULK_BYTES: u64 = 64 << 20;
 /// The body of an item, the parameters of a request, a note.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
-/// Operations under way in one connection.
-pub const MAX_OPERATIONS: u32 = 65_536;
+/// Operations under way in one connection: a million small ones per second over a round trip of 150 ms are 150,000.
+pub const MAX_OPERATIONS: u32 = 262_144;
+/// Operations, or answers, in one batch.
+pub const MAX_BATCH_OPERATIONS: usize = 4_096;
+/// Parameters of all operations of one batch, written out: what a few bytes may grow into.
+/// A request with more travels by itself.
+pub const MAX_BATCH_PARAMETER_BYTES: usize = 512 << 10;
+/// An item with more bulk than this travels by itself, in chunks.
+pub const MAX_SMALL_BULK_BYTES: usize = 16 << 10;
+/// Body of an item that may still travel with others.
+pub const MAX_SMALL_BODY_BYTES: usize = 4 << 10;
+/// Bodies and bulk of one batch of answers: something urgent waits for no more than this.
+pub const MAX_ANSWERS_BYTES: usize = 64 << 10;
 /// Items of which a client has seen the head but not yet the last chunk, over all operations.
 pub const MAX_OPEN_ITEMS: usize = 4_096;
 /// A string: its length is a `u16`.
@@ -44,11 +58,17 @@ pub const HIGHEST_TIER: u8 = 4;
 pub const MAX_QUEUED_ITEMS: usize = 65_536;
 /// Control frames waiting for the carrier, beyond which a server reads no more requests.
 pub const MAX_QUEUED_CONTROL: usize = 1_024;
-/// Bytes of requests and notes that a client queues before it asks its callers to wait.
+/// Bytes of background requests and notes that a client queues before it asks its callers to wait.
 pub const MAX_OUTGOING_BYTES: usize = 4 << 20;
+/// Each tier above background may queue this much more.
+pub const MAX_OUTGOING_BYTES_PER_TIER: usize = 256 << 10;
+/// Each tier above background has this part of the operations under way for itself and those above.
+pub const OPERATIONS_PER_TIER: usize = 16;
 
-/// Bulk bytes that a server may send ahead, where the client's configuration says nothing else.
-pub const DEFAULT_WINDOW_BYTES: u64 = 8 << 20;
+/// Most bulk bytes that a server may send ahead, where the client's configuration says nothing else.
+pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
+/// What the server may send ahead before the path is known; more, if two bandwidth-delay products are more.
+pub const FIRST_WINDOW_BYTES: u64 = 4 << 20;
 /// A client returns credit when it owes this part of the window: few credit frames, never a dry server.
 pub const CREDIT_FRACTION: u64 = 4;
 

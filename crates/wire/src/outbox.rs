@@ -2,7 +2,9 @@
 //!
 //! Each operation has a line of items; the lines are ranked by priority, and within one priority by the age of
 //! the item in front. One chunk is cut off the best line at a time, so here a more urgent item waits for one chunk at
-//! most; what the driver and the kernel have taken already still goes before it. Lines whose front needs credit are kept apart from those that need none: without credit the others go on.
+//! most; what the driver and the kernel have taken already still goes before it. Lines whose front needs credit are
+//! kept apart from those that need none: without credit the others go on. Small answers that are ready together, each
+//! whole, leave as one batch, in the same order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +12,11 @@ use std::collections::{BTreeMap, VecDeque};
 use array::Priority;
 use bytes::Bytes;
 
-use crate::limits::{HIGHEST_TIER, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS, QUEUE_BYTES, QUEUE_BYTES_PER_TIER};
+use crate::batch::{Answer, WholeItem};
+use crate::limits::{
+    HIGHEST_TIER, MAX_ANSWERS_BYTES, MAX_BATCH_OPERATIONS, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS,
+    MAX_SMALL_BODY_BYTES, MAX_SMALL_BULK_BYTES, QUEUE_BYTES, QUEUE_BYTES_PER_TIER,
+};
 use crate::{Chunk, Frame, ItemHead, OpId};
 
 /// Smaller is sooner; the second part is the age of the line's first entry, which is unique.
@@ -20,19 +26,16 @@ type Rank = (Reverse<Priority>, u64);
 struct Entry {
     age: u64,
     what: What,
+    /// The operation ends with it.
+    last: bool,
 }
 
 #[derive(Debug)]
 enum What {
     /// `head` until it was sent, then what is left of the bulk.
-    Item {
-        op: OpId,
-        item: u32,
-        head: Option<ItemHead>,
-        offset: u64,
-        bulk: Bytes,
-    },
-    Done,
+    Item { item: u32, head: Option<ItemHead>, offset: u64, bulk: Bytes },
+    /// `whole`: nothing was sent before, and nothing comes after it.
+    Done { whole: bool },
 }
 
 impl Entry {
@@ -43,22 +46,50 @@ impl Entry {
     fn bulk_bytes(&self) -> usize {
         match &self.what {
             What::Item { bulk, .. } => bulk.len(),
-            What::Done => 0,
+            What::Done { .. } => 0,
         }
     }
 
     fn size_bytes(&self) -> usize {
         match &self.what {
             What::Item { head, bulk, .. } => bulk.len() + head.as_ref().map_or(0, |h| h.body.len()),
-            What::Done => 0,
+            What::Done { .. } => 0,
         }
     }
 }
 
+impl Entry {
+    /// How much of a batch it takes; `None` when it has to travel by itself, because it is large or not the whole answer.
+    fn small_bytes(&self, credit_bytes: u64) -> Option<usize> {
+        match &self.what {
+            What::Done { whole } => whole.then_some(0),
+            What::Item { item: 0, head: Some(head), bulk, .. } if self.last => {
+                let small = head.body.len() <= MAX_SMALL_BODY_BYTES
+                    && bulk.len() <= MAX_SMALL_BULK_BYTES
+                    && bulk.len() as u64 <= credit_bytes;
+                small.then(|| head.body.len() + bulk.len())
+            }
+            What::Item { .. } => None,
+        }
+    }
+}
+
+/// What is queued for an operation; most have one entry.
 #[derive(Debug)]
 struct Line {
     priority: Priority,
-    entries: VecDeque<Entry>,
+    front: Entry,
+    rest: VecDeque<Entry>,
+}
+
+impl Line {
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        std::iter::once(&self.front).chain(&self.rest)
+    }
+
+    fn back_mut(&mut self) -> &mut Entry {
+        self.rest.back_mut().unwrap_or(&mut self.front)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +106,8 @@ pub(crate) struct Outbox {
     queued_items: usize,
     /// Whose item was sent last; what is left of it does not count against `room`.
     current: Option<OpId>,
+    /// The client can read batches.
+    batches: bool,
 }
 
 impl Outbox {
@@ -86,28 +119,38 @@ impl Outbox {
         self.control.len()
     }
 
+    pub(crate) fn batch(&mut self) {
+        self.batches = true;
+    }
+
     pub(crate) fn add_credit(&mut self, bytes: u64) {
         self.credit_bytes = self.credit_bytes.saturating_add(bytes);
     }
 
     pub(crate) fn push_item(&mut self, priority: Priority, head: ItemHead, bulk: Bytes) {
         let (op, item) = (head.op, head.item);
-        self.push(op, priority, What::Item { op, item, head: Some(head), offset: 0, bulk });
+        self.push(op, priority, What::Item { item, head: Some(head), offset: 0, bulk });
     }
 
-    pub(crate) fn push_done(&mut self, op: OpId, priority: Priority) {
-        self.push(op, priority, What::Done);
+    /// `items`: how many the operation has had.
+    pub(crate) fn push_done(&mut self, op: OpId, priority: Priority, items: u32) {
+        match self.lines.get_mut(&op) {
+            Some(line) => line.back_mut().last = true,
+            None => self.push(op, priority, What::Done { whole: items == 0 }),
+        }
     }
 
     fn push(&mut self, op: OpId, priority: Priority, what: What) {
-        let entry = Entry { age: self.next_age, what };
+        let entry = Entry { age: self.next_age, what, last: false };
         self.next_age += 1;
         self.queued_bytes += entry.size_bytes();
         self.queued_items += 1;
-        let line = self.lines.entry(op).or_insert(Line { priority, entries: VecDeque::new() });
-        line.entries.push_back(entry);
-        if line.entries.len() == 1 {
-            self.enlist(op);
+        match self.lines.get_mut(&op) {
+            Some(line) => line.rest.push_back(entry),
+            None => {
+                self.list(op, priority, &entry);
+                self.lines.insert(op, Line { priority, front: entry, rest: VecDeque::new() });
+            }
         }
     }
 
@@ -123,46 +166,90 @@ impl Outbox {
 
     fn current_bytes(&self) -> usize {
         let line = self.current.and_then(|op| self.lines.get(&op));
-        line.and_then(|l| l.entries.front()).map_or(0, Entry::bulk_bytes)
+        line.map_or(0, |l| l.front.bulk_bytes())
     }
 
     pub(crate) fn set_priority(&mut self, op: OpId, priority: Priority) {
-        if self.lines.contains_key(&op) {
-            self.delist(op);
-            if let Some(line) = self.lines.get_mut(&op) {
-                line.priority = priority;
-            }
-            self.enlist(op);
+        if let Some(mut line) = self.lines.remove(&op) {
+            self.unlist(&line);
+            line.priority = priority;
+            self.list(op, priority, &line.front);
+            self.lines.insert(op, line);
         }
     }
 
     /// Forgets all that is queued for an operation.
     pub(crate) fn drop_line(&mut self, op: OpId) {
-        self.delist(op);
         if let Some(line) = self.lines.remove(&op) {
-            self.queued_bytes -= line.entries.iter().map(Entry::size_bytes).sum::<usize>();
-            self.queued_items -= line.entries.len();
+            self.unlist(&line);
+            self.queued_bytes -= line.entries().map(Entry::size_bytes).sum::<usize>();
+            self.queued_items -= line.entries().count();
         }
         self.current = self.current.filter(|current| *current != op);
     }
 
     /// Forgets everything but the credit.
     pub(crate) fn clear(&mut self) {
-        *self = Self { credit_bytes: self.credit_bytes, next_age: self.next_age, ..Self::default() };
+        let Self { credit_bytes, next_age, batches, .. } = *self;
+        *self = Self { credit_bytes, next_age, batches, ..Self::default() };
     }
 
     pub(crate) fn pop(&mut self) -> Option<Frame> {
         if let Some(frame) = self.control.pop_front() {
             return Some(frame);
         }
-        let op = self.best()?;
-        self.delist(op);
-        let frame = self.advance(op);
-        if self.lines.get(&op).is_some_and(|line| line.entries.is_empty()) {
-            self.lines.remove(&op);
+        if self.batches {
+            let answers = self.pop_small();
+            if !answers.is_empty() {
+                return Some(Frame::Answers(answers));
+            }
         }
-        self.enlist(op);
-        frame
+        let op = self.best()?;
+        let line = self.lines.remove(&op)?;
+        self.unlist(&line);
+        Some(self.advance(op, line))
+    }
+
+    /// The best ones in order, as long as they are small: one batch.
+    fn pop_small(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let mut size_bytes = 0;
+        while answers.len() < MAX_BATCH_OPERATIONS
+            && let Some(op) = self.best()
+            && let Some(more) = self.lines.get(&op).and_then(|line| line.front.small_bytes(self.credit_bytes))
+            && size_bytes + more <= MAX_ANSWERS_BYTES
+            && let Some(line) = self.lines.remove(&op)
+        {
+            size_bytes += more;
+            self.unlist(&line);
+            answers.push(self.take_whole(op, line));
+        }
+        answers
+    }
+
+    /// Takes a small front off a line that is not listed.
+    fn take_whole(&mut self, op: OpId, line: Line) -> Answer {
+        let Line { priority, front, rest } = line;
+        self.queued_bytes -= front.size_bytes();
+        self.credit_bytes -= front.bulk_bytes() as u64;
+        self.queued_items -= 1;
+        self.go_on(op, priority, rest);
+        let done = front.last || matches!(front.what, What::Done { .. });
+        let item = match front.what {
+            What::Item { item, head: Some(head), bulk, .. } => {
+                Some(WholeItem { item, body: head.body, bulk, bulk_crc32c: head.bulk_crc32c })
+            }
+            What::Item { .. } | What::Done { .. } => None,
+        };
+        Answer { op, item, done }
+    }
+
+    /// What is queued behind a front that has left comes to the front.
+    fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<Entry>) {
+        if let Some(front) = rest.pop_front() {
+            self.list(op, priority, &front);
+            self.lines.insert(op, Line { priority, front, rest });
+        }
     }
 
     fn best(&self) -> Option<OpId> {
@@ -175,53 +262,48 @@ impl Outbox {
         Some(*best.1)
     }
 
-    /// Takes one frame off the front of a line.
-    fn advance(&mut self, op: OpId) -> Option<Frame> {
-        let line = self.lines.get_mut(&op)?;
-        let front = line.entries.front_mut()?;
+    /// Takes one frame off the front of a line that is not listed.
+    fn advance(&mut self, op: OpId, mut line: Line) -> Frame {
+        let front = &mut line.front;
         let frame = match &mut front.what {
-            What::Done => Frame::Done { op },
-            What::Item { head: head @ Some(_), .. } => {
-                let head = head.take()?;
-                self.queued_bytes -= head.body.len();
-                Frame::Item(head)
-            }
-            What::Item { op, item, offset, bulk, .. } => {
-                let credit = usize::try_from(self.credit_bytes).unwrap_or(usize::MAX);
-                let bytes = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES).min(credit));
-                let chunk = Chunk { op: *op, item: *item, offset: *offset, bytes };
-                *offset += chunk.bytes.len() as u64;
-                self.credit_bytes -= chunk.bytes.len() as u64;
-                self.queued_bytes -= chunk.bytes.len();
-                Frame::Chunk(chunk)
-            }
+            What::Done { .. } => Frame::Done { op },
+            What::Item { head, item, offset, bulk, .. } => match head.take() {
+                Some(head) => {
+                    self.queued_bytes -= head.body.len();
+                    Frame::Item(head)
+                }
+                None => {
+                    let credit = usize::try_from(self.credit_bytes).unwrap_or(usize::MAX);
+                    let bytes = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES).min(credit));
+                    let chunk = Chunk { op, item: *item, offset: *offset, bytes };
+                    *offset += chunk.bytes.len() as u64;
+                    self.credit_bytes -= chunk.bytes.len() as u64;
+                    self.queued_bytes -= chunk.bytes.len();
+                    Frame::Chunk(chunk)
+                }
+            },
         };
-        self.current = Some(op);
-        if !front.needs_credit() {
-            line.entries.pop_front();
+        self.current = Some(op).filter(|_| front.needs_credit());
+        if !front.needs_credit() && front.last {
+            front.what = What::Done { whole: false };
+            front.last = false;
+        } else if !front.needs_credit() {
             self.queued_items -= 1;
-            self.current = None;
+            self.go_on(op, line.priority, line.rest);
+            return frame;
         }
-        Some(frame)
+        self.list(op, line.priority, front);
+        self.lines.insert(op, line);
+        frame
     }
 
-    fn rank(&self, op: OpId) -> Option<(Rank, bool)> {
-        let line = self.lines.get(&op)?;
-        let front = line.entries.front()?;
-        Some(((Reverse(line.priority), front.age), front.needs_credit()))
+    fn list(&mut self, op: OpId, priority: Priority, front: &Entry) {
+        let list = if front.needs_credit() { &mut self.bulky } else { &mut self.free };
+        list.insert((Reverse(priority), front.age), op);
     }
 
-    fn enlist(&mut self, op: OpId) {
-        if let Some((rank, needs_credit)) = self.rank(op) {
-            let list = if needs_credit { &mut self.bulky } else { &mut self.free };
-            list.insert(rank, op);
-        }
-    }
-
-    fn delist(&mut self, op: OpId) {
-        if let Some((rank, needs_credit)) = self.rank(op) {
-            let list = if needs_credit { &mut self.bulky } else { &mut self.free };
-            list.remove(&rank);
-        }
+    fn unlist(&mut self, line: &Line) {
+        let list = if line.front.needs_credit() { &mut self.bulky } else { &mut self.free };
+        list.remove(&(Reverse(line.priority), line.front.age));
     }
 }

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Instant;
 
 use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
 
+use crate::batch::Requests;
 use crate::client::{check_capabilities, unexpected, within};
 use crate::deadline::{self, Deadlines};
 use crate::limits::{
-    HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,
+    BATCH, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,
     MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS, MAX_QUEUED_CONTROL,
 };
 use crate::liveness::Liveness;
@@ -57,7 +59,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             versions: LOWEST_VERSION..=HIGHEST_VERSION,
-            capabilities: vec!["crc32c".into()],
+            capabilities: vec!["crc32c".into(), BATCH.into()],
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             most_operations: MAX_OPERATIONS,
         }
@@ -75,7 +77,7 @@ pub enum ServerEvent {
         /// Its number.
         op: OpId,
         /// Its registered name.
-        name: String,
+        name: Arc<str>,
         /// Encoded as the operation says.
         parameters: Bytes,
         /// How much it matters.
@@ -234,7 +236,7 @@ impl Server {
     pub fn done(&mut self, op: OpId) {
         if let Some(state) = self.ops.get_mut(&op).filter(|o| !o.ended) {
             state.ended = true;
-            self.outbox.push_done(op, state.urgency.priority);
+            self.outbox.push_done(op, state.urgency.priority, state.next_item);
         }
     }
 
@@ -313,13 +315,21 @@ impl Server {
             )));
         }
         self.outbox.add_credit(hello.credit_bytes);
+        if hello.capabilities.iter().any(|name| name == BATCH) {
+            self.outbox.batch();
+        }
         self.state = State::Deciding { version };
         self.events.push_back(ServerEvent::Hello(hello));
     }
 
     fn handle_open(&mut self, now: Instant, frame: Frame) -> Result<()> {
         match frame {
-            Frame::Request(request) => return self.handle_request(now, request),
+            Frame::Request(request) => {
+                let Request { op, name, priority, deadline_ms, parameters } = request;
+                let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
+                return self.handle_request(op, name.into(), parameters, urgency);
+            }
+            Frame::Requests(requests) => return self.handle_requests(now, requests),
             Frame::Adjust { op, priority, deadline_ms } => {
                 let deadline = deadline::from_wire(now, deadline_ms);
                 self.handle_adjust(op, Urgency { priority, deadline });
@@ -338,8 +348,21 @@ impl Server {
         Ok(())
     }
 
-    fn handle_request(&mut self, now: Instant, request: Request) -> Result<()> {
-        let Request { op, name, priority, deadline_ms, parameters } = request;
+    fn handle_requests(&mut self, now: Instant, requests: Requests) -> Result<()> {
+        let Requests { first, name, priority, deadline_ms, parameters } = requests;
+        let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
+        (first.0..=u32::MAX)
+            .zip(parameters)
+            .try_for_each(|(op, own)| self.handle_request(OpId(op), Arc::clone(&name), own, urgency))
+    }
+
+    fn handle_request(
+        &mut self,
+        op: OpId,
+        name: Arc<str>,
+        parameters: Bytes,
+        urgency: Urgency,
+    ) -> Result<()> {
         if op.0 <= self.last_op {
             return Err(Error::corrupt(format!(
                 "expected an operation number above {}, found {op}",
@@ -353,7 +376,6 @@ impl Server {
             self.outbox.push_control(Frame::Failed { op, error: Error::new(ErrorKind::Busy, error) });
             return Ok(());
         }
-        let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
         self.deadlines.replace(op, None, urgency.deadline);
         self.ops.insert(op, Op { urgency, next_item: 0, ended: false });
         self.events.push_back(ServerEvent::Request { op, name, parameters, urgency });
@@ -430,8 +452,12 @@ impl Machine for Server {
             return Some(frame.encode());
         }
         let frame = self.outbox.pop()?;
-        if let Frame::Done { op } = frame {
-            self.forget(op);
+        match &frame {
+            Frame::Done { op } => drop(self.forget(*op)),
+            Frame::Answers(answers) => answers.iter().filter(|a| a.done).for_each(|answer| {
+                self.forget(answer.op);
+            }),
+            _ => {}
         }
         Some(frame.encode())
     }

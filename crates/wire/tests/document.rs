@@ -21,6 +21,11 @@ fn the_limits_in_the_document_are_those_of_the_code() {
     row("bulk bytes of one item", format!("{} MiB", limits::MAX_ITEM_BULK_BYTES >> 20));
     row("body of one item", format!("{} MiB", limits::MAX_BODY_BYTES / MIB));
     row("operations under way", thousands(limits::MAX_OPERATIONS as usize));
+    row("operations, or answers, in one batch", thousands(limits::MAX_BATCH_OPERATIONS));
+    row("parameters of one batch", format!("{} KiB", limits::MAX_BATCH_PARAMETER_BYTES / KIB));
+    row("an item that travels with others", format!("{} KiB of bulk", limits::MAX_SMALL_BULK_BYTES / KIB));
+    row("an item that travels with others", format!("{} KiB of body", limits::MAX_SMALL_BODY_BYTES / KIB));
+    row("bodies and bulk of one batch", format!("{} KiB", limits::MAX_ANSWERS_BYTES / KIB));
     row("bytes of items queued", format!("{} MiB for background", limits::QUEUE_BYTES / MIB));
     row("bytes of items queued", format!("{} MiB more for each tier", limits::QUEUE_BYTES_PER_TIER / MIB));
     row("bytes of items queued", format!("up to {}", limits::HIGHEST_TIER));

@@ -18,8 +18,8 @@ use proptest::prelude::*;
 use session::{Join, Note};
 use wire::ops::{BlockBody, BlockPlace, Describe, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest};
 use wire::{
-    Chunk, Client, ClientConfig, ClientEvent, Deframer, Frame, Hello, ItemHead, Machine, OpId, Request,
-    Server, ServerConfig, ServerEvent, Welcome, limits,
+    Answer, Chunk, Client, ClientConfig, ClientEvent, Deframer, Frame, Hello, ItemHead, Machine, OpId,
+    Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem, limits,
 };
 
 fn error() -> impl Strategy<Value = Error> {
@@ -90,8 +90,47 @@ fn chunk() -> impl Strategy<Value = Frame> {
         .prop_map(|(op, item, offset, bytes)| Frame::Chunk(Chunk { op, item, offset, bytes: bytes.into() }))
 }
 
+/// Parameters as applications make them: equal, alike, at a constant stride, and anything.
+fn alike() -> impl Strategy<Value = Vec<Bytes>> {
+    let stride = (vec(any::<u8>(), 8..60), 0..52_usize, any::<u64>(), 1..20_usize).prop_map(
+        |(first, at, step, count)| {
+            let at = at.min(first.len() - 8);
+            let grow = |last: &Vec<u8>| {
+                let mut next = last.clone();
+                let number = u64::from_le_bytes(last[at..at + 8].try_into().unwrap()).wrapping_add(step);
+                next[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                Some(next)
+            };
+            std::iter::successors(Some(first), grow).take(count).map(Bytes::from).collect()
+        },
+    );
+    let few = vec(prop_oneof![Just(0_u8), 0..3_u8], 0..40).prop_map(Bytes::from);
+    let runs = prop_oneof![stride, vec(bytes(80), 1..5), vec(few, 1..9)];
+    vec(runs, 1..5).prop_map(|runs: Vec<Vec<Bytes>>| runs.concat())
+}
+
+fn requests() -> impl Strategy<Value = Frame> {
+    (0..u32::MAX - 1000, "[a-z_]{0,64}", priority(), any::<u32>(), alike()).prop_map(
+        |(first, name, priority, deadline_ms, parameters)| {
+            let (first, name) = (OpId(first), name.into());
+            Frame::Requests(Requests { first, name, priority, deadline_ms, parameters })
+        },
+    )
+}
+
+fn answers() -> impl Strategy<Value = Frame> {
+    let item = (any::<u32>(), bytes(40), bytes(3000), any::<u32>()).prop_map(|(item, body, bulk, crc)| {
+        let bulk_crc32c = if bulk.is_empty() { 0 } else { crc };
+        WholeItem { item, body, bulk, bulk_crc32c }
+    });
+    let answer = (op(), proptest::option::of(item), any::<bool>());
+    vec(answer.prop_map(|(op, item, done)| Answer { op, item, done }), 1..20).prop_map(Frame::Answers)
+}
+
 fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![
+        requests(),
+        answers(),
         hello(),
         welcome(),
         item(),
@@ -261,7 +300,7 @@ proptest! {
             server.accept();
         }
         for _ in 0..ops {
-            client.request(now, "list", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
+            client.request("list", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
         }
         let welcome = Frame::Welcome(Welcome { version: 1, capabilities: vec![], program: String::new(),
             most_operations: 9 });
@@ -301,7 +340,7 @@ fn down(now: Instant, server: &mut Server, client: &mut Client) {
 }
 
 fn ask(now: Instant, client: &mut Client, server: &mut Server, urgency: Urgency) -> OpId {
-    let op = client.request(now, "read", Bytes::new(), urgency).unwrap();
+    let op = client.request("read", Bytes::new(), urgency).unwrap();
     up(now, client, server);
     assert!(matches!(server.poll_event(), Some(ServerEvent::Request { .. })));
     op
@@ -350,11 +389,10 @@ fn something_urgent_overtakes_a_full_queue_after_one_chunk_at_most() {
     let urgent = ask(now, &mut client, &mut server, Urgency::of(Priority::URGENT));
     server.item(urgent, Bytes::new(), Bytes::from(vec![1; 100_000]).into()).unwrap();
     server.done(urgent);
-    let next: Vec<Frame> =
-        (0..3).map(|_| Frame::decode(server.poll_transmit(now).unwrap().into_bytes()).unwrap()).collect();
-    assert!(matches!(&next[0], Frame::Item(head) if head.op == urgent), "{next:?}");
-    assert!(matches!(&next[1], Frame::Chunk(chunk) if chunk.bytes.len() == 100_000));
-    assert_eq!(next[2], Frame::Done { op: urgent });
+    let mut next = (0..3).map(|_| Frame::decode(server.poll_transmit(now).unwrap().into_bytes()).unwrap());
+    assert!(matches!(next.next(), Some(Frame::Item(head)) if head.op == urgent));
+    assert!(matches!(next.next(), Some(Frame::Chunk(chunk)) if chunk.bytes.len() == 100_000));
+    assert_eq!(next.next(), Some(Frame::Done { op: urgent }));
 }
 
 #[test]
@@ -421,7 +459,7 @@ fn more_than_credit_ends_the_connection() {
     let mut client = Client::new(ClientConfig { window_bytes: 5, ..ClientConfig::default() }, now).unwrap();
     let welcome = Welcome { version: 1, capabilities: vec![], program: String::new(), most_operations: 1 };
     client.handle_frame(now, Frame::Welcome(welcome).encode().into_bytes()).unwrap();
-    let op = client.request(now, "read", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
+    let op = client.request("read", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
     assert!(!client.has_room(), "the server takes one operation at a time");
     let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: 6, bulk_crc32c: 0 };
     client.handle_frame(now, Frame::Item(head).encode().into_bytes()).unwrap();

@@ -183,8 +183,7 @@ struct World {
     untaken: VecDeque<u64>,
     /// Bulk bytes that the server may send, as the frames that reached it say.
     credit: u64,
-    /// Bulk bytes that the client has given credit for and not taken: never above the window.
-    window: u64,
+    /// Bulk bytes that are on their way or not taken: never above the window.
     sent_to_taken: u64,
 }
 
@@ -193,13 +192,27 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let now = Instant::now();
-        let window = [50_000, 300_000, 8 << 20][dice.below(3) as usize];
-        let config = ClientConfig { window_bytes: window, ..ClientConfig::default() };
+        let window_bytes = [50_000, 300_000, 64 << 20][dice.below(3) as usize];
+        // One in four peers is older and cannot read batches.
+        let capabilities = |dice: &mut Dice| {
+            let batch = (!dice.one_in(4)).then(|| limits::BATCH.to_owned());
+            ["crc32c".to_owned()].into_iter().chain(batch).collect::<Vec<_>>()
+        };
+        let config =
+            ClientConfig { window_bytes, capabilities: capabilities(&mut dice), ..ClientConfig::default() };
         let most_operations = if dice.one_in(4) { 3 } else { limits::MAX_OPERATIONS };
         Self {
             now,
             client: Client::new(config, now).unwrap(),
-            server: Server::new(ServerConfig { most_operations, ..ServerConfig::default() }, now).unwrap(),
+            server: Server::new(
+                ServerConfig {
+                    most_operations,
+                    capabilities: capabilities(&mut dice),
+                    ..ServerConfig::default()
+                },
+                now,
+            )
+            .unwrap(),
             up: Pipe::new(&mut dice),
             down: Pipe::new(&mut dice),
             asked: BTreeMap::new(),
@@ -207,7 +220,6 @@ impl World {
             to_ask: 5 + dice.below(30) as usize,
             untaken: VecDeque::new(),
             credit: 0,
-            window,
             sent_to_taken: 0,
             dice,
         }
@@ -237,7 +249,7 @@ impl World {
             let seed = self.dice.roll();
             let urgency = self.dice.urgency(self.now);
             let parameters = Bytes::from(seed.to_le_bytes().to_vec());
-            let op = self.client.request(self.now, "plan", parameters, urgency).unwrap();
+            let op = self.client.request("plan", parameters, urgency).unwrap();
             self.asked.insert(op, Asked { plan: Plan::of(seed), items: Vec::new(), end: None });
             self.to_ask -= 1;
         }
@@ -318,22 +330,33 @@ impl World {
     /// The most urgent goes first, and never more than credit allows.
     fn check_sent(&mut self, message: &Message) {
         match Frame::decode(message.clone().into_bytes()).unwrap() {
-            Frame::Chunk(chunk) => {
-                let size = chunk.bytes.len();
-                self.credit = self.credit.checked_sub(size as u64).expect("no more than credit allows");
-                self.sent_to_taken += size as u64;
-                assert!(self.sent_to_taken <= self.window, "the window is exceeded");
-                let best = self.jobs.values().filter(|j| j.queued > 0).map(|j| j.priority).max();
-                let job = self.jobs.get_mut(&chunk.op).expect("an operation under way");
-                assert_eq!(Some(job.priority), best, "something more urgent was queued");
-                job.queued -= size;
-            }
-            Frame::Done { op } => {
-                let job = self.jobs.remove(&op).expect("an operation under way");
-                assert_eq!(job.queued, 0, "done before its last bytes");
-            }
+            Frame::Chunk(chunk) => self.check_bulk(chunk.op, chunk.bytes.len()),
+            Frame::Done { op } => self.check_done(op),
+            Frame::Answers(answers) => answers.iter().for_each(|answer| {
+                if let Some(item) = &answer.item {
+                    self.check_bulk(answer.op, item.bulk.len());
+                }
+                if answer.done {
+                    self.check_done(answer.op);
+                }
+            }),
             _ => {}
         }
+    }
+
+    fn check_bulk(&mut self, op: OpId, size: usize) {
+        self.credit = self.credit.checked_sub(size as u64).expect("no more than credit allows");
+        self.sent_to_taken += size as u64;
+        assert!(self.sent_to_taken <= self.client.window_bytes(), "the window is exceeded");
+        let best = self.jobs.values().filter(|j| j.queued > 0).map(|j| j.priority).max();
+        let job = self.jobs.get_mut(&op).expect("an operation under way");
+        assert!(size == 0 || Some(job.priority) == best, "something more urgent was queued");
+        job.queued -= size;
+    }
+
+    fn check_done(&mut self, op: OpId) {
+        let job = self.jobs.remove(&op).expect("an operation under way");
+        assert_eq!(job.queued, 0, "done before its last bytes");
     }
 
     fn receive(&mut self) {
@@ -354,6 +377,9 @@ impl World {
             // What is thrown away because nobody wants it any more never waits for the application.
             let bulk = match Frame::decode(frame.clone()).unwrap() {
                 Frame::Chunk(chunk) => chunk.bytes.len() as u64,
+                Frame::Answers(answers) => {
+                    answers.iter().filter_map(|a| a.item.as_ref()).map(|i| i.bulk.len() as u64).sum()
+                }
                 _ => 0,
             };
             let before: u64 = self.untaken.iter().sum();
@@ -444,8 +470,9 @@ impl World {
         }
         assert_eq!(self.sent_to_taken, 0);
         assert_eq!(self.credit, self.client.credit_bytes(), "both sides count credit alike");
-        let least = self.window - self.window / limits::CREDIT_FRACTION;
-        assert!(self.credit >= least, "credit was lost: {} of {} are left", self.credit, self.window);
+        let window = self.client.window_bytes();
+        let least = window - window / limits::CREDIT_FRACTION;
+        assert!(self.credit >= least, "credit was lost: {} of {window} are left", self.credit);
     }
 }
 

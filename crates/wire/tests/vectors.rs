@@ -24,7 +24,7 @@ use wire::ops::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest,
     decode_json, encode_json,
 };
-use wire::{Chunk, Frame, Hello, ItemHead, OpId, Request, Welcome};
+use wire::{Answer, Chunk, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome, WholeItem};
 
 const HEADER: &str = "\
 # Golden vectors of the wire, version 1 (docs/wire.md). One per line: name, bytes in hexadecimal, meaning in JSON,
@@ -77,6 +77,12 @@ fn meaning(frame: &Frame) -> Value {
             "credit": of_u64(h.credit_bytes), "program": h.program}),
         Frame::Request(r) => json!({"kind": "request", "op": r.op.0, "name": r.name,
             "priority": of_priority(r.priority), "deadline_ms": r.deadline_ms, "parameters": hex(&r.parameters)}),
+        Frame::Requests(r) => json!({"kind": "requests", "first": r.first.0, "name": *r.name,
+            "priority": of_priority(r.priority), "deadline_ms": r.deadline_ms,
+            "parameters": r.parameters.iter().map(|p| hex(p)).collect::<Vec<_>>()}),
+        Frame::Answers(answers) => {
+            json!({"kind": "answers", "answers": answers.iter().map(of_answer).collect::<Vec<_>>()})
+        }
         Frame::Adjust { op, priority, deadline_ms } => json!({"kind": "adjust", "op": op.0,
             "priority": of_priority(*priority), "deadline_ms": deadline_ms}),
         Frame::Cancel { op } => json!({"kind": "cancel", "op": op.0}),
@@ -97,6 +103,46 @@ fn meaning(frame: &Frame) -> Value {
     }
 }
 
+fn of_answer(answer: &Answer) -> Value {
+    let item = answer.item.as_ref().map(
+        |i| json!({"item": i.item, "body": hex(&i.body), "bulk": hex(&i.bulk), "bulk_crc32c": i.bulk_crc32c}),
+    );
+    json!({"op": answer.op.0, "item": item, "done": answer.done})
+}
+
+/// Random single rows, rows at a constant stride, and parameters of other lengths.
+fn batches() -> Vec<(&'static str, Frame)> {
+    let read = |starts: [u64; 2]| {
+        let ranges = starts.iter().zip([1, 4096]).map(|(&start, count)| AxisRange::contiguous(start, count));
+        Read { place: place(), selection: Selection::new(ranges.collect()).unwrap() }.encode()
+    };
+    let requests = |name: &str, priority, deadline_ms, parameters| {
+        Frame::Requests(Requests { first: OpId(300), name: name.into(), priority, deadline_ms, parameters })
+    };
+    let random = [[7, 4096], [70_000, 8192], [13, 1 << 30]].map(read).to_vec();
+    let stride = (0..6).map(|row| read([row * 3, 0])).chain([read([1, 1])]).collect();
+    let mixed = ["", "abc", "abd", "a-long-name-of-a-data-set-and-nothing-else"];
+    let mixed = mixed.iter().map(|text| Bytes::from_static(text.as_bytes())).collect();
+    let item = |item, body: &'static [u8], bulk: &'static [u8]| {
+        let (body, bulk, bulk_crc32c) = (Bytes::from_static(body), bulk.into(), crc32c::crc32c(bulk));
+        Some(WholeItem { item, body, bulk, bulk_crc32c })
+    };
+    let answers = vec![
+        Answer { op: OpId(1), item: item(0, b"body", b"123456789"), done: true },
+        Answer { op: OpId(2), item: item(0, b"", b""), done: false },
+        Answer { op: OpId(2), item: item(1, b"", b"bulk"), done: false },
+        Answer { op: OpId(u32::MAX), item: None, done: true },
+    ];
+    vec![
+        ("frame.requests", requests("read", Priority::NORMAL, 0, random)),
+        ("frame.requests.stride", requests("read", Priority { tier: 1, weight: -2.25 }, 40, stride)),
+        ("frame.requests.mixed", requests("describe", Priority::BACKGROUND, 0, mixed)),
+        ("frame.requests.one", requests("list", Priority::BACKGROUND, 0, vec![Bytes::new()])),
+        ("frame.answers", Frame::Answers(answers)),
+        ("frame.answers.done", Frame::Answers(vec![Answer { op: OpId(7), item: None, done: true }])),
+    ]
+}
+
 fn frames() -> Vec<(&'static str, Frame)> {
     let op = OpId(7);
     let priority = Priority { tier: 3, weight: 0.5 };
@@ -110,7 +156,7 @@ fn frames() -> Vec<(&'static str, Frame)> {
             Frame::Hello(Hello {
                 lowest_version: 1,
                 highest_version: 1,
-                capabilities: names(&["crc32c"]),
+                capabilities: names(&["crc32c", "batch"]),
                 token: "secret".into(),
                 credit_bytes: 8 << 20,
                 program: "corridor-web 0.1.0".into(),
@@ -201,6 +247,17 @@ fn broken() -> Vec<(&'static str, &'static str, &'static str)> {
         ("broken.hello.magic", "0144434f52010001000000000000000000000000000000", "the magic is reversed"),
         ("broken.note.long", "0607000000ffffffff00", "the body is said to be 4 GiB"),
         ("broken.request.utf8", "02070000000200fffe0200000000000000000000000000", "the name is not UTF-8"),
+        ("broken.requests.none", "09010001000000", "a batch has at least one operation"),
+        ("broken.requests.many", "0901000000812000000000", "4097 operations in a batch"),
+        ("broken.requests.run", "090100000002010000", "a run of none"),
+        ("broken.requests.place", "0901000000050201ff070800", "a progression outside the parameters"),
+        ("broken.requests.large", "09010000000102ffff7f00", "2 MiB of parameters"),
+        ("broken.requests.patch", "090100000001020123ff0000", "a patch beyond the parameters"),
+        ("broken.requests.numbers", "09ffffffff0f0000000204000000", "an operation number beyond 2^32"),
+        ("broken.varint", "09ffffffffffffffffff7f", "a number beyond 64 bits"),
+        ("broken.answers.none", "8700", "a batch has at least one answer"),
+        ("broken.answers.bulk", "87010700808080010000000000", "2 MiB of bulk in a batch"),
+        ("broken.answers.short", "870107000500000000aabb", "the bulk is cut short"),
         ("broken.chunk.empty", "8407000000020000000400000000000000", "a chunk has at least one byte"),
     ]
 }
@@ -354,7 +411,7 @@ fn file() -> String {
         writeln!(text, "{name} {} {meaning}", if bytes.is_empty() { "-".into() } else { hex(bytes) })
             .unwrap();
     };
-    for (name, frame) in frames() {
+    for (name, frame) in frames().into_iter().chain(batches()) {
         line(name, &frame.encode().into_bytes(), meaning(&frame));
     }
     let later = [&Frame::Cancel { op: OpId(7) }.encode().into_bytes()[..], b"later"].concat();
@@ -416,7 +473,7 @@ fn decoding_the_file_gives_its_meaning() {
             _ => check_body(name, bytes, &said),
         }
     }
-    assert_eq!(kinds.len(), 15, "a kind of frame is missing: {kinds:?}");
+    assert_eq!(kinds.len(), 17, "a kind of frame is missing: {kinds:?}");
 }
 
 fn check_stream(bytes: &[u8], said: &Value) {

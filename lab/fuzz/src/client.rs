@@ -71,7 +71,7 @@ impl Guest {
     fn request(&mut self, deadline_ms: u32) {
         let deadline = (deadline_ms > 0).then(|| self.now + Duration::from_millis(u64::from(deadline_ms)));
         let urgency = Urgency { priority: Priority::NORMAL, deadline };
-        if let Ok(op) = self.client.request(self.now, "read", Bytes::from_static(b"parameters"), urgency) {
+        if let Ok(op) = self.client.request("read", Bytes::from_static(b"parameters"), urgency) {
             self.open.insert(op, Known::default());
         }
     }

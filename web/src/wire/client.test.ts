@@ -76,6 +76,23 @@ describe("items", () => {
     expect(events[1]).toMatchObject({ op: a, bulk: first });
   });
 
+  it("come in batches too, with the ends of their operations", () => {
+    const client = opened();
+    const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
+    const bulk = Uint8Array.of(1, 2, 3);
+    const whole = { item: 0, body: Uint8Array.of(7), bulk, checksum: crc32c(bulk) };
+    const events = give(client, {
+      kind: "answers",
+      answers: [
+        { op: b, item: { ...whole, bulk: NOTHING, checksum: 0 }, done: false },
+        { op: a, item: whole, done: true },
+        { op: b, item: null, done: true },
+      ],
+    });
+    expect(events.map((event) => event.kind)).toEqual(["item", "item", "done", "done"]);
+    expect(events[1]).toMatchObject({ op: a, body: Uint8Array.of(7), bulk });
+  });
+
   it("with a gap or too many bytes end the connection", () => {
     const bulk = Uint8Array.of(1, 2, 3, 4);
     const chunk = (offset: number, bytes: Uint8Array): Frame => ({

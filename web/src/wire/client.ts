@@ -1,6 +1,7 @@
 //! The client's side of one connection as a state machine: frames in, events and frames out. It knows neither
 //! sockets nor clocks; the worker moves its bytes.
 
+import type { Answer } from "./batch.ts";
 import { WireError } from "./codec.ts";
 import { crc32c } from "./crc32c.ts";
 import { ErrorKind, type RemoteError } from "./error.ts";
@@ -74,7 +75,7 @@ export class WireClient {
       kind: "hello",
       lowest: VERSION,
       highest: VERSION,
-      capabilities: ["crc32c"],
+      capabilities: ["crc32c", "batch"],
       token: options.token,
       credit: BigInt(INITIAL_CREDIT_BYTES),
       program: options.program,
@@ -139,6 +140,8 @@ export class WireClient {
         return this.#item(frame);
       case "chunk":
         return this.#chunk(frame);
+      case "answers":
+        return frame.answers.flatMap((answer) => this.#answer(answer));
       case "done":
       case "failed":
         return this.#finish(frame);
@@ -157,6 +160,19 @@ export class WireClient {
     if (version !== VERSION) throw new WireError(`expected version ${VERSION} of the wire, found ${version}`);
     this.#state = "open";
     return [{ kind: "welcome", program }];
+  }
+
+  /** The same as its item, one chunk and its end. */
+  #answer({ op, item, done }: Answer): WireEvent[] {
+    const events: WireEvent[] = [];
+    if (item) {
+      const { bulk, ...head } = item;
+      events.push(...this.#item({ kind: "item", op, bulkBytes: bulk.length, ...head }));
+      if (bulk.length > 0) {
+        events.push(...this.#chunk({ kind: "chunk", op, item: item.item, offset: 0, bytes: bulk }));
+      }
+    }
+    return done ? events.concat(this.#finish({ kind: "done", op })) : events;
   }
 
   #item(frame: Item): WireEvent[] {

@@ -48,6 +48,48 @@ export class Reader {
     return Number(value);
   }
 
+  /** A number of up to 64 bits in groups of seven, the lowest first. */
+  varint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 64n; shift += 7n) {
+      const byte = this.u8();
+      value |= BigInt(byte & 0x7f) << shift;
+      if (value >= 1n << 64n) break;
+      if (byte < 0x80) return value;
+    }
+    throw new WireError("expected a number of at most 64 bits, found more");
+  }
+
+  /** A `varint` that fits 32 bits. */
+  varintSize(): number {
+    const value = this.varint();
+    if (value > 0xffffffffn) {
+      throw new WireError(`expected a number of at most 32 bits, found ${value.toString()}`);
+    }
+    return Number(value);
+  }
+
+  /** The length as a `varint`, then at most `most` bytes: a view, not a copy. */
+  short(most: number): Uint8Array {
+    const length = this.varintSize();
+    if (length > most) throw new WireError(`expected at most ${most} bytes, found ${length}`);
+    return this.#slice(length);
+  }
+
+  /** The next `length` bytes: a view, not a copy. */
+  take(length: number): Uint8Array {
+    return this.#slice(length);
+  }
+
+  /** UTF-8 as a string. */
+  text(raw: Uint8Array): string {
+    try {
+      return strictUtf8.decode(raw);
+    } catch {
+      throw new WireError("expected a string in UTF-8, found other bytes");
+    }
+  }
+
   /** `u32` length, then that many bytes: a view, not a copy. */
   bytes(most: number): Uint8Array {
     const length = this.u32();
@@ -59,12 +101,7 @@ export class Reader {
   str(most = 0xffff): string {
     const length = this.u16();
     if (length > most) throw new WireError(`expected a string of at most ${most} bytes, found ${length}`);
-    const raw = this.#slice(length);
-    try {
-      return strictUtf8.decode(raw);
-    } catch {
-      throw new WireError("expected a string in UTF-8, found other bytes");
-    }
+    return this.text(this.#slice(length));
   }
 
   /** `u16` count, at most `most`, then items. */
@@ -130,6 +167,18 @@ export class Writer {
     const at = this.#grow(4); // may replace the view
     this.#view.setFloat32(at, value, true);
     return this;
+  }
+
+  /** A number in groups of seven bits, the lowest first. */
+  varint(value: number | bigint): this {
+    let rest = BigInt(value);
+    for (; rest >= 0x80n; rest >>= 7n) this.u8(Number(rest & 0x7fn) | 0x80);
+    return this.u8(Number(rest));
+  }
+
+  /** The length as a `varint`, then the bytes. */
+  short(bytes: Uint8Array): this {
+    return this.varint(bytes.length).raw(bytes);
   }
 
   raw(bytes: Uint8Array): this {

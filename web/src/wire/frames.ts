@@ -1,6 +1,14 @@
 //! The frames of the wire, both directions, as `docs/wire.md` lists them. Both directions are encoded and decoded
 //! here so that golden vectors cover all of them; a page sends one half and receives the other.
 
+import {
+  readAnswers,
+  readRequests,
+  writeAnswers,
+  writeRequests,
+  type Answers,
+  type Requests,
+} from "./batch.ts";
 import { Reader, WireError, Writer } from "./codec.ts";
 import { readError, writeError, type RemoteError } from "./error.ts";
 import {
@@ -75,6 +83,7 @@ export interface Welcome {
 export type Frame =
   | Hello
   | Request
+  | Requests
   | Adjust
   | { readonly kind: "cancel"; readonly op: number }
   | { readonly kind: "credit"; readonly more: bigint }
@@ -86,6 +95,7 @@ export type Frame =
   | { readonly kind: "refused"; readonly error: RemoteError }
   | Item
   | Chunk
+  | Answers
   | { readonly kind: "done"; readonly op: number }
   | { readonly kind: "failed"; readonly op: number; readonly error: RemoteError };
 
@@ -98,6 +108,7 @@ const CODES: Readonly<Record<Frame["kind"], number>> = {
   note: 0x06,
   ping: 0x07,
   pong: 0x08,
+  requests: 0x09,
   close: 0x0f,
   welcome: 0x81,
   refused: 0x82,
@@ -105,6 +116,7 @@ const CODES: Readonly<Record<Frame["kind"], number>> = {
   chunk: 0x84,
   done: 0x85,
   failed: 0x86,
+  answers: 0x87,
 };
 
 /** One frame as bytes: one binary WebSocket message. */
@@ -128,6 +140,12 @@ function writeFields(w: Writer, frame: Frame): void {
     case "request":
       writePriority(w.u32(frame.op).str(frame.name, MAX_NAME_BYTES), frame.priority);
       w.u32(frame.deadlineMillis).bytes(within(frame.parameters, MAX_BODY_BYTES, "parameters"));
+      return;
+    case "requests":
+      writeRequests(w, frame);
+      return;
+    case "answers":
+      writeAnswers(w, frame);
       return;
     case "adjust":
       writePriority(w.u32(frame.op), frame.priority);
@@ -192,6 +210,10 @@ export function decodeFrame(message: Uint8Array): Frame {
         deadlineMillis: r.u32(),
         parameters: r.bytes(MAX_BODY_BYTES),
       };
+    case CODES.requests:
+      return readRequests(r);
+    case CODES.answers:
+      return readAnswers(r);
     case CODES.adjust:
       return { kind: "adjust", op: r.u32(), priority: readPriority(r), deadlineMillis: r.u32() };
     case CODES.cancel:

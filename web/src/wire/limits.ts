@@ -17,6 +17,10 @@ export const MAX_NAME_BYTES = 64;
 export const MAX_TOKEN_BYTES = 512;
 /** Most capabilities in a hello or welcome. */
 export const MAX_CAPABILITIES = 64;
+/** Most operations, or answers, in one batch. */
+export const MAX_BATCH_OPERATIONS = 4096;
+/** Parameters of all operations of one batch, written out, bytes. */
+export const MAX_BATCH_PARAMETER_BYTES = 512 * KIB;
 /** Most items of a connection whose last chunk is missing. */
 export const MAX_ASSEMBLING_ITEMS = 4096;
 /** A side that has heard nothing for this long sends a ping. */

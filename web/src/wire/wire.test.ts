@@ -157,7 +157,8 @@ describe("encoding", () => {
     const random = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
     for (let round = 0; round < 3000; round++) {
       const bytes = Uint8Array.from({ length: Math.floor(random() * 60) }, () => Math.floor(random() * 256));
-      if (bytes.length > 0) bytes[0] = [1, 2, 3, 0x0f, 0x81, 0x82, 0x83, 0x84, 0x86][round % 9] ?? 0;
+      if (bytes.length > 0)
+        bytes[0] = [1, 2, 3, 9, 0x0f, 0x81, 0x82, 0x83, 0x84, 0x86, 0x87][round % 11] ?? 0;
       try {
         decodeFrame(bytes);
       } catch (error) {

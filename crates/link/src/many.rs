@@ -1,0 +1,121 @@
+//! Many operations whose answers come by one stream: for whoever asks thousands at a time. One lock and one wake-up
+//! serve all that has arrived, and nothing is kept for an operation but its number.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+use bytes::Bytes;
+use wire::{Error, OpId, Priority, Result, Urgency};
+
+use crate::client::{ClientHandle, ClientSide, Reply};
+
+/// What one of many operations says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// Some of its answer.
+    Reply(Reply),
+    /// It ended well; nothing more is heard of it.
+    Done,
+    /// It ended otherwise; nothing more is heard of it.
+    Failed(Error),
+}
+
+/// What waits for one stream.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    pub(crate) said: VecDeque<(OpId, Said)>,
+    pub(crate) under_way: usize,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// Operations of one connection whose answers come together. Dropping it cancels those that have not ended.
+///
+/// Bulk bytes that wait here use up the connection's window: take them, or drop it.
+pub struct Many {
+    id: u64,
+    client: ClientHandle,
+}
+
+impl fmt::Debug for Many {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Many({})", self.id)
+    }
+}
+
+impl ClientHandle {
+    /// No operations yet; their answers will come together.
+    #[must_use]
+    pub fn many(&self) -> Many {
+        let id = self.shared().with(ClientSide::open_many);
+        Many { id, client: self.clone() }
+    }
+}
+
+impl Many {
+    /// Starts one operation for each of `parameters`, as many as there is room for now; their numbers in order. What
+    /// is not taken stays in `parameters`. All of them travel as one batch.
+    ///
+    /// # Errors
+    /// `TooLarge` when name or parameters exceed their limit, or why the connection ended. Those started before stay
+    /// under way.
+    pub fn request(
+        &self,
+        name: &str,
+        parameters: &mut VecDeque<Bytes>,
+        urgency: Urgency,
+    ) -> Result<Vec<OpId>> {
+        self.client.shared().change(|side| side.request_many(self.id, name, parameters, urgency))
+    }
+
+    /// Waits until there is room for an operation of this priority, or the connection is over.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is reserved.
+    pub async fn room(&self, priority: Priority) {
+        self.client.room(priority).await;
+    }
+
+    /// Waits for news and appends all there are to `said`. False, with nothing appended, when no operation is under
+    /// way.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next(&self, said: &mut Vec<(OpId, Said)>) -> bool {
+        let shared = self.client.shared();
+        let (any, concerns_driver) = poll_fn(|cx| {
+            shared.with(|side| {
+                let had_space = side.is_receiving();
+                match side.take_said(self.id, said) {
+                    Some(any) => Poll::Ready((any, !had_space || side.owes_credit())),
+                    None => {
+                        side.wait_for_many(self.id, cx.waker());
+                        Poll::Pending
+                    }
+                }
+            })
+        })
+        .await;
+        if concerns_driver {
+            shared.change(|_| ());
+        }
+        any
+    }
+
+    /// Changes how much an operation matters, also for what the server has queued already.
+    pub fn adjust(&self, op: OpId, urgency: Urgency) {
+        self.client.shared().change(|side| side.adjust(op, urgency));
+    }
+
+    /// Withdraws an operation: nothing more is heard of it, except what was there already.
+    pub fn cancel(&self, op: OpId) {
+        self.client.shared().change(|side| side.cancel_one_of(self.id, op));
+    }
+}
+
+impl Drop for Many {
+    fn drop(&mut self) {
+        self.client.shared().change(|side| side.close_many(self.id));
+    }
+}
