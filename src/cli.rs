@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Get(Get),
     /// Reproducible measurements.
     Bench(Bench),
+    /// Emulated links between network namespaces, for measurements; needs root.
+    Lab(Lab),
 }
 
 /// Where to listen and who may come in.
@@ -329,6 +331,105 @@ pub(crate) struct Bench {
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `corridor lab`
+#[derive(Args, Debug)]
+pub(crate) struct Lab {
+    /// What to do with a link.
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+/// What to do with an emulated link.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// Make a link; it lives as long as COMMAND, or until it is asked to end.
+    Up(Box<LabUp>),
+    /// End a link, and remove what one that was killed has left.
+    Down {
+        /// Its name.
+        name: String,
+    },
+    /// Counters of a link that is up, as one JSON object; renewed each second.
+    Stats {
+        /// Its name.
+        name: String,
+    },
+    /// Compare links with theory, with real packets; fails when something is further off than it may be.
+    Check {
+        /// What emulates the links.
+        #[arg(long, value_enum, default_value_t = Engine::Auto)]
+        engine: Engine,
+        /// Print one JSON object instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `corridor lab up`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Side a is network namespace NAME-a with address 10.77.0.1, side b NAME-b with 10.77.0.2, its further hosts NAME-b2 with
+10.77.0.3 and so on. X/Y gives X from a to b and Y from b to a. COMMAND finds names and addresses in LAB_A, LAB_B,
+LAB_A_ADDRESS and LAB_B_ADDRESS; its exit code is returned. What still runs in the namespaces is ended with the link.
+
+Examples:
+  corridor lab up wan --rate 1gbit --rtt 150ms --loss 0.01% -- sh -c '
+    ip netns exec $LAB_A corridor serve --listen $LAB_A_ADDRESS:26774 --token t run42.h5 & sleep 1
+    ip netns exec $LAB_B corridor get corridor://$LAB_A_ADDRESS/run42.h5#token=t rho -o rho.npy'
+  corridor lab up thin --rate 50mbit/5mbit --rtt 40ms --queue 200ms &
+  corridor lab stats thin; corridor lab down thin")]
+pub(crate) struct LabUp {
+    /// Letters, digits and `_`.
+    pub(crate) name: String,
+    /// Bytes of IP per time, such as `1gbit` or `100mbit/10mbit`; `none` only delays.
+    #[arg(long, default_value = "1gbit", value_name = "RATE")]
+    pub(crate) rate: String,
+    /// Round trip without queue; half of it each way.
+    #[arg(long, default_value = "20ms", value_name = "TIME")]
+    pub(crate) rtt: String,
+    /// The delay wanders within plus or minus this much, without reordering.
+    #[arg(long, default_value = "0ms", value_name = "TIME")]
+    pub(crate) jitter: String,
+    /// Room in front of the bottleneck: `1bdp` (rate x round trip), `200ms` at the rate, or `2MB`.
+    #[arg(long, default_value = "1bdp", value_name = "SIZE")]
+    pub(crate) queue: String,
+    /// Share of packets lost, such as `0.1%`; `0.1%:10%` in bursts that begin and end with these probabilities.
+    #[arg(long, default_value = "0%", value_name = "SHARE")]
+    pub(crate) loss: String,
+    /// Share of packets that come later than those behind them, and how much later, such as `1%:5ms`.
+    #[arg(long, default_value = "0%:0ms", value_name = "SHARE:TIME")]
+    pub(crate) late: String,
+    /// Share of the rate that other people's packets take.
+    #[arg(long, default_value = "0%", value_name = "SHARE")]
+    pub(crate) cross: String,
+    /// Largest IP packet, bytes.
+    #[arg(long, default_value_t = 1500, value_name = "BYTES")]
+    pub(crate) mtu: u32,
+    /// Hosts on side b, which share the link.
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub(crate) hosts: u8,
+    /// Equal seeds, equal losses.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub(crate) seed: u64,
+    /// What emulates the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can.
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
+    pub(crate) engine: Engine,
+    /// What to run while the link is up.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// What emulates a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// The kernel's where it is there and can do the link, else ours.
+    Auto,
+    /// This program, over TUN devices.
+    Tun,
+    /// The kernel's, over a veth pair.
+    Netem,
 }
 
 #[cfg(test)]

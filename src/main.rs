@@ -14,7 +14,7 @@ use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Lab, LabAction};
 
 /// How long work that cannot be interrupted may take to end.
 const LINGER: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         tokio::select! {
             biased;
             () = interrupted() => ExitCode::from(if is_server(&cli.command) { 0 } else { INTERRUPTED }),
-            result = run(&cli.command) => result.map_or_else(|e| failed(&e), |()| ExitCode::SUCCESS),
+            result = run(&cli.command) => result.unwrap_or_else(|e| failed(&e)),
         }
     });
     // Writers take away what they had begun; blocking reads of slow files are not waited for longer.
@@ -46,11 +46,16 @@ fn main() -> ExitCode {
 
 /// Servers are ended by a signal; that is no failure.
 fn is_server(command: &Command) -> bool {
-    matches!(command, Command::Serve(_) | Command::View(_) | Command::Demo(_))
+    match command {
+        Command::Serve(_) | Command::View(_) | Command::Demo(_) => true,
+        Command::Lab(Lab { action: LabAction::Up(link) }) => link.command.is_empty(),
+        _ => false,
+    }
 }
 
-async fn run(command: &Command) -> Result<()> {
+async fn run(command: &Command) -> Result<ExitCode> {
     match command {
+        Command::Lab(options) => return run::lab::run(options).await,
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
         Command::View(options) => run::view::run(options).await,
@@ -59,6 +64,7 @@ async fn run(command: &Command) -> Result<()> {
         Command::Get(options) => run::get::run(options).await,
         Command::Bench(options) => run::bench::run(options).await,
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// Waits for Ctrl-C, or for the system asking to end.

@@ -1,7 +1,10 @@
 //! What measures and proves: rules of the repository, benchmarks, golden vectors, fuzz targets.
 //!
 //! Nothing here is needed to use Corridor. Read [`bench`] first: it drives real processes of this program; then
-//! [`simulate`]: congestion controllers over a bottleneck, in virtual time.
+//! [`simulate`]: congestion controllers over a bottleneck, in virtual time; then [`emulate`]: links between namespaces,
+//! over which real programs talk.
 
 pub mod bench;
+mod dice;
+pub mod emulate;
 pub mod simulate;

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod get;
 pub(crate) mod info;
+pub(crate) mod lab;
 pub(crate) mod render;
 pub(crate) mod serve;
 pub(crate) mod view;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Change, Dice, Path};
+use super::{Change, Path};
+use crate::dice::Dice;
 
 /// What becomes of a segment.
 pub(super) struct Fate {

@@ -10,7 +10,6 @@
 //! leave together are one *segment* of up to [`Path::grain_packets`]: its packets are dropped and lost one by one, but
 //! arrive and are acknowledged together, and a sender releases at least that much at once.
 
-mod dice;
 mod link;
 mod outcome;
 mod sender;
@@ -21,7 +20,7 @@ use std::time::Duration;
 
 use control::Controller;
 
-use dice::Dice;
+use crate::dice::Dice;
 use link::{Fate, Link};
 pub use outcome::{FlowOutcome, Outcome};
 use sender::{SegmentId, Sender};

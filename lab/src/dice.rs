@@ -2,15 +2,15 @@
 
 /// A small generator (splitmix64): the same seed gives the same run.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// At least 0, below 1.
-    pub(super) fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,7 +19,7 @@ impl Dice {
     }
 
     /// How many tries go well before one fails, where each fails with probability `failing`.
-    pub(super) fn tries(&mut self, failing: f64) -> f64 {
+    pub(crate) fn tries(&mut self, failing: f64) -> f64 {
         if failing <= 0.0 {
             return f64::INFINITY;
         }

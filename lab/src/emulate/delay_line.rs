@@ -1,0 +1,105 @@
+//! Packets on their way: segments in the order in which they arrive.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::time::Duration;
+
+use super::packet::Packet;
+
+/// Segments between the bottleneck and the other side. Its size is bounded by whoever puts packets in.
+#[derive(Debug, Default)]
+pub(super) struct DelayLine {
+    due: BinaryHeap<Reverse<Entry>>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    put: u64,
+    bytes: usize,
+}
+
+/// In order of arrival; what arrives at the same time, in the order it was put in.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: Duration,
+    put: u64,
+    slot: usize,
+    segment: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    packet: Packet,
+    /// Segments of it that did not leave yet.
+    waiting: usize,
+}
+
+impl DelayLine {
+    /// Puts in those segments of a packet that arrive, with their times. Gives the packet back when none does.
+    pub(super) fn put(&mut self, packet: Packet, arrivals: &[(usize, Duration)]) -> Option<Packet> {
+        if arrivals.is_empty() {
+            return Some(packet);
+        }
+        self.bytes += packet.size_bytes();
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(Slot { packet, waiting: arrivals.len() });
+        for (segment, at) in arrivals {
+            self.put += 1;
+            self.due.push(Reverse(Entry { at: *at, put: self.put, slot, segment: *segment }));
+        }
+        None
+    }
+
+    /// When the next segment arrives.
+    pub(super) fn next_at(&self) -> Option<Duration> {
+        self.due.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Bytes of the packets in it.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Hands out what arrives until `now`, successive segments of one packet together; gives buffers that are free back
+    /// to `recycle`.
+    pub(super) fn deliver(
+        &mut self,
+        now: Duration,
+        mut out: impl FnMut(&Packet, Range<usize>, Duration),
+        mut recycle: impl FnMut(Packet),
+    ) {
+        while let Some(first) = self.pop(now) {
+            let mut end = first.segment + 1;
+            while self.continues(&first, end, now) {
+                self.due.pop();
+                end += 1;
+            }
+            let Some(slot) = &mut self.slots[first.slot] else { continue };
+            out(&slot.packet, first.segment..end, first.at);
+            slot.waiting -= end - first.segment;
+            if slot.waiting == 0
+                && let Some(slot) = self.slots[first.slot].take()
+            {
+                self.bytes -= slot.packet.size_bytes();
+                self.free.push(first.slot);
+                recycle(slot.packet);
+            }
+        }
+    }
+
+    fn pop(&mut self, now: Duration) -> Option<Entry> {
+        if self.next_at()? > now {
+            return None;
+        }
+        self.due.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// Whether the next one that is due is `segment` of the same packet.
+    fn continues(&self, first: &Entry, segment: usize, now: Duration) -> bool {
+        self.due
+            .peek()
+            .is_some_and(|Reverse(next)| next.at <= now && next.slot == first.slot && next.segment == segment)
+    }
+}

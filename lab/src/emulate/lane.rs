@@ -1,0 +1,307 @@
+//! The law of one direction of a link: when a packet arrives, if it does. Pure: time is an argument, chance has a seed.
+
+use std::time::Duration;
+
+use super::spec::{LaneSpec, Loss};
+use crate::dice::Dice;
+
+/// Idle time that cross traffic is caught up for: a queue that is not full all the time has forgotten what was before.
+const CROSS_MEMORY_SECS: f64 = 1.0;
+/// The jitter's random points lie this many jitters apart: slow enough that packets stay in order.
+const JITTER_SPACING: f64 = 10.0;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The queue was full.
+    Dropped,
+    /// It was lost behind the bottleneck, whose time it used.
+    Lost,
+    /// It arrives.
+    Arrives {
+        /// When.
+        at: Duration,
+        /// Held back, so that later ones may pass it.
+        late: bool,
+    },
+}
+
+/// The state of one direction. Times are since the link was made, and do not go back.
+#[derive(Debug)]
+pub(super) struct Lane {
+    spec: LaneSpec,
+    mtu_bytes: f64,
+    dice: Dice,
+    /// When the last byte in the queue will have left, seconds.
+    empty_at: f64,
+    in_burst: bool,
+    jitter: Jitter,
+    last_at: Duration,
+    /// When the next packet of the cross traffic comes, seconds.
+    cross_at: f64,
+    /// Of the cross traffic, what found room.
+    cross_bytes: f64,
+}
+
+impl Lane {
+    pub(super) fn new(spec: LaneSpec, mtu: u32, seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut dice);
+        Self {
+            spec,
+            mtu_bytes: f64::from(mtu),
+            dice,
+            empty_at: 0.0,
+            in_burst: false,
+            jitter,
+            last_at: Duration::ZERO,
+            cross_at: 0.0,
+            cross_bytes: 0.0,
+        }
+    }
+
+    /// A packet of `bytes` comes to the link.
+    pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
+        self.cross_until(now);
+        let Some(departs) = self.queue(now.as_secs_f64(), bytes as f64) else { return Fate::Dropped };
+        if self.loses() {
+            return Fate::Lost;
+        }
+        let delay = self.spec.delay.as_secs_f64() + self.jitter.at(departs, &mut self.dice);
+        let in_order = Duration::from_secs_f64(departs + delay).max(self.last_at);
+        self.last_at = in_order;
+        let late = self.spec.late > 0.0 && self.dice.share() < self.spec.late;
+        Fate::Arrives { at: in_order + if late { self.spec.late_by } else { Duration::ZERO }, late }
+    }
+
+    /// Bytes that wait in front of the bottleneck.
+    pub(super) fn backlog_bytes(&self, now: Duration) -> f64 {
+        let rate = self.spec.rate_bytes_per_sec.unwrap_or(0.0);
+        (self.empty_at - now.as_secs_f64()).max(0.0) * rate
+    }
+
+    /// When a packet of `bytes` has left, seconds; `None` when it does not fit.
+    fn queue(&mut self, now: f64, bytes: f64) -> Option<f64> {
+        let Some(rate) = self.spec.rate_bytes_per_sec else { return Some(now) };
+        let waiting = (self.empty_at - now).max(0.0) * rate;
+        if waiting + bytes > self.spec.queue_bytes {
+            return None;
+        }
+        self.empty_at = self.empty_at.max(now) + bytes / rate;
+        Some(self.empty_at)
+    }
+
+    fn loses(&mut self) -> bool {
+        match self.spec.loss {
+            Loss::Each(share) => share > 0.0 && self.dice.share() < share,
+            Loss::Bursts { begins, ends } => {
+                let changes = if self.in_burst { ends } else { begins };
+                self.in_burst ^= self.dice.share() < changes;
+                self.in_burst
+            }
+        }
+    }
+
+    /// Other people's packets: full ones, at random times (Poisson), which take their place in the queue.
+    fn cross_until(&mut self, now: Duration) {
+        let Some(rate) = self.spec.rate_bytes_per_sec.filter(|_| self.spec.cross > 0.0) else { return };
+        let now = now.as_secs_f64();
+        self.cross_at = self.cross_at.max(now - CROSS_MEMORY_SECS);
+        let mean_gap = self.mtu_bytes / (rate * self.spec.cross);
+        while self.cross_at <= now {
+            if self.queue(self.cross_at, self.mtu_bytes).is_some() {
+                self.cross_bytes += self.mtu_bytes;
+            }
+            self.cross_at -= mean_gap * (1.0 - self.dice.share()).ln();
+        }
+    }
+}
+
+/// A delay that wanders: straight lines between random points.
+#[derive(Debug)]
+struct Jitter {
+    most_secs: f64,
+    from: (f64, f64),
+    to: (f64, f64),
+}
+
+impl Jitter {
+    fn new(most_secs: f64, dice: &mut Dice) -> Self {
+        let mut jitter = Self { most_secs, from: (0.0, 0.0), to: (0.0, 0.0) };
+        jitter.to.1 = jitter.point(dice);
+        jitter
+    }
+
+    fn point(&self, dice: &mut Dice) -> f64 {
+        self.most_secs * 2.0f64.mul_add(dice.share(), -1.0)
+    }
+
+    fn at(&mut self, now: f64, dice: &mut Dice) -> f64 {
+        if self.most_secs == 0.0 {
+            return 0.0;
+        }
+        let spacing = JITTER_SPACING * self.most_secs;
+        if now >= self.to.0 + spacing {
+            // Idle for longer than a line: begin anew here.
+            self.from = (now, self.point(dice));
+            self.to = (now + spacing, self.point(dice));
+        } else if now >= self.to.0 {
+            self.from = self.to;
+            self.to = (self.from.0 + spacing, self.point(dice));
+        }
+        let along = (now - self.from.0) / (self.to.0 - self.from.0).max(f64::MIN_POSITIVE);
+        (self.to.1 - self.from.1).mul_add(along.clamp(0.0, 1.0), self.from.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spec::Options;
+    use super::*;
+
+    const PACKET: usize = 1250;
+
+    fn lane(change: impl FnOnce(&mut Options)) -> Lane {
+        let mut options = Options { rate: "100mbit".into(), ..Options::default() };
+        change(&mut options);
+        let spec = options.parse().expect("a link");
+        Lane::new(spec.forward, spec.mtu, 7)
+    }
+
+    /// Sends `count` packets at `share` of 100 Mb/s: 0.1 ms each at full rate.
+    fn send(lane: &mut Lane, count: u32, share: f64) -> Vec<Fate> {
+        let gap = Duration::from_secs_f64(1e-4 / share);
+        (0..count).map(|i| lane.pass(gap * i, PACKET)).collect()
+    }
+
+    fn count(fates: &[Fate], what: impl Fn(&Fate) -> bool) -> f64 {
+        fates.iter().filter(|f| what(f)).count() as f64
+    }
+
+    fn arrivals(fates: &[Fate]) -> Vec<Duration> {
+        let at = |f: &Fate| match f {
+            Fate::Arrives { at, .. } => Some(*at),
+            _ => None,
+        };
+        fates.iter().filter_map(at).collect()
+    }
+
+    #[test]
+    fn an_idle_link_delays_by_its_delay_and_a_packet_time() {
+        let mut lane = lane(|_| ());
+        let Fate::Arrives { at, late: false } = lane.pass(Duration::ZERO, PACKET) else {
+            panic!("it arrives")
+        };
+        assert_eq!(at, Duration::from_micros(10_100));
+    }
+
+    #[test]
+    fn a_link_without_rate_only_delays() {
+        let mut lane = lane(|o| o.rate = "none".into());
+        for i in 0..1000 {
+            let now = Duration::from_micros(i);
+            assert_eq!(
+                lane.pass(now, 65_000),
+                Fate::Arrives { at: now + Duration::from_millis(10), late: false }
+            );
+        }
+    }
+
+    #[test]
+    fn what_exceeds_the_rate_is_dropped_and_the_rest_leaves_at_the_rate() {
+        let mut lane = lane(|_| ());
+        let fates = send(&mut lane, 120_000, 1.2);
+        // A queue of one product, 200 packets, is filled first.
+        let expected = 120_000.0 / 6.0 - 200.0;
+        let dropped = count(&fates, |f| *f == Fate::Dropped);
+        assert!((dropped - expected).abs() < 20.0, "{dropped} dropped, {expected} expected");
+        let at = arrivals(&fates);
+        let took = (at[at.len() - 1] - at[0]).as_secs_f64();
+        assert!((took - (at.len() - 1) as f64 * 1e-4).abs() < 1e-6, "{took} s for {}", at.len());
+    }
+
+    #[test]
+    fn a_full_queue_holds_what_it_was_given() {
+        let mut lane = lane(|o| o.queue = "50ms".into());
+        send(&mut lane, 20_000, 2.0);
+        let now = Duration::from_secs(1);
+        let waits = lane.backlog_bytes(now) / 12.5e6;
+        assert!((waits - 0.05).abs() < 3e-4, "{waits} s");
+    }
+
+    #[test]
+    fn packets_are_lost_as_often_as_asked() {
+        let mut lane = lane(|o| o.loss = "1%".into());
+        let lost = count(&send(&mut lane, 200_000, 0.5), |f| *f == Fate::Lost);
+        assert!((lost - 2000.0).abs() < 4.0 * 2000f64.sqrt(), "{lost}");
+    }
+
+    #[test]
+    fn bursts_have_the_share_and_the_length_asked_for() {
+        let mut lane = lane(|o| o.loss = "0.1%:10%".into());
+        let fates = send(&mut lane, 1_000_000, 0.5);
+        let lost = count(&fates, |f| *f == Fate::Lost);
+        let bursts = fates.windows(2).filter(|w| w[0] != Fate::Lost && w[1] == Fate::Lost).count() as f64;
+        assert!((lost / 1e6 - 0.0099).abs() < 0.0015, "{lost}");
+        assert!((lost / bursts - 10.0).abs() < 1.0, "{} per burst", lost / bursts);
+    }
+
+    #[test]
+    fn jitter_wanders_within_its_bounds_and_keeps_the_order() {
+        let mut lane = lane(|o| o.jitter = "5ms".into());
+        let fates = send(&mut lane, 50_000, 0.5);
+        let at = arrivals(&fates);
+        assert!(at.is_sorted());
+        let delays: Vec<f64> =
+            at.iter().zip(0..).map(|(at, i)| at.as_secs_f64() - f64::from(i) * 2e-4).collect();
+        let (least, most) = delays.iter().fold((f64::MAX, 0.0f64), |(l, m), d| (l.min(*d), m.max(*d)));
+        assert!(least >= 0.0051 && most <= 0.0152, "{least} to {most}");
+        assert!(most - least > 0.008, "{least} to {most}");
+    }
+
+    #[test]
+    fn late_packets_are_passed_by_others() {
+        let mut lane = lane(|o| o.late = "2%:5ms".into());
+        let fates = send(&mut lane, 50_000, 0.5);
+        let late = count(&fates, |f| matches!(f, Fate::Arrives { late: true, .. }));
+        assert!((late - 1000.0).abs() < 130.0, "{late}");
+        let at = arrivals(&fates);
+        let passed = (0..at.len() - 30).filter(|i| at[*i] > at[i + 20]).count() as f64;
+        assert!((passed - late).abs() < 0.05 * late, "{passed} of {late}");
+    }
+
+    #[test]
+    fn cross_traffic_takes_its_share() {
+        let mut lane = lane(|o| o.cross = "40%".into());
+        // Ours and theirs fit together.
+        let fates = send(&mut lane, 100_000, 0.5);
+        assert_eq!(count(&fates, |f| *f == Fate::Dropped), 0.0);
+        assert!((lane.cross_bytes / (20.0 * 12.5e6) - 0.4).abs() < 0.004, "{}", lane.cross_bytes);
+    }
+
+    #[test]
+    fn what_we_and_cross_traffic_send_too_much_is_dropped() {
+        let mut lane = lane(|o| o.cross = "40%".into());
+        let fates = send(&mut lane, 200_000, 0.8);
+        let ours = count(&fates, |f| *f != Fate::Dropped) * PACKET as f64;
+        let both = (ours + lane.cross_bytes) / (25.0 * 12.5e6);
+        assert!((both - 1.0).abs() < 0.005, "{both} of the rate");
+    }
+
+    #[test]
+    fn cross_traffic_after_a_long_pause_costs_no_long_time() {
+        let mut lane = lane(|o| o.cross = "40%".into());
+        let fate = lane.pass(Duration::from_secs(1_000_000), PACKET);
+        assert!(matches!(fate, Fate::Arrives { .. }));
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_fates() {
+        let run = || {
+            let mut lane =
+                lane(|o| (o.loss, o.jitter, o.late) = ("3%".into(), "1ms".into(), "1%:2ms".into()));
+            send(&mut lane, 5_000, 1.1)
+        };
+        assert_eq!(run(), run());
+    }
+}

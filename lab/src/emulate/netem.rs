@@ -1,0 +1,138 @@
+//! The other engine: a veth pair with the kernel's own emulator (netem) on both ends, where the kernel has it.
+//!
+//! It knows rate, queue, delay and loss. It reorders where it jitters, sends late packets early, and has no cross
+//! traffic: links that ask for these are for TUN devices.
+
+use array::{Error, Result};
+
+use super::namespace::{DEVICE, Namespace, command};
+use super::spec::{LaneSpec, LinkSpec, Loss};
+
+/// Whether the kernel has netem; tried on a device of `namespace` that nobody uses.
+pub(super) fn is_there(namespace: &Namespace) -> bool {
+    let tc = |verb| {
+        command("tc", &["-n", namespace.name(), "qdisc", verb, "dev", "lo", "root", "netem", "delay", "1ms"])
+    };
+    tc("add").and_then(|()| tc("delete")).is_ok()
+}
+
+/// Why the kernel's emulator cannot do a link, if it cannot.
+pub(super) fn refusal(spec: &LinkSpec) -> Option<&'static str> {
+    let any = |asks: fn(&LaneSpec) -> bool| asks(&spec.forward) || asks(&spec.backward);
+    if any(|lane| !lane.jitter.is_zero()) {
+        Some("netem reorders packets where it jitters")
+    } else if any(|lane| lane.late > 0.0) {
+        Some("netem has no late packets, only early ones")
+    } else if any(|lane| lane.cross > 0.0) {
+        Some("netem has no cross traffic")
+    } else if spec.hosts > 1 {
+        Some("a veth pair has two ends")
+    } else {
+        None
+    }
+}
+
+/// Joins the two namespaces.
+///
+/// # Errors
+/// Those of `ip` and `tc`.
+pub(super) fn join(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> {
+    if let Some(why) = refusal(spec) {
+        return Err(Error::unsupported(format!(
+            "expected a link that netem can do, found one it cannot: {why}"
+        )));
+    }
+    command(
+        "ip",
+        &[
+            "link",
+            "add",
+            DEVICE,
+            "netns",
+            a.name(),
+            "type",
+            "veth",
+            "peer",
+            "name",
+            DEVICE,
+            "netns",
+            b.name(),
+        ],
+    )?;
+    for (namespace, lane, seed) in [(a, &spec.forward, spec.seed), (b, &spec.backward, spec.seed + 1)] {
+        // Super-packets would count as one.
+        command("ip", &["-n", namespace.name(), "link", "set", DEVICE, "gso_max_segs", "1"])?;
+        let netem = arguments(lane, spec.mtu, seed);
+        let netem: Vec<&str> = netem.iter().map(String::as_str).collect();
+        let tc = ["-n", namespace.name(), "qdisc", "add", "dev", DEVICE, "root", "netem"];
+        command("tc", &[&tc[..], &netem].concat())?;
+    }
+    Ok(())
+}
+
+/// What netem is told of one direction.
+fn arguments(lane: &LaneSpec, mtu: u32, seed: u64) -> Vec<String> {
+    let rate = lane.rate_bytes_per_sec.unwrap_or(0.0);
+    // Its limit counts packets, and also those that are on their way.
+    let held = rate.mul_add(lane.delay.as_secs_f64(), lane.queue_bytes) / f64::from(mtu);
+    let limit = if rate > 0.0 { held.ceil().max(1.0) } else { 1e6 };
+    let mut said = vec!["limit".to_owned(), format!("{limit:.0}")];
+    said.extend(["delay".to_owned(), format!("{}us", lane.delay.as_micros())]);
+    match lane.loss {
+        Loss::Each(0.0) => {}
+        Loss::Each(share) => said.extend(["loss".into(), "random".into(), percent(share)]),
+        Loss::Bursts { begins, ends } => {
+            said.extend(["loss".into(), "gemodel".into(), percent(begins), percent(ends)]);
+        }
+    }
+    if rate > 0.0 {
+        said.extend(["rate".to_owned(), format!("{:.0}bit", rate * 8.0)]);
+    }
+    said.extend(["seed".to_owned(), seed.to_string()]);
+    said
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spec::Options;
+    use super::*;
+
+    #[test]
+    fn netem_is_told_of_rate_queue_delay_and_loss() {
+        let link = Options {
+            rate: "100mbit".into(),
+            rtt: "30ms".into(),
+            queue: "1bdp".into(),
+            loss: "0.5%".into(),
+            ..Options::default()
+        };
+        let said = arguments(&link.parse().unwrap().forward, 1500, 7).join(" ");
+        // 375,000 bytes of queue and 187,500 on their way.
+        assert_eq!(said, "limit 375 delay 15000us loss random 0.5% rate 100000000bit seed 7");
+    }
+
+    #[test]
+    fn bursts_become_its_own_model_and_no_rate_no_limit() {
+        let link = Options { rate: "none".into(), loss: "0.25%:50%".into(), ..Options::default() };
+        let said = arguments(&link.parse().unwrap().forward, 1500, 7).join(" ");
+        assert_eq!(said, "limit 1000000 delay 10000us loss gemodel 0.25% 50% seed 7");
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_refused_with_the_reason() {
+        let refused = |change: fn(&mut Options)| {
+            let mut options = Options::default();
+            change(&mut options);
+            refusal(&options.parse().unwrap())
+        };
+        assert_eq!(refused(|_| ()), None);
+        assert!(refused(|o| o.jitter = "1ms".into()).is_some_and(|why| why.contains("jitters")));
+        assert!(refused(|o| o.late = "1%:1ms/0%:0ms".into()).is_some_and(|why| why.contains("late")));
+        assert!(refused(|o| o.cross = "0%/10%".into()).is_some_and(|why| why.contains("cross")));
+        assert!(refused(|o| o.hosts = 2).is_some_and(|why| why.contains("ends")));
+    }
+}

@@ -1,0 +1,172 @@
+//! One direction of a running link: a thread that reads packets from one side's devices, asks the [`Lane`] what becomes
+//! of them, and gives them to the other side's devices when their time has come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use array::{Error, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::delay_line::DelayLine;
+use super::lane::{Fate, Lane};
+use super::packet::Packet;
+use super::spec::MAX_LANE_BYTES;
+use super::stats::{Live, add};
+use super::tun::{Tun, raise_priority, was_interrupted};
+
+/// Packets read from a device before others have their turn.
+const BATCH: usize = 64;
+/// While packets come, one round is made this often: fewer wake-ups, and segments that arrive together leave together.
+const TICK: Duration = Duration::from_micros(100);
+/// Packets arrive up to this much early, so that they are in time on average.
+const EARLY: Duration = Duration::from_micros(50);
+/// A thread looks at least this often whether it is to end.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Later than this counts as delayed.
+const MUCH_LATER: Duration = Duration::from_millis(1);
+/// Buffers kept for reuse.
+const MAX_SPARE: usize = 4096;
+
+/// One direction.
+pub(super) struct Pump {
+    pub(super) lane: Lane,
+    /// Devices of the side that sends.
+    pub(super) from: Vec<Arc<Tun>>,
+    /// Devices of the side that receives, by host; the first has the address that ends in `first_host`.
+    pub(super) to: Vec<Arc<Tun>>,
+    pub(super) first_host: u8,
+    pub(super) counters: Arc<Live>,
+    pub(super) ends: Arc<AtomicBool>,
+}
+
+/// What a thread has besides.
+struct Work {
+    pump: Pump,
+    line: DelayLine,
+    spare: Vec<Vec<u8>>,
+    arrivals: Vec<(usize, Duration)>,
+    start: Instant,
+}
+
+impl Pump {
+    /// Runs until it is to end.
+    ///
+    /// # Errors
+    /// When a device is gone.
+    #[expect(clippy::disallowed_methods, reason = "the edge: real packets in real time")]
+    pub(super) fn run(self) -> Result<()> {
+        raise_priority();
+        let mut work = Work {
+            pump: self,
+            line: DelayLine::default(),
+            spare: Vec::new(),
+            arrivals: Vec::new(),
+            start: Instant::now(),
+        };
+        while !work.pump.ends.load(Ordering::Relaxed) {
+            let came = work.take()?;
+            work.deliver();
+            work.wait(came)?;
+        }
+        Ok(())
+    }
+}
+
+impl Work {
+    /// Takes what the sending side has; true when there was something.
+    fn take(&mut self) -> Result<bool> {
+        let mut came = false;
+        for device in 0..self.pump.from.len() {
+            for _ in 0..BATCH {
+                let mut buffer = self.spare.pop().unwrap_or_default();
+                if !self.pump.from[device].read(&mut buffer)? {
+                    self.spare.push(buffer);
+                    break;
+                }
+                came = true;
+                self.admit(buffer);
+            }
+        }
+        Ok(came)
+    }
+
+    fn admit(&mut self, buffer: Vec<u8>) {
+        let counters = &self.pump.counters;
+        let has_room = (self.line.bytes() as f64) < MAX_LANE_BYTES;
+        let Some(packet) = Packet::parse(buffer).filter(|_| has_room) else {
+            return add(&counters.packets_failed, 1);
+        };
+        let now = self.start.elapsed();
+        self.arrivals.clear();
+        for segment in 0..packet.segments() {
+            let bytes = packet.bytes_of(segment);
+            add(&counters.packets_in, 1);
+            add(&counters.bytes_in, bytes);
+            match self.pump.lane.pass(now, bytes) {
+                Fate::Dropped => add(&counters.packets_dropped, 1),
+                Fate::Lost => add(&counters.packets_lost, 1),
+                Fate::Arrives { at, late } => {
+                    add(&counters.packets_late, usize::from(late));
+                    self.arrivals.push((segment, at));
+                }
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, never negative")]
+        let queued = self.pump.lane.backlog_bytes(now) as u64;
+        counters.most_queued_bytes.fetch_max(queued, Ordering::Relaxed);
+        if let Some(packet) = self.line.put(packet, &self.arrivals) {
+            recycle(&mut self.spare, packet);
+        }
+    }
+
+    fn deliver(&mut self) {
+        let now = self.start.elapsed();
+        let (pump, spare) = (&self.pump, &mut self.spare);
+        let out = |packet: &Packet, segments: std::ops::Range<usize>, at: Duration| {
+            let host = usize::from(packet.destination_host().saturating_sub(pump.first_host));
+            let taken = pump
+                .to
+                .get(host)
+                .is_some_and(|device| packet.emit(segments.clone(), |parts| device.write(parts)));
+            if !taken {
+                return add(&pump.counters.packets_failed, segments.len());
+            }
+            let delayed = now.saturating_sub(at) > MUCH_LATER;
+            add(&pump.counters.packets_delayed, if delayed { segments.len() } else { 0 });
+            add(&pump.counters.packets_out, segments.len());
+            add(&pump.counters.bytes_out, segments.map(|segment| packet.bytes_of(segment)).sum());
+        };
+        self.line.deliver(now + EARLY, out, |packet| recycle(spare, packet));
+    }
+
+    /// Waits for the next arrival or, when none came just now, for the next packet.
+    fn wait(&self, came: bool) -> Result<()> {
+        let now = self.start.elapsed();
+        let until_next = self.line.next_at().map_or(LONGEST_WAIT, |at| at.saturating_sub(now + EARLY));
+        if came {
+            std::thread::sleep(until_next.min(TICK));
+            return Ok(());
+        }
+        let timeout =
+            until_next.min(LONGEST_WAIT).try_into().map_err(|e| Error::internal(format!("a wait: {e}")))?;
+        let mut waits: Vec<PollFd<'_>> = self
+            .pump
+            .from
+            .iter()
+            .map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN))
+            .collect();
+        match poll(&mut waits, Some(&timeout)) {
+            Err(error) if !was_interrupted(error) => {
+                Err(Error::from(std::io::Error::from(error)).context("waiting for packets"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn recycle(spare: &mut Vec<Vec<u8>>, packet: Packet) {
+    if spare.len() < MAX_SPARE {
+        spare.push(packet.into_buffer());
+    }
+}

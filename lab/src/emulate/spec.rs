@@ -1,0 +1,331 @@
+//! What a link is like, and how people write it: `1gbit`, `150ms`, `0.1%`, `0.5bdp`. No I/O.
+
+use std::time::Duration;
+
+use array::{Error, Result};
+
+/// Queues are never shorter than this many packets.
+const LEAST_QUEUE_PACKETS: f64 = 64.0;
+/// Queue of a link without delay, seconds at its rate: a few packets of buffer, as switches have.
+const QUEUE_WITHOUT_DELAY_SECS: f64 = 0.005;
+/// Delay and queue together hold at most this many bytes per direction; more is refused when the link is made.
+pub(super) const MAX_LANE_BYTES: f64 = 2e9;
+const SMALLEST_MTU: u32 = 576;
+const LARGEST_MTU: u32 = 65_000;
+/// Hosts that side b may have.
+pub(super) const MAX_HOSTS: u8 = 16;
+
+/// A link, both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// From a to b.
+    pub forward: LaneSpec,
+    /// From b to a.
+    pub backward: LaneSpec,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Hosts on side b, which share the link.
+    pub hosts: u8,
+    /// Equal seeds, equal losses.
+    pub seed: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneSpec {
+    /// Bytes of IP per second; `None` does not limit.
+    pub rate_bytes_per_sec: Option<f64>,
+    /// One way, without queue and jitter.
+    pub delay: Duration,
+    /// The delay wanders within plus or minus this much, without reordering.
+    pub jitter: Duration,
+    /// Room in front of the bottleneck, bytes; what does not fit is dropped.
+    pub queue_bytes: f64,
+    /// What is lost behind the bottleneck.
+    pub loss: Loss,
+    /// Share of packets that come later than those behind them, 0 to 1.
+    pub late: f64,
+    /// How much later.
+    pub late_by: Duration,
+    /// Share of the rate that other people's packets take, 0 to 1.
+    pub cross: f64,
+}
+
+/// How packets are lost at random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// Each by itself with this probability.
+    Each(f64),
+    /// In bursts (Gilbert 1960): a burst begins with probability `begins` per packet that arrives and ends with
+    /// probability `ends` per packet that is lost. Mean length 1/`ends`, share `begins`/(`begins` + `ends`).
+    Bursts {
+        /// Probability that a burst begins.
+        begins: f64,
+        /// Probability that it ends.
+        ends: f64,
+    },
+}
+
+impl Loss {
+    /// Share of packets that are lost, 0 to 1.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        match self {
+            Self::Each(share) => share,
+            Self::Bursts { begins, ends } => begins / (begins + ends),
+        }
+    }
+}
+
+/// A link as written on a command line. Where both directions may differ, `X/Y` gives X from a to b and Y back.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Such as `1gbit`, `100mbit/10mbit`, `none`.
+    pub rate: String,
+    /// Round trip without queue, such as `150ms`; half of it each way.
+    pub rtt: String,
+    /// Such as `2ms`.
+    pub jitter: String,
+    /// Such as `1bdp`, `200ms`, `2MB`: products of rate and round trip, time at the rate, or bytes.
+    pub queue: String,
+    /// Such as `0.1%`, or `0.1%:10%` for bursts that begin and end with these probabilities.
+    pub loss: String,
+    /// Share and time, such as `1%:5ms`.
+    pub late: String,
+    /// Such as `30%`.
+    pub cross: String,
+    /// Bytes.
+    pub mtu: u32,
+    /// On side b.
+    pub hosts: u8,
+    /// Of the random numbers.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rate: "1gbit".into(),
+            rtt: "20ms".into(),
+            jitter: "0ms".into(),
+            queue: "1bdp".into(),
+            loss: "0%".into(),
+            late: "0%:0ms".into(),
+            cross: "0%".into(),
+            mtu: 1500,
+            hosts: 1,
+            seed: 1,
+        }
+    }
+}
+
+impl Options {
+    /// The link that is meant.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the option, for what is not understood, contradicts itself or would need too much memory.
+    pub fn parse(&self) -> Result<LinkSpec> {
+        if !(SMALLEST_MTU..=LARGEST_MTU).contains(&self.mtu) || !(1..=MAX_HOSTS).contains(&self.hosts) {
+            return Err(Error::invalid(format!(
+                "expected an MTU of {SMALLEST_MTU} to {LARGEST_MTU} bytes and 1 to {MAX_HOSTS} hosts, found {} and {}",
+                self.mtu, self.hosts
+            )));
+        }
+        let lane = |side| self.lane(side);
+        Ok(LinkSpec {
+            forward: lane(0)?,
+            backward: lane(1)?,
+            mtu: self.mtu,
+            hosts: self.hosts,
+            seed: self.seed,
+        })
+    }
+
+    fn lane(&self, side: usize) -> Result<LaneSpec> {
+        let rate_bytes_per_sec = named("--rate", side_of(&self.rate, side), rate)?;
+        let rtt = named("--rtt", &self.rtt, duration)?;
+        let (late, late_by) = named("--late", side_of(&self.late, side), late)?;
+        let mut lane = LaneSpec {
+            rate_bytes_per_sec,
+            delay: rtt / 2,
+            jitter: named("--jitter", side_of(&self.jitter, side), duration)?,
+            queue_bytes: 0.0,
+            loss: named("--loss", side_of(&self.loss, side), loss)?,
+            late,
+            late_by,
+            cross: named("--cross", side_of(&self.cross, side), share)?,
+        };
+        if let Some(rate) = rate_bytes_per_sec {
+            let bytes = named("--queue", side_of(&self.queue, side), |text| queue(text, rate, rtt))?;
+            lane.queue_bytes = bytes.max(LEAST_QUEUE_PACKETS * f64::from(self.mtu));
+        }
+        lane.check()?;
+        Ok(lane)
+    }
+}
+
+impl LaneSpec {
+    fn check(&self) -> Result<()> {
+        if self.jitter > self.delay {
+            return Err(Error::invalid(format!(
+                "expected a jitter of at most half the round trip ({:?}), found {:?}",
+                self.delay, self.jitter
+            )));
+        }
+        if self.cross >= 1.0 || (self.cross > 0.0 && self.rate_bytes_per_sec.is_none()) {
+            return Err(Error::invalid("expected --cross below 100 %, and a --rate that it is a share of"));
+        }
+        let holds = self.rate_bytes_per_sec.map_or(0.0, |rate| {
+            let longest = self.delay + self.jitter + self.late_by;
+            rate * longest.as_secs_f64() + self.queue_bytes
+        });
+        if holds > MAX_LANE_BYTES {
+            return Err(Error::too_large(format!(
+                "expected a link that holds at most {MAX_LANE_BYTES} bytes per direction, found {holds:.0}: choose a \
+                 lower rate, delay or queue"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The part of `X/Y` that is meant for a side.
+fn side_of(text: &str, side: usize) -> &str {
+    text.split_once('/').map_or(text, |(forward, backward)| if side == 0 { forward } else { backward })
+}
+
+fn named<T>(option: &str, text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    parse(text.trim()).ok_or_else(|| {
+        Error::invalid(format!(
+            "expected such as 1gbit, 150ms, 1bdp, 0.1% for {option}, found `{text}`; see corridor lab up --help"
+        ))
+    })
+}
+
+/// A number that is finite and not negative, and the unit behind it.
+fn quantity(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().ok()?;
+    number.is_finite().then_some((number, unit))
+}
+
+fn rate(text: &str) -> Option<Option<f64>> {
+    if text == "none" {
+        return Some(None);
+    }
+    let (number, unit) = quantity(text)?;
+    let bits = match unit {
+        "bit" => 1.0,
+        "kbit" => 1e3,
+        "mbit" => 1e6,
+        "gbit" => 1e9,
+        _ => return None,
+    };
+    (number > 0.0).then_some(Some(number * bits / 8.0))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = quantity(text)?;
+    let secs = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "" if number == 0.0 => 1.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * secs).ok().filter(|d| *d <= Duration::from_secs(60))
+}
+
+fn share(text: &str) -> Option<f64> {
+    let (number, unit) = quantity(text)?;
+    let share = match unit {
+        "%" => number / 100.0,
+        "" => number,
+        _ => return None,
+    };
+    (share <= 1.0).then_some(share)
+}
+
+fn loss(text: &str) -> Option<Loss> {
+    match text.split_once(':') {
+        None => share(text).map(Loss::Each),
+        Some((begins, ends)) => {
+            let (begins, ends) = (share(begins)?, share(ends)?);
+            (ends > 0.0).then_some(Loss::Bursts { begins, ends })
+        }
+    }
+}
+
+fn late(text: &str) -> Option<(f64, Duration)> {
+    let (part, by) = text.split_once(':')?;
+    Some((share(part)?, duration(by)?))
+}
+
+/// Bytes of a queue in front of `rate` bytes per second.
+fn queue(text: &str, rate: f64, rtt: Duration) -> Option<f64> {
+    let (number, unit) = quantity(text)?;
+    match unit {
+        "bdp" if rtt.is_zero() => Some(number * rate * QUEUE_WITHOUT_DELAY_SECS),
+        "bdp" => Some(number * rate * rtt.as_secs_f64()),
+        "ms" => Some(number * 1e-3 * rate),
+        "kB" => Some(number * 1e3),
+        "MB" => Some(number * 1e6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_understood() {
+        let link = Options {
+            rate: "1gbit/100mbit".into(),
+            rtt: "150ms".into(),
+            queue: "0.5bdp".into(),
+            loss: "0.1%:10%/0".into(),
+            late: "1%:5ms".into(),
+            cross: "30%/0%".into(),
+            jitter: "2ms".into(),
+            ..Options::default()
+        };
+        let LinkSpec { forward, backward, .. } = link.parse().unwrap();
+        assert_eq!((forward.rate_bytes_per_sec, backward.rate_bytes_per_sec), (Some(125e6), Some(12.5e6)));
+        assert_eq!(forward.delay, Duration::from_millis(75));
+        assert!((forward.queue_bytes - 0.5 * 125e6 * 0.15).abs() < 1.0);
+        assert_eq!(forward.loss, Loss::Bursts { begins: 0.001, ends: 0.1 });
+        assert_eq!(backward.loss, Loss::Each(0.0));
+        assert_eq!((forward.late, forward.late_by), (0.01, Duration::from_millis(5)));
+        assert_eq!((forward.cross, backward.cross), (0.3, 0.0));
+        assert_eq!(forward.jitter, Duration::from_millis(2));
+    }
+
+    #[test]
+    fn a_link_that_only_delays_has_no_queue() {
+        let link = Options { rate: "none".into(), rtt: "150ms".into(), ..Options::default() };
+        let lane = link.parse().unwrap().forward;
+        assert_eq!((lane.rate_bytes_per_sec, lane.queue_bytes), (None, 0.0));
+    }
+
+    #[test]
+    fn what_is_not_understood_names_the_option() {
+        let with = |change: fn(&mut Options)| {
+            let mut options = Options::default();
+            change(&mut options);
+            options.parse().unwrap_err().to_string()
+        };
+        assert!(with(|o| o.rate = "1 gigabit".into()).contains("--rate"));
+        assert!(with(|o| o.rate = "0mbit".into()).contains("--rate"));
+        assert!(with(|o| o.rtt = "NaNms".into()).contains("--rtt"));
+        assert!(with(|o| o.rtt = "-3ms".into()).contains("--rtt"));
+        assert!(with(|o| o.loss = "120%".into()).contains("--loss"));
+        assert!(with(|o| o.queue = "3 packets".into()).contains("--queue"));
+        assert!(with(|o| o.jitter = "30ms".into()).contains("jitter"));
+        assert!(with(|o| o.cross = "100%".into()).contains("--cross"));
+        assert!(with(|o| (o.rate, o.rtt) = ("100gbit".into(), "2s".into())).contains("bytes per direction"));
+        assert!(with(|o| o.mtu = 100).contains("MTU"));
+        assert!(with(|o| o.hosts = 0).contains("hosts"));
+    }
+}

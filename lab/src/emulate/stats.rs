@@ -1,0 +1,78 @@
+//! What a direction of a link has counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+/// Counters of both directions of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// From a to b.
+    pub forward: Counters,
+    /// From b to a.
+    pub backward: Counters,
+}
+
+/// Counters of one direction. Packets are those on the link, of at most the MTU; bytes are those of IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Packets that came to the link.
+    pub packets_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Packets that found the queue full.
+    pub packets_dropped: u64,
+    /// Packets lost behind the bottleneck.
+    pub packets_lost: u64,
+    /// Packets held back, so that later ones pass them.
+    pub packets_late: u64,
+    /// Packets that arrived.
+    pub packets_out: u64,
+    /// Their bytes.
+    pub bytes_out: u64,
+    /// Packets that the emulator itself could not handle: no IPv4, no memory, refused by the device. Discard a
+    /// measurement in which there are many.
+    pub packets_failed: u64,
+    /// Packets delivered more than 1 ms after their time, because the machine was busy. As above.
+    pub packets_delayed: u64,
+    /// Most bytes that waited in front of the bottleneck.
+    pub most_queued_bytes: u64,
+}
+
+/// Counters that a thread counts and others read.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    pub(super) packets_in: AtomicU64,
+    pub(super) bytes_in: AtomicU64,
+    pub(super) packets_dropped: AtomicU64,
+    pub(super) packets_lost: AtomicU64,
+    pub(super) packets_late: AtomicU64,
+    pub(super) packets_out: AtomicU64,
+    pub(super) bytes_out: AtomicU64,
+    pub(super) packets_failed: AtomicU64,
+    pub(super) packets_delayed: AtomicU64,
+    pub(super) most_queued_bytes: AtomicU64,
+}
+
+/// Adds to a counter; they are independent of each other.
+pub(super) fn add(counter: &AtomicU64, n: usize) {
+    counter.fetch_add(n as u64, Ordering::Relaxed);
+}
+
+impl Live {
+    pub(super) fn read(&self) -> Counters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counters {
+            packets_in: read(&self.packets_in),
+            bytes_in: read(&self.bytes_in),
+            packets_dropped: read(&self.packets_dropped),
+            packets_lost: read(&self.packets_lost),
+            packets_late: read(&self.packets_late),
+            packets_out: read(&self.packets_out),
+            bytes_out: read(&self.bytes_out),
+            packets_failed: read(&self.packets_failed),
+            packets_delayed: read(&self.packets_delayed),
+            most_queued_bytes: read(&self.most_queued_bytes),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A link from its making to its end: namespaces, devices, threads, and the file that tells other processes of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::lane::Lane;
+use super::namespace::{self, DEVICE, Namespace, address};
+use super::netem;
+use super::pump::Pump;
+use super::spec::{LaneSpec, LinkSpec};
+use super::stats::{Live, Stats};
+use super::tun::Tun;
+
+/// Where links are written down.
+const FOLDER: &str = "/run/corridor-lab";
+/// Names are short: namespaces and processes carry them.
+const MAX_NAME_BYTES: usize = 24;
+/// Side a has this host number; those of side b follow.
+const HOST_A: u8 = 1;
+const FIRST_HOST_B: u8 = 2;
+/// TCP buffers hold this many times what the link does, and never less than [`LEAST_BUFFER_BYTES`].
+const BUFFERS_PER_LINK: f64 = 4.0;
+const LEAST_BUFFER_BYTES: f64 = 64e6;
+/// A link that is asked to end has this long.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What emulates the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// The kernel's netem where it is there and can do the link, else TUN devices.
+    Auto,
+    /// TUN devices and this process.
+    Tun,
+    /// A veth pair with netem.
+    Netem,
+}
+
+/// A link that is up; ends when dropped.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    engine: Engine,
+    threads: Vec<JoinHandle<Result<()>>>,
+    ends: Arc<AtomicBool>,
+    forward: Arc<Live>,
+    backward: Arc<Live>,
+    /// Side a first, then the hosts of side b.
+    namespaces: Vec<Namespace>,
+}
+
+/// What others may know of a link that is up.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    pid: i32,
+    namespaces: Vec<String>,
+    stats: Stats,
+}
+
+/// Makes a link. Side a is namespace `NAME-a`, side b `NAME-b`, further hosts `NAME-b2` and so on.
+///
+/// # Errors
+/// `Invalid` for a bad name or one that is in use; `Denied` without root; `Unsupported` where the engine is not there.
+pub fn up(name: &str, spec: &LinkSpec, engine: Engine) -> Result<Running> {
+    check_name(name)?;
+    let names = names_of(name, spec.hosts);
+    if let Some(taken) = names.iter().find(|n| namespace::exists(n)) {
+        return Err(Error::invalid(format!(
+            "expected a name that is not in use, found that network namespace {taken} exists: \
+             `corridor lab down {name}` removes the link"
+        )));
+    }
+    write_record(name, &Record { pid: own_pid(), namespaces: names.clone(), stats: Stats::default() })?;
+    let made = names.iter().map(|n| Namespace::create(n)).collect::<Result<Vec<_>>>();
+    let namespaces = made.inspect_err(|_| remove_record(name))?;
+    let mut link = Running {
+        name: name.to_owned(),
+        engine,
+        threads: Vec::new(),
+        ends: Arc::default(),
+        forward: Arc::default(),
+        backward: Arc::default(),
+        namespaces,
+    };
+    link.join(spec)?;
+    Ok(link)
+}
+
+impl Running {
+    /// The engine that was chosen.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// The namespaces: side a, then each host of side b.
+    #[must_use]
+    pub fn namespaces(&self) -> Vec<&str> {
+        self.namespaces.iter().map(Namespace::name).collect()
+    }
+
+    /// Addresses of the same hosts.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<String> {
+        (HOST_A..).take(self.namespaces.len()).map(address).collect()
+    }
+
+    /// What was counted so far; nothing with netem, which counts by itself.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats { forward: self.forward.read(), backward: self.backward.read() }
+    }
+
+    /// Lets other processes know what was counted; to be called each second or so.
+    ///
+    /// # Errors
+    /// Those of the disk, or why a direction has stopped.
+    pub fn publish(&mut self) -> Result<()> {
+        for thread in self.threads.extract_if(.., |t| t.is_finished()) {
+            thread.join().map_err(|_| Error::internal("a thread of the emulated link panicked"))??;
+        }
+        let namespaces = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
+        write_record(&self.name, &Record { pid: own_pid(), namespaces, stats: self.stats() })
+    }
+
+    /// Runs `work` on a thread in the namespace of a host: 0 is side a, 1 and more are those of side b.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered.
+    ///
+    /// # Panics
+    /// When there is no such host.
+    pub fn inside<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+        self.namespaces[host].inside(work)
+    }
+
+    fn join(&mut self, spec: &LinkSpec) -> Result<()> {
+        let [a, others @ ..] = &self.namespaces[..] else { return Ok(()) };
+        let Some(b) = others.first() else { return Ok(()) };
+        self.engine = match self.engine {
+            Engine::Auto if netem::refusal(spec).is_none() && netem::is_there(a) => Engine::Netem,
+            Engine::Auto => Engine::Tun,
+            chosen => chosen,
+        };
+        if self.engine == Engine::Netem {
+            if !netem::is_there(a) {
+                return Err(Error::unsupported("expected a kernel with netem, found none: use --engine tun"));
+            }
+            netem::join(a, b, spec)?;
+        } else {
+            self.start_pumps(spec)?;
+        }
+        for (namespace, host) in self.namespaces.iter().zip(HOST_A..) {
+            namespace.configure(host, spec.mtu, buffer_bytes(spec))?;
+        }
+        Ok(())
+    }
+
+    fn start_pumps(&mut self, spec: &LinkSpec) -> Result<()> {
+        let device = |n: &Namespace| n.inside(|| Tun::create(DEVICE))?.map(Arc::new);
+        let mut devices = self.namespaces.iter().map(device).collect::<Result<Vec<_>>>()?;
+        let hosts_b = devices.split_off(1);
+        let pump = |lane: &LaneSpec,
+                    seed: u64,
+                    from: &[Arc<Tun>],
+                    to: &[Arc<Tun>],
+                    first_host,
+                    counters: &Arc<Live>| Pump {
+            lane: Lane::new(lane.clone(), spec.mtu, seed),
+            from: from.to_vec(),
+            to: to.to_vec(),
+            first_host,
+            counters: Arc::clone(counters),
+            ends: Arc::clone(&self.ends),
+        };
+        let directions = [
+            ("forward", pump(&spec.forward, spec.seed, &devices, &hosts_b, FIRST_HOST_B, &self.forward)),
+            (
+                "backward",
+                pump(&spec.backward, spec.seed ^ u64::MAX, &hosts_b, &devices, HOST_A, &self.backward),
+            ),
+        ];
+        for (direction, pump) in directions {
+            let thread = std::thread::Builder::new().name(format!("lab {direction}")).spawn(|| pump.run());
+            self.threads.push(thread.map_err(Error::from)?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            if let Ok(Err(error)) = thread.join() {
+                tracing::warn!("the emulated link: {error}");
+            }
+        }
+        self.namespaces.clear();
+        remove_record(&self.name);
+    }
+}
+
+/// What a link that is up, perhaps in another process, has counted.
+///
+/// # Errors
+/// `NotFound` when there is none of that name.
+pub fn stats_of(name: &str) -> Result<Stats> {
+    read_record(name).map(|record| record.stats)
+}
+
+/// Ends a link, and removes what one that was killed has left.
+///
+/// # Errors
+/// `NotFound` when there is nothing of that name.
+pub fn down(name: &str) -> Result<()> {
+    let record = read_record(name)?;
+    if let Some(pid) = Pid::from_raw(record.pid).filter(|pid| is_corridor(*pid)) {
+        // It may end by itself in this moment.
+        let _ended = kill_process(pid, Signal::TERM).is_err();
+        let mut waited = Duration::ZERO;
+        while test_kill_process(pid).is_ok() && waited < ENDS_WITHIN {
+            std::thread::sleep(LOOK_EVERY);
+            waited += LOOK_EVERY;
+        }
+    }
+    record.namespaces.iter().filter(|n| n.starts_with(name)).for_each(|n| namespace::delete(n));
+    remove_record(name);
+    Ok(())
+}
+
+/// Whether the process is one of this program, and not another with a number used again.
+fn is_corridor(pid: Pid) -> bool {
+    let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero())).ok();
+    let own = std::env::current_exe().ok();
+    let name = |path: Option<PathBuf>| {
+        path?.file_name().map(|n| n.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
+    };
+    pid.as_raw_nonzero().get() != own_pid() && name(program).is_some_and(|p| Some(p) == name(own))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let fits = !name.is_empty() && name.len() <= MAX_NAME_BYTES;
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && fits;
+    if is_plain {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected a name of at most {MAX_NAME_BYTES} letters, digits and _ for the link, found `{name}`"
+    )))
+}
+
+fn names_of(name: &str, hosts: u8) -> Vec<String> {
+    let further = (2..=hosts).map(|host| format!("{name}-b{host}"));
+    [format!("{name}-a"), format!("{name}-b")].into_iter().chain(further).collect()
+}
+
+fn buffer_bytes(spec: &LinkSpec) -> u64 {
+    let held = |lane: &LaneSpec| {
+        lane.rate_bytes_per_sec.unwrap_or(1.25e9) * 2.0 * lane.delay.as_secs_f64() + lane.queue_bytes
+    };
+    let most = held(&spec.forward).max(held(&spec.backward));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and far below the limit"
+    )]
+    let bytes = (most * BUFFERS_PER_LINK).clamp(LEAST_BUFFER_BYTES, 1e9) as u64;
+    bytes
+}
+
+fn own_pid() -> i32 {
+    std::process::id().cast_signed()
+}
+
+fn record_path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(format!("{name}.json"))
+}
+
+fn write_record(name: &str, record: &Record) -> Result<()> {
+    let text = serde_json::to_vec(record).map_err(|e| Error::internal(format!("a record in JSON: {e}")))?;
+    let write = || {
+        fs::create_dir_all(FOLDER)?;
+        let mut file = tempfile::NamedTempFile::new_in(FOLDER)?;
+        std::io::Write::write_all(&mut file, &text)?;
+        file.persist(record_path(name)).map_err(|e| e.error)?;
+        Ok::<_, std::io::Error>(())
+    };
+    write().map_err(|e| Error::from(e).context(format!("writing to {FOLDER}, which needs root")))
+}
+
+fn read_record(name: &str) -> Result<Record> {
+    check_name(name)?;
+    let text = fs::read(record_path(name)).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::new(ErrorKind::NotFound, format!("expected the name of a link that is up, found `{name}`"))
+        }
+        _ => Error::from(e),
+    })?;
+    serde_json::from_slice(&text).map_err(|e| Error::corrupt(format!("the record of link {name}: {e}")))
+}
+
+fn remove_record(name: &str) {
+    if let Err(error) = fs::remove_file(record_path(name)) {
+        tracing::debug!("the record of link {name}: {error}");
+    }
+}

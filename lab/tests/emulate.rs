@@ -1,0 +1,131 @@
+//! An emulated link with real packets: nothing is lost that the link did not lose, nothing is left behind. Counts and
+//! bytes only; `corridor lab check` measures times and shares. Needs root and TUN devices; says so where they are not.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+
+use corridor_lab::emulate::{Engine, Options, Running, down, stats_of, up};
+
+/// A link named after the test and the process, or none where the machine cannot.
+fn link(name: &str, options: &Options) -> Option<Running> {
+    let name = format!("{name}{}", std::process::id());
+    match up(&name, &options.parse().expect("a link"), Engine::Tun) {
+        Ok(link) => Some(link),
+        Err(error) => {
+            assert!(!Path::new("/dev/net/tun").exists() || !is_root(), "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|i| u8::try_from(i.wrapping_mul(2_654_435_761) >> 7 & 0xFF).expect("a byte")).collect()
+}
+
+/// Sends `sent` by TCP from a to b and gives what arrived.
+fn transferred(link: &Running, sent: &[u8]) -> Vec<u8> {
+    let listener = link.inside(1, || TcpListener::bind("10.77.0.2:9000")).expect("inside").expect("bound");
+    let mut stream =
+        link.inside(0, || TcpStream::connect("10.77.0.2:9000")).expect("inside").expect("connected");
+    let (mut taken, _) = listener.accept().expect("a connection");
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .spawn_scoped(scope, move || stream.write_all(sent).expect("sent"))
+            .expect("a thread");
+        let mut received = Vec::new();
+        taken.read_to_end(&mut received).expect("received");
+        received
+    })
+}
+
+#[test]
+fn tcp_arrives_byte_for_byte_through_loss_jitter_and_late_packets() {
+    let options = Options {
+        rate: "200mbit".into(),
+        rtt: "4ms".into(),
+        jitter: "1ms".into(),
+        loss: "2%".into(),
+        late: "2%:2ms".into(),
+        ..Options::default()
+    };
+    let Some(link) = link("tcp", &options) else { return };
+    let sent = bytes(3_000_000);
+    assert!(transferred(&link, &sent) == sent, "other bytes arrived");
+    let counted = link.stats().forward;
+    assert!(counted.packets_in >= 2_000, "{counted:?}");
+    assert!(counted.packets_lost > 0 && counted.packets_late > 0, "{counted:?}");
+    assert!(counted.bytes_in > 3_000_000, "{counted:?}");
+    assert_eq!(counted.packets_failed, 0, "{counted:?}");
+}
+
+#[test]
+fn every_datagram_is_accounted_for() {
+    let options =
+        Options { rate: "none".into(), rtt: "2ms".into(), loss: "10%".into(), ..Options::default() };
+    let Some(link) = link("udp", &options) else { return };
+    let receiver = link.inside(1, || UdpSocket::bind("10.77.0.2:9000")).expect("inside").expect("bound");
+    receiver.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
+    let mut arrived = 0;
+    // Few at a time: what a socket's buffer drops, the link did not.
+    for _ in 0..100 {
+        for number in 0..20u8 {
+            sender.send_to(&[number; 100], "10.77.0.2:9000").expect("sent");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        receiver.set_nonblocking(true).expect("set");
+        while receiver.recv(&mut [0; 200]).is_ok() {
+            arrived += 1;
+        }
+        receiver.set_nonblocking(false).expect("set");
+    }
+    while receiver.recv(&mut [0; 200]).is_ok() {
+        arrived += 1;
+    }
+    let counted = link.stats().forward;
+    assert_eq!(counted.packets_in, 2_000, "{counted:?}");
+    assert_eq!(counted.packets_in, counted.packets_out + counted.packets_lost, "{counted:?}");
+    assert_eq!(counted.packets_out, arrived, "{counted:?}");
+    assert!((120..280).contains(&counted.packets_lost), "{counted:?}");
+}
+
+#[test]
+fn hosts_of_one_side_share_the_link_and_get_only_their_own() {
+    let options = Options { hosts: 3, rtt: "2ms".into(), ..Options::default() };
+    let Some(link) = link("hosts", &options) else { return };
+    let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
+    for host in 1..=3usize {
+        let address = format!("{}:9000", link.addresses()[host]);
+        let receiver = link.inside(host, || UdpSocket::bind(&address)).expect("inside").expect("bound");
+        receiver.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        sender.send_to(address.as_bytes(), &address).expect("sent");
+        let mut buffer = [0; 64];
+        let size = receiver.recv(&mut buffer).expect("it arrives");
+        assert_eq!(&buffer[..size], address.as_bytes());
+    }
+    assert_eq!(link.stats().forward.packets_out, 3);
+}
+
+#[test]
+fn nothing_is_left_of_a_link_that_ended() {
+    let Some(mut link) = link("gone", &Options::default()) else { return };
+    let name = format!("gone{}", std::process::id());
+    link.publish().expect("written");
+    assert_eq!(stats_of(&name).expect("there"), link.stats());
+    let again = up(&name, &Options::default().parse().expect("a link"), Engine::Tun).expect_err("in use");
+    assert!(again.to_string().contains("corridor lab down"), "{again}");
+    let namespaces: Vec<String> = link.namespaces().into_iter().map(str::to_owned).collect();
+    drop(link);
+    assert!(stats_of(&name).is_err());
+    for namespace in namespaces {
+        assert!(!Path::new("/run/netns").join(&namespace).exists(), "{namespace}");
+    }
+    assert!(down(&name).is_err(), "there is nothing to end");
+}

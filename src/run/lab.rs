@@ -1,0 +1,117 @@
+//! `corridor lab`
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use lab::emulate::{self, Options, Running};
+use node::array::{Error, Result};
+use tokio::process::Command;
+
+use crate::cli::{Engine, Lab, LabAction, LabUp};
+use crate::common::{print, say};
+
+/// Counters are written down this often.
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+/// What shells answer for a command that a signal has ended.
+const KILLED: u8 = 128;
+
+pub(crate) async fn run(options: &Lab) -> Result<ExitCode> {
+    match &options.action {
+        LabAction::Up(options) => up(options).await,
+        LabAction::Down { name } => emulate::down(name).map(|()| ExitCode::SUCCESS),
+        LabAction::Stats { name } => emulate::stats_of(name)
+            .and_then(|stats| print(&json(serde_json::to_string(&stats))?))
+            .map(|()| ExitCode::SUCCESS),
+        LabAction::Check { engine, json } => check(*engine, *json),
+    }
+}
+
+async fn up(options: &LabUp) -> Result<ExitCode> {
+    let spec = link_options(options).parse()?;
+    let mut link = emulate::up(&options.name, &spec, engine(options.engine))?;
+    let mut ticks = tokio::time::interval(PUBLISH_EVERY);
+    let code = if options.command.is_empty() {
+        say(&described(&link));
+        loop {
+            ticks.tick().await;
+            link.publish()?;
+        }
+    } else {
+        let mut child = started(&options.command, &link)?;
+        loop {
+            tokio::select! {
+                status = child.wait() => break exit_code(status.map_err(Error::from)?),
+                _ = ticks.tick() => link.publish()?,
+            }
+        }
+    };
+    say(&json(serde_json::to_string(&link.stats()))?);
+    Ok(code)
+}
+
+fn started(command: &[String], link: &Running) -> Result<tokio::process::Child> {
+    let [program, arguments @ ..] = command else { return Err(Error::invalid("expected a command")) };
+    let (names, addresses) = (link.namespaces(), link.addresses());
+    let place = |prefix: &str, host: usize| {
+        [
+            (format!("LAB_{prefix}"), names[host].to_owned()),
+            (format!("LAB_{prefix}_ADDRESS"), addresses[host].clone()),
+        ]
+    };
+    Command::new(program)
+        .args(arguments)
+        .envs(place("A", 0))
+        .envs(place("B", 1))
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|e| Error::from(e).context(format!("starting `{program}`")))
+}
+
+fn exit_code(status: std::process::ExitStatus) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = || status.signal().and_then(|s| u8::try_from(s).ok()).unwrap_or_default();
+    let code = status.code().map(|code| u8::try_from(code).unwrap_or(1));
+    ExitCode::from(code.unwrap_or_else(|| KILLED + signal()))
+}
+
+fn described(link: &Running) -> String {
+    let hosts = link.namespaces().into_iter().zip(link.addresses());
+    let hosts: Vec<String> = hosts.map(|(name, address)| format!("{name} ({address})")).collect();
+    format!("{} are joined ({:?} engine) until this ends.", hosts.join(", "), link.engine()).to_lowercase()
+}
+
+fn link_options(options: &LabUp) -> Options {
+    Options {
+        rate: options.rate.clone(),
+        rtt: options.rtt.clone(),
+        jitter: options.jitter.clone(),
+        queue: options.queue.clone(),
+        loss: options.loss.clone(),
+        late: options.late.clone(),
+        cross: options.cross.clone(),
+        mtu: options.mtu,
+        hosts: options.hosts,
+        seed: options.seed,
+    }
+}
+
+fn engine(engine: Engine) -> emulate::Engine {
+    match engine {
+        Engine::Auto => emulate::Engine::Auto,
+        Engine::Tun => emulate::Engine::Tun,
+        Engine::Netem => emulate::Engine::Netem,
+    }
+}
+
+fn check(chosen: Engine, as_json: bool) -> Result<ExitCode> {
+    let report = emulate::check::run(engine(chosen))?;
+    print(
+        if as_json { json(serde_json::to_string(&report))? } else { lab::bench::table(&report) }.trim_end(),
+    )?;
+    let is_right = report.cases.iter().all(|case| case.meets_goal == Some(true));
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn json(text: serde_json::Result<String>) -> Result<String> {
+    text.map_err(|e| Error::internal(format!("JSON: {e}")))
+}
