@@ -9,8 +9,10 @@ mod first_picture;
 pub mod options;
 mod process;
 mod read;
+mod relay;
 mod render;
 pub mod report;
+mod servers;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -32,6 +34,10 @@ pub const ALL: &[(&str, &str)] = &[
     ),
     ("first-picture", "seconds from joining a view of a 64 GB array to the first labelled picture"),
     ("read", "bytes per second of a large read, and seconds of a small one, over a real connection"),
+    (
+        "servers",
+        "bytes per second from 1, 2 and 4 servers with limited links, and reads during which a server is killed",
+    ),
     ("render", "seconds of processor time per frame of the CPU ray caster"),
 ];
 
@@ -45,6 +51,7 @@ pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report
         "controllers" => controllers::run(),
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,
+        "servers" => servers::run(program, options).await,
         "render" => render::run(program).await,
         _ => {
             let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();

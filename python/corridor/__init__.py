@@ -11,6 +11,7 @@
 A location is a path, ``synthetic:...`` or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import _native
@@ -57,8 +58,11 @@ __all__ = [
 ]
 
 
-def open(location: str, *, token: str | None = None, memory: str | None = None) -> Any:
+def open(location: str | Sequence[str], *, token: str | None = None, memory: str | None = None) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
+
+    Several URLs are servers of the same data, read all at once; one that dies is not missed, one that holds other data is
+    left out.
 
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
@@ -71,7 +75,8 @@ def open(location: str, *, token: str | None = None, memory: str | None = None) 
     Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and others
     below :class:`Error`.
     """
-    dataset = Dataset(_native.open(location, token, memory), (location, token, memory))
+    locations = [location] if isinstance(location, str) else list(location)
+    dataset = Dataset(_native.open(locations, token, memory), (locations, token, memory))
     name = dataset._connection.array
     return dataset[name] if name else dataset
 

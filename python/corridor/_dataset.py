@@ -93,6 +93,6 @@ class _MissingArray(NotFoundError, KeyError):
 
 
 @lru_cache(maxsize=32)
-def _again(location: str, token: str | None, memory: str | None) -> Dataset:
+def _again(locations: list[str], token: str | None, memory: str | None) -> Dataset:
     """What a worker process unpickles: one connection per process, not one per task."""
-    return Dataset(_native.open(location, token, memory), (location, token, memory))
+    return Dataset(_native.open(locations, token, memory), (locations, token, memory))

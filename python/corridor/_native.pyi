@@ -8,7 +8,7 @@ VERSION: str
 _Wanted = tuple[int, int, list[tuple[int, int, int]]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
-def open(location: str, token: str | None = None, memory: str | None = None) -> Connection: ...
+def open(locations: list[str], token: str | None = None, memory: str | None = None) -> Connection: ...
 
 @final
 class Connection:

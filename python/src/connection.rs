@@ -22,26 +22,29 @@ use crate::wanted::Wanted;
 /// Reads of one `read_many` that are under way at a time; the rest waits its turn here, not on the server.
 const MAX_READS_UNDER_WAY: usize = 16_384;
 
-/// Opens a path, `synthetic:...` or `corridor://...`; `memory` like `512MiB`, a quarter of the machine's if not given.
+/// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
+/// machine's if not given.
 #[pyfunction]
-#[pyo3(signature = (location, token=None, memory=None))]
+#[pyo3(signature = (locations, token=None, memory=None))]
+#[expect(clippy::needless_pass_by_value, reason = "a list from Python")]
 pub(crate) fn open(
     py: Python<'_>,
-    location: &str,
+    locations: Vec<String>,
     token: Option<String>,
     memory: Option<&str>,
 ) -> PyResult<Connection> {
-    let work = prepare(location, token, memory).map_err(|e| raise(py, &e))?;
+    let work = prepare(&locations, token, memory).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
 /// Everything that can be wrong with the arguments, before anything waits.
 fn prepare(
-    location: &str,
+    locations: &[String],
     token: Option<String>,
     memory: Option<&str>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
-    let (mut location, array) = location.parse::<Location>()?.split_array();
+    let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
+    let (mut location, array) = Location::joined(locations)?.split_array();
     if let (Location::Remote(url), Some(token)) = (&mut location, token) {
         url.set_token(&token);
     }

@@ -228,6 +228,13 @@ def test_a_location_may_end_with_an_array(served: str) -> None:
     assert rho[0, 0, :3].shape == (3,)
 
 
+def test_several_servers_are_one_data_set(served: str, truth: h5py.File) -> None:
+    data = corridor.open([served, served])
+    assert np.array_equal(data["grid/rho"][...], truth["grid/rho"][...])
+    with pytest.raises(corridor.InvalidError, match="same data"):
+        corridor.open([served, "synthetic:noise?shape=2,2,2&dtype=u8"])
+
+
 def mean_of_row(array: corridor.Array, row: int) -> float:
     return float(array[row].mean())
 

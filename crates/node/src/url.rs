@@ -67,6 +67,25 @@ impl FromStr for Location {
 }
 
 impl Location {
+    /// What several locations name together: servers of the same data. One may be anything.
+    ///
+    /// # Errors
+    /// `Invalid` for none, and for several that are not all URLs of one data set.
+    pub fn joined(locations: Vec<Self>) -> Result<Self> {
+        if let [only] = &locations[..] {
+            return Ok(only.clone());
+        }
+        let url = |location| match location {
+            Self::Remote(url) => Ok(url),
+            other => {
+                let what = "expected `corridor://` URLs of the same data set where there are several";
+                Err(Error::invalid(format!("{what}, found {other:?}")))
+            }
+        };
+        let urls = locations.into_iter().map(url).collect::<Result<Vec<_>>>()?;
+        Url::joined(urls).map(Self::Remote)
+    }
+
     /// Takes the array's name off: the end of a URL, or what follows an existing file in a path
     /// (`run42.h5/grid/rho`). Empty where none is named.
     #[must_use]
@@ -184,6 +203,29 @@ impl Url {
             Self { host, port, token, fingerprint, ..first.clone() }
         });
         std::iter::once(first.clone()).chain(others).collect()
+    }
+
+    /// One URL for all servers of several; they have to name the same data set and array.
+    ///
+    /// # Errors
+    /// `Invalid` when they do not, for none, and for more than [`MAX_SERVERS`] servers.
+    pub fn joined(urls: impl IntoIterator<Item = Self>) -> Result<Self> {
+        let mut servers = urls.into_iter().flat_map(|url| url.servers());
+        let mut all = servers.next().ok_or_else(|| Error::invalid("expected a URL, found none"))?;
+        for Self { host, port, dataset, array, token, fingerprint, .. } in servers {
+            if (&dataset, &array) != (&all.dataset, &all.array) {
+                let (expected, found) = (&all.dataset, dataset);
+                return Err(Error::invalid(format!(
+                    "expected servers of the data set `{expected}`, found one of `{found}`"
+                )));
+            }
+            all.replicas.push(Replica { host, port, token, fingerprint });
+        }
+        if all.replicas.len() >= MAX_SERVERS {
+            let found = all.replicas.len() + 1;
+            return Err(Error::invalid(format!("expected at most {MAX_SERVERS} servers, found {found}")));
+        }
+        Ok(all)
     }
 
     /// The same token for every server that has none.
@@ -448,6 +490,11 @@ mod tests {
             assert!(servers.iter().all(|s| s.dataset == "d" && s.array == "u" && s.replicas.is_empty()));
             assert_eq!(url.public(), "corridor://h:1,[::1]:2,i:3/d/u");
         }
+        let one = |text: &str| text.parse::<Url>().unwrap();
+        let both = Url::joined([one("corridor://h/d#token=t"), one("corridor://i,j/d#token=u")]).unwrap();
+        assert_eq!(both, one("corridor://h,i,j/d#token=t,u,u"));
+        assert!(Url::joined([one("corridor://h/d"), one("corridor://h/e")]).is_err());
+        assert!(Url::joined([]).is_err());
         let mut url: Url = "corridor://h,i/d#token=,x".parse().unwrap();
         url.set_token("y");
         assert_eq!(url.to_string(), "corridor://h:26774,i:26774/d#token=y,x");

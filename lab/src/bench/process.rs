@@ -111,6 +111,11 @@ impl Running {
         found.ok_or_else(|| Error::internal(format!("expected `{field}` in {}", self.line)))
     }
 
+    /// Ends it at once, with no time to say anything (`kill -9`).
+    pub(super) fn kill(&mut self) -> Result<()> {
+        Ok(self.process.start_kill()?)
+    }
+
     /// The most memory it ever held, bytes.
     pub(super) fn peak_bytes(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()?)).ok()?;

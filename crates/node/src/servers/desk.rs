@@ -24,14 +24,14 @@ struct State {
 pub(super) struct Desk {
     state: Mutex<State>,
     opened_at: Instant,
-    /// A server fell silent: all that it has in hand is late.
-    fell_silent: Notify,
+    /// Some answers may be late now that were not: their server fell silent, or another one is idle.
+    look_again: Notify,
 }
 
 impl Desk {
     pub(super) fn new(servers: usize) -> Self {
         let state = State { shares: Shares::new(servers), waiting: HashMap::new() };
-        Self { state: Mutex::new(state), opened_at: Instant::now(), fell_silent: Notify::new() }
+        Self { state: Mutex::new(state), opened_at: Instant::now(), look_again: Notify::new() }
     }
 
     fn now(&self) -> Duration {
@@ -151,7 +151,13 @@ impl Grant {
     pub(super) fn finished(mut self) {
         self.is_settled = true;
         let now = self.desk.now();
-        self.desk.with(|shares| shares.finished(&self.assigned, now));
+        let is_anybody_idle = self.desk.with(|shares| {
+            shares.finished(&self.assigned, now);
+            shares.is_anybody_idle()
+        });
+        if is_anybody_idle {
+            self.desk.look_again.notify_waiters();
+        }
     }
 
     /// It was answered by an error. True when the server is to be looked after from now on.
@@ -189,24 +195,24 @@ pub(super) enum Lateness {
 }
 
 impl Watch {
-    /// Waits until the answer is late; `may`: who else could be asked.
+    /// Waits until the answer is late; `may`: who else could be asked; `idle`: who of them just because they are idle.
     ///
     /// # Cancel safety
     /// Safe.
-    pub(super) async fn late(&self, may: Set) -> Lateness {
+    pub(super) async fn late(&self, may: Set, idle: Set) -> Lateness {
         loop {
-            let somebody_fell_silent = self.desk.fell_silent.notified();
+            let look_again = self.desk.look_again.notified();
             let now = self.desk.now();
-            match self.desk.with(|shares| shares.late(&self.assigned, may, now)) {
+            match self.desk.with(|shares| shares.late(&self.assigned, may, idle, now)) {
                 Late::NotYet(again) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(self.desk.opened_at + again) => {}
-                        () = somebody_fell_silent => {}
+                        () = look_again => {}
                     }
                 }
                 Late::AskAnother => return Lateness::AskAnother,
                 Late::Silent => {
-                    self.desk.fell_silent.notify_waiters();
+                    self.desk.look_again.notify_waiters();
                     return Lateness::Silent(self.assigned.member);
                 }
             }

@@ -56,6 +56,11 @@ impl Candidates {
         self.all.without(self.asked)
     }
 
+    /// Who may be asked just because nothing else is to do. Homes keep to their own blocks.
+    fn idle(&self) -> Set {
+        if self.order.is_some() { Set::NONE } else { self.rest() }
+    }
+
     /// Who may be asked next.
     fn next(&self) -> Set {
         match self.next_in_order() {
@@ -111,7 +116,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
         None => turn = Some(next_turn(group, &piece, false)),
     }
     loop {
-        let rest = piece.candidates.rest();
+        let (rest, idle) = (piece.candidates.rest(), piece.candidates.idle());
         let can_hedge = turn.is_none() && !rest.is_empty();
         tokio::select! {
             biased;
@@ -145,7 +150,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                     Err(Nobody) => {}
                 }
             }
-            late = late(newest.as_ref(), rest), if can_hedge && !running.is_empty() => {
+            late = late(newest.as_ref(), rest, idle), if can_hedge && !running.is_empty() => {
                 if let Lateness::Silent(member) = late {
                     group.look_after(member);
                 }
@@ -191,9 +196,9 @@ async fn granted(turn: &mut Option<Turn>) -> Result<Grant, Nobody> {
     }
 }
 
-async fn late(newest: Option<&Watch>, rest: Set) -> Lateness {
+async fn late(newest: Option<&Watch>, rest: Set, idle: Set) -> Lateness {
     match newest {
-        Some(watch) => watch.late(rest).await,
+        Some(watch) => watch.late(rest, idle).await,
         None => std::future::pending().await,
     }
 }

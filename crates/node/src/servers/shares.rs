@@ -4,8 +4,8 @@
 //! simply takes fewer. Of several with room the one that will have finished first is taken; near the end a slow one
 //! gets nothing that the others would have finished earlier. Bytes of a piece follow the window of who does it.
 //!
-//! It also says when an answer is late enough to ask somebody else too: later than most, of a kind, within an
-//! allowance ([`HEDGE_SHARE`]); or when the server has been silent for so long that it gets nothing more.
+//! It also says when an answer is late enough to ask somebody else too: later than most, within an allowance (`late`);
+//! or when nothing else is left to do; or when the server has been silent for so long that it gets nothing more.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -412,8 +412,8 @@ pub(super) enum Late {
 }
 
 impl Shares {
-    /// Whether an answer is late; `may`: who else could be asked.
-    pub(super) fn late(&mut self, assigned: &Assigned, may: Set, now: Duration) -> Late {
+    /// Whether an answer is late; `may`: who else could be asked; `idle`: who of them may be just because they are idle.
+    pub(super) fn late(&mut self, assigned: &Assigned, may: Set, idle: Set, now: Duration) -> Late {
         let others = self.members.iter().enumerate().any(|(n, m)| may.has(n) && is_ready(m));
         let member = &mut self.members[assigned.member];
         let quiet_since = member.last_delivery.max(assigned.at);
@@ -426,13 +426,42 @@ impl Shares {
             return Late::Silent;
         }
         let is_lost = member.health != Health::Ready;
-        if others && (is_lost || (now >= late_at && self.allowance.spend())) {
+        if others
+            && (is_lost
+                || self.is_left_over(assigned, idle, now)
+                || (now >= late_at && self.allowance.spend()))
+        {
             return Late::AskAnother;
         }
         // What cannot be helped now is looked at again after as long as it took to become late.
         let again = now + late_at.saturating_sub(assigned.at).max(Duration::from_millis(10));
         Late::NotYet(if now < late_at { late_at.min(silent_at.max(now)) } else { again })
     }
+}
+
+impl Shares {
+    /// Whether nothing waits any more and somebody with nothing to do would be done in half of the time that this
+    /// piece will still take: at the end of a read nobody waits for a slow server, and nobody else is kept waiting.
+    fn is_left_over(&self, assigned: &Assigned, idle: Set, now: Duration) -> bool {
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        let took = now.saturating_sub(assigned.at);
+        let to_come = assigned.expected.and_then(|expected| expected.checked_sub(took));
+        // What takes longer than it should, or nobody knows how long, is half done at best.
+        let to_come = to_come.unwrap_or(took).as_secs_f64();
+        let in_time = |m: &Member| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
+        self.members.iter().enumerate().any(|(n, m)| idle.has(n) && is_idle(m) && in_time(m))
+    }
+
+    /// Whether there is nothing to do for somebody who is there.
+    pub(super) fn is_anybody_idle(&self) -> bool {
+        self.waiting.is_empty() && self.members.iter().any(is_idle)
+    }
+}
+
+fn is_idle(member: &Member) -> bool {
+    is_ready(member) && member.pieces == 0
 }
 
 fn is_ready(member: &Member) -> bool {

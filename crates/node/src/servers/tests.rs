@@ -226,6 +226,16 @@ async fn speeds_add_up_and_a_slow_server_takes_fewer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_a_small_read_is_not_left_to_a_slow_server() {
+    let here = data(8 << 20);
+    let servers = [20.0, 10.0, 5.0, 0.5].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let took = read_all(&*group(&servers, Rule::Spread), &here).await;
+    let ideal = (8 << 20) as f64 / (35.5 * MB);
+    // The speeds have to be found out in that time, too.
+    assert!(took < 2.5 * ideal, "{took} s instead of {ideal}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn work_moves_away_from_a_server_that_becomes_slow() {
     let here = data(64 << 20);
     let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));

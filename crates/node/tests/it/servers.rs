@@ -19,15 +19,7 @@ async fn serve(location: &str, change: impl FnOnce(&mut Options)) -> Result<Serv
 
 /// One URL of several servers.
 fn joined(servers: &[&Served]) -> Url {
-    let urls: Vec<&Url> = servers.iter().map(|s| s.url()).collect();
-    let list = |part: &dyn Fn(&Url) -> String| urls.iter().map(|u| part(u)).collect::<Vec<_>>().join(",");
-    let text = format!(
-        "corridor://{}/waves#token={}&fp={}",
-        list(&|u| u.authority()),
-        list(&|u| u.token.clone().unwrap_or_default()),
-        list(&|u| u.fingerprint.clone().unwrap_or_default()),
-    );
-    text.parse().expect("a URL")
+    Url::joined(servers.iter().map(|s| s.url().clone())).expect("the same data set")
 }
 
 async fn everything(source: &Arc<dyn Source>) -> Vec<u8> {

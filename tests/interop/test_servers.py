@@ -1,0 +1,112 @@
+"""Several servers of the same data: what is read stays right when some of them are killed."""
+
+import contextlib
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import corridor, running
+
+SHAPE = (160, 256, 512)
+
+
+@pytest.fixture
+def data(home):
+    """A flat file of 42 MB, and its values."""
+    values = np.random.default_rng(7).integers(0, 65536, SHAPE, dtype="<u2")
+    values.tofile(home / "flat.bin")
+    (home / "flat.toml").write_text(f'file = "flat.bin"\nshape = {list(SHAPE)}\ndtype = "<u2"\n')
+    return home / "flat.toml", values
+
+
+def several(urls: list[str]) -> str:
+    """One URL for all of them."""
+    parts = [dict(part.split("=", 1) for part in url.split("#")[1].split("&")) for url in urls]
+    hosts = ",".join(url.split("/")[2] for url in urls)
+    tokens, fingerprints = (",".join(part[key] for part in parts) for key in ("token", "fp"))
+    return f"corridor://{hosts}/{urls[0].split('/')[3].split('#')[0]}#token={tokens}&fp={fingerprints}"
+
+
+def check(done, output, values):
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(output), values)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_of_four_servers_is_killed_during_a_read(home, tmp_path, data, seed):
+    description, values = data
+    moment = random.Random(seed)
+    with contextlib.ExitStack() as stack:
+        servers = [
+            stack.enter_context(running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json"))
+            for _ in range(3)
+        ]
+        victim = running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json")
+        killed = victim.__enter__()
+        url = several([server.url for server in [killed, *servers]])
+        output = tmp_path / "out.npy"
+        begun = time.monotonic()
+        check(corridor(home, "get", url, "-o", str(output)), output, values)
+        usual = time.monotonic() - begun
+        output.unlink()
+
+        def kill():
+            time.sleep(moment.random() * usual)
+            killed.process.send_signal(signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        done = corridor(home, "get", url, "-o", str(output))
+        thread.join()
+        with contextlib.suppress(AssertionError):
+            victim.__exit__(None, None, None)
+        check(done, output, values)
+
+
+def test_a_server_that_stops_answering_is_not_waited_for(home, tmp_path, data):
+    description, values = data
+    with contextlib.ExitStack() as stack:
+        arguments = ("serve", str(description), "--listen", "127.0.0.1:0", "--json")
+        servers = [stack.enter_context(running(home, *arguments)) for _ in range(2)]
+        url = several([server.url for server in servers])
+        servers[1].process.send_signal(signal.SIGSTOP)
+        try:
+            # Long before a connection without a sign of life would end by itself.
+            done = corridor(home, "get", url, "-o", str(tmp_path / "out.npy"), timeout=30)
+        finally:
+            servers[1].process.send_signal(signal.SIGCONT)
+        check(done, tmp_path / "out.npy", values)
+
+
+def test_peers_are_found_and_used_when_the_first_server_dies(home, tmp_path, data):
+    description, values = data
+    arguments = ("serve", str(description), "--listen", "127.0.0.1:0", "--json")
+    with running(home, *arguments) as peer, running(home, *arguments, "--peer", peer.url) as first:
+        done = corridor(home, "get", first.url, "-o", str(tmp_path / "out.npy"))
+        check(done, tmp_path / "out.npy", values)
+
+
+def test_servers_of_servers_give_the_same_bytes(home, tmp_path, data):
+    description, values = data
+    with (
+        running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json") as origin,
+        running(home, "serve", origin.url, "--listen", "127.0.0.1:0", "--json") as middle,
+    ):
+        done = corridor(home, "get", middle.url, "[3:150:7, ::2, 5:]", "-o", str(tmp_path / "out.npy"))
+        check(done, tmp_path / "out.npy", values[3:150:7, ::2, 5:])
+
+
+def test_with_none_left_the_error_names_every_server(home, tmp_path, data):
+    description, _ = data
+    urls = []
+    for _ in range(2):
+        with running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json") as server:
+            urls.append(server.url)
+    done = corridor(home, "get", several(urls), "-o", str(tmp_path / "out.npy"))
+    assert done.returncode == 5, done.stderr
+    for url in urls:
+        assert url.split("#")[0] in done.stderr
+        assert url.split("token=")[1].split("&")[0] not in done.stderr
