@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("stream", &["render", "session", "array"]),
     ("node", &["array", "store", "cache", "wire", "link", "render", "session", "stream"]),
     ("python", &["node"]),
+    ("example-operations", &["node"]),
     ("lab", &["array", "wire", "control", "link", "session", "node"]),
     ("corridor", &["node", "lab"]),
 ];

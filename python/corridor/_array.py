@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._called import answered, encoded
 from ._description import ArrayInfo
 from ._errors import InvalidError
+from ._futures import begun
 from ._indexing import Key, Picked, pick
 
 if TYPE_CHECKING:
@@ -163,22 +165,14 @@ class Array:
         ``concurrent.futures.as_completed`` gives results as they arrive.
         """
         picked = pick(key, self.shape)
-        future: Future[np.ndarray] = Future()
+        native, wanted = self._dataset._connection, self._wanted(picked)
 
-        def done(elements: np.ndarray | None, error: BaseException | None) -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                assert elements is not None
-                future.set_result(self._finished(picked, elements))
+        def finished(elements: np.ndarray) -> np.ndarray:
+            return self._finished(picked, elements)
 
-        reading = self._dataset._connection.begin(
-            self._wanted(picked), self._is_decoded, _ORDINARY, done
+        return begun(
+            lambda done: native.begin(wanted, self._is_decoded, _ORDINARY, done), finished
         )
-        future.add_done_callback(lambda f: reading.cancel() if f.cancelled() else None)
-        return future
 
     async def read_async(self, key: Key = ...) -> np.ndarray:
         """Read without blocking the event loop; cancelling the task withdraws the read.
@@ -189,6 +183,44 @@ class Array:
         (4, 5)
         """
         return await asyncio.wrap_future(self.submit(key))
+
+    def call(
+        self,
+        operation: str,
+        *,
+        key: Key = ...,
+        progress: Callable[[int, int], object] | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """Ask the server for an operation of its own over the selected elements, computed where the data are.
+
+        ``key`` selects as indexing does, with positive steps; an integer keeps its axis, with one element. ``parameters``
+        are the operation's. ``progress(done, total)`` is called now and then. The result is what the operation
+        answers: numbers, lists and dictionaries, or a numpy array. Values are decoded.
+
+        >>> import corridor
+        >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
+        >>> a.call("percentile", q=50)
+        Traceback (most recent call last):
+        ...
+        corridor._errors.UnsupportedError: expected a data set of a server for the operation `percentile`; `linear` is read here
+
+        :meth:`submit_call` returns a future at once, :meth:`call_async` is for event loops.
+        """
+        native = self._dataset._connection
+        return answered(native.call(operation, self._asked(key), encoded(parameters), progress))
+
+    def submit_call(
+        self, operation: str, *, key: Key = ..., **parameters: Any
+    ) -> "Future[Any]":
+        """Begin :meth:`call` and return at once. Cancelling the future withdraws the operation, on the server too."""
+        native = self._dataset._connection
+        asked, text = self._asked(key), encoded(parameters)
+        return begun(lambda done: native.begin_call(operation, asked, text, done), answered)
+
+    async def call_async(self, operation: str, *, key: Key = ..., **parameters: Any) -> Any:
+        """:meth:`call` without blocking the event loop; cancelling the task withdraws the operation."""
+        return await asyncio.wrap_future(self.submit_call(operation, key=key, **parameters))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -230,6 +262,13 @@ class Array:
 
     def _wanted(self, picked: Picked) -> tuple[int, int, list[tuple[int, int, int]]]:
         return self._number, self._level, picked.ranges
+
+    def _asked(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
+        """What an operation is asked about: it gives elements in the array's order."""
+        picked = pick(key, self.shape)
+        if picked.is_reversed:
+            raise InvalidError("expected positive steps in the key of an operation, found negative ones")
+        return self._wanted(picked)
 
     def _finished(self, picked: Picked, elements: np.ndarray) -> np.ndarray:
         return picked.view(elements.view(self.dtype))

@@ -20,6 +20,11 @@ class Picked(NamedTuple):
     back: tuple[int | slice, ...]
     """What turns the elements that were read into the result: reversed axes, dropped axes; a view, never a copy."""
 
+    @property
+    def is_reversed(self) -> bool:
+        """True when some axis is to be turned round after reading."""
+        return any(isinstance(entry, slice) and entry.step == -1 for entry in self.back)
+
     def shape(self) -> tuple[int, ...]:
         """Elements per axis that are read."""
         return tuple(count for _, count, _ in self.ranges)

@@ -7,6 +7,7 @@ VERSION: str
 
 _Wanted = tuple[int, int, list[tuple[int, int, int]]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+_Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 def open(locations: list[str], token: str | None = None, memory: str | None = None) -> Connection: ...
 
@@ -25,6 +26,20 @@ class Connection:
         is_decoded: bool,
         tier: int,
         done: Callable[[_Bytes | None, BaseException | None], None],
+    ) -> Reading: ...
+    def call(
+        self,
+        name: str,
+        wanted: _Wanted,
+        with_: str,
+        progress: Callable[[int, int], object] | None,
+    ) -> _Answer: ...
+    def begin_call(
+        self,
+        name: str,
+        wanted: _Wanted,
+        with_: str,
+        done: Callable[[_Answer | None, BaseException | None], None],
     ) -> Reading: ...
 
 @final

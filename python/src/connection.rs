@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use node::array::{Dataset, Error, Result, Source};
+use node::array::{Dataset, Error, Priority, Result, Source, Urgency};
 use node::assemble::{Context, Stack, assemble};
+use node::called::{CallAnswer, Called, Of, Progress};
 use node::memory::{Budget, parse_size};
 use node::places::Places;
 use node::url::Location;
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};
-use crate::runtime::{runtime, wait};
+use crate::runtime::{runtime, wait, wait_and};
 use crate::wanted::Wanted;
 
 /// Reads of one `read_many` that are under way at a time; the rest waits its turn here, not on the server.
@@ -52,7 +53,7 @@ fn prepare(
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
-        Ok(Connection { stack, dataset, array })
+        Ok(Connection { stack, dataset, array, most_bytes: context.budget.whole })
     })
 }
 
@@ -74,6 +75,8 @@ pub(crate) struct Connection {
     stack: Stack,
     dataset: Arc<Dataset>,
     array: String,
+    /// Largest array that an operation may answer with, bytes.
+    most_bytes: u64,
 }
 
 #[pymethods]
@@ -138,15 +141,44 @@ impl Connection {
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
         let read = wanted.read(self.source(), Arc::clone(&self.dataset), is_decoded, tier);
-        let runtime = runtime().map_err(|e| raise(py, &e))?;
-        let task = runtime.spawn(async move {
-            let result = AssertUnwindSafe(read).catch_unwind().await;
-            let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
-            // Python's lock is not waited for on a thread that moves other people's bytes.
-            let told = tokio::task::spawn_blocking(move || Python::attach(|py| tell(py, &done, result)));
-            drop(told.await);
-        });
-        Ok(Reading(task.abort_handle()))
+        begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
+    }
+
+    /// Asks the server for an operation of any name and waits for its answer; `progress(done, total)` hears of it now and
+    /// then. `with` is JSON.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        wanted: Wanted,
+        with: &str,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let heard = Arc::new(Mutex::new(None));
+        let work = self.called(name, wanted, with, Arc::clone(&heard)).map_err(|e| raise(py, &e))?;
+        let look = || {
+            let news = heard.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (&progress, news) {
+                (Some(progress), Some(Progress { done, total })) => progress.call1((done, total)).map(drop),
+                _ => Ok(()),
+            }
+        };
+        let answer = wait_and(py, work, look)?;
+        look()?;
+        told(py, answer)
+    }
+
+    /// Begins such an operation and returns at once; `done` as for `begin`.
+    fn begin_call(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        wanted: Wanted,
+        with: &str,
+        done: Py<PyAny>,
+    ) -> PyResult<Reading> {
+        let work = self.called(name, wanted, with, Arc::default()).map_err(|e| raise(py, &e))?;
+        begin(py, work, told, done)
     }
 }
 
@@ -154,16 +186,59 @@ impl Connection {
     fn source(&self) -> Arc<dyn Source> {
         Arc::clone(&self.stack.source)
     }
+
+    /// An operation on its way; `heard` is the newest that it said of its progress.
+    fn called(
+        &self,
+        name: &str,
+        wanted: Wanted,
+        with: &str,
+        heard: Arc<Mutex<Option<Progress>>>,
+    ) -> Result<impl Future<Output = Result<CallAnswer>> + Send + 'static> {
+        let (place, selection) = wanted.place(&self.dataset)?;
+        let mut called = Called::new(name, Of::new(place, Some(selection)), with, self.most_bytes)?;
+        called.on_progress = Arc::new(move |progress| {
+            *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        });
+        let stack = self.stack.clone();
+        Ok(async move { stack.ask(called, Urgency::of(Priority::NORMAL)).await })
+    }
 }
 
-fn tell(py: Python<'_>, done: &Py<PyAny>, result: Result<Vec<u8>, Error>) {
-    let told = match result {
-        Ok(bytes) => done.call1(py, (PyArray1::from_vec(py, bytes).into_any(), py.None())),
-        Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),
-    };
-    if let Err(problem) = told {
-        problem.write_unraisable(py, Some(done.bind(py)));
-    }
+/// Begins `work` and returns at once; `told` makes of its result what `done` is given.
+fn begin<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+    told: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
+    done: Py<PyAny>,
+) -> PyResult<Reading> {
+    let runtime = runtime().map_err(|e| raise(py, &e))?;
+    let task = runtime.spawn(async move {
+        let result = AssertUnwindSafe(work).catch_unwind().await;
+        let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
+        let tell = move || {
+            Python::attach(|py| {
+                let called = match result {
+                    Ok(value) => told(py, value).and_then(|value| done.call1(py, (value, py.None()))),
+                    Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),
+                };
+                if let Err(problem) = called {
+                    problem.write_unraisable(py, Some(done.bind(py)));
+                }
+            });
+        };
+        // Python's lock is not waited for on a thread that moves other people's bytes.
+        drop(tokio::task::spawn_blocking(tell).await);
+    });
+    Ok(Reading(task.abort_handle()))
+}
+
+/// An answer as Python gets it: the result as JSON, and the array's type, shape and elements if there is one.
+fn told(py: Python<'_>, answer: CallAnswer) -> PyResult<Bound<'_, PyAny>> {
+    let elements = answer
+        .elements
+        .map(|(what, bytes)| (what.dtype.to_string(), what.shape, PyArray1::from_vec(py, bytes)));
+    (answer.result.to_string(), elements).into_pyobject(py).map(Bound::into_any)
 }
 
 /// A read that was begun.

@@ -45,6 +45,18 @@ pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> PyResult<T> {
+    wait_and(py, work, || Ok(()))
+}
+
+/// The same, and calls `look` now and then, with Python's lock.
+///
+/// # Errors
+/// Those of `work` and `look`, or the exception that the signal's handler raised.
+pub(crate) fn wait_and<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+    look: impl Fn() -> PyResult<()>,
+) -> PyResult<T> {
     let runtime = runtime().map_err(|e| crate::errors::raise(py, &e))?;
     let mut task = runtime.spawn(work);
     loop {
@@ -57,7 +69,7 @@ pub(crate) fn wait<T: Send + 'static>(
                 return Err(crate::errors::raise(py, &error));
             }
             Err(_) => {
-                if let Err(signal) = py.check_signals() {
+                if let Err(signal) = py.check_signals().and_then(|()| look()) {
                     task.abort();
                     return Err(signal);
                 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use node::array::{AxisRange, Dataset, Priority, ReadRequest, Result, Selection, Source, Target, decode};
+use node::ops::BlockPlace;
 use pyo3::prelude::*;
 
 /// What to read: number of the array, level, `(start, count, step)` per axis.
@@ -10,6 +11,14 @@ use pyo3::prelude::*;
 pub(crate) struct Wanted(u32, u8, Vec<(u64, u64, u64)>);
 
 impl Wanted {
+    /// The same as operations are asked.
+    pub(crate) fn place(self, dataset: &Dataset) -> Result<(BlockPlace, Selection)> {
+        let Self(array, level, ranges) = self;
+        let ranges = ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step });
+        let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
+        Ok((place, Selection::new(ranges.collect())?))
+    }
+
     /// Reads; elements in C order and the host's byte order, decoded if that is asked.
     pub(crate) async fn read(
         self,

@@ -12,6 +12,7 @@ use array::{Error, ErrorKind, LongWork, Result, Retry, Source, Urgency};
 use cache::Cached;
 use wire::ops::{Stats, StatsRequest};
 
+use crate::asks::Ask;
 use crate::dial::{self, Dialer};
 use crate::memory::Budget;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
@@ -118,19 +119,35 @@ impl Stack {
     /// # Errors
     /// The source's; `Invalid` for a place that is none.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
-        let mut result = None;
+        if self.remotes.is_empty() {
+            return statistics::gather(&self.source, request, urgency, memory_bytes).await;
+        }
+        self.ask(request.clone(), urgency).await
+    }
+
+    /// Asks a server that has the data for something else than reading; another one where one cannot answer now.
+    ///
+    /// # Errors
+    /// The operation's, or why there is no connection; `Unsupported` for data that are read here.
+    ///
+    /// # Cancel safety
+    /// Dropping it cancels the operation.
+    pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+        let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
+        let mut last = None;
         for remote in &self.remotes {
-            let answer = remote.stats(request, urgency).await;
-            let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
-            if !answer.as_ref().is_err_and(another_may) {
-                return answer;
+            match remote.ask(ask.clone(), urgency).await {
+                Err(error) if another_may(&error) => last = Some(error),
+                answer => return answer,
             }
-            result = Some(answer);
         }
-        match result {
-            Some(last) => last,
-            None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
-        }
+        Err(last.unwrap_or_else(|| {
+            Error::unsupported(format!(
+                "expected a data set of a server for the operation `{}`; `{}` is read here",
+                ask.name(),
+                self.name
+            ))
+        }))
     }
 
     /// The servers behind it, if that is where the data come from.

@@ -3,7 +3,6 @@
 //! Blocks are pipelined, one `read_block` each; a read is one `read` whatever its runs, its pieces written
 //! straight to their place. Everything received is checked against the description before it counts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{
@@ -13,17 +12,16 @@ use array::{
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
-use link::{OpStream, Reply};
+use link::OpStream;
 use parking_lot::Mutex;
-use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, ReadBody, Stats, StatsRequest};
+use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 
 use crate::asks::Ask;
 use crate::dial::Dialer;
+use crate::landing::Landing;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
-/// Separate stretches of a result that may be there before the gaps between them close.
-const MAX_STRETCHES: usize = 65_536;
 
 /// A data set that another process exports. Clones share the connection.
 #[derive(Clone, Debug)]
@@ -69,12 +67,12 @@ impl RemoteSource {
         error
     }
 
-    /// Statistics of decoded values, computed where the data are.
+    /// Asks its server for something else.
     ///
     /// # Errors
-    /// The server's.
-    pub async fn stats(&self, request: &StatsRequest, urgency: Urgency) -> Result<Stats> {
-        self.dialer.ask(request.clone(), urgency).await.map_err(|e| self.heed(e))
+    /// The operation's, or why there is no connection.
+    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+        self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
     }
 
     /// One block; `None` when it was withdrawn.
@@ -195,31 +193,12 @@ fn compact(bytes: Bytes) -> Bytes {
 }
 
 /// Writes pieces to their place as they come.
-async fn receive(mut answer: OpStream, mut into: Region) -> Result<()> {
-    let mut items = BTreeMap::new();
-    let mut there = Stretches::default();
+async fn receive(mut answer: OpStream, into: Region) -> Result<()> {
+    let mut landing = Landing::new(into);
     while let Some(reply) = answer.next().await {
-        match reply? {
-            Reply::Item { item, body, bulk_bytes } => {
-                let start = ReadBody::decode(body)?.offset_bytes;
-                there.add(start, bulk_bytes)?;
-                if bulk_bytes > 0 {
-                    items.insert(item, start);
-                }
-            }
-            Reply::Piece { item, offset, bytes, complete } => {
-                let start =
-                    items.get(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
-                let at = start.checked_add(offset).and_then(|n| usize::try_from(n).ok());
-                let at = at.ok_or_else(|| Error::corrupt("expected a piece inside the result"))?;
-                into.write_at(at, &bytes)?;
-                if complete {
-                    items.remove(&item);
-                }
-            }
-        }
+        landing.take(reply?)?;
     }
-    there.check_whole(into.size_bytes() as u64)
+    landing.check_whole()
 }
 
 /// For a target with gaps: put together first, then spread out.
@@ -227,49 +206,6 @@ async fn receive_scattered(answer: OpStream, selection: &Selection, mut into: Re
     let (target, region) = Target::new(&selection.shape(), into.item_bytes())?;
     receive(answer, region).await?;
     into.write_all(&target.into_vec()?)
-}
-
-/// Which stretches of a result are there: start to end, without overlap.
-#[derive(Debug, Default)]
-struct Stretches(BTreeMap<u64, u64>);
-
-impl Stretches {
-    fn add(&mut self, start: u64, length: u64) -> Result<()> {
-        let overlaps =
-            || Error::corrupt(format!("expected pieces that do not overlap, found a second one at {start}"));
-        let end = start.checked_add(length).ok_or_else(overlaps)?;
-        if length == 0 {
-            return Ok(());
-        }
-        let before = self.0.range(..=start).next_back().map(|(&s, &e)| (s, e));
-        let after = self.0.range(start..).next().map(|(&s, &e)| (s, e));
-        if before.is_some_and(|(_, e)| e > start) || after.is_some_and(|(s, _)| s < end) {
-            return Err(overlaps());
-        }
-        let mut joined = (start, end);
-        if let Some((s, _)) = before.filter(|(_, e)| *e == start) {
-            joined.0 = s;
-        }
-        if let Some((s, e)) = after.filter(|(s, _)| *s == end) {
-            self.0.remove(&s);
-            joined.1 = e;
-        }
-        self.0.insert(joined.0, joined.1);
-        if self.0.len() > MAX_STRETCHES {
-            return Err(Error::corrupt(format!(
-                "expected at most {MAX_STRETCHES} separate pieces, found more"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_whole(&self, size_bytes: u64) -> Result<()> {
-        if self.0.len() == 1 && self.0.get(&0) == Some(&size_bytes) {
-            return Ok(());
-        }
-        let there: u64 = self.0.iter().map(|(s, e)| e - s).sum();
-        Err(Error::corrupt(format!("expected {size_bytes} bytes, found {there} when the answer ended")))
-    }
 }
 
 impl Source for RemoteSource {
@@ -294,30 +230,5 @@ impl Source for RemoteSource {
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         self.clone().read_into(request, into).boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_in_any_order_make_a_whole() {
-        let mut s = Stretches::default();
-        for (start, length) in [(4, 4), (0, 4), (12, 2), (8, 4)] {
-            s.add(start, length).unwrap();
-        }
-        assert!(s.check_whole(14).is_ok());
-        assert!(s.check_whole(15).is_err());
-    }
-
-    #[test]
-    fn overlaps_and_gaps_are_corrupt() {
-        let mut s = Stretches::default();
-        s.add(4, 4).unwrap();
-        for (start, length) in [(4, 4), (0, 5), (7, 1), (0, 100), (u64::MAX, 1)] {
-            assert_eq!(s.add(start, length).unwrap_err().kind(), ErrorKind::Corrupt, "{start}+{length}");
-        }
-        assert!(s.check_whole(8).is_err());
     }
 }

@@ -9,17 +9,17 @@ use array::{AxisRange, Selection};
 
 /// One part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slab {
+pub struct Slab {
     /// Where it begins, per axis, counted in elements of the result.
-    pub(crate) start: Vec<u64>,
+    pub start: Vec<u64>,
     /// Which elements of the array.
-    pub(crate) selection: Selection,
+    pub selection: Selection,
 }
 
 /// The slabs of a selection, of at most `max_bytes` each (but at least one element), in C order of the grid.
 ///
 /// `grain`: the box that is decoded whole, per axis, of the level that is read; see [`array::Level::grain`].
-pub(crate) fn slabs(
+pub fn slabs(
     selection: &Selection,
     item_bytes: usize,
     grain: Option<&[u64]>,
@@ -37,7 +37,7 @@ pub(crate) fn slabs(
 
 impl Slab {
     /// Its own slabs, smaller ones, with places in the same result.
-    pub(crate) fn parts(
+    pub fn parts(
         &self,
         item_bytes: usize,
         grain: Option<&[u64]>,
@@ -55,7 +55,7 @@ impl Slab {
 
     /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result each of them
     /// begins. The stretches are the slab's own elements, cut into equal parts.
-    pub(crate) fn stretches(
+    pub fn stretches(
         &self,
         shape: &[u64],
         item_bytes: usize,

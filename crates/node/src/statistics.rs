@@ -1,20 +1,15 @@
-//! Statistics of a selection, gathered slab by slab with bounded memory.
+//! Statistics of a selection, gathered part by part with bounded memory.
 
 use std::sync::Arc;
 
 use array::stats::Accumulator;
-use array::{Error, ReadRequest, Result, Scalar, Selection, Source, Target, Urgency};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use array::{ArrayInfo, Result, Scalar, Source, Urgency};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::slabs::slabs;
+use crate::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 
-/// Slabs being read.
-const SLABS_UNDER_WAY: usize = 2;
-/// Slabs in memory: those, and one that is being counted.
-const SLABS_IN_MEMORY: u64 = 3;
 /// More memory than this makes it no faster, bytes.
-pub(crate) const MOST_BYTES: u64 = SLABS_IN_MEMORY * (8 << 20);
+pub(crate) const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
 
 /// Reads what `request` names and counts it, in `memory_bytes` of memory.
 ///
@@ -30,38 +25,13 @@ pub(crate) async fn gather(
     memory_bytes: u64,
 ) -> Result<Stats> {
     let dataset = source.describe().await?;
-    let array = dataset.array(request.place.array)?;
-    let level = array.level(request.place.level)?;
-    let selection = request.selection.clone().unwrap_or_else(|| Selection::all(&level.shape));
-    selection.check(&level.shape)?;
-    let mut total = Accumulator::new(usize::from(request.bins))?;
-    let item_bytes = array.dtype.size_bytes();
-    let slabs = slabs(&selection, item_bytes, level.grain(), memory_bytes / SLABS_IN_MEMORY);
-    let mut read = stream::iter(slabs)
-        .map(|slab| {
-            let request = ReadRequest {
-                array: request.place.array,
-                level: request.place.level,
-                selection: slab.selection,
-                priority: urgency.priority,
-            };
-            async move {
-                let (target, region) = Target::new(&request.selection.shape(), item_bytes)?;
-                source.read(request, region).await?;
-                target.into_vec()
-            }
-        })
-        .buffered(SLABS_UNDER_WAY);
-    while let Some(bytes) = read.try_next().await? {
-        let (dtype, decoding) = (array.dtype, array.decoding.clone());
-        let count = move || {
-            total.add(&bytes, dtype, &decoding)?;
-            Ok::<_, Error>(total)
-        };
-        total = tokio::task::spawn_blocking(count)
-            .await
-            .map_err(|e| Error::internal(format!("counting ended early: {e}")))??;
-    }
+    let StatsRequest { place, bins, selection } = request;
+    let scan = Scan::new(Arc::clone(source), dataset, place, selection.clone(), urgency.priority)?;
+    let add = |total: &mut Accumulator, part: &Part, array: &ArrayInfo| {
+        total.add(&part.bytes, array.dtype, &array.decoding)
+    };
+    let total = Accumulator::new(usize::from(*bins))?;
+    let total = scan.fold(memory_bytes / PARTS_IN_MEMORY, &[], total, add, |_| ()).await?;
     Ok(answer(&total))
 }
 

@@ -1,0 +1,192 @@
+//! `isosurface_cells`: how many cells of the grid an isosurface passes through, which says how large it will be.
+//!
+//! A cell lies between neighbouring samples along the axes of space (of an array without them: along its last three);
+//! along other axes each index counts for itself. It is crossed when at least one corner is below the isovalue and at
+//! least one is not, as marching cubes decides. Cells with a corner that has no value are no cells.
+
+use bytes::Bytes;
+use node::array::{ArrayInfo, Error, Result};
+use node::asks::Ask;
+use node::called::{Asked, Of, receive};
+use node::ops::{Begun, Call, Handler, OpStream};
+use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+use serde::{Deserialize, Serialize};
+
+use crate::OneOrMany;
+
+const NAME: &str = "isosurface_cells";
+/// Most isovalues of one call.
+const MOST_ISOVALUES: usize = 20;
+/// More memory than this makes nothing faster, bytes.
+const MOST_BYTES: u64 = 8 * MOST_PART_BYTES;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    isovalues: OneOrMany,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellCounts {
+    /// Cells all of whose corners have a value.
+    pub cells: u64,
+    /// How many of them each isosurface crosses.
+    pub crossed: Vec<u64>,
+}
+
+/// Asks for the number of cells.
+#[derive(Clone, Debug)]
+pub struct IsosurfaceCells {
+    asked: Asked<Parameters>,
+}
+
+impl IsosurfaceCells {
+    /// The cells that `isovalues` cross among some elements.
+    #[must_use]
+    pub fn new(of: Of, isovalues: Vec<f64>) -> Self {
+        Self { asked: Asked { of, with: Parameters { isovalues: OneOrMany::Many(isovalues) } } }
+    }
+}
+
+impl Ask for IsosurfaceCells {
+    type Answer = CellCounts;
+
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn parameters(&self) -> Bytes {
+        self.asked.encode().unwrap_or_default()
+    }
+
+    async fn answer(self, replies: OpStream) -> Result<CellCounts> {
+        Ok(receive(replies, 0, |_| ()).await?.result)
+    }
+}
+
+/// The server's side.
+pub(crate) struct Answering;
+
+impl Handler for Answering {
+    type Work = Asked<Parameters>;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
+        let asked = Self::Work::parse(&parameters)?;
+        asked.with.isovalues.check("isovalues", MOST_ISOVALUES, f64::MIN, f64::MAX)?;
+        Ok(Begun::Work(asked))
+    }
+
+    async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
+        let scan = call.scan(&asked.of).await?;
+        let mut memory = call.enter(MOST_BYTES).await;
+        let part_bytes = part_bytes(&scan, memory.admitted().await)?;
+        let axes = cell_axes(scan.array()?);
+        let isovalues = asked.with.isovalues.numbers().to_vec();
+        let whole = scan.selection().shape();
+        let total = CellCounts { cells: 0, crossed: vec![0; isovalues.len()] };
+        let add = {
+            let axes = axes.clone();
+            move |total: &mut CellCounts, part: &Part, array: &ArrayInfo| {
+                let corners = Corners::of(part, array, &whole, &axes)?;
+                corners.count(&isovalues, total);
+                Ok(())
+            }
+        };
+        let elements = scan.elements();
+        let heard = |done: u64| call.progress(done.min(elements), elements);
+        call.result(&scan.fold(part_bytes, &axes, total, add, heard).await?).await
+    }
+}
+
+/// Along which axes cells lie.
+fn cell_axes(array: &ArrayInfo) -> Vec<bool> {
+    let spatial: Vec<bool> = array.axes.iter().map(|axis| axis.kind.is_spatial()).collect();
+    if spatial.contains(&true) {
+        return spatial;
+    }
+    let axes = array.axes.len();
+    (0..axes).map(|axis| axis + 3 >= axes).collect()
+}
+
+/// Bytes of a part such that it fits with what is computed from it: the stored elements of the parts in memory, the
+/// decoded ones, their extremes; twice, for the overlap.
+fn part_bytes(scan: &Scan, memory_bytes: u64) -> Result<u64> {
+    let stored = scan.array()?.dtype.size_bytes() as u64;
+    Ok(memory_bytes / 2 / (PARTS_IN_MEMORY * stored + 3 * size_of::<f64>() as u64) * stored)
+}
+
+/// Extremes of each cell's corners, at the cell's first corner; NaN where a corner has no value.
+struct Corners {
+    shape: Vec<usize>,
+    /// Of the cells in it: less than `shape` where a cell would reach beyond.
+    cells: Vec<usize>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+}
+
+impl Corners {
+    fn of(part: &Part, array: &ArrayInfo, whole: &[u64], axes: &[bool]) -> Result<Self> {
+        let shape: Vec<usize> =
+            part.selection.shape().iter().map(|&n| usize::try_from(n).unwrap_or(0)).collect();
+        let mut low = part.values(array)?;
+        if low.len() != shape.iter().product::<usize>() {
+            return Err(Error::internal("expected the elements of the part"));
+        }
+        let mut high = low.clone();
+        let mut cells = shape.clone();
+        let mut stride = 1;
+        for axis in (0..shape.len()).rev() {
+            // An axis with one sample has no cells along it: there the sample is its own.
+            if axes[axis] && whole[axis] > 1 {
+                // In C order, so that the later neighbour still is what it was.
+                for at in 0..low.len().saturating_sub(stride) {
+                    low[at] = lower(low[at], low[at + stride]);
+                    high[at] = higher(high[at], high[at + stride]);
+                }
+                cells[axis] -= 1;
+            }
+            stride *= shape[axis];
+        }
+        Ok(Self { shape, cells, low, high })
+    }
+
+    fn count(&self, isovalues: &[f64], total: &mut CellCounts) {
+        let (row, row_cells) =
+            (self.shape.last().copied().unwrap_or(1), self.cells.last().copied().unwrap_or(1));
+        let rows = self.low.len().checked_div(row).unwrap_or(0);
+        for number in (0..rows).filter(|&number| self.row_has_cells(number)) {
+            let cells = number * row..number * row + row_cells;
+            for (&low, &high) in self.low[cells.clone()].iter().zip(&self.high[cells]) {
+                total.cells += u64::from(!low.is_nan());
+                for (crossed, &isovalue) in total.crossed.iter_mut().zip(isovalues) {
+                    *crossed += u64::from(low < isovalue && isovalue <= high);
+                }
+            }
+        }
+    }
+
+    /// False for rows of samples that no cell begins at.
+    fn row_has_cells(&self, mut number: usize) -> bool {
+        let axes = self.shape.len().saturating_sub(1);
+        (0..axes).rev().all(|axis| {
+            let at = number % self.shape[axis];
+            number /= self.shape[axis];
+            at < self.cells[axis]
+        })
+    }
+}
+
+/// The smaller one; NaN if one of them is.
+fn lower(a: f64, b: f64) -> f64 {
+    if a < b || a.is_nan() { a } else { b }
+}
+
+/// The larger one; NaN if one of them is.
+fn higher(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
+}

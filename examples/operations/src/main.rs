@@ -1,0 +1,52 @@
+//! `serve-with-operations PATH...`: a data server with three operations more. Prints its address; ends with its input
+//! (Ctrl-D) or Ctrl-C.
+
+use std::io::Write;
+
+use node::array::{Error, Result};
+use node::assemble::Context;
+use node::identity::IdentityChoice;
+use node::memory::Budget;
+use node::node::{Listen, Options, open, start};
+use node::ops::Registry;
+use node::places::Places;
+use node::token::{Admission, Token};
+
+#[tokio::main]
+async fn main() -> std::process::ExitCode {
+    match serve().await {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            writeln!(std::io::stderr(), "error: {error}").unwrap_or_default();
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve() -> Result<()> {
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    if paths.is_empty() {
+        return Err(Error::invalid("expected `serve-with-operations PATH...`"));
+    }
+    let options = Options {
+        locations: paths.iter().map(|path| path.parse()).collect::<Result<_>>()?,
+        listen: Listen::Loopback(0),
+        admission: Admission::Token(Token::random()?),
+        identity: IdentityChoice::Own,
+        names: Vec::new(),
+        peers: Vec::new(),
+        context: Context::new(Places::of_user()?, Budget::serving(Budget::default_bytes()), None),
+    };
+    let shared = open(&options).await?;
+    let mut registry = Registry::of_data_server();
+    operations::add_to(&mut registry);
+    let node = start(&options, shared, registry).await?;
+    for export in node.exports().all() {
+        writeln!(std::io::stdout(), "{}", node.url(&export.name))?;
+    }
+    tokio::select! {
+        () = node.run() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(())
+}

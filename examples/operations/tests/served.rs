@@ -1,0 +1,187 @@
+//! The three operations on a server, asked by a client: their answers equal what is computed here from all elements.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::time::Duration;
+
+use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
+use node::assemble::{Context, Stack, assemble};
+use node::called::{Called, Of};
+use node::identity::IdentityChoice;
+use node::memory::{Budget, MIN_BUDGET_BYTES};
+use node::node::{Listen, Options, open, start};
+use node::ops::{BlockPlace, Registry};
+use node::places::Places;
+use node::token::{Admission, Token};
+use node::url::Location;
+use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+struct Served {
+    stack: Stack,
+    place: BlockPlace,
+    shape: Vec<u64>,
+    _folder: TempDir,
+    _task: JoinSet<()>,
+}
+
+impl Served {
+    /// A server with the least memory there is, so that everything has to be done in parts.
+    async fn start(location: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let context = Context::new(Places::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
+        let options = Options {
+            locations: vec![location.parse().unwrap()],
+            listen: Listen::At("127.0.0.1:0".parse().unwrap()),
+            admission: Admission::Token(Token::random().unwrap()),
+            identity: IdentityChoice::Own,
+            names: Vec::new(),
+            peers: Vec::new(),
+            context: context.clone(),
+        };
+        let mut registry = Registry::of_data_server();
+        operations::add_to(&mut registry);
+        let node = start(&options, open(&options).await.unwrap(), registry).await.unwrap();
+        let url = node.url(&node.exports().all()[0].name);
+        let mut task = JoinSet::new();
+        task.spawn(node.run());
+        let stack = assemble(&Location::Remote(url), &context).await.unwrap();
+        let dataset = stack.source.describe().await.unwrap();
+        let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
+        Self { stack, place, shape: dataset.arrays[0].shape().to_vec(), _folder: folder, _task: task }
+    }
+
+    fn of(&self, selection: &str) -> Of {
+        Of::new(self.place, Some(Selection::parse(selection, &self.shape).unwrap()))
+    }
+
+    /// All selected elements, which are `f4`.
+    async fn values(&self, selection: &str) -> Vec<f64> {
+        let selection = Selection::parse(selection, &self.shape).unwrap();
+        let (target, region) = Target::new(&selection.shape(), 4).unwrap();
+        let request = ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+        self.stack.source.read(request, region).await.unwrap();
+        let bytes = target.into_vec().unwrap();
+        let order = self.stack.source.describe().await.unwrap().arrays[0].dtype.order();
+        elements::<f32>(&bytes, order).map(f64::from).collect()
+    }
+
+    async fn call(&self, name: &str, with: &str) -> Result<node::called::CallAnswer> {
+        self.stack.ask(Called::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
+    }
+}
+
+fn normal() -> Urgency {
+    Urgency::of(Priority::NORMAL)
+}
+
+const NOISE: &str = "synthetic:noise?shape=96,100,104&dtype=f32";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn percentiles_are_those_of_the_sorted_values() {
+    let served = Served::start(NOISE).await;
+    for selection in ["", "3:90:7, ::2, 5", "0, 0, 0"] {
+        let mut sorted = served.values(selection).await;
+        sorted.sort_by(f64::total_cmp);
+        let q = vec![0.0, 50.0, 100.0];
+        let found = served.stack.ask(Percentile::new(served.of(selection), q), normal()).await.unwrap();
+        let last = sorted.len() - 1;
+        let median = f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]);
+        assert_eq!(found.values, [Some(sorted[0]), Some(median), Some(sorted[last])], "[{selection}]");
+        assert_eq!(found.count, sorted.len() as u64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cells_are_those_of_the_whole_grid_however_it_is_read() {
+    let served = Served::start(NOISE).await;
+    for (selection, [nz, ny, nx]) in
+        [("", [96, 100, 104]), ("::5, 1:40, ::3", [20, 39, 35]), ("4", [1, 100, 104])]
+    {
+        let values = served.values(selection).await;
+        let isovalues = [0.25, 0.5, 0.9];
+        let mut expect = CellCounts { cells: 0, crossed: vec![0; 3] };
+        let steps = |n: usize| if n > 1 { [0, 1].as_slice() } else { &[0] };
+        for z in 0..(nz - 1).max(1) {
+            for y in 0..(ny - 1).max(1) {
+                for x in 0..(nx - 1).max(1) {
+                    let mut corners = Vec::new();
+                    for (dz, dy) in steps(nz).iter().flat_map(|z| steps(ny).iter().map(move |y| (z, y))) {
+                        let row = ((z + dz) * ny + y + dy) * nx + x;
+                        corners.extend(steps(nx).iter().map(|dx| values[row + dx]));
+                    }
+                    expect.cells += 1;
+                    for (n, &iso) in isovalues.iter().enumerate() {
+                        let below = corners.iter().filter(|&&v| v < iso).count();
+                        expect.crossed[n] += u64::from(below > 0 && below < corners.len());
+                    }
+                }
+            }
+        }
+        let ask = IsosurfaceCells::new(served.of(selection), isovalues.to_vec());
+        assert_eq!(served.stack.ask(ask, normal()).await.unwrap(), expect, "[{selection}]");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mean_of_whole_cells_is_the_mean() {
+    let served = Served::start(NOISE).await;
+    let values = served.values("").await;
+    let ask = Resample::new(served.of(""), vec![48, 50, 52], Method::Mean, 1 << 20);
+    let (what, bytes) = served.stack.ask(ask, normal()).await.unwrap().elements.unwrap();
+    assert_eq!((what.dtype.to_string().as_str(), &what.shape[..]), ("<f4", &[48, 50, 52][..]));
+    let found: Vec<f32> = elements::<f32>(&bytes, what.dtype.order()).collect();
+    for (place, found) in found.into_iter().enumerate() {
+        let (z, y, x) = (place / 2600 * 2, place / 52 % 50 * 2, place % 52 * 2);
+        let corner = |n: usize| values[((z + n / 4) * 100 + y + n / 2 % 2) * 104 + x + n % 2];
+        let mean = (0..8).map(corner).sum::<f64>() / 8.0;
+        assert!((f64::from(found) - mean).abs() < 1e-6, "{place}: {found} {mean}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_shape_is_the_same_array_and_a_larger_one_is_no_smaller_than_asked() {
+    let served = Served::start(NOISE).await;
+    for (method, shape) in [(Method::Mean, [96, 100, 104]), (Method::Linear, [96, 100, 104])] {
+        let ask = Resample::new(served.of(""), shape.to_vec(), method, 8 << 20);
+        let (what, bytes) = served.stack.ask(ask, normal()).await.unwrap().elements.unwrap();
+        let found: Vec<f64> = elements::<f32>(&bytes, what.dtype.order()).map(f64::from).collect();
+        assert_eq!(found, served.values("").await, "{method:?}");
+    }
+    let ask = Resample::new(served.of("0, 0, :3"), vec![1, 1, 6], Method::Linear, 1 << 20);
+    assert_eq!(served.stack.ask(ask, normal()).await.unwrap().elements.unwrap().1.len(), 24);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_parameters_are_answered_with_what_was_expected() {
+    let served = Served::start(NOISE).await;
+    for (name, with, said) in [
+        ("percentile", "{\"q\": 101}", "expected percentages from 0 to 100, found 101"),
+        ("percentile", "{\"q\": []}", "expected 1 to 100 percentages, found 0"),
+        ("percentile", "{\"p\": 5}", "unknown field `p`, expected `q`"),
+        ("isosurface_cells", "{}", "missing field `isovalues`"),
+        ("resample", "{\"shape\": [4, 4]}", "expected a shape of 3 axes"),
+        ("resample", "{\"shape\": [4, 0, 4]}", "each of at least 1"),
+        ("resample", "{\"shape\": [4, 4, 4], \"method\": \"cubic\"}", "expected `mean` or `linear`"),
+    ] {
+        let error = served.call(name, with).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    let error = served.call("resample", "{\"shape\": [96, 100, 104]}").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    let error = served.call("median", "{}").await.unwrap_err();
+    assert!(error.to_string().contains("\"percentile\""), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stops_waiting_stops_the_work_and_others_go_on() {
+    let served = Served::start("synthetic:noise?shape=2000,2000,2000&dtype=f32").await;
+    let ask = Percentile::new(served.of(""), vec![50.0]);
+    let waiting = tokio::time::timeout(Duration::from_millis(300), served.stack.ask(ask, normal()));
+    assert!(waiting.await.is_err(), "32 GB cannot be read so fast");
+    let ask = Percentile::new(served.of("0, 0"), vec![50.0]);
+    let found = tokio::time::timeout(Duration::from_secs(60), served.stack.ask(ask, normal()));
+    assert_eq!(found.await.expect("an answer").unwrap().count, 2000);
+}
