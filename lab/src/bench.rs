@@ -4,6 +4,7 @@
 //! and says so. It asserts nothing: a figure that misses its goal is printed as such.
 
 pub mod access;
+mod architectures;
 mod controllers;
 mod first_picture;
 pub mod options;
@@ -29,6 +30,10 @@ pub const ALL: &[(&str, &str)] = &[
         "remote reads as few or many operations, beside XRootD, TensorStore, zarr-python, h5py and the least that TCP can do",
     ),
     (
+        "access-architectures",
+        "operations per second of six ways of asking: synchronous, bulk, threaded, pool, pipeline, bulk inside pipeline",
+    ),
+    (
         "controllers",
         "simulated: goodput, queue, start and fairness of the congestion controllers over a grid of paths",
     ),
@@ -48,6 +53,7 @@ pub const ALL: &[(&str, &str)] = &[
 pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report> {
     match name {
         "access" => access::run(program, options).await,
+        "access-architectures" => architectures::run(program, options).await,
         "controllers" => controllers::run(),
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,

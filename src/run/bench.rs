@@ -44,5 +44,6 @@ fn options(chosen: &Bench) -> Options {
         only: chosen.only.clone(),
         peers: chosen.peers.clone(),
         python: chosen.python.clone(),
+        files: chosen.files.clone(),
     }
 }

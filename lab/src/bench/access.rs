@@ -7,6 +7,7 @@
 mod ceiling;
 mod contest;
 mod field;
+mod files;
 mod ours;
 mod peers;
 mod reads;
@@ -20,13 +21,16 @@ use tempfile::TempDir;
 use super::options::Options;
 use super::process::{Running, Side};
 use super::report::{Case, Report};
-use field::Field;
 use peers::Peers;
 
 pub use ceiling::serve as serve_ceiling;
+pub(super) use field::Field;
 
 /// Groups of cases, as [`Options::only`] names them.
 pub const GROUPS: &[&str] = &["random", "split", "hyperslab", "urgent"];
+
+/// Runs of each case.
+const RUNS: usize = 3;
 
 /// The servers that everybody but peers needs, and what they serve.
 struct Scene {
@@ -47,7 +51,7 @@ impl Scene {
         let served = Running::start_at(&side, program, &["serve", &description]).await?;
         let file = field.file.to_string_lossy();
         let ceiling = Running::start_at(&side, program, &["bench", "ceiling", "--serve-file", &file]).await?;
-        let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { 3 });
+        let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { RUNS });
         Ok(Self { field, folder, served, ceiling, runs })
     }
 
@@ -58,6 +62,10 @@ impl Scene {
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let mut report = Report::here("access", options.link.clone());
+    if !options.files.is_empty() {
+        report.cases = files::run(program, options, options.runs.unwrap_or(RUNS)).await?;
+        return Ok(report);
+    }
     let scene = Scene::open(program, options).await?;
     let mut peers = Peers::new(options, &scene.field, scene.folder.path())?;
     let mut cases: Vec<Case> = Vec::new();

@@ -27,6 +27,8 @@ pub struct Options {
     pub peers: Option<Vec<String>>,
     /// A Python that has peers' packages; the system's is tried as well.
     pub python: Option<PathBuf>,
+    /// Real files to fetch; then nothing else is done.
+    pub files: Vec<PathBuf>,
 }
 
 impl Default for Options {
@@ -40,6 +42,7 @@ impl Default for Options {
             only: Vec::new(),
             peers: None,
             python: None,
+            files: Vec::new(),
         }
     }
 }

@@ -14,17 +14,17 @@ pub(super) const ROW_BYTES: usize = 4096;
 const ROW_WORDS: u64 = ROW_BYTES as u64 / 8;
 
 /// A 4-D array of bytes `[t, z, y, x]` in a flat file, with its description beside it.
-pub(super) struct Field {
-    pub(super) shape: [u64; 4],
+pub(in super::super) struct Field {
+    pub(in super::super) shape: [u64; 4],
     /// The bytes.
     pub(super) file: PathBuf,
     /// What `corridor serve` opens.
-    pub(super) description: PathBuf,
+    pub(in super::super) description: PathBuf,
 }
 
 impl Field {
     /// 2.048 GB in 500,000 rows; quick: 41 MB in 10,000.
-    pub(super) fn write(folder: &Path, is_quick: bool) -> Result<Self> {
+    pub(in super::super) fn write(folder: &Path, is_quick: bool) -> Result<Self> {
         let rows = if is_quick { [4, 50, 50] } else { [20, 100, 250] };
         let shape = [rows[0], rows[1], rows[2], ROW_BYTES as u64];
         let field = Self { shape, file: folder.join("field.bin"), description: folder.join("field.toml") };
@@ -35,6 +35,12 @@ impl Field {
         }
         out.flush()?;
         Ok(field)
+    }
+
+    /// One that is on no disk.
+    #[cfg(test)]
+    pub(in super::super) fn unwritten(shape: [u64; 4]) -> Self {
+        Self { shape, file: PathBuf::new(), description: PathBuf::new() }
     }
 
     /// How many rows.
@@ -61,7 +67,7 @@ impl Field {
     }
 
     /// Every row once, in an order without order.
-    pub(super) fn shuffled_rows(&self) -> Vec<u64> {
+    pub(in super::super) fn shuffled_rows(&self) -> Vec<u64> {
         let mut rows: Vec<u64> = (0..self.rows()).collect();
         for last in (1..rows.len()).rev() {
             let other = mixed(last as u64 ^ 0x5eed) % (last as u64 + 1);
@@ -85,7 +91,7 @@ impl Field {
     }
 
     /// The bytes of `selection`, which has whole or cut rows.
-    pub(super) fn expected(&self, selection: &Selection) -> Vec<u8> {
+    pub(in super::super) fn expected(&self, selection: &Selection) -> Vec<u8> {
         let [t, z, y, x] = [0, 1, 2, 3].map(|axis| selection.ranges()[axis]);
         let mut out = Vec::new();
         for row in (0..t.count * z.count * y.count).map(|i| {
@@ -140,13 +146,9 @@ fn mixed(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn field(shape: [u64; 4]) -> Field {
-        Field { shape, file: PathBuf::new(), description: PathBuf::new() }
-    }
-
     #[test]
     fn every_split_of_the_full_array_is_in_boxes() {
-        let field = field([20, 100, 250, ROW_BYTES as u64]);
+        let field = Field::unwritten([20, 100, 250, ROW_BYTES as u64]);
         for operations in [1, 10, 100, 1000, 10_000, 100_000, 500_000] {
             let each = field.rows() / operations;
             for first in (0..field.rows()).step_by(usize::try_from(each).unwrap()) {
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_wrong_or_missing_byte_is_found() {
-        let field = field([1, 2, 3, ROW_BYTES as u64]);
+        let field = Field::unwritten([1, 2, 3, ROW_BYTES as u64]);
         let mut bytes = field.expected(&field.rows_box(0, 6).unwrap());
         check_rows(&bytes, 0..6).unwrap();
         assert!(check_rows(&bytes, 0..5).is_err());
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_hyperslab_has_many_runs() {
-        let field = field([20, 100, 250, ROW_BYTES as u64]);
+        let field = Field::unwritten([20, 100, 250, ROW_BYTES as u64]);
         let slab = field.hyperslab().unwrap();
         assert_eq!(slab.runs, 10 * 25 * 84);
         assert_eq!(slab.selection.len(), Some(slab.runs * 256));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use array::{Priority, ReadRequest, Region, Result, Selection, Source, Target};
+use array::{Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
@@ -30,6 +30,11 @@ impl Ours {
         Ok(Self { source })
     }
 
+    /// What there is.
+    pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
+        self.source.describe().await
+    }
+
     /// Makes all reads, each an operation of its own.
     pub(super) async fn read(&self, work: Work) -> Result<()> {
         stream::iter(work.reads)
@@ -39,9 +44,14 @@ impl Ours {
             .await
     }
 
-    /// One read.
+    /// One read of the first array.
     pub(super) async fn one(&self, selection: Selection, into: Region, priority: Priority) -> Result<()> {
         self.source.read(ReadRequest { array: 0, level: 0, selection, priority }, into).await
+    }
+
+    /// One read of another array.
+    pub(super) async fn array(&self, array: u32, selection: Selection, into: Region) -> Result<()> {
+        self.source.read(ReadRequest { array, level: 0, selection, priority: Priority::NORMAL }, into).await
     }
 }
 

@@ -1,6 +1,9 @@
 //! The peers: other projects' servers and clients doing the same reads. Each client is a small Python program in
 //! `lab/peers`, which says how it is tuned, checks every byte, and prints one line of JSON.
 
+use std::fs::Permissions;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -130,15 +133,20 @@ impl<'a> Peers<'a> {
         let path = configuration.to_string_lossy();
         match serves {
             Serves::Xrootd => {
+                // It keeps its own files there, as whichever user it becomes.
+                let own = self.folder.join(format!("xrootd-{port}"));
+                std::fs::create_dir(&own)?;
+                std::fs::set_permissions(&own, Permissions::from_mode(0o777))?;
+                let own = own.display();
                 std::fs::write(
                     &configuration,
                     format!(
-                        "xrd.port {port}\nxrd.network nodnr\nall.export {data}\nall.adminpath {folder}\n\
-                         all.pidpath {folder}\nxrootd.async off\n"
+                        "xrd.port {port}\nxrd.network nodnr\nall.export {data}\nall.adminpath {own}\n\
+                         all.pidpath {own}\nxrootd.async off\n"
                     ),
                 )?;
                 // It refuses to run as root; then it takes another user's rights by itself.
-                let mut arguments = vec!["-c", &path, "-l", "/dev/null"];
+                let mut arguments = vec!["-c", &path];
                 if rustix::process::geteuid().is_root() {
                     arguments.extend(["-R", "nobody"]);
                 }
@@ -216,6 +224,6 @@ fn outcome(said: &Value, server_cpu_secs: f64, received_bytes: f64) -> Result<Ou
 }
 
 /// A port that nobody uses here now; on the server's side it is most likely free as well.
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+pub(super) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
 }

@@ -1,0 +1,180 @@
+//! Whole real files over a thin link: all their arrays by Corridor, the files themselves by the programs that copy files.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use array::{Error, Result, Selection, Target};
+
+use super::super::options::Options;
+use super::super::process::{Running, Side, command};
+use super::super::report::Case;
+use super::contest::{Contest, Measured, aim, measure};
+use super::ours::Ours;
+use super::peers::free_port;
+
+/// Those who copy files.
+const COPIERS: &[Copier] = &[Copier::Rsync, Copier::RsyncPacked, Copier::Scp];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copier {
+    Rsync,
+    RsyncPacked,
+    Scp,
+}
+
+impl Copier {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rsync => "rsync",
+            Self::RsyncPacked => "rsync -z",
+            Self::Scp => "scp",
+        }
+    }
+}
+
+/// Fetches each file.
+pub(super) async fn run(program: &Path, options: &Options, runs: usize) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for file in &options.files {
+        // Servers of others are given their configuration by path, from another folder.
+        let file = std::fs::canonicalize(file)?;
+        let contest = fetch(program, options, &file, runs).await?;
+        let fastest =
+            COPIERS.iter().filter_map(|copier| contest.peer_secs(copier.name())).min_by(f64::total_cmp);
+        cases.push(aim(contest.time(&options.link), fastest));
+        cases.extend(contest.costs());
+    }
+    Ok(cases)
+}
+
+async fn fetch(program: &Path, options: &Options, file: &Path, runs: usize) -> Result<Contest> {
+    let folder = tempfile::tempdir()?;
+    let side = Side::of(options);
+    let location = file.to_string_lossy();
+    let expected = contents(&Ours::connect(&location, &folder.path().join("here")).await?).await?;
+    let served = Running::start_at(&side, program, &["serve", &location]).await?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let bytes: usize = expected.iter().map(Vec::len).sum();
+    let file_bytes = std::fs::metadata(file)?.len();
+    let mut contest =
+        Contest::new(&format!("all arrays of {name}"), bytes as u64).with("file_bytes", file_bytes);
+    for _ in 0..runs {
+        let mut found = Vec::new();
+        let reading = async {
+            found =
+                contents(&Ours::connect(served.text("url")?, &folder.path().join("there")).await?).await?;
+            Ok(())
+        };
+        contest.ours.push(measure(&served, reading).await?);
+        if found != expected {
+            return Err(Error::corrupt(format!(
+                "the arrays of `{name}` have other bytes than the file here"
+            )));
+        }
+        for &copier in COPIERS.iter().filter(|copier| options.wants_peer(copier.name())) {
+            let copied = copy(copier, &side, file, folder.path()).await;
+            contest.add(copier.name(), copied.map_err(|e| e.to_string()));
+        }
+    }
+    Ok(contest)
+}
+
+/// Every array, whole, as stored.
+async fn contents(client: &Ours) -> Result<Vec<Vec<u8>>> {
+    let dataset = client.dataset().await?;
+    let mut out = Vec::new();
+    for (number, array) in (0..).zip(&dataset.arrays) {
+        let selection = Selection::all(array.shape());
+        let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
+        client.array(number, selection, region).await?;
+        out.push(target.into_vec()?);
+    }
+    Ok(out)
+}
+
+/// Copies the file by another program from its own server, both started for it.
+async fn copy(copier: Copier, side: &Side, file: &Path, folder: &Path) -> Result<Measured> {
+    let port = free_port()?;
+    let out = folder.join(format!("copy-{port}"));
+    let (server, program, arguments) = match copier {
+        Copier::Scp => scp(side, file, folder, port).await?,
+        _ => rsync(side, file, folder, port, copier == Copier::RsyncPacked).await?,
+    };
+    let copying = async {
+        let mut command = command(Path::new(program), folder);
+        let done = command.args(&arguments).arg(&out).stderr(Stdio::piped()).output().await?;
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        Err(Error::internal(format!(
+            "`{program}` failed: {}",
+            said.trim_end().lines().next_back().unwrap_or_default()
+        )))
+    };
+    let measured = measure(&server, copying).await?;
+    if std::fs::read(&out)? != std::fs::read(file)? {
+        return Err(Error::corrupt(format!("`{program}` copied other bytes")));
+    }
+    Ok(measured)
+}
+
+type Started = (Running, &'static str, Vec<String>);
+
+async fn rsync(side: &Side, file: &Path, folder: &Path, port: u16, is_packed: bool) -> Result<Started> {
+    let configuration = folder.join("rsyncd.conf");
+    let (above, name) = split(file)?;
+    std::fs::write(
+        &configuration,
+        format!("use chroot = no\n[data]\npath = {}\nread only = yes\n", above.display()),
+    )?;
+    let (address, port_text) = (side.address.to_string(), port.to_string());
+    let path = configuration.to_string_lossy();
+    let arguments =
+        ["--daemon", "--no-detach", "--address", &address, "--port", &port_text, "--config", &path];
+    let server = Running::other(side, "rsync", &arguments, port).await?;
+    // The whole file: there is no older copy to compare with.
+    let mut words = vec!["--whole-file".to_owned()];
+    words.extend(is_packed.then(|| "-z".to_owned()));
+    words.push(format!("rsync://{address}:{port}/data/{name}"));
+    Ok((server, "rsync", words))
+}
+
+async fn scp(side: &Side, file: &Path, folder: &Path, port: u16) -> Result<Started> {
+    let key = folder.join("key");
+    if !key.exists() {
+        let text = key.to_string_lossy();
+        let made = command(Path::new("ssh-keygen"), folder)
+            .args(["-q", "-t", "ed25519", "-N", "", "-f", &text])
+            .status();
+        if !made.await?.success() {
+            return Err(Error::internal("`ssh-keygen` failed"));
+        }
+    }
+    let configuration = folder.join("sshd.conf");
+    let (address, key) = (side.address, key.display());
+    std::fs::write(
+        &configuration,
+        format!(
+            "ListenAddress {address}:{port}\nHostKey {key}\nAuthorizedKeysFile {key}.pub\nStrictModes no\nUsePAM no\n\
+             PidFile none\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
+        ),
+    )?;
+    let path = configuration.to_string_lossy();
+    let server = Running::other(side, "/usr/sbin/sshd", &["-D", "-f", &path], port).await?;
+    let user = command(Path::new("id"), folder).arg("-un").stdout(Stdio::piped()).output().await?.stdout;
+    let user = String::from_utf8_lossy(&user).trim().to_owned();
+    let options =
+        ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "LogLevel=ERROR"];
+    let mut words =
+        vec!["-q".to_owned(), "-P".to_owned(), port.to_string(), "-i".to_owned(), key.to_string()];
+    words.extend(options.iter().flat_map(|option| ["-o".to_owned(), (*option).to_owned()]));
+    words.push(format!("{user}@{address}:{}", file.display()));
+    Ok((server, "scp", words))
+}
+
+fn split(file: &Path) -> Result<(PathBuf, String)> {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let found = file.parent().map(Path::to_path_buf).zip(name);
+    found.ok_or_else(|| Error::invalid(format!("expected a file, found `{}`", file.display())))
+}

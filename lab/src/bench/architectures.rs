@@ -1,0 +1,238 @@
+//! `corridor bench access-architectures`: six ways of asking many small things of a server, over the same operation `read`, so that the
+//! choice of this system (bulk inside pipeline) stays proven. `lab/README.md` says what each one is.
+//!
+//! Read [`Architecture`] first, then the ways in the order of the table. What each costs in messages and round trips is a
+//! test in virtual time; here is what it costs in seconds on the link that lies between.
+
+mod bulk;
+mod bulk_in_pipeline;
+mod pipeline;
+mod pool;
+mod synchronous;
+#[cfg(test)]
+mod tests;
+mod threaded;
+
+use std::any::Any;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use array::{Error, Priority, Result, Selection, Urgency};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use link::{ClientHandle, OpStream};
+use node::dial::{Dialer, Server};
+use node::url::Location;
+use wire::ops::{self, BlockPlace, Read};
+
+use super::access::Field;
+use super::options::Options;
+use super::process::{Running, Side};
+use super::report::{Better, Case, Report};
+
+/// Bytes of an answer: what the classic measurements had.
+const ANSWER_BYTES: u64 = 24;
+/// Connections at a time of the ways that have several; a server takes 64 of one network.
+const CONNECTIONS: usize = 48;
+/// Operations under way at a time of the ways that wait for nothing; the server may take fewer and then has the rest wait.
+const UNDER_WAY: usize = 65_536;
+/// What a way may take for its operations, about, where it waits for round trips.
+const WAITING: Duration = Duration::from_secs(5);
+/// Operations of the ways that do not.
+const MANY: usize = 300_000;
+const QUICK_MANY: usize = 2_000;
+/// Operations at most of the ways that wait.
+const FEW: usize = 5_000;
+/// Single operations per run, for the time of one.
+const SINGLES: usize = 100;
+/// A round trip where none is told: loopback.
+const SHORT: Duration = Duration::from_micros(100);
+/// What is sought of bulk inside pipeline, operations per second.
+const SOUGHT_PER_SEC: f64 = 1e6;
+
+/// Gives connections to one server.
+trait Site: Send + Sync {
+    /// A new connection, ready for operations.
+    fn connect(&self) -> BoxFuture<'_, Result<Connection>>;
+}
+
+/// A way of doing many operations.
+trait Architecture: Sync {
+    /// Its name in reports.
+    fn name(&self) -> &'static str;
+
+    /// Connections that it keeps from one operation to the next.
+    fn kept_connections(&self) -> usize;
+
+    /// Operations that it has under way at a time, at most.
+    fn most_under_way(&self) -> usize;
+
+    /// Does all operations over its kept `connections`, or new ones of `site`; answers in the order of asking.
+    fn run<'a>(&'a self, site: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a>;
+}
+
+type Answers<'a> = BoxFuture<'a, Result<Vec<Bytes>>>;
+
+/// All ways, from the simplest on.
+fn all() -> [Box<dyn Architecture>; 6] {
+    [
+        Box::new(synchronous::Synchronous),
+        Box::new(bulk::Bulk),
+        Box::new(threaded::Threaded),
+        Box::new(pool::Pool),
+        Box::new(pipeline::Pipeline),
+        Box::new(bulk_in_pipeline::BulkInPipeline),
+    ]
+}
+
+/// A connection, with what keeps it alive.
+struct Connection {
+    handle: ClientHandle,
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+impl Connection {
+    /// Asks as soon as there is room.
+    async fn ask(&self, parameters: &Bytes) -> Result<OpStream> {
+        self.handle.request(ops::READ, parameters.clone(), Urgency::of(Priority::NORMAL)).await
+    }
+
+    /// Asks and waits for the answer.
+    async fn read(&self, parameters: &Bytes) -> Result<Bytes> {
+        answer(self.ask(parameters).await?).await
+    }
+}
+
+/// The one answer to an operation.
+async fn answer(mut operation: OpStream) -> Result<Bytes> {
+    let mut bulk = Bytes::new();
+    while let Some(item) = operation.next_item().await {
+        bulk = item?.bulk;
+    }
+    Ok(bulk)
+}
+
+/// The one kept connection of a way that has one.
+fn only(kept: &[Connection]) -> Result<&Connection> {
+    kept.first().ok_or_else(|| Error::internal("expected a connection, found none"))
+}
+
+/// A server of this program, over a real connection.
+struct Dialled(Server);
+
+impl Site for Dialled {
+    fn connect(&self) -> BoxFuture<'_, Result<Connection>> {
+        Box::pin(async {
+            let dialer = Dialer::new(self.0.clone());
+            let handle = dialer.client().await?;
+            Ok(Connection { handle, _kept: Box::new(dialer) })
+        })
+    }
+}
+
+/// Reads at many places, and what each must answer.
+struct Quiz {
+    asks: Vec<Bytes>,
+    expected: Vec<Vec<u8>>,
+}
+
+impl Quiz {
+    /// `count` reads of [`ANSWER_BYTES`] at places without order.
+    fn new(field: &Field, place: BlockPlace, count: usize) -> Self {
+        let rows = field.shuffled_rows();
+        let selections: Vec<Selection> = (0..count)
+            .map(|i| {
+                let row = rows[i % rows.len()];
+                let [_, depth, height, width] = field.shape;
+                let x = (i as u64).wrapping_mul(7919) % (width - ANSWER_BYTES);
+                let start = [row / (depth * height), row / height % depth, row % height, x];
+                Selection::of_box(&start, &[1, 1, 1, ANSWER_BYTES])
+            })
+            .collect();
+        let expected = selections.iter().map(|selection| field.expected(selection)).collect();
+        let asks = selections.into_iter().map(|selection| Read { place, selection }.encode()).collect();
+        Self { asks, expected }
+    }
+
+    fn check(&self, answers: &[Bytes]) -> Result<()> {
+        if answers.len() == self.expected.len() && answers.iter().zip(&self.expected).all(|(a, b)| a == b) {
+            return Ok(());
+        }
+        Err(Error::corrupt("expected the bytes of the array in the order of asking, found others"))
+    }
+}
+
+pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
+    let mut report = Report::here("access-architectures", options.link.clone());
+    let folder = tempfile::tempdir()?;
+    let field = Field::write(folder.path(), true)?;
+    let description = field.description.to_string_lossy();
+    let served = Running::start_at(&Side::of(options), program, &["serve", &description]).await?;
+    let Location::Remote(url) = served.text("url")?.parse()? else {
+        return Err(Error::internal("a server that printed no URL"));
+    };
+    let site = Dialled(Server::of(&url, 64 << 20)?);
+    let place = place(&site, &url.dataset).await?;
+    let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { 3 });
+    let round_trip = options.link.rtt.map_or(SHORT, Duration::from_secs_f64);
+    for way in all() {
+        let quiz = Quiz::new(&field, place, operations(&*way, round_trip, options.is_quick));
+        let singles = if options.is_quick {
+            2
+        } else {
+            operations(&synchronous::Synchronous, round_trip, false).min(SINGLES)
+        };
+        let mut kept = Vec::new();
+        for _ in 0..way.kept_connections() {
+            kept.push(site.connect().await?);
+        }
+        let (mut rates, mut single_secs) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
+            rates.push(quiz.asks.len() as f64 / seconds(&*way, &site, &kept, &quiz).await?);
+            let one = Quiz::new(&field, place, 1);
+            let mut secs = 0.0;
+            for _ in 0..singles {
+                secs += seconds(&*way, &site, &kept, &one).await?;
+            }
+            single_secs.push(secs / singles as f64);
+        }
+        let rate = Case::measured(&format!("{}: operations", way.name()), "1/s", Better::Higher, rates)
+            .with("operations", quiz.asks.len())
+            .with("answer_bytes", ANSWER_BYTES);
+        let is_ours = way.name() == bulk_in_pipeline::NAME;
+        report.cases.push(if is_ours { rate.aiming(SOUGHT_PER_SEC) } else { rate });
+        report.cases.push(
+            Case::measured(&format!("{}: one operation", way.name()), "s", Better::Lower, single_secs)
+                .limited(options.link.rtt.unwrap_or(0.0), "one round trip"),
+        );
+    }
+    Ok(report)
+}
+
+/// How many operations a way does in about [`WAITING`], or [`MANY`] where it does not wait for each.
+fn operations(way: &dyn Architecture, round_trip: Duration, is_quick: bool) -> usize {
+    if way.most_under_way() == UNDER_WAY {
+        return if is_quick { QUICK_MANY } else { MANY };
+    }
+    let rounds = WAITING.as_micros() / round_trip.as_micros().max(1);
+    let rounds = if is_quick { 2 } else { usize::try_from(rounds).unwrap_or(FEW).clamp(1, FEW) };
+    (rounds * way.most_under_way()).min(FEW)
+}
+
+async fn seconds(way: &dyn Architecture, site: &dyn Site, kept: &[Connection], quiz: &Quiz) -> Result<f64> {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    let start = Instant::now();
+    let answers = way.run(site, kept, &quiz.asks).await?;
+    let secs = start.elapsed().as_secs_f64();
+    quiz.check(&answers)?;
+    Ok(secs)
+}
+
+/// Where the array is, as the server calls it.
+async fn place(site: &Dialled, name: &str) -> Result<BlockPlace> {
+    let connection = site.connect().await?;
+    let ask = ops::Describe { name: name.to_owned() };
+    let item = connection.handle.call(ops::DESCRIBE, ask.encode(), Urgency::of(Priority::NORMAL)).await?;
+    let dataset = ops::decode_dataset(&item.body)?;
+    Ok(BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 })
+}

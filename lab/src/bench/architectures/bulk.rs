@@ -1,0 +1,41 @@
+//! Bulk: operations are gathered, asked all at once, and all answered before the next are asked. One round trip for as many
+//! as are gathered; in between the link is idle, and the first answer waits for the last question.
+
+use bytes::Bytes;
+
+use super::{Answers, Architecture, Connection, Site, UNDER_WAY, answer, only};
+
+/// Operations gathered: what a server takes of one client at a time.
+pub(super) const GATHERED: usize = 4096;
+
+pub(super) struct Bulk;
+
+impl Architecture for Bulk {
+    fn name(&self) -> &'static str {
+        "bulk"
+    }
+
+    fn kept_connections(&self) -> usize {
+        1
+    }
+
+    fn most_under_way(&self) -> usize {
+        UNDER_WAY
+    }
+
+    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(asks.len());
+            for part in asks.chunks(GATHERED) {
+                let mut asked = Vec::with_capacity(part.len());
+                for ask in part {
+                    asked.push(only(kept)?.ask(ask).await?);
+                }
+                for operation in asked {
+                    answers.push(answer(operation).await?);
+                }
+            }
+            Ok(answers)
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Pipeline: asking, answering and taking the answers are stages that work at the same time on different operations. Nothing
+//! waits for a round trip, but each operation is sent by itself.
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::{Answers, Architecture, Connection, Error, Result, Site, UNDER_WAY, answer, only};
+
+pub(super) struct Pipeline;
+
+impl Architecture for Pipeline {
+    fn name(&self) -> &'static str {
+        "pipeline"
+    }
+
+    fn kept_connections(&self) -> usize {
+        1
+    }
+
+    fn most_under_way(&self) -> usize {
+        UNDER_WAY
+    }
+
+    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+        Box::pin(async move { stages(only(kept)?, asks, Sending::Each).await })
+    }
+}
+
+/// When operations leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// Each by itself.
+    Each,
+    /// With all others that are ready.
+    Together,
+}
+
+/// The client's two stages; the server's are in between.
+pub(super) async fn stages(connection: &Connection, asks: &[Bytes], sending: Sending) -> Result<Vec<Bytes>> {
+    let (asked, mut waiting) = mpsc::channel(UNDER_WAY);
+    let ask = async {
+        // Moved in, so that its end ends the other stage.
+        let asked = asked;
+        for parameters in asks {
+            let operation = connection.ask(parameters).await?;
+            asked.send(operation).await.map_err(|_| Error::internal("the taking stage ended"))?;
+            if sending == Sending::Each {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok::<(), Error>(())
+    };
+    let take = async {
+        let mut answers = Vec::with_capacity(asks.len());
+        while let Some(operation) = waiting.recv().await {
+            answers.push(answer(operation).await?);
+        }
+        Ok::<_, Error>(answers)
+    };
+    let ((), answers) = tokio::try_join!(ask, take)?;
+    Ok(answers)
+}

@@ -1,0 +1,52 @@
+//! Pool: a fixed number of kept connections, each with one operation at a time. Round trips are shared by as many as there are
+//! connections.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, try_join_all};
+
+use super::{Answers, Architecture, CONNECTIONS, Connection, Result, Site};
+
+pub(super) struct Pool;
+
+impl Architecture for Pool {
+    fn name(&self) -> &'static str {
+        "pool"
+    }
+
+    fn kept_connections(&self) -> usize {
+        CONNECTIONS
+    }
+
+    fn most_under_way(&self) -> usize {
+        CONNECTIONS
+    }
+
+    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+        Box::pin(async move {
+            let next = AtomicUsize::new(0);
+            let workers = kept.iter().map(|connection| work(connection, asks, &next));
+            let mut answers: Vec<(usize, Bytes)> =
+                try_join_all(workers).await?.into_iter().flatten().collect();
+            answers.sort_unstable_by_key(|(number, _)| *number);
+            Ok(answers.into_iter().map(|(_, bytes)| bytes).collect())
+        })
+    }
+}
+
+/// Takes the next operation as long as there is one; answers with their numbers.
+fn work<'a>(
+    connection: &'a Connection,
+    asks: &'a [Bytes],
+    next: &'a AtomicUsize,
+) -> BoxFuture<'a, Result<Vec<(usize, Bytes)>>> {
+    Box::pin(async move {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(ask) = asks.get(number) else { return Ok(done) };
+            done.push((number, connection.read(ask).await?));
+        }
+    })
+}
