@@ -12,8 +12,8 @@ use node::url::Location;
 
 /// Memory of the client, bytes: an eighth of it is the window of the connection, more than any of our links hold.
 const MEMORY_BYTES: u64 = 2 << 30;
-/// Reads under way at a time: what a server takes of one client.
-const UNDER_WAY: usize = 4096;
+/// Reads under way at a time: what a server with some memory takes of one client.
+const UNDER_WAY: usize = 65_536;
 
 /// A connected client.
 pub(super) struct Ours {
