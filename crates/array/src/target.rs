@@ -10,6 +10,7 @@
 //! that was lent ([`Region::lend`]) comes back only after everything cut from it is gone, which its lease counts.
 #![expect(unsafe_code, reason = "disjoint regions of one buffer are written in parallel")]
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,19 +30,22 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
+    /// Zeroed memory, of which the system makes no page before it is written.
     fn new(size_bytes: usize) -> Result<Self> {
-        let mut bytes: Vec<u8> = Vec::new();
-        bytes
-            .try_reserve_exact(size_bytes)
-            .map_err(|_| Error::too_large(format!("expected {size_bytes} bytes of memory, found less")))?;
-        bytes.resize(size_bytes, 0);
-        let slice = Box::leak(bytes.into_boxed_slice());
-        Ok(Self { start: NonNull::from(&mut *slice).cast(), size_bytes })
+        let too_large = || Error::too_large(format!("expected {size_bytes} bytes of memory, found less"));
+        let layout = Layout::array::<u8>(size_bytes).map_err(|_| too_large())?;
+        let start = if size_bytes == 0 {
+            NonNull::dangling()
+        } else {
+            // SAFETY: the layout's size is not zero.
+            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?
+        };
+        Ok(Self { start, size_bytes })
     }
 
     fn into_vec(self) -> Vec<u8> {
         let this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: made by `Box::leak` of a boxed slice with just this length; not freed yet.
+        // SAFETY: allocated as a vector of bytes of this capacity would be, all of it initialised; not freed yet.
         unsafe { Vec::from_raw_parts(this.start.as_ptr(), this.size_bytes, this.size_bytes) }
     }
 }
@@ -291,15 +295,12 @@ impl Region {
         self.write_strided(source, &strides)
     }
 
-    /// Copies bytes into a region that is contiguous in memory, from byte `at` of it on: how pieces of a
-    /// message land as they arrive.
+    /// Copies bytes of the region's elements in C order, from byte `at` of them on: how pieces of a message land as they
+    /// arrive.
     ///
     /// # Errors
-    /// `Invalid` when the region is not contiguous, `Corrupt` when the piece does not fit.
+    /// `Corrupt` when the piece does not fit.
     pub fn write_at(&mut self, at: usize, piece: &[u8]) -> Result<()> {
-        if !self.is_contiguous() {
-            return Err(Error::invalid("expected a contiguous target for a stream of bytes"));
-        }
         if at.checked_add(piece.len()).is_none_or(|end| end > self.size_bytes()) {
             return Err(Error::corrupt(format!(
                 "expected at most {} bytes, found a piece of {} at {at}",
@@ -307,16 +308,27 @@ impl Region {
                 piece.len()
             )));
         }
-        self.copy_in(self.offset + at, piece);
+        let strides = c_strides(&self.shape, self.item_bytes);
+        let outer = self.shape.len() - contiguous_axes(&self.shape, &self.strides, &strides, self.item_bytes);
+        let run_bytes = self.shape[outer..].iter().product::<usize>() * self.item_bytes;
+        let (mut at, mut rest) = (at, piece);
+        while !rest.is_empty() {
+            let within = at % run_bytes;
+            let (now, later) = rest.split_at(rest.len().min(run_bytes - within));
+            self.copy_in(self.run_start(at / run_bytes, outer) + within, now);
+            (at, rest) = (at + now.len(), later);
+        }
         Ok(())
     }
 
-    /// True when the elements lie in C order without gaps.
-    #[must_use]
-    pub fn is_contiguous(&self) -> bool {
-        let strides = c_strides(&self.shape, self.item_bytes);
-        let axes = self.shape.iter().zip(&self.strides).zip(&strides);
-        self.shape.contains(&0) || axes.into_iter().all(|((&n, a), b)| n == 1 || a == b)
+    /// Where a run begins, counted in C order over the `outer` axes.
+    fn run_start(&self, mut run: usize, outer: usize) -> usize {
+        let mut start = self.offset;
+        for axis in (0..outer).rev() {
+            start += run % self.shape[axis] * self.strides[axis];
+            run /= self.shape[axis];
+        }
+        start
     }
 
     /// `to` counts from the buffer's start.

@@ -217,13 +217,29 @@ fn regions_refuse_what_does_not_fit() {
     assert!(right.write_all(&[0; 7]).is_err());
     assert!(right.write_strided(&[0; 5], &[4, 2]).is_err());
     assert!(right.write_strided(&[0; 64], &[usize::MAX, 2]).is_err());
-    assert!(right.write_at(0, &[0; 2]).is_err(), "not contiguous");
+    assert!(right.write_at(7, &[0; 2]).is_err());
     assert!(right.grid(&[vec![2], vec![1]]).is_err());
     let (_target, mut region) = Target::new(&[2, 3], 2).unwrap();
     assert!(region.write_at(11, &[0; 2]).is_err());
     assert!(region.write_at(usize::MAX, &[0; 2]).is_err());
     assert!(Target::new(&[u64::MAX, u64::MAX], 8).is_err());
     assert!(Target::new(&[1 << 61], 8).is_err());
+}
+
+#[test]
+fn pieces_land_in_the_gaps_of_a_region() {
+    for cut in 0..=12 {
+        let (target, region) = Target::new(&[2, 3, 4], 1).unwrap();
+        // Rows of the middle column of planes, two of four elements each: 2 x 3 x 2.
+        let (left, right) = region.split(2, 1);
+        let (mut middle, rest) = right.split(2, 2);
+        let bytes: Vec<u8> = (1..=12).collect();
+        middle.write_at(cut, &bytes[cut..]).unwrap();
+        middle.write_at(0, &bytes[..cut]).unwrap();
+        drop((left, middle, rest));
+        let rows = (0..6).flat_map(|row| [0, 2 * row + 1, 2 * row + 2, 0]);
+        assert_eq!(target.into_vec().unwrap(), rows.collect::<Vec<u8>>());
+    }
 }
 
 #[test]

@@ -3,10 +3,24 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use wire::{Error, ErrorKind, Message, Result, Retry};
+use wire::{ChunkHead, Error, ErrorKind, Message, Result, Retry};
+
+/// Something that arrived.
+#[derive(Debug)]
+pub enum Received<'a> {
+    /// A whole message.
+    Message(Bytes),
+    /// Some bulk of a chunk, where the carrier has it: whoever wants it copies it to its place, once.
+    Bulk {
+        /// Which item, and where in its bulk.
+        head: ChunkHead,
+        /// The bytes, at least one.
+        bytes: &'a [u8],
+    },
+}
 
 /// Moves messages between two peers, in order and without loss, until it ends.
 ///
@@ -25,6 +39,23 @@ pub trait Carrier: Send + 'static {
     /// `Unreachable` when the carrier broke, `TooLarge` or `Corrupt` when the peer sent what is no message; it can
     /// still be told then.
     fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>>;
+
+    /// Hands over what has arrived next, once: a message, or some of one where it lies. False when the peer ended the
+    /// carrier between two messages.
+    ///
+    /// # Errors
+    /// As [`poll_receive`](Self::poll_receive).
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        let message = ready!(self.poll_receive(cx, limit_bytes))?;
+        let any = message.is_some();
+        message.into_iter().for_each(|message| take(Received::Message(message)));
+        Poll::Ready(Ok(any))
+    }
 
     /// Says that nothing more will be sent.
     ///

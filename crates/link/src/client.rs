@@ -6,16 +6,19 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use wire::{
-    Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Priority, Result, Urgency, Welcome,
+    ChunkHead, Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Priority, Result, Urgency,
+    Welcome,
 };
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 use crate::many::{self, Said};
+use crate::receive::{Counts, Receiver, Slot};
 use crate::room::{Ticket, Waiting};
 
 /// Replies that wait in all streams of a connection together; then nothing more is received.
@@ -34,6 +37,8 @@ pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver
     let shared = Shared::new(ClientSide {
         machine,
         inboxes: HashMap::new(),
+        slots: HashMap::new(),
+        counts: Counts::default(),
         manys: HashMap::new(),
         one_of: HashMap::new(),
         last_many: 0,
@@ -109,6 +114,9 @@ struct Inbox {
 pub(crate) struct ClientSide {
     machine: Client,
     inboxes: HashMap<OpId, Inbox>,
+    /// Operations whose answers are taken where they arrive.
+    slots: HashMap<OpId, Slot>,
+    counts: Counts,
     /// Inboxes of many operations each, and which operation belongs to which.
     manys: HashMap<u64, many::Inbox>,
     one_of: HashMap<OpId, u64>,
@@ -125,6 +133,12 @@ pub(crate) struct ClientSide {
 
 impl ClientSide {
     fn post(&mut self, op: OpId, reply: Reply) {
+        // A message was put together, or a piece of it made a value of its own.
+        self.counts.bulk_bytes += reply.bulk_bytes();
+        self.counts.copied_bytes += reply.bulk_bytes();
+        if self.slots.contains_key(&op) {
+            return self.receive(op, reply);
+        }
         let many = self.one_of.get(&op).and_then(|id| self.manys.get_mut(id));
         let (body_bytes, bulk_bytes) = (reply.body_bytes(), reply.bulk_bytes());
         let waker = match (many, self.inboxes.get_mut(&op)) {
@@ -143,8 +157,32 @@ impl ClientSide {
         self.waiting_body_bytes += body_bytes;
     }
 
+    fn receive(&mut self, op: OpId, reply: Reply) {
+        let Some(receiver) = self.slots.get_mut(&op).and_then(|slot| slot.receiver.as_mut()) else {
+            return self.machine.grant(reply.bulk_bytes());
+        };
+        let taken = match reply {
+            Reply::Item { item, body, bulk_bytes } => receiver.item(item, body, bulk_bytes),
+            Reply::Piece { item, offset, bytes, complete } => {
+                self.counts.copied_bytes += bytes.len() as u64;
+                self.machine.grant(bytes.len() as u64);
+                receiver.piece(item, offset, &bytes, complete)
+            }
+        };
+        self.stop_if_refused(op, taken);
+    }
+
+    fn stop_if_refused(&mut self, op: OpId, taken: Result<()>) {
+        if let (Err(error), Some(slot)) = (taken, self.slots.get_mut(&op)) {
+            slot.end(Err(error));
+            self.machine.cancel(op);
+        }
+    }
+
     fn post_end(&mut self, op: OpId, end: Result<()>) {
-        if let Some(inbox) = self.one_of.remove(&op).and_then(|id| self.manys.get_mut(&id)) {
+        if let Some(slot) = self.slots.get_mut(&op) {
+            slot.end(end);
+        } else if let Some(inbox) = self.one_of.remove(&op).and_then(|id| self.manys.get_mut(&id)) {
             inbox.said.push_back((op, end.map_or_else(Said::Failed, |()| Said::Done)));
             inbox.under_way -= 1;
             inbox.waker.take().into_iter().for_each(Waker::wake);
@@ -188,6 +226,44 @@ impl ClientSide {
         if self.forget_stream(op) {
             self.machine.cancel(op);
         }
+    }
+}
+
+/// What [`Receiving`](crate::Receiving) needs.
+impl ClientSide {
+    /// `None`, with the receiver left, when there is no room.
+    pub(crate) fn request_into(
+        &mut self,
+        name: &str,
+        parameters: &Bytes,
+        urgency: Urgency,
+        receiver: &mut Option<Box<dyn Receiver>>,
+    ) -> Result<Option<OpId>> {
+        match self.machine.request(name, parameters.clone(), urgency) {
+            Ok(op) => {
+                self.slots.extend(receiver.take().map(|receiver| (op, Slot::new(receiver))));
+                Ok(Some(op))
+            }
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut Slot> {
+        self.slots.get_mut(&op)
+    }
+
+    /// True when the operation had not ended.
+    pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
+        let under_way = self.slots.remove(&op).is_some_and(|slot| slot.receiver.is_some());
+        if under_way {
+            self.machine.cancel(op);
+        }
+        under_way
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
     }
 }
 
@@ -297,6 +373,20 @@ impl Side for ClientSide {
 
     fn machine(&mut self) -> &mut Client {
         &mut self.machine
+    }
+
+    fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
+        // An error has closed the machine, whose events say so.
+        let Ok(Some(complete)) = self.machine.handle_bulk(now, head, bytes) else { return };
+        let ChunkHead { op, item, offset } = head;
+        if let Some(receiver) = self.slots.get_mut(&op).and_then(|slot| slot.receiver.as_mut()) {
+            self.counts.bulk_bytes += bytes.len() as u64;
+            self.counts.copied_bytes += bytes.len() as u64;
+            self.machine.grant(bytes.len() as u64);
+            let taken = receiver.piece(item, offset, bytes, complete);
+            return self.stop_if_refused(op, taken);
+        }
+        self.post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
     }
 
     fn has_space(&self) -> bool {

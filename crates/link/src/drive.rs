@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::time::Sleep;
 use wire::limits::MAX_FRAME_BYTES;
-use wire::{Error, ErrorKind, Machine, Message};
+use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, Machine, Message};
 
-use crate::carrier::ended;
+use crate::carrier::{Received, ended};
 use crate::{Carrier, Link};
 
 /// Runs one connection until it ends; to be spawned where its owner keeps tasks. Dropping it breaks the connection:
@@ -37,6 +38,12 @@ pub(crate) trait Side: Send + 'static {
     fn machine(&mut self) -> &mut Self::Machine;
     /// False while the application lags behind; nothing more is received then.
     fn has_space(&self) -> bool;
+    /// Some bulk has arrived. An error has closed the machine, whose events say so.
+    fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
+        let ChunkHead { op, item, offset } = head;
+        let chunk = Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) };
+        drop(self.machine().handle_frame(now, Frame::Chunk(chunk).encode().into_bytes()));
+    }
     /// Hands over what the machine has to tell, and wakes those who wait for room.
     fn settle(&mut self);
 }
@@ -128,11 +135,21 @@ impl<S: Side> Drive<S> {
             ready.then(|| side.machine().frame_limit_bytes())
         });
         let Some(limit_bytes) = listening else { return false };
-        let Poll::Ready(received) = self.carrier.poll_receive(cx, limit_bytes) else { return false };
+        let shared = &self.shared;
+        let mut take = |received: Received<'_>| {
+            shared.with(|side| {
+                match received {
+                    // An error has closed the machine, whose events say so.
+                    Received::Message(message) => drop(side.machine().handle_frame(now(), message)),
+                    Received::Bulk { head, bytes } => side.take_bulk(now(), head, bytes),
+                }
+                side.settle();
+            });
+        };
+        let Poll::Ready(received) = self.carrier.poll_take(cx, limit_bytes, &mut take) else { return false };
         match received {
-            // An error has closed the machine, whose events say so.
-            Ok(Some(frame)) => self.step(|machine, now| drop(machine.handle_frame(now, frame))),
-            Ok(None) => self.lose(ended()),
+            Ok(true) => {}
+            Ok(false) => self.lose(ended()),
             Err(error) if error.kind() == ErrorKind::Unreachable => self.lose(error),
             Err(error) => self.step(|machine, _| machine.close(error)),
         }
@@ -179,7 +196,7 @@ impl<S: Side> Drive<S> {
         if self.poll_timer(cx, until).is_ready() || ready!(self.poll_last_words(cx)).is_err() {
             return Poll::Ready(());
         }
-        while let Ok(Some(_)) = ready!(self.carrier.poll_receive(cx, MAX_FRAME_BYTES)) {}
+        while let Ok(true) = ready!(self.carrier.poll_take(cx, MAX_FRAME_BYTES, &mut |_| ())) {}
         Poll::Ready(())
     }
 

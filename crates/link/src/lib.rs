@@ -37,16 +37,18 @@ mod client;
 mod drive;
 pub mod local;
 mod many;
+mod receive;
 mod room;
 mod server;
 pub mod tcp;
 pub mod tls;
 pub mod ws;
 
-pub use carrier::{Carrier, Link};
+pub use carrier::{Carrier, Link, Received};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
 pub use drive::Driver;
 pub use many::{Many, Said};
+pub use receive::{Counts, Receiver, Receiving};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
     ServerConnection, serve,

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
-use wire::{Deframer, Error, ErrorKind, Message, Result};
+use wire::{Chunk, Cut, Deframer, Error, ErrorKind, Frame, Message, Result};
 
-use crate::carrier::{broken, ended};
+use crate::carrier::{Received, broken, ended};
 use crate::tls::{self, Trust};
 use crate::{Carrier, Link};
 
@@ -23,6 +23,10 @@ pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Bytes that the kernel may hold and not have sent: what waits there cannot be overtaken any more.
 pub const UNSENT_BYTES: u32 = 256 << 10;
+/// Read from a socket at once by a client, to which bulk comes: TLS alone would take 4 KiB at a time.
+pub(crate) const READ_BYTES: usize = 256 << 10;
+/// Read at once of other streams.
+const PLAIN_READ_BYTES: usize = 16 << 10;
 /// Pieces given to one system call; the usual `IOV_MAX` is 1024, TLS gains nothing beyond a few dozen.
 const MAX_SLICES: usize = 64;
 
@@ -41,9 +45,9 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
         match trust {
             Trust::Plain => {
                 check_loopback(&stream)?;
-                Ok(over(stream, peer.as_str()))
+                Ok(over_buffered(BufReader::with_capacity(READ_BYTES, stream), peer.as_str()))
             }
-            _ => Ok(over(tls::connect(stream, host, tls::ALPN_WIRE, trust).await?, peer.as_str())),
+            _ => Ok(over_buffered(tls::connect(stream, host, tls::ALPN_WIRE, trust).await?, peer.as_str())),
         }
     };
     let done = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
@@ -65,8 +69,17 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// A link over any stream of bytes, such as an accepted TLS session.
+/// A link over any stream of bytes.
 pub fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: impl Into<String>) -> Link {
+    over_buffered(BufReader::with_capacity(PLAIN_READ_BYTES, stream), peer)
+}
+
+/// A link over a stream of bytes that keeps what it has read until it is taken, such as a TLS session: bulk is taken from
+/// there to its place.
+pub fn over_buffered(
+    stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
+    peer: impl Into<String>,
+) -> Link {
     let framed = Framed { stream, deframer: Deframer::new(), parts: VecDeque::new(), needs_flush: false };
     Link::new(framed, peer)
 }
@@ -120,7 +133,7 @@ impl<S: AsyncWrite + Unpin> Framed<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S> {
+impl<S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S> {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         loop {
             while self.parts.len() < MAX_SLICES
@@ -142,15 +155,44 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S> {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+        let mut message = None;
+        ready!(self.poll_take(cx, limit_bytes, &mut |received| {
+            message = Some(match received {
+                Received::Message(message) => message,
+                Received::Bulk { head, bytes } => {
+                    let bytes = Bytes::copy_from_slice(bytes);
+                    let chunk = Chunk { op: head.op, item: head.item, offset: head.offset, bytes };
+                    Frame::Chunk(chunk).encode().into_bytes()
+                }
+            });
+        }))?;
+        Poll::Ready(Ok(message))
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
         loop {
-            if let Some(frame) = self.deframer.next_frame(limit_bytes)? {
-                return Poll::Ready(Ok(Some(frame)));
-            }
-            // `read_buf` keeps no state between polls, so a fresh future goes on where the last one stopped.
-            let read = pin!(self.stream.read_buf(self.deframer.buffer()));
-            if ready!(read.poll(cx)).map_err(broken)? == 0 {
-                let end = if self.deframer.is_empty() { Ok(None) } else { Err(ended()) };
+            let mut there = ready!(Pin::new(&mut self.stream).poll_fill_buf(cx)).map_err(broken)?;
+            if there.is_empty() {
+                let end = if self.deframer.is_empty() { Ok(false) } else { Err(ended()) };
                 return Poll::Ready(end);
+            }
+            let there_bytes = there.len();
+            let cut = self.deframer.cut(&mut there, limit_bytes)?;
+            let is_some = cut.is_some();
+            match cut {
+                Some(Cut::Frame(frame)) => take(Received::Message(frame)),
+                Some(Cut::Bulk { head, bytes }) => take(Received::Bulk { head, bytes }),
+                None => {}
+            }
+            let taken_bytes = there_bytes - there.len();
+            Pin::new(&mut self.stream).consume(taken_bytes);
+            if is_some {
+                return Poll::Ready(Ok(true));
             }
         }
     }

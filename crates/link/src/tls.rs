@@ -15,17 +15,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, ServerConfig,
 };
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use wire::{Error, ErrorKind, Result};
 
 use crate::carrier::broken;
-use crate::tcp::{CONNECT_TIMEOUT, too_slow};
+use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, too_slow};
 
 /// The protocol name of the wire itself.
 pub const ALPN_WIRE: &[u8] = b"corridor/1";
 /// The protocol name of HTTP, which carries WebSockets.
 pub const ALPN_HTTP: &[u8] = b"http/1.1";
+
+/// Encrypted bytes that a session keeps for the socket: one system call's worth.
+const WRITE_BYTES: usize = 256 << 10;
 
 /// Whom a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +178,9 @@ impl Identity {
 pub async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> Result<server::TlsStream<TcpStream>> {
     let accepting = TlsAcceptor::from(config).accept(stream);
     let done = tokio::time::timeout(CONNECT_TIMEOUT, accepting).await;
-    done.map_err(|_| too_slow())?.map_err(broken)
+    let mut session = done.map_err(|_| too_slow())?.map_err(broken)?;
+    session.get_mut().1.set_buffer_limit(Some(WRITE_BYTES));
+    Ok(session)
 }
 
 /// True when the client chose the wire itself, and not HTTP.
@@ -188,11 +194,12 @@ pub(crate) async fn connect(
     host: &str,
     protocol: &[u8],
     trust: &Trust,
-) -> Result<client::TlsStream<TcpStream>> {
+) -> Result<client::TlsStream<BufReader<TcpStream>>> {
     let mut config = client_config(trust)?;
     config.alpn_protocols = vec![protocol.to_vec()];
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| Error::invalid(format!("expected a host name or address, found `{host}`")))?;
+    let stream = BufReader::with_capacity(READ_BYTES, stream);
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(refused)
 }
 

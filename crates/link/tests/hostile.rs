@@ -14,7 +14,9 @@ use link::{Identity, ServerConnection, Trust, tcp, tls, ws};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use wire::{ClientConfig, Deframer, Error, ErrorKind, Frame, Hello, Priority, ServerConfig, Urgency, limits};
+use wire::{
+    ClientConfig, Cut, Deframer, Error, ErrorKind, Frame, Hello, Priority, ServerConfig, Urgency, limits,
+};
 
 /// A plain server on a port, and its side of the first connection.
 async fn accept_one() -> (TcpStream, ServerConnection, JoinSet<()>) {
@@ -29,11 +31,12 @@ async fn accept_one() -> (TcpStream, ServerConnection, JoinSet<()>) {
 }
 
 async fn last_frame(stream: &mut TcpStream) -> Frame {
-    let (mut deframer, mut last) = (Deframer::new(), None);
-    while stream.read_buf(deframer.buffer()).await.unwrap() > 0 {
-        while let Some(frame) = deframer.next_frame(limits::MAX_FRAME_BYTES).unwrap() {
-            last = Some(Frame::decode(frame).unwrap());
-        }
+    let (mut deframer, mut last, mut all) = (Deframer::new(), None, Vec::new());
+    stream.read_to_end(&mut all).await.unwrap();
+    let mut rest = &all[..];
+    while let Some(cut) = deframer.cut(&mut rest, limits::MAX_FRAME_BYTES).unwrap() {
+        let Cut::Frame(frame) = cut else { panic!("expected whole frames, found bulk") };
+        last = Some(Frame::decode(frame).unwrap());
     }
     last.expect("a frame before the end")
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use array::{Error, Region, Result};
-use link::Reply;
+use bytes::Bytes;
+use link::{Receiver, Reply};
 use wire::ops::ReadBody;
 
 /// Separate stretches of a result that may be there before the gaps between them close.
@@ -19,7 +20,7 @@ pub(crate) struct Landing {
 }
 
 impl Landing {
-    /// Into a region that is contiguous in memory.
+    /// Into a region, which may have gaps.
     pub(crate) fn new(into: Region) -> Self {
         Self { into, items: BTreeMap::new(), there: Stretches::default() }
     }
@@ -27,30 +28,41 @@ impl Landing {
     /// An item, whose body says where its bulk belongs, or some of its bulk.
     pub(crate) fn take(&mut self, reply: Reply) -> Result<()> {
         match reply {
-            Reply::Item { item, body, bulk_bytes } => {
-                let start = ReadBody::decode(body)?.offset_bytes;
-                self.there.add(start, bulk_bytes)?;
-                if bulk_bytes > 0 {
-                    self.items.insert(item, start);
-                }
-            }
-            Reply::Piece { item, offset, bytes, complete } => {
-                let start = self.items.get(&item);
-                let start = start.ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
-                let at = start.checked_add(offset).and_then(|n| usize::try_from(n).ok());
-                let at = at.ok_or_else(|| Error::corrupt("expected a piece inside the result"))?;
-                self.into.write_at(at, &bytes)?;
-                if complete {
-                    self.items.remove(&item);
-                }
-            }
+            Reply::Item { item, body, bulk_bytes } => self.item(item, body, bulk_bytes),
+            Reply::Piece { item, offset, bytes, complete } => self.piece(item, offset, &bytes, complete),
         }
-        Ok(())
     }
 
     /// That all of it has come.
     pub(crate) fn check_whole(&self) -> Result<()> {
         self.there.check_whole(self.into.size_bytes() as u64)
+    }
+}
+
+impl Receiver for Landing {
+    fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
+        let start = ReadBody::decode(body)?.offset_bytes;
+        self.there.add(start, bulk_bytes)?;
+        if bulk_bytes > 0 {
+            self.items.insert(item, start);
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()> {
+        let start =
+            self.items.get(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
+        let at = start.checked_add(offset).and_then(|n| usize::try_from(n).ok());
+        let at = at.ok_or_else(|| Error::corrupt("expected a piece inside the result"))?;
+        self.into.write_at(at, bytes)?;
+        if complete {
+            self.items.remove(&item);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.check_whole()
     }
 }
 

@@ -156,7 +156,7 @@ impl Port {
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
         let session = self.in_time(link::tls::accept(stream, Arc::clone(&self.tls))).await?;
         if link::tls::is_wire(&session) {
-            let link = link::tcp::over(session, peer.to_string());
+            let link = link::tcp::over_buffered(session, peer.to_string());
             return Arc::clone(&self.service).serve(link, visit).await;
         }
         self.http(session, &self.sites.encrypted, peer, visit).await

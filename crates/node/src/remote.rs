@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use array::{
     Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest,
-    Region, Result, Selection, Source, Target, Urgency, Want,
+    Region, Result, Source, Urgency, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
-use link::OpStream;
+use link::Receiver;
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 
 use crate::asks::Ask;
@@ -89,7 +90,23 @@ impl RemoteSource {
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
         let key = want.key();
         let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
-        self.dialer.ask(FetchBlock { want, expected_bytes }, want.urgency()).await.map(Arc::new)
+        let client = self.dialer.client().await?;
+        let (collector, block) = Collector::new(key, expected_bytes);
+        let parameters = ReadBlock { key }.encode();
+        let mut receiving =
+            client.receive(ops::READ_BLOCK, parameters, want.urgency(), Box::new(collector)).await?;
+        let mut seen = 0;
+        loop {
+            tokio::select! {
+                biased;
+                end = &mut receiving => break end?,
+                version = want.changed(seen) => {
+                    seen = version;
+                    receiving.adjust(want.urgency());
+                }
+            }
+        }
+        block.await.map(Arc::new).map_err(|_| Error::corrupt("expected a block, found the end of the answer"))
     }
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
@@ -104,108 +121,64 @@ impl RemoteSource {
             array: request.array,
             level: request.level,
         };
+        let parameters = Read { place, selection: request.selection }.encode();
         let urgency = Urgency::of(request.priority);
-        let ask = ReadInto { read: Read { place, selection: request.selection }, into };
-        self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
+        let client = self.dialer.client().await?;
+        let landing = Box::new(Landing::new(into));
+        let receiving = client.receive(ops::READ, parameters, urgency, landing).await?;
+        receiving.await.map_err(|e| self.heed(e))
     }
 }
 
-/// `read_block` of a want, as urgent as the want is at each moment.
-struct FetchBlock<'a> {
-    want: &'a Want,
+/// Puts a block together in memory of its own, which it may keep for long.
+struct Collector {
+    key: BlockKey,
     expected_bytes: u64,
+    body: Option<BlockBody>,
+    bytes: Vec<u8>,
+    block: Option<oneshot::Sender<Block>>,
 }
 
-impl Ask for FetchBlock<'_> {
-    type Answer = Block;
+impl Collector {
+    fn new(key: BlockKey, expected_bytes: u64) -> (Self, oneshot::Receiver<Block>) {
+        let (sender, block) = oneshot::channel();
+        (Self { key, expected_bytes, body: None, bytes: Vec::new(), block: Some(sender) }, block)
+    }
+}
 
-    fn name(&self) -> &str {
-        ops::READ_BLOCK
+impl Receiver for Collector {
+    fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
+        let body = BlockBody::decode(body)?;
+        let expected = if body == BlockBody::NotCovered { 0 } else { self.expected_bytes };
+        if item > 0 || bulk_bytes != expected {
+            let found = format!("item {item} of {bulk_bytes} bytes");
+            return Err(Error::corrupt(format!("expected one block of {expected} bytes, found {found}")));
+        }
+        // The description says that blocks of this size are within the limits.
+        self.bytes.reserve_exact(usize::try_from(bulk_bytes).unwrap_or(0));
+        self.body = Some(body);
+        Ok(())
     }
 
-    fn parameters(&self) -> Bytes {
-        ReadBlock { key: self.want.key() }.encode()
+    fn piece(&mut self, _item: u32, _offset: u64, bytes: &[u8], _complete: bool) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 
-    async fn answer(self, mut replies: OpStream) -> Result<Block> {
-        let mut seen = 0;
-        let item = loop {
-            tokio::select! {
-                biased;
-                item = replies.next_item() => break item,
-                version = self.want.changed(seen) => {
-                    seen = version;
-                    replies.adjust(self.want.urgency());
-                }
+    fn finish(&mut self) -> Result<()> {
+        let content = match self.body.take() {
+            None => return Err(Error::corrupt("expected a block, found the end of the answer")),
+            Some(BlockBody::NotCovered) => Content::NotCovered,
+            Some(BlockBody::Data { range }) => {
+                Content::Data { bytes: std::mem::take(&mut self.bytes).into(), range }
             }
         };
-        let item = item.ok_or_else(|| Error::corrupt("expected a block, found the end of the answer"))??;
-        read_block(self.want.key(), item, self.expected_bytes)
-    }
-}
-
-/// `read` whose pieces are written to their place as they come.
-struct ReadInto {
-    read: Read,
-    into: Region,
-}
-
-impl Ask for ReadInto {
-    type Answer = ();
-
-    fn name(&self) -> &str {
-        ops::READ
-    }
-
-    fn parameters(&self) -> Bytes {
-        self.read.encode()
-    }
-
-    async fn answer(self, replies: OpStream) -> Result<()> {
-        if self.into.is_contiguous() {
-            receive(replies, self.into).await
-        } else {
-            receive_scattered(replies, &self.read.selection, self.into).await
+        if let Some(block) = self.block.take() {
+            // Nobody may be waiting any more.
+            drop(block.send(Block { key: self.key, content }));
         }
+        Ok(())
     }
-}
-
-fn read_block(key: BlockKey, item: link::Item, expected_bytes: u64) -> Result<Block> {
-    let content = match BlockBody::decode(item.body)? {
-        BlockBody::NotCovered => Content::NotCovered,
-        BlockBody::Data { range } => {
-            if item.bulk.len() as u64 != expected_bytes {
-                return Err(Error::corrupt(format!(
-                    "expected a block of {expected_bytes} bytes, found {}",
-                    item.bulk.len()
-                )));
-            }
-            Content::Data { bytes: compact(item.bulk), range }
-        }
-    };
-    Ok(Block { key, content })
-}
-
-/// A block is kept for long; it must not keep a much larger receive buffer alive with it.
-fn compact(bytes: Bytes) -> Bytes {
-    const SMALL_BYTES: usize = 64 << 10;
-    if bytes.len() < SMALL_BYTES { Bytes::copy_from_slice(&bytes) } else { bytes }
-}
-
-/// Writes pieces to their place as they come.
-async fn receive(mut answer: OpStream, into: Region) -> Result<()> {
-    let mut landing = Landing::new(into);
-    while let Some(reply) = answer.next().await {
-        landing.take(reply?)?;
-    }
-    landing.check_whole()
-}
-
-/// For a target with gaps: put together first, then spread out.
-async fn receive_scattered(answer: OpStream, selection: &Selection, mut into: Region) -> Result<()> {
-    let (target, region) = Target::new(&selection.shape(), into.item_bytes())?;
-    receive(answer, region).await?;
-    into.write_all(&target.into_vec()?)
 }
 
 impl Source for RemoteSource {

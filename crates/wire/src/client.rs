@@ -19,7 +19,7 @@ use crate::limits::{
 use crate::liveness::Liveness;
 use crate::outgoing::{Asked, Outgoing};
 use crate::window::Window;
-use crate::{Chunk, Frame, Hello, ItemHead, Machine, Message, OpId, Welcome};
+use crate::{Chunk, ChunkHead, Frame, Hello, ItemHead, Machine, Message, OpId, Welcome};
 
 /// What a client says of itself.
 #[derive(Clone)]
@@ -461,6 +461,31 @@ impl Client {
 
     fn handle_chunk(&mut self, chunk: Chunk) -> Result<()> {
         let Chunk { op, item, offset, bytes } = chunk;
+        if let Some(complete) = self.check_bulk(ChunkHead { op, item, offset }, &bytes)? {
+            self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
+        }
+        Ok(())
+    }
+
+    /// Takes some bulk where it lies, as [`handle_frame`](Machine::handle_frame) takes a chunk. `Some` when the
+    /// application wants it, and whether the item is complete with it and its checksum is right; there is no event then. Its
+    /// size is to be given back by [`grant`](Self::grant).
+    ///
+    /// # Errors
+    /// As [`handle_frame`](Machine::handle_frame).
+    pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
+        self.liveness.handle_heard(now);
+        let result = match self.state {
+            State::Open => self.check_bulk(head, bytes),
+            State::Closed(_) => Ok(None),
+            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found a chunk")),
+        };
+        self.close_if_broken(result)
+    }
+
+    /// Counts bulk and checks it; `Some` when it is wanted, and whether the item is complete.
+    fn check_bulk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
+        let ChunkHead { op, item, offset } = head;
         let size_bytes = bytes.len() as u64;
         self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
             Error::corrupt(format!(
@@ -472,7 +497,7 @@ impl Client {
         let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
             self.owed_bytes += size_bytes;
-            return Ok(());
+            return Ok(None);
         }
         let open = state.open.get_mut(&item).ok_or_else(|| {
             Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not under way"))
@@ -484,7 +509,7 @@ impl Client {
             )));
         }
         open.received_bytes += size_bytes;
-        open.crc32c = crc32c::crc32c_append(open.crc32c, &bytes);
+        open.crc32c = crc32c::crc32c_append(open.crc32c, bytes);
         let complete = open.received_bytes == open.bulk_bytes;
         let (found, expected) = (open.crc32c, open.expected_crc32c);
         if complete {
@@ -494,10 +519,17 @@ impl Client {
         if complete && found != expected {
             self.owed_bytes += size_bytes;
             self.abandon_with(op, mismatch(item, expected, found));
-            return Ok(());
+            return Ok(None);
         }
-        self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
-        Ok(())
+        Ok(Some(complete))
+    }
+
+    fn close_if_broken<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            // The bytes that came may be a fault of the path: another connection may do.
+            self.close(error.clone().context("what the server sent").with_retry(Retry::MayHelp));
+        }
+        result
     }
 
     fn poll_frame(&mut self, now: Instant) -> Option<Frame> {
@@ -529,11 +561,7 @@ impl Machine for Client {
     fn handle_frame(&mut self, now: Instant, frame: Bytes) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = Frame::decode(frame).and_then(|frame| self.handle(now, frame));
-        if let Err(error) = &result {
-            // The bytes that came may be a fault of the path: another connection may do.
-            self.close(error.clone().context("what the server sent").with_retry(Retry::MayHelp));
-        }
-        result
+        self.close_if_broken(result)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

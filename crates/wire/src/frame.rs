@@ -168,6 +168,32 @@ pub struct ItemHead {
     pub bulk_crc32c: u32,
 }
 
+/// Which item some bulk belongs to, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHead {
+    /// The operation.
+    pub op: OpId,
+    /// The item.
+    pub item: u32,
+    /// Where in the item's bulk.
+    pub offset: u64,
+}
+
+impl ChunkHead {
+    /// Of a chunk's frame, before its bulk: the kind and these fields.
+    pub(crate) const FRAME_BYTES: usize = 17;
+
+    /// The fields after the kind.
+    pub(crate) fn decode(fields: Bytes) -> Result<Self> {
+        let mut r = Reader::new(fields);
+        Ok(Self { op: op(&mut r)?, item: r.u32("item")?, offset: r.u64("offset")? })
+    }
+}
+
+pub(crate) fn is_chunk(kind: u8) -> bool {
+    kind == kind::CHUNK
+}
+
 /// Some of an item's bulk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {

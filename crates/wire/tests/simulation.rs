@@ -15,8 +15,8 @@ use array::{Error, ErrorKind, Priority, Urgency};
 use bytes::Bytes;
 use corridor_wire as wire;
 use wire::{
-    Client, ClientConfig, ClientEvent, Deframer, Frame, Machine, Message, OpId, Server, ServerConfig,
-    ServerEvent, limits,
+    Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Machine, Message, OpId,
+    Server, ServerConfig, ServerEvent, limits,
 };
 
 const SEEDS: u64 = 200;
@@ -110,14 +110,25 @@ impl Pipe {
         }
     }
 
-    /// The next whole frame that has arrived.
+    /// What has arrived next: a whole frame, or what is there of a chunk, as a chunk of its own.
     fn take(&mut self, now: Instant, limit_bytes: usize) -> Option<Bytes> {
         loop {
-            if let Some(frame) = self.deframer.next_frame(limit_bytes).unwrap() {
-                return Some(frame);
+            let (at, mut bytes) = self.flying.pop_front_if(|(at, _)| *at <= now)?;
+            let mut rest = &bytes[..];
+            let cut = self.deframer.cut(&mut rest, limit_bytes).unwrap().map(|cut| match cut {
+                Cut::Frame(frame) => frame,
+                Cut::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
+                    let bytes = Bytes::copy_from_slice(bytes);
+                    Frame::Chunk(Chunk { op, item, offset, bytes }).encode().into_bytes()
+                }
+            });
+            let left = rest.len();
+            if left > 0 {
+                self.flying.push_front((at, bytes.split_off(bytes.len() - left)));
             }
-            let (_, bytes) = self.flying.pop_front_if(|(at, _)| *at <= now)?;
-            self.deframer.buffer().extend_from_slice(&bytes);
+            if cut.is_some() {
+                return cut;
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Bytes as they come off a connection: cut into frames, decoded, encoded again.
 
 use bytes::Bytes;
-use wire::{Deframer, Frame, MAX_FRAME_BYTES};
+use wire::limits::MAX_CHUNK_BYTES;
+use wire::{Chunk, ChunkHead, Cut, Deframer, Frame, MAX_FRAME_BYTES};
 
 /// Cuts a byte stream into frames. How the carrier split it must not matter; what can be read can be written, and is
 /// read again as the same.
@@ -17,16 +18,40 @@ pub(crate) fn cut(stream: &[u8], piece_bytes: usize) -> Vec<Bytes> {
     let mut deframer = Deframer::new();
     let mut frames = Vec::new();
     for piece in stream.chunks(piece_bytes) {
-        deframer.buffer().extend_from_slice(piece);
+        let mut piece = piece;
         loop {
-            match deframer.next_frame(MAX_FRAME_BYTES) {
-                Ok(Some(frame)) => frames.push(frame),
+            match deframer.cut(&mut piece, MAX_FRAME_BYTES) {
+                Ok(Some(Cut::Frame(frame))) => frames.push(frame),
+                Ok(Some(Cut::Bulk { head, bytes })) => bulk(&mut frames, head, bytes),
                 Ok(None) => break,
                 Err(_) => return frames,
             }
         }
     }
     frames
+}
+
+/// Appends some of a chunk: to the frame before, if it goes on there.
+fn bulk(frames: &mut Vec<Bytes>, head: ChunkHead, bytes: &[u8]) {
+    let last = frames.last().and_then(|frame| match Frame::decode(frame.clone()) {
+        Ok(Frame::Chunk(chunk)) => Some(chunk),
+        _ => None,
+    });
+    let follows = last.filter(|chunk| {
+        (chunk.op, chunk.item) == (head.op, head.item)
+            && head.offset == chunk.offset.saturating_add(chunk.bytes.len() as u64)
+            && chunk.bytes.len() + bytes.len() <= MAX_CHUNK_BYTES
+    });
+    let ChunkHead { op, item, offset } = head;
+    let chunk = match follows {
+        Some(mut chunk) => {
+            frames.pop();
+            chunk.bytes = [&chunk.bytes[..], bytes].concat().into();
+            chunk
+        }
+        None => Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) },
+    };
+    frames.push(Frame::Chunk(chunk).encode().into_bytes());
 }
 
 fn decode(bytes: Bytes) {

@@ -29,7 +29,7 @@ pub trait Handler: Send + Sync + 'static {
     /// Its name on the wire, at most 64 bytes.
     fn name(&self) -> &'static str;
 
-    /// Reads and checks the parameters, in the order in which a client asked. Nothing else of the connection moves
+    /// Reads and checks the parameters, the most urgent first, within one priority in the order in which a client asked. Nothing else of the connection moves
     /// meanwhile: it takes microseconds.
     ///
     /// # Errors

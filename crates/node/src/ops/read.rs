@@ -16,8 +16,9 @@ use crate::slabs::{Slab, slabs};
 
 /// Most bulk bytes of one item.
 const PIECE_BYTES: usize = 4 << 20;
-/// Most bytes read at a time: whole chunks where possible, so that none is decoded twice.
-const SLAB_BYTES: u64 = 32 << 20;
+/// Most bytes read at a time: whole chunks where possible, so that none is decoded twice. Small enough that allocators
+/// hand the same memory out again, instead of having its pages made and cleared each time.
+const SLAB_BYTES: u64 = 8 << 20;
 /// Most stretches of the result that are open at a time because chunks are followed. Half of it must fit what clients
 /// keep (see docs/wire.md). A chunk with more rows is read in parts, one decoding per so many rows.
 const MAX_STRETCHES: u64 = 16_384;
@@ -120,12 +121,20 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// Of the whole result.
+    fn size_bytes(&self) -> u64 {
+        self.shape.iter().fold(self.item_bytes as u64, |n, &count| n.saturating_mul(count))
+    }
+
     /// Sends one stretch of the result that begins at byte `offset`.
     async fn send(&self, mut stretch: Bytes, mut offset: u64) -> Result<()> {
         while !stretch.is_empty() {
             let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
             let body = ReadBody { offset_bytes: offset }.encode();
             offset += piece.len() as u64;
+            if piece.len() as u64 == self.size_bytes() {
+                return self.call.operation.answer(body, piece).await;
+            }
             self.call.operation.item(body, piece).await?;
         }
         Ok(())

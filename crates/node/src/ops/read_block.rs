@@ -46,7 +46,7 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
         Content::NotCovered => (BlockBody::NotCovered, Bytes::new()),
         Content::Data { bytes, range } => (BlockBody::Data { range: *range }, memory.hold(bytes.clone())),
     };
-    call.operation.item(body.encode(), bulk).await
+    call.operation.answer(body.encode(), bulk).await
 }
 
 /// Waits at the gate with the priority of the moment.

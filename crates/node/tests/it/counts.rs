@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use node::array::{Completions, Dataset, ReadRequest, Region, Result, Source, Want};
+use node::array::{
+    BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
+    Urgency, Want, want,
+};
 use node::remote::RemoteSource;
 use node::render::ImageSize;
 use node::stream::{StillRequest, render_still};
 
-use crate::common::Served;
+use crate::common::{Served, read};
 
 #[derive(Default)]
 struct Counts {
@@ -68,4 +71,44 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     assert_eq!(count(&counts.describes), 1);
     assert!(count(&counts.calls) <= 4, "found {} calls", count(&counts.calls));
     assert!(count(&counts.bytes) <= 64 << 20, "found {} bytes", count(&counts.bytes));
+}
+
+/// Over TLS: from where the bytes were decrypted straight to their place, also into a target with gaps, and into a block's
+/// own memory. Answers of at most 16 KiB are put together first, with others.
+#[tokio::test(flavor = "multi_thread")]
+async fn bulk_is_copied_once_after_decryption() {
+    let served = Served::start(&["synthetic:waves?shape=160,160,160&dtype=u16"]).await;
+    let dialer = served.dialer();
+    let source: Arc<dyn Source> = Arc::new(RemoteSource::new(dialer.clone(), String::new()));
+    let dataset = source.describe().await.unwrap();
+    let counts = dialer.client().await.unwrap();
+    let mut bulk_bytes = 0;
+    for selection in [Selection::all(&[160; 3]), Selection::parse("::3, 5:160:7, 1:", &[160; 3]).unwrap()] {
+        let bytes = read(&source, 0, selection.clone()).await.unwrap();
+        // Two columns beside each other: neither is contiguous.
+        let shape = selection.shape();
+        let (target, region) = Target::new(&shape, 2).unwrap();
+        let half = shape[2] / 2;
+        let (left, right) = region.split(2, usize::try_from(half).unwrap());
+        let part = |start: u64, count: u64| {
+            let mut ranges = selection.ranges().to_vec();
+            ranges[2].start += start * ranges[2].step;
+            ranges[2].count = count;
+            let selection = Selection::new(ranges).unwrap();
+            ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }
+        };
+        source.read(part(0, half), left).await.unwrap();
+        source.read(part(half, shape[2] - half), right).await.unwrap();
+        assert_eq!(target.into_vec().unwrap(), bytes);
+        bulk_bytes += 2 * bytes.len() as u64;
+    }
+    let counted = counts.counts();
+    assert_eq!((counted.bulk_bytes, counted.copied_bytes), (bulk_bytes, bulk_bytes));
+    let index = 0;
+    let key = BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index };
+    let (want, _handle) = want(key, Urgency::of(Priority::NORMAL));
+    let answer = source.blocks(vec![want]).next().await.unwrap();
+    bulk_bytes += answer.result.unwrap().size_bytes() as u64;
+    let counted = counts.counts();
+    assert_eq!((counted.bulk_bytes, counted.copied_bytes), (bulk_bytes, bulk_bytes));
 }

@@ -1,0 +1,143 @@
+//! Answers that are taken where they arrive: by the connection's loop, straight to their place, without a queue between.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use wire::{Error, OpId, Result, Urgency};
+
+use crate::client::ClientHandle;
+
+/// Takes an answer as it arrives. Called by the connection's loop: it must not wait, and should only copy.
+pub trait Receiver: Send + 'static {
+    /// The head of an item.
+    ///
+    /// # Errors
+    /// It is not what was asked for: the operation is withdrawn and fails with this.
+    fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()>;
+
+    /// Some of an item's bulk, to be copied to its place; pieces of an item come in order. Until the item is `complete`
+    /// its bytes are not proven.
+    ///
+    /// # Errors
+    /// As [`item`](Self::item).
+    fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()>;
+
+    /// The operation has ended well.
+    ///
+    /// # Errors
+    /// Something is missing: the operation fails with this.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// A receiver and how its operation ended.
+pub(crate) struct Slot {
+    /// Dropped with the end, before whoever waits is woken.
+    pub(crate) receiver: Option<Box<dyn Receiver>>,
+    pub(crate) end: Option<Result<()>>,
+    pub(crate) waker: Option<Waker>,
+}
+
+impl Slot {
+    pub(crate) fn new(receiver: Box<dyn Receiver>) -> Self {
+        Self { receiver: Some(receiver), end: None, waker: None }
+    }
+
+    pub(crate) fn end(&mut self, end: Result<()>) {
+        let receiver = self.receiver.take();
+        self.end = Some(end.and_then(|()| receiver.map_or(Ok(()), |mut receiver| receiver.finish())));
+        self.waker.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+/// What has crossed a connection, from the client's view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bulk bytes that arrived and were wanted.
+    pub bulk_bytes: u64,
+    /// Bulk bytes that were copied from one place in memory to another after the carrier had them decrypted: into a whole
+    /// message, into an item, to their place. Equal to `bulk_bytes` where each was copied once.
+    pub copied_bytes: u64,
+}
+
+/// An operation whose answer goes to a [`Receiver`]: waits for its end. Dropping it cancels the operation; the receiver is
+/// not called after that.
+pub struct Receiving {
+    op: OpId,
+    client: ClientHandle,
+}
+
+impl fmt::Debug for Receiving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Receiving({})", self.op)
+    }
+}
+
+impl ClientHandle {
+    /// Starts an operation, as soon as there is room for it, whose answer goes to `receiver`.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    ///
+    /// # Cancel safety
+    /// Safe: until it returns, nothing was asked.
+    pub async fn receive(
+        &self,
+        name: &str,
+        parameters: Bytes,
+        urgency: Urgency,
+        receiver: Box<dyn Receiver>,
+    ) -> Result<Receiving> {
+        let mut receiver = Some(receiver);
+        loop {
+            self.room(urgency.priority).await;
+            let op =
+                self.shared().change(|side| side.request_into(name, &parameters, urgency, &mut receiver))?;
+            // None: somebody else was faster.
+            if let Some(op) = op {
+                return Ok(Receiving { op, client: self.clone() });
+            }
+        }
+    }
+
+    /// What has crossed this connection.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared().with(|side| side.counts())
+    }
+}
+
+impl Receiving {
+    /// Changes how much it matters, also for what the server has queued already.
+    pub fn adjust(&self, urgency: Urgency) {
+        self.client.shared().change(|side| side.adjust(self.op, urgency));
+    }
+}
+
+impl Future for Receiving {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let gone = || Poll::Ready(Err(Error::internal("an answer was waited for after its end")));
+        self.client.shared().with(|side| {
+            side.slot(self.op).map_or_else(gone, |slot| match slot.end.take() {
+                Some(end) => Poll::Ready(end),
+                None => {
+                    slot.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            })
+        })
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        let cancelled = self.client.shared().with(|side| side.close_slot(self.op));
+        if cancelled {
+            self.client.shared().change(|_| ());
+        }
+    }
+}
