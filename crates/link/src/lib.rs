@@ -37,6 +37,7 @@ mod client;
 mod drive;
 pub mod local;
 mod many;
+mod ordered;
 mod receive;
 mod room;
 mod server;
@@ -48,6 +49,7 @@ pub use carrier::{Carrier, Link, Received};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
 pub use drive::Driver;
 pub use many::{Many, Said};
+pub use ordered::Ordered;
 pub use receive::{Counts, Receiver, Receiving};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,

@@ -422,6 +422,41 @@ fn many_operations_share_one_stream() {
     });
 }
 
+/// The server ends them the other way round.
+#[tokio::test]
+async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
+    const MANY: u8 = 100;
+    let (ours, theirs) = links(Kind::Local).await;
+    let mut tasks = JoinSet::new();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let mut parameters = (0..MANY).map(|n| Bytes::from(vec![n])).collect();
+    let mut ordered = client.many().ordered();
+    let asked = ordered.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
+    connection.hello().await.unwrap();
+    connection.accept();
+    let mut operations = Vec::new();
+    while operations.len() < usize::from(MANY) {
+        operations.push(connection.next().await.unwrap());
+    }
+    let backwards = async {
+        for operation in operations.into_iter().rev() {
+            operation.item(operation.parameters(), Bytes::new()).await.unwrap();
+            operation.answer(Bytes::new(), operation.parameters()).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let mut said = Vec::new();
+    tokio::join!(backwards, async { while ordered.next(&mut said).await {} });
+    let ended: Vec<_> = said.iter().filter(|(_, what)| *what == Said::Done).map(|(op, _)| *op).collect();
+    assert_eq!(ended, asked);
+    let of = |op| said.iter().filter(move |(other, _)| *other == op).count();
+    assert!(asked.iter().all(|op| of(*op) == 4), "two items, the bulk of one, the end");
+    assert!(said.is_sorted_by_key(|(op, _)| *op), "nothing comes before its turn");
+}
+
 /// What is ready together is one write, and so is what is answered together.
 #[tokio::test]
 async fn a_thousand_operations_are_a_few_writes() {

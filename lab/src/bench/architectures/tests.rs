@@ -202,5 +202,9 @@ async fn bulk_inside_pipeline_waits_for_one_round_trip_and_sends_together() {
     assert!(did.writes <= 10_000 / 50, "{} writes", did.writes);
     // Each has parameters of its own: an array and where in it, told once for those that are alike.
     let each = did.bytes as f64 / 10_000.0;
-    assert!(each <= 20.0 && did.messages <= 200, "{} messages, {each} bytes for each operation", did.messages);
+    assert!(
+        each <= 20.0 && did.messages <= 200,
+        "{} messages, {each} bytes for each operation",
+        did.messages
+    );
 }
