@@ -8,6 +8,7 @@
 //! is, because that knows best how to read exactly these elements, and a read of much would only flush the cache.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use array::{
     BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Pieces, ReadRequest, Region, Result,
@@ -42,6 +43,8 @@ struct Owner {
     inbox: Arc<Inbox>,
     counters: Arc<Mutex<Counters>>,
     events: broadcast::Sender<CacheEvent>,
+    /// Whether anybody ever asked for blocks; until then nothing is here, and reads need not ask the task.
+    was_asked: AtomicBool,
     /// Ends the task when dropped.
     _task: JoinSet<()>,
 }
@@ -66,7 +69,16 @@ impl Cached {
         );
         let mut task = JoinSet::new();
         task.spawn(keeper.run());
-        Self { shared: Arc::new(Owner { inner, inbox, counters, events, _task: task }) }
+        Self {
+            shared: Arc::new(Owner {
+                inner,
+                inbox,
+                counters,
+                events,
+                was_asked: AtomicBool::new(false),
+                _task: task,
+            }),
+        }
     }
 
     /// Where the bytes are, and what happened so far.
@@ -89,6 +101,9 @@ impl Cached {
 
     /// Fills `into` from the cache if all blocks are here; else gives it back.
     async fn read_here(&self, request: &ReadRequest, into: Region) -> Result<Option<Region>> {
+        if !self.shared.was_asked.load(Ordering::Relaxed) {
+            return Ok(Some(into));
+        }
         let dataset = self.shared.inner.describe().await?;
         let array = dataset.array(request.array)?;
         let level = array.level(request.level)?;
@@ -128,6 +143,7 @@ impl Source for Cached {
     }
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.shared.was_asked.store(true, Ordering::Relaxed);
         let (answers, receiver) = mpsc::channel(wants.len().max(1));
         if let Err(refused) = self.shared.inbox.call(Call { wants, answers }) {
             return futures::stream::iter(refused.into_iter().map(|want| {

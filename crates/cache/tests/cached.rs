@@ -9,8 +9,8 @@ use array::{
     Selection, Source, Target, Urgency, Want, WantHandle, want,
 };
 use corridor_cache::{CacheEvent, Cached, ENTRY_BYTES};
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 
 /// 64 blocks of 100 bytes.
 fn memory() -> Arc<MemorySource> {
@@ -244,6 +244,18 @@ async fn a_source_that_forgets_wants_is_found_out() {
     let memory = MemorySource::new(dataset.clone(), vec![vec![vec![0; 4].into()]]).unwrap();
     let cached = Cached::new(Arc::new(Silent(Arc::new(dataset))), 1 << 20);
     assert_eq!(get(&cached, memory.key(1)).await.unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[tokio::test]
+async fn a_read_goes_straight_on_where_nobody_ever_asked_for_blocks() {
+    let dataset = Arc::new(one_array("u1".parse().unwrap(), &[4], &[1]));
+    let cached = Cached::new(Arc::new(Silent(dataset)), 1 << 20);
+    let (_target, region) = Target::new(&[4], 1).unwrap();
+    let request =
+        ReadRequest { array: 0, level: 0, selection: Selection::all(&[4]), priority: Priority::NORMAL };
+    // Answered in one go: the cache's task, which could not run meanwhile, had no part in it.
+    let answer = cached.read(request, region).now_or_never().expect("an answer at once");
+    assert_eq!(answer.unwrap_err().message(), "scripted");
 }
 
 /// Blocks that are covered nowhere.
