@@ -2,18 +2,38 @@
 
 import json
 import pathlib
+import subprocess
 
 import pytest
-from conftest import corridor
+from conftest import BINARY, environment
 
 HEADERS = 1.15
 """Bytes on the network for each byte of data in small reads, at most: TLS, frames, packets, and the requests."""
 
+ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+"""Before a command: gives it a loopback of its own, so that nobody else's bytes are counted."""
+
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def is_alone() -> bool:
+    """Whether this system lets us have such a loopback."""
+    try:
+        return subprocess.run([*ALONE, "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, is_alone: bool) -> dict:
     home: pathlib.Path = tmp_path_factory.mktemp("home")
-    done = corridor(home, "bench", "access", "--quick", "--json", "--peers", "none")
+    command = [BINARY, "bench", "access", "--quick", "--json", "--peers", "none"]
+    done = subprocess.run(
+        [*ALONE, *command] if is_alone else command,
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     # Wherever a byte differs from what the file holds, the benchmark ends with an error.
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -33,7 +53,9 @@ def test_all_operations_are_done_and_compared(report):
         assert split["ours"] > 0 and split["peers"]["ceiling"] > 0
 
 
-def test_nothing_crosses_the_network_twice(report):
+def test_nothing_crosses_the_network_twice(report, is_alone):
+    if not is_alone:
+        pytest.skip("no network namespace can be made here: the bytes of others would count")
     small, slab = cases(report, "10000 random reads")[3], cases(report, "one strided hyperslab")[3]
     assert small["name"].endswith("received for each byte read")
     assert 1 <= small["ours"] <= HEADERS
