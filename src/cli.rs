@@ -40,6 +40,9 @@ Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
+  CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
+  CORRIDOR_SSH_COMMAND  how the other host's shell calls corridor [default: corridor]
+  CORRIDOR_SSH_DIRECT   `no`: everything goes through ssh, even where the host can be reached directly
   CORRIDOR_LOG     what to log on standard error, such as `debug` or `corridor_node=trace`
 
 Configuration, used where neither flag nor environment says something:
@@ -134,8 +137,12 @@ With --json the first lines are one object per export:
   {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ...}")]
 pub(crate) struct Serve {
     /// What to export; a URL is another server, whose data are offered here again, blocks kept in this one's memory.
-    #[arg(required = true, value_name = "PATH|URL")]
+    #[arg(required_unless_present = "stdio", value_name = "PATH|URL")]
     pub(crate) locations: Vec<String>,
+    /// Serve one client on standard input and output, what it names and until it ends: what `ssh://` starts on the other
+    /// host.
+    #[arg(long, conflicts_with = "locations")]
+    pub(crate) stdio: bool,
     /// Another server of the same data (same names, unless the URL names one): clients are told and read from both.
     /// Give the whole link that it printed; whoever may read here is told its token. May be given several times.
     #[arg(long = "peer", value_name = "URL")]

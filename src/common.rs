@@ -54,7 +54,9 @@ pub(crate) fn context(budget: Budget, cache_dir: Option<&Path>, progress: Progre
 /// Opens what a person named; gives the name of the array too, if it was in there.
 pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, String)> {
     let (location, array) = location.parse::<Location>()?.split_array();
-    Ok((assemble(&location, context).await?, array))
+    let stack = assemble(&location, context).await?;
+    let array = if array.is_empty() { stack.array.clone() } else { array };
+    Ok((stack, array))
 }
 
 /// Options of a server. `port` is taken where none is named.

@@ -16,6 +16,8 @@ python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
 if [ "$what" = test ]; then
     need chromium chromium
     need ip iproute2
+    need ssh openssh-client
+    [ -x /usr/sbin/sshd ] || need sshd openssh-server # runs in tests only, on loopback with a configuration of its own
 fi
 if [ ${#packages[@]} -gt 0 ]; then
     echo "setup: installing system packages: ${packages[*]}"

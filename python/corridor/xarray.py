@@ -59,9 +59,9 @@ class CorridorBackend(BackendEntrypoint):
         return decoded
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """True for ``corridor://`` and ``synthetic:``."""
+        """True for ``corridor://``, ``ssh://`` and ``synthetic:``."""
         return isinstance(filename_or_obj, str) and filename_or_obj.startswith(
-            ("corridor://", "synthetic:")
+            ("corridor://", "ssh://", "synthetic:")
         )
 
 

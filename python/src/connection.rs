@@ -53,6 +53,7 @@ fn prepare(
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
+        let array = if array.is_empty() { stack.array.clone() } else { array };
         Ok(Connection { stack, dataset, array, most_bytes: context.budget.whole })
     })
 }

@@ -1,14 +1,20 @@
 //! `corridor serve`
 
 use node::array::Result;
+use node::memory::Budget;
 use node::node::{Node, open, start};
 use node::ops::Registry;
+use node::ssh;
 use serde_json::json;
 
 use crate::cli::Serve;
-use crate::common::{print, server, warn_of_exposure};
+use crate::common::{context, memory, print, server, warn_of_exposure};
+use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
+    if options.stdio {
+        return serve_stdio(options).await;
+    }
     let is_json = options.listening.json;
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
     let mut options = server(&options.locations, &options.listening, false)?;
@@ -21,6 +27,14 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     warn_of_exposure(&node);
     node.run().await;
     Ok(())
+}
+
+async fn serve_stdio(options: &Serve) -> Result<()> {
+    let resources = &options.listening.resources;
+    let budget = Budget::serving(memory(resources.memory.as_deref())?);
+    // Standard error is somebody's terminal on another host.
+    let context = context(budget, resources.cache_dir.as_deref(), Progress::Bar)?;
+    ssh::serve(context, Registry::of_data_server()).await
 }
 
 fn line(node: &Node, export: &str, is_json: bool) -> String {

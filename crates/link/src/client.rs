@@ -291,7 +291,7 @@ impl ClientSide {
                 }
                 Err(error) => {
                     parameters.push_front(next);
-                    if error.kind() != ErrorKind::Busy {
+                    if error.kind() != ErrorKind::Busy || self.ended.is_some() {
                         return Err(error);
                     }
                     break;
@@ -468,8 +468,8 @@ impl ClientHandle {
         loop {
             self.room(urgency.priority).await;
             match self.try_request(name, parameters.clone(), urgency) {
-                // Somebody else was faster.
-                Err(error) if error.kind() == ErrorKind::Busy => {}
+                // Somebody else was faster; a server without a place for us says busy too, and for good.
+                Err(error) if error.kind() == ErrorKind::Busy && self.ended().is_none() => {}
                 done => return done,
             }
         }

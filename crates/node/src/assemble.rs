@@ -61,6 +61,8 @@ pub struct Stack {
     pub cached: Cached,
     /// How far long work behind the source is, for viewers; nothing where another process does it.
     pub work: LongWork,
+    /// Name of the array that the location ended with, where only the other side can know; else empty.
+    pub array: String,
     /// Who computes statistics: the other side where there is one; several have the same data.
     remotes: Vec<RemoteSource>,
 }
@@ -71,6 +73,7 @@ pub struct Stack {
 /// Those of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     let work = LongWork::default();
+    let mut array = String::new();
     let (name, inner, remotes) = match location {
         Location::Path(path) => {
             let text = path.to_str().ok_or_else(|| {
@@ -88,9 +91,16 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             };
             (name, inner, remotes)
         }
+        Location::Ssh(address) => {
+            let dialer = Dialer::through_ssh(address.clone(), context.budget.receive);
+            let remote = RemoteSource::new(dialer.clone(), String::new());
+            let name = remote.describe().await?.name.clone();
+            array = dialer.named_array().await;
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, vec![remote])
+        }
     };
     let cached = Cached::new(inner, context.budget.cache);
-    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, remotes })
+    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, remotes })
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.

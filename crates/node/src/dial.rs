@@ -4,18 +4,19 @@
 //! pauses between attempts in vain.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
-use link::{ClientHandle, OpStream, Trust};
+use link::{ClientHandle, Driver, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ClientConfig;
 
 use crate::asks::Ask;
+use crate::ssh::{Address, Login};
 use crate::url::Url;
 
 /// Pause after the first attempt in vain; doubled after each further one.
@@ -60,8 +61,39 @@ impl Server {
     }
 }
 
+/// How a server is reached.
+#[derive(Clone, Debug)]
+enum Way {
+    Port(Server),
+    Ssh { address: Address, window_bytes: u64 },
+}
+
+impl Way {
+    /// For people.
+    fn name(&self) -> String {
+        match self {
+            Self::Port(server) => format!("server {}:{}", server.host, server.port),
+            Self::Ssh { address, .. } => format!("ssh to {}", address.authority()),
+        }
+    }
+}
+
+/// A connection, welcomed or not yet.
+#[derive(Clone)]
+struct Connection {
+    number: u64,
+    handle: ClientHandle,
+    is_welcomed: Arc<AtomicBool>,
+    /// Once a direct link has taken over: the ssh channel, with which the other side ends.
+    channel: Option<ClientHandle>,
+    login: Option<Login>,
+}
+
+#[derive(Default)]
 struct State {
-    handle: Option<ClientHandle>,
+    connection: Option<Connection>,
+    /// Connections begun.
+    begun: u64,
     failures: u32,
     not_before: Option<Instant>,
     /// The last attempt in vain: its number and why.
@@ -70,10 +102,21 @@ struct State {
     drivers: JoinSet<()>,
 }
 
+impl State {
+    /// The connection, if it lives; over the channel where a direct link has broken.
+    fn live(&mut self) -> Option<Connection> {
+        let connection = self.connection.as_mut()?;
+        if connection.handle.ended().is_some() {
+            connection.handle = connection.channel.take().filter(|channel| channel.ended().is_none())?;
+        }
+        Some(connection.clone())
+    }
+}
+
 /// Asks one server, connecting when needed. Clones share the connection.
 #[derive(Clone)]
 pub struct Dialer {
-    server: Arc<Server>,
+    way: Arc<Way>,
     /// Attempts in vain so far, to be read without waiting for the one under way.
     attempts: Arc<AtomicU64>,
     state: Arc<Mutex<State>>,
@@ -81,7 +124,7 @@ pub struct Dialer {
 
 impl fmt::Debug for Dialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dialer({}:{})", self.server.host, self.server.port)
+        write!(f, "Dialer({})", self.way.name())
     }
 }
 
@@ -89,76 +132,125 @@ impl Dialer {
     /// Connects to nobody yet.
     #[must_use]
     pub fn new(server: Server) -> Self {
-        let state =
-            State { handle: None, failures: 0, not_before: None, in_vain: None, drivers: JoinSet::new() };
-        Self { server: Arc::new(server), attempts: Arc::default(), state: Arc::new(Mutex::new(state)) }
+        Self::by(Way::Port(server))
+    }
+
+    /// Logs in nowhere yet.
+    #[must_use]
+    pub fn through_ssh(address: Address, window_bytes: u64) -> Self {
+        Self::by(Way::Ssh { address, window_bytes: window_bytes.max(MIN_WINDOW_BYTES) })
+    }
+
+    fn by(way: Way) -> Self {
+        Self { way: Arc::new(way), attempts: Arc::default(), state: Arc::default() }
     }
 
     /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its
     /// error: during an outage everybody hears of it after one attempt, not one after the other.
     ///
     /// # Errors
-    /// `Unreachable`, `TimedOut`, `Denied` (token, certificate), `Unsupported` (no common version).
+    /// `Unreachable`, `TimedOut`, `Denied` (token, certificate, login), `Unsupported` (no common version).
     ///
     /// # Cancel safety
     /// Safe: an attempt under way is given up.
     pub async fn client(&self) -> Result<ClientHandle> {
+        let connection = self.connection().await?;
+        self.settled(&connection).await?;
+        Ok(connection.handle)
+    }
+
+    /// With ssh: the name of the array that the path ended with. Empty before the first answer.
+    pub(crate) async fn named_array(&self) -> String {
+        let state = self.state.lock().await;
+        let login = state.connection.as_ref().and_then(|c| c.login.as_ref());
+        login.and_then(Login::greeting).map(|greeting| greeting.array).unwrap_or_default()
+    }
+
+    /// A connection on which operations can be asked at once, before anybody was welcomed.
+    async fn connection(&self) -> Result<Connection> {
         let before = self.attempts.load(Ordering::Relaxed);
         let mut state = self.state.lock().await;
-        if let Some(handle) = state.handle.as_ref().filter(|h| h.ended().is_none()) {
-            return Ok(handle.clone());
+        if let Some(live) = state.live() {
+            return Ok(live);
         }
         if let Some((attempt, error)) = &state.in_vain
             && *attempt > before
         {
             return Err(error.clone());
         }
-        state.handle = None;
+        state.connection = None;
         if let Some(at) = state.not_before {
             tokio::time::sleep_until(at).await;
         }
-        match self.connect(&mut state).await {
-            Ok(handle) => {
-                state.failures = 0;
-                state.not_before = None;
-                state.handle = Some(handle.clone());
-                Ok(handle)
+        state.begun += 1;
+        while state.drivers.try_join_next().is_some() {}
+        match self.begin(&mut state).await {
+            Ok(connection) => {
+                state.connection = Some(connection.clone());
+                Ok(connection)
             }
             Err(error) => {
-                let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
-                state.failures = state.failures.saturating_add(1);
-                state.not_before = Some(Instant::now() + pause);
-                let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-                state.in_vain = Some((attempt, error.clone()));
+                self.note_in_vain(&mut state, &error);
                 Err(error)
             }
         }
     }
 
-    async fn connect(&self, state: &mut State) -> Result<ClientHandle> {
-        let server = &self.server;
-        let link =
-            link::tcp::connect(&server.host, server.port, &server.trust).await.map_err(|e| self.hint(e))?;
-        let config = ClientConfig {
-            token: server.token.clone(),
-            window_bytes: server.window_bytes,
-            ..ClientConfig::default()
+    async fn begin(&self, state: &mut State) -> Result<Connection> {
+        let number = state.begun;
+        let (handle, login) = match &*self.way {
+            Way::Port(server) => {
+                let (handle, driver) = open(server).await.map_err(|e| hint(server, e))?;
+                state.drivers.spawn(driver);
+                (handle, None)
+            }
+            Way::Ssh { address, window_bytes } => {
+                let (login, handle, driver, attending) = Login::begin(address, *window_bytes).await?;
+                state.drivers.spawn(driver);
+                let state_then = Arc::downgrade(&self.state);
+                state.drivers.spawn(attending.attend(move |direct| take_over(state_then, number, direct)));
+                (handle, Some(login))
+            }
         };
-        let (handle, driver) = link::connect(link, config)?;
-        while state.drivers.try_join_next().is_some() {}
-        state.drivers.spawn(driver);
-        handle.welcomed().await.map_err(|e| e.context(format!("server {}:{}", server.host, server.port)))?;
-        Ok(handle)
+        Ok(Connection { number, handle, is_welcomed: Arc::default(), channel: None, login })
     }
 
-    /// Says what a person can do about a certificate that nobody vouches for.
-    fn hint(&self, error: Error) -> Error {
-        if error.kind() == ErrorKind::Denied && matches!(self.server.trust, Trust::System) {
-            return error.context(
-                "use the whole link that the server printed, with its fingerprint `#...fp=sha256:...`",
-            );
+    fn note_in_vain(&self, state: &mut State, error: &Error) {
+        let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
+        state.failures = state.failures.saturating_add(1);
+        state.not_before = Some(Instant::now() + pause);
+        let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+        state.in_vain = Some((attempt, error.clone()));
+        state.connection = None;
+    }
+
+    /// Waits for the end of the handshake.
+    async fn settled(&self, connection: &Connection) -> Result<()> {
+        if connection.is_welcomed.load(Ordering::Relaxed) {
+            return Ok(());
         }
-        error
+        let welcomed = match connection.handle.welcomed().await {
+            Ok(_) => Ok(()),
+            Err(lost) => Err(self.explain(connection, lost).await),
+        };
+        let mut state = self.state.lock().await;
+        if state.connection.as_ref().is_some_and(|c| c.number == connection.number) {
+            match &welcomed {
+                Ok(()) => (state.failures, state.not_before) = (0, None),
+                Err(error) => self.note_in_vain(&mut state, error),
+            }
+        }
+        connection.is_welcomed.store(welcomed.is_ok(), Ordering::Relaxed);
+        welcomed
+    }
+
+    /// Why there was no welcome.
+    async fn explain(&self, connection: &Connection, lost: Error) -> Error {
+        match &connection.login {
+            Some(login) => login.explain(lost).await,
+            None => lost,
+        }
+        .context(self.way.name())
     }
 
     /// Asks once and reads the answer.
@@ -185,8 +277,40 @@ impl Dialer {
         Ok(())
     }
 
+    /// Asks at once: on a new connection together with the hello, which saves a round trip.
     async fn request<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
-        let client = self.client().await?;
-        client.request(ask.name(), ask.parameters(), urgency).await
+        let connection = self.connection().await?;
+        let asked = connection.handle.request(ask.name(), ask.parameters(), urgency).await;
+        self.settled(&connection).await?;
+        asked
     }
+}
+
+/// Connects, without waiting to be welcomed.
+pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
+    let link = link::tcp::connect(&server.host, server.port, &server.trust).await?;
+    let config = ClientConfig {
+        token: server.token.clone(),
+        window_bytes: server.window_bytes,
+        ..ClientConfig::default()
+    };
+    link::connect(link, config)
+}
+
+/// Says what a person can do about a certificate that nobody vouches for.
+fn hint(server: &Server, error: Error) -> Error {
+    if error.kind() == ErrorKind::Denied && matches!(server.trust, Trust::System) {
+        return error
+            .context("use the whole link that the server printed, with its fingerprint `#...fp=sha256:...`");
+    }
+    error
+}
+
+/// From now on a direct link is asked, if the login it came from still counts.
+async fn take_over(state: Weak<Mutex<State>>, number: u64, direct: ClientHandle) -> bool {
+    let Some(state) = state.upgrade() else { return false };
+    let mut state = state.lock().await;
+    let Some(current) = state.connection.as_mut().filter(|c| c.number == number) else { return false };
+    current.channel = Some(std::mem::replace(&mut current.handle, direct));
+    true
 }

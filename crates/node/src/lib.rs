@@ -43,6 +43,7 @@ pub mod runtime;
 pub mod scan;
 pub mod servers;
 pub mod slabs;
+pub mod ssh;
 mod statistics;
 pub mod token;
 pub mod url;

@@ -61,7 +61,7 @@ pub struct Node {
     admission: Admission,
     shared: Arc<Shared>,
     port: Port,
-    _note: Posted,
+    _note: Option<Posted>,
 }
 
 /// Opens the data sets; the first half of starting a server.
@@ -81,6 +81,23 @@ pub async fn open(options: &Options) -> Result<Arc<Shared>> {
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
 pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
+    let mut node = start_unseen(options, shared, registry).await?;
+    let note = Note {
+        address: node.address,
+        machine: runtime::machine_name(),
+        token: options.admission.token().map(|t| t.secret().to_owned()),
+        fingerprint: Some(node.fingerprint.clone()),
+        pid: std::process::id(),
+    };
+    node._note = Some(runtime::post(&options.context.places.runtime, &note)?);
+    Ok(node)
+}
+
+/// Listens, and only those who are told so know.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
     let machine = runtime::machine_name();
     let places = &options.context.places;
     let identity = identity::load(&options.identity, &places.identity, &machine)?;
@@ -92,14 +109,6 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
     for export in shared.exports.all() {
         check_chain(export, name).await?;
     }
-    let note = Note {
-        address,
-        machine: machine.clone(),
-        token: options.admission.token().map(|t| t.secret().to_owned()),
-        fingerprint: Some(fingerprint.clone()),
-        pid: std::process::id(),
-    };
-    let note = runtime::post(&places.runtime, &note)?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut names = options.names.clone();
     names.push(machine);
@@ -110,7 +119,7 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
         admission: options.admission.clone(),
         shared,
         port: Port::new(listener, tls, sites(names.into(), &service), service),
-        _note: note,
+        _note: None,
     })
 }
 

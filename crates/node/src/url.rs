@@ -1,4 +1,5 @@
-//! Where data is, as people write it: a path, `synthetic:...`, or `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`.
+//! Where data is, as people write it: a path, `synthetic:...`, `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`, or
+//! `ssh://[USER@]HOST[:PORT]/PATH`.
 //!
 //! Parsing only: nothing is opened or connected here. What cannot be read may hold a token at any place, so errors
 //! quote no more than they must.
@@ -13,6 +14,7 @@ use array::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::servers::MAX_SERVERS;
+use crate::ssh::{self, Address};
 
 /// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
 pub const DEFAULT_PORT: u16 = 26774;
@@ -35,6 +37,8 @@ pub enum Location {
     Synthetic(String),
     /// Exported by a Corridor server.
     Remote(Url),
+    /// A path on a host that ssh reaches.
+    Ssh(Address),
 }
 
 impl FromStr for Location {
@@ -48,6 +52,9 @@ impl FromStr for Location {
         }
         if text.starts_with("synthetic:") {
             return Ok(Self::Synthetic(text.to_owned()));
+        }
+        if text.starts_with(ssh::SCHEME) && !has_token(text) {
+            return text.parse().map(Self::Ssh);
         }
         if let Some((scheme, _)) = text.split_once("://") {
             return Err(other_scheme(scheme));
@@ -109,12 +116,15 @@ impl Location {
 
 fn other_scheme(scheme: &str) -> Error {
     match scheme {
-        "ssh" | "http" | "https" | "s3" | "gs" | "file" => Error::unsupported(format!(
+        "ssh" => {
+            Error::invalid("expected `ssh://[USER@]HOST[:PORT]/PATH` without a token: ssh asks who you are")
+        }
+        "http" | "https" | "s3" | "gs" | "file" => Error::unsupported(format!(
             "`{scheme}://` is not supported by this version; expected a path, `synthetic:...` or \
              `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data)"
         )),
         _ => Error::invalid(format!(
-            "expected a path, `synthetic:...` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{}`",
+            "expected a path, `synthetic:...`, `ssh://HOST/PATH` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{}`",
             without_tokens(scheme)
         )),
     }
@@ -392,7 +402,7 @@ fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String
     Ok((host.to_owned(), port))
 }
 
-fn decode(text: &str) -> Result<String> {
+pub(crate) fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()
         .map(Cow::into_owned)
@@ -579,13 +589,15 @@ mod tests {
             Ok(Location::Path(_)) => "path".to_owned(),
             Ok(Location::Synthetic(_)) => "synthetic".to_owned(),
             Ok(Location::Remote(_)) => "remote".to_owned(),
+            Ok(Location::Ssh(_)) => "ssh".to_owned(),
             Err(e) => format!("{:?}", e.kind()),
         };
         assert_eq!(kind("data/x.nc"), "path");
         assert_eq!(kind("C:x"), "path");
         assert_eq!(kind("synthetic:waves?shape=4,4,4"), "synthetic");
         assert_eq!(kind("corridor://h/d"), "remote");
-        assert_eq!(kind("ssh://h/d"), "Unsupported");
+        assert_eq!(kind("ssh://h/d"), "ssh");
+        assert_eq!(kind("s3://h/d"), "Unsupported");
         assert_eq!(kind("https://h/d"), "Unsupported");
         assert_eq!(kind("gopher://h/d"), "Invalid");
         assert_eq!(kind(""), "Invalid");

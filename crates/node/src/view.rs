@@ -21,6 +21,9 @@ pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> 
     let export = shared.exports.find("")?;
     let source = Arc::new(Latest(Arc::clone(export)));
     let dataset = source.describe().await?;
+    let named = export.stack().array.clone();
+    let first_view =
+        first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
     let worked = Arc::clone(export);
     let work = Arc::new(move |task| worked.stack().work.share(task));

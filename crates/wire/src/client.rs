@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
@@ -35,6 +35,9 @@ pub struct ClientConfig {
     /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
     /// How much of it is used follows the path: two bandwidth-delay products.
     pub window_bytes: u64,
+    /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
+    /// somebody has to log in first.
+    pub welcome_within: Duration,
 }
 
 impl Default for ClientConfig {
@@ -45,6 +48,7 @@ impl Default for ClientConfig {
             token: String::new(),
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             window_bytes: DEFAULT_WINDOW_BYTES,
+            welcome_within: HANDSHAKE_TIMEOUT,
         }
     }
 }
@@ -172,6 +176,7 @@ pub struct Client {
     adjusted: BTreeSet<OpId>,
     events: VecDeque<ClientEvent>,
     liveness: Liveness,
+    welcome_within: Duration,
 }
 
 impl Client {
@@ -191,7 +196,8 @@ impl Client {
             program: config.program,
         };
         Ok(Self {
-            state: State::Greeting { until: now + HANDSHAKE_TIMEOUT },
+            state: State::Greeting { until: now + config.welcome_within },
+            welcome_within: config.welcome_within,
             versions: config.versions,
             credit_bytes: window.size_bytes(),
             window,
@@ -570,11 +576,13 @@ impl Machine for Client {
             State::Greeting { until } if now >= until => {
                 return self.close(Error::new(
                     ErrorKind::TimedOut,
-                    format!("expected a welcome within {} s, found none", HANDSHAKE_TIMEOUT.as_secs()),
+                    format!("expected a welcome within {} s, found none", self.welcome_within.as_secs()),
                 ));
             }
+            // Its silence has a limit of its own.
+            State::Greeting { .. } => self.liveness.handle_heard(now),
             State::Closed(_) => return,
-            _ => {}
+            State::Open => {}
         }
         if let Err(error) = self.liveness.handle_timeout(now, listening) {
             return self.close(error);

@@ -19,9 +19,21 @@ pub mod talk;
 pub mod texts;
 pub mod zarr;
 
-// The two parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
+// The parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
 #[path = "../../../crates/node/src/pick.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
+#[path = "../../../crates/node/src/ssh/address.rs"]
+mod address;
+
+/// What the parsers name of the rest of the node.
+mod ssh {
+    pub(crate) use crate::address::{Address, SCHEME};
+}
+
+/// Likewise.
+mod servers {
+    pub(crate) const MAX_SERVERS: usize = 32;
+}

@@ -20,6 +20,14 @@ pub fn parse(text: &[u8]) {
     drop(Pick::parse_lines(text));
     match text.parse() {
         Ok(Location::Remote(url)) => check_url(&url),
+        Ok(Location::Ssh(address)) => {
+            assert_eq!(address.to_string().parse().as_ref(), Ok(&address));
+            // They become arguments of a program: none of its options, and nothing to a shell.
+            for name in address.user.iter().chain([&address.host]) {
+                let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-+@:".contains(&b);
+                assert!(!name.starts_with('-') && name.bytes().all(plain), "{name}");
+            }
+        }
         Ok(Location::Synthetic(name)) => crate::files::read_location(&name),
         Ok(location @ Location::Path(_)) => drop(location.split_array()),
         Err(_) => {}

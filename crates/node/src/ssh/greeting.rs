@@ -1,0 +1,252 @@
+//! What the two sides of a channel say before the wire begins: one line each way, and neither waits for the other's.
+//!
+//! To the other side goes one line of JSON, [`Wish`]; the wire's frames follow at once. Back comes whatever the login
+//! prints, then a line that begins with [`MARK`], with a [`Greeting`] in JSON; then frames.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use array::{Error, ErrorKind, Result, Retry};
+use bytes::{Buf, BytesMut};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
+
+/// What the line begins with.
+pub(super) const MARK: &str = "corridor-stdio ";
+/// Longest line, bytes.
+pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
+/// What a login may print before, bytes.
+const MAX_NOISE_BYTES: usize = 256 << 10;
+/// Bytes read at once while nothing has come yet.
+const READ_BYTES: usize = 8 << 10;
+
+/// What is asked of the other side.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Wish {
+    /// What to open there; `~/` is the home folder.
+    pub(super) path: String,
+    /// To listen for a direct link.
+    pub(super) direct: bool,
+}
+
+/// What the other side is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Greeting {
+    /// Name and version of the program.
+    pub(crate) program: String,
+    /// Name of the array that the path ended with; empty if none.
+    #[serde(default)]
+    pub(crate) array: String,
+    /// Where it listens, if it does.
+    #[serde(default)]
+    pub(crate) direct: Option<Direct>,
+    /// Why it could not open the path.
+    #[serde(default)]
+    pub(crate) error: Option<Told>,
+}
+
+/// Where a direct link can be had.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Direct {
+    /// Address and port.
+    pub(crate) address: std::net::SocketAddr,
+    /// What lets one in.
+    pub(crate) token: String,
+    /// Of its certificate.
+    pub(crate) fingerprint: String,
+}
+
+/// An error in JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    kind: u16,
+    retry: bool,
+    message: String,
+    places: Vec<String>,
+}
+
+impl From<&Error> for Told {
+    fn from(error: &Error) -> Self {
+        Self {
+            kind: error.kind().code(),
+            retry: error.retry() == Retry::MayHelp,
+            message: error.message().to_owned(),
+            places: error.places().to_vec(),
+        }
+    }
+}
+
+impl From<Told> for Error {
+    fn from(told: Told) -> Self {
+        let retry = if told.retry { Retry::MayHelp } else { Retry::Never };
+        let error = Self::new(ErrorKind::from_code(told.kind), told.message).with_retry(retry);
+        told.places.into_iter().take(Self::MAX_CONTEXT).fold(error, Self::context)
+    }
+}
+
+/// The bytes that come back: the greeting is taken out and told, the frames after it are read.
+pub(super) struct Greeted<R, W> {
+    input: R,
+    output: W,
+    /// Read and not passed on yet.
+    buffer: BytesMut,
+    /// Told once.
+    tell: Option<oneshot::Sender<Result<Greeting>>>,
+    noise_bytes: usize,
+}
+
+impl<R, W> Greeted<R, W> {
+    pub(super) fn new(input: R, output: W, tell: oneshot::Sender<Result<Greeting>>) -> Self {
+        Self { input, output, buffer: BytesMut::new(), tell: Some(tell), noise_bytes: 0 }
+    }
+
+    /// The greeting, if its line is there; what stands before it is thrown away.
+    fn greeting(&mut self) -> Option<Result<Greeting>> {
+        while let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
+            let line = self.buffer.split_to(end + 1);
+            if let Some(text) = line.strip_prefix(MARK.as_bytes()) {
+                let read = serde_json::from_slice(text);
+                return Some(
+                    read.map_err(|e| Error::corrupt(format!("expected a greeting in JSON, found {e}"))),
+                );
+            }
+            self.noise_bytes += line.len();
+        }
+        let too_much = self.buffer.len() > MAX_LINE_BYTES || self.noise_bytes > MAX_NOISE_BYTES;
+        too_much.then(|| {
+            Err(Error::corrupt("expected a greeting of `corridor serve --stdio`, found other output"))
+        })
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for Greeted<R, W> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        while this.tell.is_some() {
+            if let Some(greeting) = this.greeting() {
+                let is_good = greeting.as_ref().is_ok_and(|greeting| greeting.error.is_none());
+                if let Some(tell) = this.tell.take() {
+                    // Whoever asked may have gone.
+                    drop(tell.send(greeting));
+                }
+                if !is_good {
+                    return Poll::Ready(Err(io::Error::other("the other side did not begin")));
+                }
+                break;
+            }
+            let mut piece = [0; READ_BYTES];
+            let mut read = ReadBuf::new(&mut piece);
+            ready!(Pin::new(&mut this.input).poll_read(cx, &mut read))?;
+            if read.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            this.buffer.extend_from_slice(read.filled());
+        }
+        if this.buffer.is_empty() {
+            return Pin::new(&mut this.input).poll_read(cx, into);
+        }
+        let now = this.buffer.len().min(into.remaining());
+        into.put_slice(&this.buffer[..now]);
+        this.buffer.advance(now);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<R: Unpin, W: AsyncWrite + Unpin> AsyncWrite for Greeted<R, W> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.output).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.output).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.output.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    const FINE: &str = "corridor-stdio {\"program\": \"corridor 1\"}\n";
+
+    async fn read(said: &str, piece: usize) -> (Option<Result<Greeting>>, io::Result<Vec<u8>>) {
+        let (tell, told) = oneshot::channel();
+        let (mut far, near) = tokio::io::duplex(piece);
+        let mut greeted = Greeted::new(near, tokio::io::sink(), tell);
+        let said = said.to_owned();
+        let mut frames = Vec::new();
+        let send = async move {
+            use tokio::io::AsyncWriteExt;
+            // The reader may have had enough.
+            far.write_all(said.as_bytes()).await.unwrap_or_default();
+        };
+        let receive = async {
+            let done = greeted.read_to_end(&mut frames).await;
+            drop(greeted);
+            done
+        };
+        let (done, ()) = tokio::join!(receive, send);
+        (told.await.ok(), done.map(|_| frames))
+    }
+
+    #[tokio::test]
+    async fn the_greeting_is_found_behind_what_the_login_prints() {
+        for noise in ["", "\n", "welcome\nto the corridor-stdio {}\n", "no end of line \n"] {
+            for piece in [1, 7, 4096] {
+                let (greeting, frames) = read(&format!("{noise}{FINE}frames\nand more"), piece).await;
+                assert_eq!(greeting.unwrap().unwrap().program, "corridor 1");
+                assert_eq!(frames.unwrap(), b"frames\nand more");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn something_else_is_an_end_or_an_error() {
+        assert!(read("bash: no\n", 64).await.0.is_none(), "it ended; its exit code says why");
+        assert!(read("corridor-stdio {]\n", 64).await.0.unwrap().is_err());
+        assert!(read(&"noise\n".repeat(60_000), 4096).await.0.unwrap().is_err());
+        assert!(read(&"noise".repeat(60_000), 4096).await.0.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn an_error_of_the_other_side_arrives_whole() {
+        let error = Error::not_found("no such file `x`").context("there").with_retry(Retry::MayHelp);
+        let greeting = Greeting {
+            program: String::new(),
+            array: String::new(),
+            direct: None,
+            error: Some(Told::from(&error)),
+        };
+        let line = format!("{MARK}{}\n", serde_json::to_string(&greeting).unwrap());
+        let (greeting, frames) = read(&line, 64).await;
+        assert!(frames.is_err());
+        let found = Error::from(greeting.unwrap().unwrap().error.unwrap());
+        assert_eq!(
+            (found.to_string(), found.kind(), found.retry()),
+            (error.to_string(), error.kind(), error.retry())
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Standard input and output as streams of bytes, without threads that wait for them.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net;
+
+use array::{Error, Result};
+use rustix::fs::{FileType, fstat};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+/// What comes in.
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// What goes out.
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// This process's standard input and output, which `ssh` made pipes or sockets. Nothing else may read or print from now
+/// on.
+///
+/// # Errors
+/// `Invalid` when they are something else, such as a terminal.
+pub(super) fn take() -> Result<(Input, Output)> {
+    let (input, from) = owned(&io::stdin())?;
+    let (output, to) = owned(&io::stdout())?;
+    let input: Input = match from {
+        FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
+        FileType::Socket => Box::new(socket(input)?),
+        _ => return Err(unsuitable()),
+    };
+    let output: Output = match to {
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
+        FileType::Socket => Box::new(socket(output)?),
+        _ => return Err(unsuitable()),
+    };
+    Ok((input, output))
+}
+
+fn owned(of: &impl AsFd) -> Result<(OwnedFd, FileType)> {
+    let fd = of.as_fd().try_clone_to_owned()?;
+    let about = fstat(&fd).map_err(io::Error::from)?;
+    Ok((fd, FileType::from_raw_mode(about.st_mode)))
+}
+
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let socket = net::UnixStream::from(fd);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+fn unsuitable() -> Error {
+    Error::invalid(
+        "expected pipes as standard input and output: `corridor serve --stdio` is what `ssh://` starts",
+    )
+}
