@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use glam::DVec3;
 
 use crate::resident::Resident;
+use crate::table::TableMemo;
 use crate::volume::VolumeView;
 use crate::voxel::{Missing, Voxel};
 
@@ -23,6 +24,7 @@ pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
 pub(crate) struct Blocks<T> {
     pub(crate) view: Arc<VolumeView>,
     pub(crate) missing: Missing<T>,
+    pub(crate) tables: TableMemo,
     residents: Vec<Option<Arc<Resident<T>>>>,
     free: Vec<u32>,
     slots: HashMap<u64, u32, IdHash>,
@@ -38,6 +40,7 @@ impl<T: Voxel> Blocks<T> {
     pub(crate) fn new(view: Arc<VolumeView>) -> Self {
         Self {
             missing: Missing::new(&view.decoding),
+            tables: TableMemo::default(),
             residents: Vec::new(),
             free: Vec::new(),
             slots: HashMap::default(),

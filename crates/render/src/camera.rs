@@ -253,6 +253,7 @@ impl Lens {
     }
 
     /// The ray through the middle of a pixel; column 0 is left, row 0 is the top.
+    #[inline(always)]
     pub(crate) fn ray(&self, column: u32, row: u32) -> Ray {
         let across = (2.0 * (f64::from(column) + 0.5) / f64::from(self.size.width) - 1.0) * self.half[0];
         let upward = (1.0 - 2.0 * (f64::from(row) + 0.5) / f64::from(self.size.height)) * self.half[1];

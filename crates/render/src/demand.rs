@@ -12,6 +12,7 @@ use glam::DVec3;
 use crate::camera::Lens;
 use crate::frustum::Sight;
 use crate::resident::Layout;
+use crate::voxel::voxel_bytes;
 use crate::{BlockPool, Bounds, Camera, ImageSize, VolumeView};
 
 /// What kept the wanted level from being finer.
@@ -245,7 +246,8 @@ impl<'a> Seer<'a> {
                 stack.push((from, left_to));
                 continue;
             }
-            cost = cost.saturating_add(Layout::new(level, from).size_bytes(self.view.dtype.size_bytes()));
+            cost = cost
+                .saturating_add(Layout::new(level, from).size_bytes(voxel_bytes(self.view.dtype.element())));
             if cost > max_bytes {
                 return None;
             }

@@ -5,12 +5,11 @@
 //! block's upper faces the apron does the same (`apron.rs`). Labels are not interpolated and do not fade.
 
 use array::Meaning;
-use glam::{BVec3, DVec3, Vec4};
+use glam::{BVec3, DVec3};
 
 use crate::blocks::Blocks;
 use crate::frustum::Sight;
 use crate::resident::Resident;
-use crate::table::Table;
 use crate::voxel::Voxel;
 
 /// Along which of x, y, z a block begins beside a coarser one.
@@ -39,22 +38,13 @@ impl<T: Voxel> Blocks<T> {
         Fade::new(begins_alone(2), begins_alone(1), begins_alone(0))
     }
 
-    /// The colour of one sample in the transition: at `local` in the block's voxels, `volume` in volume space.
-    pub(crate) fn faded(
-        &self,
-        block: &Resident<T>,
-        fade: Fade,
-        local: DVec3,
-        volume: DVec3,
-        table: &Table,
-    ) -> Vec4 {
-        let Some(own) = block.value_at(local, &self.missing) else { return Vec4::ZERO };
+    /// The value of one sample in the transition: at `local` in the block's voxels, `volume` in volume space; `None`
+    /// where some of it is missing.
+    pub(crate) fn faded(&self, block: &Resident<T>, fade: Fade, local: DVec3, volume: DVec3) -> Option<f64> {
+        let own = block.value_at(local, &self.missing)?;
         let share = DVec3::select(fade, local / REACH, DVec3::ONE).min_element().clamp(0.0, 1.0);
-        let value = match self.coarser_value(block.rank + 1, volume) {
-            Some(coarser) => coarser + (own - coarser) * share,
-            None => own,
-        };
-        table.entry_of(value)
+        let coarser = self.coarser_value(block.rank + 1, volume);
+        Some(coarser.map_or(own, |coarser| coarser + (own - coarser) * share))
     }
 
     /// The value at a volume position in the finest resident level from `rank` on; `None` where some of it is

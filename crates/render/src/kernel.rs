@@ -1,22 +1,23 @@
-//! The inner loop: samples along one ray through one block, front to back.
+//! The inner loop: samples along sixteen rays through one block, front to back.
 //!
-//! One instance per element type and way of sampling; which one is chosen once per block. Positions are `f32`
-//! in the block's own voxels, so they stay exact to 1/4096 of a voxel in blocks of any usual size.
+//! The rays are neighbours and step together: sample numbers are common, each ray draws those of its own that lie in
+//! the block. One instance per element type, way of sampling and set of instructions; which one is chosen once per
+//! tile and block. Positions are `f32` in the block's own voxels, so they stay exact to 1/4096 of a voxel in
+//! blocks of any usual size.
 
-use glam::{BVec3A, Vec3A, Vec4};
+#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
+use crate::corners::Grid;
 use crate::resident::{CELL, Resident};
-use crate::skip::Field;
-use crate::table::{ROUND, Table};
+use crate::simd::{LANES, Simd, each_axis};
+use crate::skip::{BENT, Field};
+use crate::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::voxel::{Missing, Voxel};
 
-/// Samples of one ray that lie in one block: sample `i` at `start + i * step`, in the block's voxels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
-    pub(crate) start: Vec3A,
-    pub(crate) step: Vec3A,
-    pub(crate) count: u32,
-}
+/// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
+/// at most one cell beside where it began.
+const RUN: u32 = 8;
+const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
 
 /// What all samples of a picture share.
 #[derive(Clone, Copy, Debug)]
@@ -26,292 +27,378 @@ pub(crate) struct Shading<'a, T> {
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,
     pub(crate) nearest: bool,
-    origin: f32,
-    gain: f32,
 }
 
-impl<'a, T: Voxel> Shading<'a, T> {
-    #[expect(clippy::cast_possible_truncation, reason = "places in the table are f32")]
-    pub(crate) fn new(table: &'a Table, missing: &'a Missing<T>, termination: f32, nearest: bool) -> Self {
-        let opaque = 1.0 - termination;
-        Self { table, missing, opaque, nearest, origin: table.origin as f32, gain: table.gain as f32 }
+/// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
+pub(crate) struct Way<S: Simd> {
+    pub(crate) start: [S::F; 3],
+    pub(crate) step: [S::F; 3],
+    pub(crate) first: S::F,
+    pub(crate) end: S::F,
+    /// The largest `end`.
+    pub(crate) count: u32,
+}
+
+impl<S: Simd> Way<S> {
+    #[inline(always)]
+    fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
+        each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
     }
 
-    /// What is interpolated: the stored value, or where `f32` cannot hold it, its place in the table.
+    /// Which rays have this sample.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "clamped; places in the table are f32")]
-    fn load(&self, value: T) -> f32 {
-        if T::WIDE {
-            const FAR: f64 = 1e30;
-            ((value.to_f64() - self.table.origin) * self.table.gain).clamp(-FAR, FAR) as f32
-        } else {
-            value.to_f32()
-        }
-    }
-
-    /// The places in the table of what was interpolated between loaded values.
-    #[inline(always)]
-    fn places(&self, interpolated: Vec4) -> Vec4 {
-        if T::WIDE { interpolated } else { (interpolated - self.origin) * self.gain }
+    fn has(&self, simd: S, number: S::F) -> S::M {
+        simd.and(simd.ge(number, self.first), simd.lt(number, self.end))
     }
 }
 
-/// Draws a segment over (behind) what `colour` has gathered so far; premultiplied.
-pub(crate) fn march<T: Voxel>(
+/// What sixteen rays have gathered so far.
+#[derive(Clone, Copy)]
+pub(crate) struct Gathered<S: Simd> {
+    /// Premultiplied red, green, blue, and opacity.
+    pub(crate) rgba: [S::F; 4],
+    /// Place in the table of each ray's sample before; NaN where there was none to be seen.
+    pub(crate) before: S::F,
+}
+
+impl<S: Simd> Gathered<S> {
+    #[inline(always)]
+    pub(crate) fn new(simd: S) -> Self {
+        Self { rgba: [simd.splat(0.0); 4], before: simd.splat(f32::NAN) }
+    }
+
+    /// Red, green, blue and opacity of each ray.
+    #[inline(always)]
+    pub(crate) fn store(&self, simd: S) -> [[f32; LANES]; 4] {
+        let [r, g, b, a] = self.rgba;
+        [simd.store(r), simd.store(g), simd.store(b), simd.store(a)]
+    }
+
+    /// The rays of which `passed` is 1 come through what is hidden or not there.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
+        let passed = simd.ge(simd.load(&passed), simd.splat(1.0));
+        self.before = simd.select(passed, simd.splat(f32::NAN), self.before);
+    }
+
+    /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`.
+    #[inline(always)]
+    fn add(&mut self, simd: S, entries: &Entries, places: S::F, seen: S::M) {
+        let last = simd.splat((ENTRIES - 1) as f32);
+        let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
+        let at = simd.store_u(simd.truncate(near));
+        // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+        let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+        let unit = simd.splat(entries.unit);
+        let through = simd.mul(simd.sub(simd.splat(1.0), self.rgba[3]), unit);
+        let weight = simd.select(seen, through, simd.splat(0.0));
+        self.blend(simd, &entry, weight);
+    }
+
+    #[inline(always)]
+    fn blend(&mut self, simd: S, colour: &[S::F; 4], weight: S::F) {
+        let sum = &self.rgba;
+        self.rgba = [
+            simd.mul_add(colour[0], weight, sum[0]),
+            simd.mul_add(colour[1], weight, sum[1]),
+            simd.mul_add(colour[2], weight, sum[2]),
+            simd.mul_add(colour[3], weight, sum[3]),
+        ];
+    }
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sampling {
+    /// Trilinear.
+    Linear,
+    /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
+    /// of the weight is present.
+    LinearPresent,
+    /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
+    Nearest,
+}
+
+/// Draws sixteen rays through one block behind what they have gathered.
+#[inline(always)]
+pub(crate) fn march<S: Simd, T: Voxel>(
+    simd: S,
     block: &Resident<T>,
     field: &Field,
-    segment: &Segment,
+    way: &Way<S>,
     shading: &Shading<'_, T>,
-    colour: &mut Vec4,
+    gathered: &mut Gathered<S>,
 ) {
-    if *field == Field::Hidden || colour.w >= shading.opaque {
-        return;
-    }
-    if shading.nearest {
-        march_as::<T, Nearest>(block, field, segment, shading, colour);
-    } else if block.has_missing {
-        march_as::<T, LinearPresent>(block, field, segment, shading, colour);
-    } else {
-        march_as::<T, Linear>(block, field, segment, shading, colour);
-    }
-}
-
-fn march_as<T: Voxel, S: Sampling<T>>(
-    block: &Resident<T>,
-    field: &Field,
-    segment: &Segment,
-    shading: &Shading<'_, T>,
-    colour: &mut Vec4,
-) {
-    let distances = match field {
-        Field::Hidden => return,
-        Field::Full => return run::<T, S>(block, segment, 0, segment.count, shading, colour),
-        Field::Distances(distances) => distances,
+    let sampling = match (shading.nearest, block.has_missing) {
+        (true, _) => Sampling::Nearest,
+        (false, true) => Sampling::LinearPresent,
+        (false, false) => Sampling::Linear,
     };
-    let walk = CellWalk::new(block, segment);
+    let grid = Grid::new(block);
+    let walk = CellWalk::new(simd, block, way);
+    let opaque = simd.splat(shading.opaque);
+    let mut state = *gathered;
+    let mut is_fresh = sampling != Sampling::Nearest;
+    // Rays that are elsewhere keep what they know.
+    let mine = simd.lt(way.first, way.end);
     let mut i = 0;
-    while i < segment.count && colour.w < shading.opaque {
-        let at = segment.start + segment.step * i as f32;
-        let cell = walk.cell(at);
-        let distance = distances[walk.index(cell)];
-        let end = segment.count.min(i + walk.samples_to_exit(at, cell, distance));
-        if distance == 0 {
-            run::<T, S>(block, segment, i, end, shading, colour);
+    while i < way.count {
+        let number = simd.splat(i as f32);
+        let live = simd.and(simd.lt(number, way.end), simd.lt(state.rgba[3], opaque));
+        if simd.bits(live) == 0 {
+            break;
         }
-        i = end;
-    }
-}
-
-/// Samples `from` to `end` of a segment, four at a time.
-#[inline(always)]
-fn run<T: Voxel, S: Sampling<T>>(
-    block: &Resident<T>,
-    segment: &Segment,
-    from: u32,
-    end: u32,
-    shading: &Shading<'_, T>,
-    colour: &mut Vec4,
-) {
-    const AHEAD: Vec4 = Vec4::new(0.0, 1.0, 2.0, 3.0);
-    let last = last_position(block);
-    let mut gathered = *colour;
-    let mut i = from;
-    while i < end {
-        let numbers = AHEAD + i as f32;
-        let along = |start: f32, step: f32, last: f32| {
-            (numbers * step + start).max(Vec4::ZERO).min(Vec4::splat(last))
-        };
-        let at = Four {
-            x: along(segment.start.x, segment.step.x, last.x),
-            y: along(segment.start.y, segment.step.y, last.y),
-            z: along(segment.start.z, segment.step.z, last.z),
-        };
-        let samples = S::four(block, &at, shading);
-        // Samples beyond the end were taken at legal places and are dropped here.
-        for sample in &samples[..4.min(end - i) as usize] {
-            gathered += *sample * (1.0 - gathered.w);
-            if gathered.w >= shading.opaque {
-                *colour = gathered;
-                return;
-            }
-        }
-        i += 4;
-    }
-    *colour = gathered;
-}
-
-/// The greatest position whose upper neighbours are still in the apron.
-fn last_position<T>(block: &Resident<T>) -> Vec3A {
-    let [z, y, x] = block.layout.shape.map(|n| (n as f32).next_down());
-    Vec3A::new(x, y, z)
-}
-
-/// Steps of a ray through the cells of a block.
-struct CellWalk {
-    cells: Vec3A,
-    strides: [usize; 2],
-    forward: BVec3A,
-    samples_per_voxel: Vec3A,
-}
-
-impl CellWalk {
-    fn new<T>(block: &Resident<T>, segment: &Segment) -> Self {
-        let [nz, ny, nx] = block.layout.cells;
-        // A ray that stands still along an axis never leaves through it: a large number, not infinity,
-        // which would make 0 * infinity of it.
-        const NEVER: Vec3A = Vec3A::splat(1e30);
-        let still = segment.step.abs().cmplt(Vec3A::splat(1e-20));
-        Self {
-            cells: Vec3A::new(nx as f32, ny as f32, nz as f32),
-            strides: [ny * nx, nx],
-            forward: segment.step.cmpge(Vec3A::ZERO) | still,
-            samples_per_voxel: Vec3A::select(still, NEVER, segment.step.recip()),
-        }
-    }
-
-    /// The cell `(x, y, z)` that holds a position; whole numbers.
-    #[inline]
-    fn cell(&self, at: Vec3A) -> Vec3A {
-        const PER_VOXEL: f32 = 1.0 / CELL as f32;
-        (at * PER_VOXEL).floor().max(Vec3A::ZERO).min(self.cells - 1.0)
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers from `cell`")]
-    fn index(&self, cell: Vec3A) -> usize {
-        cell.z as i32 as usize * self.strides[0]
-            + cell.y as i32 as usize * self.strides[1]
-            + cell.x as i32 as usize
-    }
-
-    /// How many samples from `at` on lie in the box of equal cells around `cell`: that cell alone, or all
-    /// nearer than `distance`. At least one.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
-    fn samples_to_exit(&self, at: Vec3A, cell: Vec3A, distance: u8) -> u32 {
-        let reach = f32::from(distance.max(1));
-        let (low, high) = (cell - (reach - 1.0), cell + reach);
-        // Beyond the outermost cells there is only the end of the segment.
-        let low = Vec3A::select(low.cmple(Vec3A::ZERO), Vec3A::splat(-1e9), low * CELL as f32);
-        let high = Vec3A::select(high.cmpge(self.cells), Vec3A::splat(1e9), high * CELL as f32);
-        let wall = Vec3A::select(self.forward, high, low);
-        let samples = ((wall - at) * self.samples_per_voxel).min_element();
-        (samples as u32).saturating_add(1).min(1 << 30)
-    }
-}
-
-/// Four positions in a block, one per lane.
-struct Four {
-    x: Vec4,
-    y: Vec4,
-    z: Vec4,
-}
-
-/// A way of getting the colours of four samples; `at` lies within the block.
-trait Sampling<T> {
-    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4];
-}
-
-/// Per lane, the index of the voxel at the whole numbers in the low bits of these floats. In 32 bits, so that
-/// sums of a few cannot overflow a `usize`; legal places do not wrap, and an illegal one would fail the check
-/// of the voxel's slice.
-#[inline(always)]
-fn indices<T>(block: &Resident<T>, rounded: &Four) -> [u32; 4] {
-    const MASK: u32 = 0x003F_FFFF;
-    let [sz, sy] = block.layout.strides_zy();
-    let index =
-        |x: f32, y: f32, z: f32| (z.to_bits() & MASK) * sz + (y.to_bits() & MASK) * sy + (x.to_bits() & MASK);
-    let Four { x, y, z } = rounded;
-    [index(x.x, y.x, z.x), index(x.y, y.y, z.y), index(x.z, y.z, z.z), index(x.w, y.w, z.w)]
-}
-
-/// Index of the first of the eight neighbours, and the shares of the upper ones.
-#[inline(always)]
-fn split<T>(block: &Resident<T>, at: &Four) -> ([u32; 4], Four) {
-    // Rounding down by half; a whole number may also become the cell below with a share of 1, the same place.
-    let down = |v: Vec4| (v - 0.5) + ROUND;
-    let rounded = Four { x: down(at.x), y: down(at.y), z: down(at.z) };
-    let share =
-        Four { x: at.x - (rounded.x - ROUND), y: at.y - (rounded.y - ROUND), z: at.z - (rounded.z - ROUND) };
-    (indices(block, &rounded), share)
-}
-
-/// Two neighbours along x.
-#[inline(always)]
-fn pair<T: Copy>(data: &[T], index: u32) -> [T; 2] {
-    let index = index as usize;
-    // The upper one first: its check covers the other.
-    let upper = data[index + 1];
-    [data[index], upper]
-}
-
-/// Trilinear.
-struct Linear;
-
-impl<T: Voxel> Sampling<T> for Linear {
-    #[inline(always)]
-    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
-        let (bases, share) = split(block, at);
-        let [sz, sy] = block.layout.strides_zy();
-        let along_x = |offset: u32| {
-            let lane = |i: usize| pair(&block.data, bases[i].wrapping_add(offset)).map(|v| shading.load(v));
-            let [[a0, b0], [a1, b1], [a2, b2], [a3, b3]] = [lane(0), lane(1), lane(2), lane(3)];
-            let (a, b) = (Vec4::new(a0, a1, a2, a3), Vec4::new(b0, b1, b2, b3));
-            a + (b - a) * share.x
-        };
-        let along_y = |offset: u32| {
-            let (a, b) = (along_x(offset), along_x(offset.wrapping_add(sy)));
-            a + (b - a) * share.y
-        };
-        let (near, far) = (along_y(0), along_y(sz));
-        shading.table.entries(shading.places(near + (far - near) * share.z))
-    }
-}
-
-/// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
-/// of the weight is present.
-struct LinearPresent;
-
-impl<T: Voxel> Sampling<T> for LinearPresent {
-    #[inline]
-    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
-        let (bases, share) = split(block, at);
-        let [sz, sy] = block.layout.strides_zy();
-        let (mut sums, mut weights) = ([0.0f32; 4], [0.0f32; 4]);
-        for lane in 0..4 {
-            for corner in 0..8usize {
-                let row = [0, sy, sz, sz + sy][corner / 2];
-                let value = pair(&block.data, bases[lane] + row)[corner % 2];
-                if shading.missing.is_missing(value) {
+        let bent = match field {
+            Field::Full { bent } => *bent,
+            Field::Cells(cells) => match walk.look(simd, cells, &way.at(simd, number), live) {
+                Look::Skip(samples) => {
+                    i = i.saturating_add(samples);
+                    is_fresh = sampling != Sampling::Nearest;
+                    // Those that have begun know of no sample before their next one.
+                    let begun = simd.and(mine, simd.lt(way.first, simd.splat(i as f32)));
+                    state.before = simd.select(begun, simd.splat(f32::NAN), state.before);
                     continue;
                 }
-                let along = |bit: usize, share: f32| if corner & bit == 0 { 1.0 - share } else { share };
-                let weight = along(1, share.x[lane]) * along(2, share.y[lane]) * along(4, share.z[lane]);
-                sums[lane] += shading.load(value) * weight;
-                weights[lane] += weight;
-            }
+                Look::Draw { bent } => bent,
+            },
+        };
+        // Where every ray knows of the sample before, there is no need to look back.
+        let is_known = simd.eq(state.before, state.before);
+        is_fresh &= simd.bits(simd.and(mine, is_known)) != simd.bits(mine);
+        let end = way.count.min(i + walk.run);
+        run(simd, &grid, way, [i, end], is_fresh, bent, sampling, shading, &mut state);
+        is_fresh = false;
+        i = end;
+    }
+    *gathered = state;
+}
+
+/// Draws samples in sight. `is_fresh`: first finds the place of the sample before each ray's next one, where it is not
+/// known: after a leap, and where the ray comes from what is hidden or not there; then it is the place on the
+/// block's face. `bent`: the way between two samples is cut up where opacity bends in between.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "inlined: the inner loop's own variables")]
+fn run<S: Simd, T: Voxel>(
+    simd: S,
+    grid: &Grid<'_, T>,
+    way: &Way<S>,
+    [from, end]: [u32; 2],
+    is_fresh: bool,
+    bent: bool,
+    sampling: Sampling,
+    shading: &Shading<'_, T>,
+    state: &mut Gathered<S>,
+) {
+    let (opaque, none) = (simd.splat(shading.opaque), simd.splat(f32::NAN));
+    let mut number = from as f32 - if is_fresh { 1.0 } else { 0.0 };
+    let mut looks_back = is_fresh;
+    while number < end as f32 {
+        let mut numbers = simd.splat(number);
+        if looks_back {
+            numbers = simd.max(numbers, simd.sub(way.first, simd.splat(1.0)));
         }
-        let (sums, weights) = (Vec4::from(sums), Vec4::from(weights));
-        let present = Vec4::select(weights.cmpge(Vec4::splat(0.5)), Vec4::ONE, Vec4::ZERO).to_array();
-        let entries = shading.table.entries(shading.places(sums / weights));
-        [0, 1, 2, 3].map(|lane| entries[lane] * present[lane])
+        number += 1.0;
+        let at = way.at(simd, numbers);
+        let own = way.has(simd, numbers);
+        let mut seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+        let place = match sampling {
+            Sampling::Linear => grid.linear(simd, &grid.around(simd, &at), &shading.table.scale),
+            Sampling::LinearPresent => {
+                let corners = grid.around(simd, &at);
+                let (place, present) =
+                    grid.linear_present(simd, &corners, &shading.table.scale, shading.missing);
+                seen = simd.and(seen, present);
+                simd.select(present, place, none)
+            }
+            Sampling::Nearest => {
+                add_labels(simd, &grid.nearest(simd, &at), seen, shading, state);
+                continue;
+            }
+        };
+        let is_known = simd.eq(state.before, state.before);
+        if looks_back {
+            let mine = simd.lt(way.first, way.end);
+            let known = simd.select(is_known, state.before, place);
+            state.before = simd.select(mine, known, state.before);
+            looks_back = false;
+            continue;
+        }
+        let before = simd.select(is_known, state.before, place);
+        add_way(simd, shading.table, before, place, seen, bent, state);
+        state.before = simd.select(own, place, state.before);
     }
 }
 
-/// The nearest voxel: labels are not interpolated.
-struct Nearest;
+/// Adds the way from the value at `before` to that at `place`: its middle or, where opacity bends in between, as many
+/// parts as that asks for.
+#[inline(always)]
+fn add_way<S: Simd>(
+    simd: S,
+    table: &Table,
+    before: S::F,
+    place: S::F,
+    seen: S::M,
+    bent: bool,
+    state: &mut Gathered<S>,
+) {
+    let size = if bent { size_of_parts(simd, table, before, place, seen) } else { 0 };
+    let parts = PARTS[size];
+    let step = simd.mul(simd.sub(place, before), simd.splat(1.0 / parts as f32));
+    let mut part = 0.5;
+    while part < parts as f32 {
+        let middle = simd.mul_add(step, simd.splat(part), before);
+        state.add(simd, &table.parts[size], middle, seen);
+        part += 1.0;
+    }
+}
 
-impl<T: Voxel> Sampling<T> for Nearest {
-    #[inline]
-    fn four(block: &Resident<T>, at: &Four, shading: &Shading<'_, T>) -> [Vec4; 4] {
-        let rounded = Four { x: at.x + ROUND, y: at.y + ROUND, z: at.z + ROUND };
-        indices(block, &rounded).map(|index| {
-            let value = block.data[index as usize];
-            if block.has_missing && shading.missing.is_missing(value) {
-                return Vec4::ZERO;
-            }
-            let place = shading.places(Vec4::splat(shading.load(value))).x;
-            shading.table.label_entry(place, value.label())
-        })
+/// Which of [`PARTS`] the ways of some ray need.
+#[inline(always)]
+fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
+    let (low, high) = (simd.min(before, place), simd.max(before, place));
+    // The entry above the higher one: a bend there is felt below it.
+    let bends = simd.sub(bend(simd, table, simd.add(high, simd.splat(1.0))), bend(simd, table, low));
+    let length = simd.sub(high, low);
+    let error = simd.mul(simd.mul(bends, length), simd.splat(ERROR_PER_BEND));
+    // Cutting into n parts divides the error by n twice.
+    let [few, many] = [PARTS[0], PARTS[1]].map(|parts| TOLERANCE * (parts * parts) as f32);
+    if simd.bits(simd.and(seen, simd.ge(error, simd.splat(many)))) != 0 {
+        return 2;
+    }
+    usize::from(simd.bits(simd.and(seen, simd.ge(error, simd.splat(few)))) != 0)
+}
+
+/// How much opacity bends below places in the table.
+#[inline(always)]
+fn bend<S: Simd>(simd: S, table: &Table, place: S::F) -> S::F {
+    let last = simd.splat((ENTRIES - 1) as f32);
+    let at = simd.store_u(simd.truncate(simd.min(simd.max(place, simd.splat(0.0)), last)));
+    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+    unsafe { simd.numbers(table.bends.as_ptr(), &at) }
+}
+
+/// Adds labels by their own colours.
+#[inline(always)]
+fn add_labels<S: Simd, T: Voxel>(
+    simd: S,
+    labels: &[T; LANES],
+    seen: S::M,
+    shading: &Shading<'_, T>,
+    state: &mut Gathered<S>,
+) {
+    let mut colours = [[0.0; LANES]; 4];
+    for (lane, &label) in labels.iter().enumerate() {
+        if shading.missing.is_missing(label) {
+            continue;
+        }
+        let place = shading.table.scale.place(label.to_f64());
+        let entry = shading.table.label_entry(place, label.label()).to_array();
+        for (colour, entry) in colours.iter_mut().zip(entry) {
+            colour[lane] = entry;
+        }
+    }
+    let colours =
+        [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
+    let through = simd.sub(simd.splat(1.0), state.rgba[3]);
+    state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));
+}
+
+/// What lies ahead.
+enum Look {
+    /// Nothing to be seen for so many samples.
+    Skip(u32),
+    /// Something; in some cell its opacity bends.
+    Draw { bent: bool },
+}
+
+/// Steps of sixteen rays through the cells of a block.
+struct CellWalk<S: Simd> {
+    /// Per axis x, y, z.
+    cells: [f32; 3],
+    strides: [u32; 2],
+    forward: [S::M; 3],
+    samples_per_voxel: [S::F; 3],
+    /// Samples between two looks.
+    run: u32,
+}
+
+impl<S: Simd> CellWalk<S> {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 8")]
+    fn new<T>(simd: S, block: &Resident<T>, way: &Way<S>) -> Self {
+        // A ray that stands still along an axis never leaves through it: a large number, not infinity,
+        // which would make 0 * infinity of it.
+        const NEVER: f32 = 1e30;
+        const STILL: f32 = 1e-20;
+        let [nz, ny, nx] = block.layout.cells;
+        let samples_per_voxel = each_axis!(a => {
+            let step = way.step[a];
+            let moves = simd.or(simd.ge(step, simd.splat(STILL)), simd.ge(simd.splat(-STILL), step));
+            simd.select(moves, simd.div(simd.splat(1.0), step), simd.splat(NEVER))
+        });
+        let mut fewest = simd.splat(RUN as f32);
+        for samples in &samples_per_voxel {
+            let apart = simd.max(*samples, simd.sub(simd.splat(0.0), *samples));
+            fewest = simd.min(simd.mul(apart, simd.splat(CELL as f32)), fewest);
+        }
+        Self {
+            run: (simd.least(fewest) as u32).max(1),
+            cells: [nx as f32, ny as f32, nz as f32],
+            strides: [ny * nx, nx].map(|stride| u32::try_from(stride).unwrap_or(u32::MAX)),
+            forward: each_axis!(a => simd.ge(samples_per_voxel[a], simd.splat(0.0))),
+            samples_per_voxel,
+        }
+    }
+
+    /// Looks at the cells that the `live` rays are in.
+    #[inline(always)]
+    fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
+        const PER_VOXEL: f32 = 1.0 / CELL as f32;
+        let zero = simd.splat(0.0);
+        let cell = each_axis!(a => {
+            let place = simd.mul(at[a], simd.splat(PER_VOXEL));
+            simd.truncate(simd.min(simd.max(place, zero), simd.splat(self.cells[a] - 1.0)))
+        });
+        let plane = simd.mul_u(cell[2], simd.splat_u(self.strides[0]));
+        let row = simd.mul_u(cell[1], simd.splat_u(self.strides[1]));
+        let index = simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]));
+        let mut rays = simd.bits(live);
+        let (mut is_visible, mut bent) = (false, 0);
+        let mut reach = [1.0f32; LANES];
+        while rays != 0 {
+            let lane = rays.trailing_zeros() as usize;
+            rays &= rays - 1;
+            let here = cells[index[lane] as usize];
+            is_visible |= here & !BENT == 0;
+            bent |= here;
+            reach[lane] = f32::from(here & !BENT);
+        }
+        if is_visible {
+            return Look::Draw { bent: bent & BENT != 0 };
+        }
+        Look::Skip(self.samples_to_exit(simd, at, cell, simd.load(&reach), live))
+    }
+
+    /// How many samples all `live` rays have in the boxes of cells nearer than `reach` around theirs. At least one.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+    fn samples_to_exit(&self, simd: S, at: &[S::F; 3], cell: [S::U; 3], reach: S::F, live: S::M) -> u32 {
+        const FAR: f32 = 1e9;
+        let (side, one) = (simd.splat(CELL as f32), simd.splat(1.0));
+        let mut samples = simd.splat(FAR);
+        for axis in 0..3 {
+            let cell = simd.to_float(cell[axis]);
+            let low = simd.sub(cell, simd.sub(reach, one));
+            let high = simd.add(cell, reach);
+            // Beyond the outermost cells there is only the end of the block.
+            let low = simd.select(simd.ge(simd.splat(0.0), low), simd.splat(-FAR), simd.mul(low, side));
+            let is_last = simd.ge(high, simd.splat(self.cells[axis]));
+            let high = simd.select(is_last, simd.splat(FAR), simd.mul(high, side));
+            let wall = simd.select(self.forward[axis], high, low);
+            let ahead = simd.mul(simd.sub(wall, at[axis]), self.samples_per_voxel[axis]);
+            samples = simd.min(ahead, samples);
+        }
+        let least = simd.least(simd.select(live, samples, simd.splat(FAR)));
+        (least as u32).saturating_add(1).min(1 << 30)
     }
 }

@@ -44,13 +44,7 @@ pub struct BlockPool {
 enum Typed {
     U8(Pool<u8>),
     U16(Pool<u16>),
-    U32(Pool<u32>),
-    U64(Pool<u64>),
-    I8(Pool<i8>),
     I16(Pool<i16>),
-    I32(Pool<i32>),
-    I64(Pool<i64>),
-    F16(Pool<half::f16>),
     F32(Pool<f32>),
     F64(Pool<f64>),
 }
@@ -61,13 +55,7 @@ macro_rules! each_type {
         match $typed {
             Typed::U8($pool) => $body,
             Typed::U16($pool) => $body,
-            Typed::U32($pool) => $body,
-            Typed::U64($pool) => $body,
-            Typed::I8($pool) => $body,
             Typed::I16($pool) => $body,
-            Typed::I32($pool) => $body,
-            Typed::I64($pool) => $body,
-            Typed::F16($pool) => $body,
             Typed::F32($pool) => $body,
             Typed::F64($pool) => $body,
         }
@@ -81,15 +69,11 @@ impl BlockPool {
         let typed = match view.dtype.element() {
             ElementType::Bool | ElementType::U8 => Typed::U8(Pool::new(view, limit_bytes)),
             ElementType::U16 => Typed::U16(Pool::new(view, limit_bytes)),
-            ElementType::U32 => Typed::U32(Pool::new(view, limit_bytes)),
-            ElementType::U64 => Typed::U64(Pool::new(view, limit_bytes)),
-            ElementType::I8 => Typed::I8(Pool::new(view, limit_bytes)),
-            ElementType::I16 => Typed::I16(Pool::new(view, limit_bytes)),
-            ElementType::I32 => Typed::I32(Pool::new(view, limit_bytes)),
-            ElementType::I64 => Typed::I64(Pool::new(view, limit_bytes)),
-            ElementType::F16 => Typed::F16(Pool::new(view, limit_bytes)),
-            ElementType::F32 => Typed::F32(Pool::new(view, limit_bytes)),
-            ElementType::F64 => Typed::F64(Pool::new(view, limit_bytes)),
+            ElementType::I8 | ElementType::I16 => Typed::I16(Pool::new(view, limit_bytes)),
+            ElementType::F16 | ElementType::F32 => Typed::F32(Pool::new(view, limit_bytes)),
+            ElementType::I32 | ElementType::U32 | ElementType::I64 | ElementType::U64 | ElementType::F64 => {
+                Typed::F64(Pool::new(view, limit_bytes))
+            }
         };
         Self { typed }
     }

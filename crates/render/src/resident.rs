@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use array::{ByteOrder, Error, Result};
+use array::{Error, Result};
 use glam::DVec3;
 
 use crate::blocks::Charge;
+use crate::simd::READ_AHEAD;
+use crate::skip::{Fields, REMEMBERED};
 use crate::volume::{ViewLevel, VolumeView};
-use crate::voxel::{Missing, Voxel};
+use crate::voxel::{Missing, Voxel, read_run};
 
 /// Voxels along a side of a cell, the unit of skipping.
 pub(crate) const CELL: usize = 8;
@@ -45,8 +47,9 @@ impl Layout {
         self.extent[2] | 1
     }
 
+    /// Elements, and behind them what a load of the last pair may touch.
     pub(crate) fn len(&self) -> usize {
-        self.pitch() * self.extent[1] * self.extent[0]
+        self.pitch() * self.extent[1] * self.extent[0] + READ_AHEAD
     }
 
     pub(crate) fn index(&self, z: usize, y: usize, x: usize) -> usize {
@@ -66,7 +69,8 @@ impl Layout {
 
     /// What a block of this layout costs in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
-        self.len() * voxel_bytes + self.cell_count() * size_of::<[f32; 2]>() + OVERHEAD_BYTES
+        let cell_bytes = size_of::<[f32; 2]>() + REMEMBERED;
+        self.len() * voxel_bytes + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
 }
 
@@ -97,6 +101,8 @@ pub(crate) struct Resident<T> {
     pub(crate) cells: Vec<[f32; 2]>,
     /// True when some voxel, apron included, is missing.
     pub(crate) has_missing: bool,
+    /// What of it can be seen.
+    pub(crate) fields: Fields,
     /// What fills each part of the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [Fill; 8],
     _charge: Charge,
@@ -155,7 +161,7 @@ impl<T: Voxel> Resident<T> {
             for y in 0..layout.shape[1] {
                 let from = &bytes[gather.start + z * gather.strides[0] + y * gather.strides[1]..];
                 let to = layout.index(z, y, 0);
-                read_run(from, gather.strides[2], view.dtype.order(), &mut data[to..to + layout.shape[2]]);
+                read_run(view.dtype, from, gather.strides[2], &mut data[to..to + layout.shape[2]]);
             }
         }
         let mut fills = [Fill::Own; 8];
@@ -167,7 +173,17 @@ impl<T: Voxel> Resident<T> {
         }
         let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
         let has_missing = missing.any(&data);
-        Ok(Self { rank, at, layout, data, cells, has_missing, fills, _charge: charge })
+        Ok(Self {
+            rank,
+            at,
+            layout,
+            data,
+            cells,
+            has_missing,
+            fields: Fields::default(),
+            fills,
+            _charge: charge,
+        })
     }
 
     /// Fills a part of the apron; `values` in C order of [`Layout::part`].
@@ -187,6 +203,7 @@ impl<T: Voxel> Resident<T> {
 
     /// Value ranges of the cells that a part of the apron touches; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
+        self.fields.forget();
         let all = self.layout.cells;
         let first = |axis: usize, bit: usize| if part & bit == 0 { 0 } else { all[axis] - 1 };
         let first_x = first(2, 1);
@@ -268,18 +285,6 @@ impl Layout {
             let n = self.shape[axis];
             if part & bit == 0 { 0..n } else { n..n + 1 }
         })
-    }
-}
-
-fn read_run<T: Voxel>(from: &[u8], stride: usize, order: ByteOrder, to: &mut [T]) {
-    if stride == T::BYTES {
-        for (voxel, bytes) in to.iter_mut().zip(from.chunks_exact(T::BYTES)) {
-            *voxel = T::read(bytes, order);
-        }
-        return;
-    }
-    for (i, voxel) in to.iter_mut().enumerate() {
-        *voxel = T::read(&from[i * stride..i * stride + T::BYTES], order);
     }
 }
 

@@ -1,30 +1,81 @@
 //! Skipping what the transfer function hides: per cell of a block, how far the nearest visible cell is.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::resident::Resident;
-use crate::table::Table;
+use crate::table::{Sight, Table};
 
 /// What of a block can be seen, in cells.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Nothing.
-    Hidden,
-    /// Perhaps everything: no cell is worth skipping.
-    Full,
+    /// Perhaps everything, and all cells alike. `bent` where opacity bends.
+    Full { bent: bool },
     /// Per cell the distance to the nearest visible one: the larger of the steps along z, y, x; 0 for visible
-    /// cells. C order.
-    Distances(Vec<u8>),
+    /// cells. With [`BENT`]. C order.
+    Cells(Vec<u8>),
 }
 
+/// Set in cells where opacity bends, and in those around them: a run of samples may end beside where it began.
+pub(crate) const BENT: u8 = 0x80;
+
+/// Farthest distance that is told.
+const FARTHEST: u8 = 0x7F;
+
 impl Field {
-    pub(crate) fn new<T>(block: &Resident<T>, table: &Table) -> Self {
-        let visible: Vec<bool> = block.cells.iter().map(|&range| table.may_show(range)).collect();
-        if !visible.contains(&true) {
-            return Self::Hidden;
+    /// `None` when nothing can be seen. `skip_empty`: leap over what is hidden.
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Option<Self> {
+        let sights: Vec<Sight> = block.cells.iter().map(|&range| table.sight_of(range)).collect();
+        let has = |sight: Sight| sights.contains(&sight);
+        if skip_empty && !has(Sight::Even) && !has(Sight::Bent) {
+            return None;
         }
-        if !visible.contains(&false) {
-            return Self::Full;
+        let is_mixed = has(Sight::Hidden) || has(Sight::Bent) && has(Sight::Even);
+        if !skip_empty || !is_mixed {
+            return Some(Self::Full { bent: has(Sight::Bent) });
         }
-        Self::Distances(distances(&visible, block.layout.cells))
+        let shape = block.layout.cells;
+        let mut cells = distances(&sights.iter().map(|&s| s != Sight::Hidden).collect::<Vec<_>>(), shape);
+        cells.iter_mut().for_each(|cell| *cell = (*cell).min(FARTHEST));
+        if has(Sight::Bent) {
+            let bent = distances(&sights.iter().map(|&s| s == Sight::Bent).collect::<Vec<_>>(), shape);
+            for (cell, bent) in cells.iter_mut().zip(bent) {
+                *cell |= if bent <= 1 { BENT } else { 0 };
+            }
+        }
+        Some(Self::Cells(cells))
+    }
+}
+
+/// Fields that a block remembers, by the number of the table they are for: so many views of one block may differ in
+/// their transfer function without making them anew for each picture.
+pub(crate) const REMEMBERED: usize = 2;
+
+/// The fields of a block for the last few transfer functions.
+#[derive(Debug, Default)]
+pub(crate) struct Fields(Mutex<Vec<(u64, Option<Arc<Field>>)>>);
+
+impl Fields {
+    /// The field for the table `number`, made if it is not remembered.
+    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Option<Field>) -> Option<Arc<Field>> {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, field)) = remembered.iter().find(|(other, _)| *other == number) {
+            return field.clone();
+        }
+        let field = make().map(Arc::new);
+        remembered.truncate(REMEMBERED - 1);
+        remembered.insert(0, (number, field.clone()));
+        field
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// A copy of a block begins without: it is made because the block changes.
+impl Clone for Fields {
+    fn clone(&self) -> Self {
+        Self::default()
     }
 }
 
@@ -65,6 +116,21 @@ fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_is_made_once_per_table() {
+        let fields = Fields::default();
+        let mut made = 0;
+        for number in [1, 1, 2, 1, 2, 3, 3, 1] {
+            let field = fields.of(number, || {
+                made += 1;
+                (number != 2).then_some(Field::Full { bent: false })
+            });
+            assert_eq!(field.is_none(), number == 2);
+        }
+        assert_eq!(made, 4, "1, 2, 3, and 1 again after it was pushed out");
+        assert!(fields.clone().0.lock().unwrap().is_empty());
+    }
 
     #[test]
     fn distances_equal_a_search_over_all_cells() {

@@ -1,106 +1,219 @@
 //! The transfer function as a table over stored values, made once per picture.
 //!
 //! Decoding, range, colour, opacity and step length are folded into one look-up: a stored value becomes a
-//! place in the table, the entry there is the premultiplied colour of one sample.
+//! place in the table, the entry there is the premultiplied colour of one sample. An entry is 64 bits: red, green,
+//! blue and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
+//!
+//! Between two samples of a ray the value is taken to run evenly. Where opacity is linear in between, the entry in
+//! the middle is all there is; where it bends, the way is cut into 4 or 16 parts, for which there are tables of
+//! their own. [`Table::bends`] says how much it bends (see [`ERROR_PER_BEND`]).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use array::Decoding;
 use glam::Vec4;
 
 use crate::TransferFunction;
 use crate::colour::is_categorical;
+use crate::skip::REMEMBERED;
 use crate::transfer::interpolate;
+use crate::voxel::Scale;
 
-/// Entries of a table; 32 KiB fit the nearest cache. The nearest entry is taken, so a value is known to
-/// 1/4094 of the transfer function's domain.
-const ENTRIES: usize = 2048;
+/// Entries of a table; 16 KiB fit the nearest cache beside voxels. The nearest entry is taken, so a value is known
+/// to 1/4094 of the transfer function's domain.
+pub(crate) const ENTRIES: usize = 2048;
 
-/// Adding this to a float between 0 and 2^22 leaves its nearest whole number in the low bits.
-pub(crate) const ROUND: f32 = 12_582_912.0;
+/// Into how many parts the way between two samples may be cut.
+pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
+
+/// Opacity of a sample that its entry may lack for want of parts.
+pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
+
+/// What the middle of a way misses of the mean: at most the bend times the way's length in entries times this (one
+/// bend in the middle of a way of length `l` lifts the mean by a slope of `bend / 2` over `l / 2`, halved).
+pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
+
+/// Premultiplied colours and opacities of samples of one length.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    /// Red, green, blue, opacity, the first lowest.
+    pub(crate) packed: Box<[u64; ENTRIES]>,
+    /// What one of a part's 16 bits is worth.
+    pub(crate) unit: f32,
+}
+
+/// Within a way that is nearly opaque its first colours hide the others, so that the colour in the middle is not that of
+/// the whole: what a change of colour counts as bend, times the square of opacity.
+const ORDER_BEND: f64 = 1.0 / 32.0;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Premultiplied colour and opacity of one sample.
-    entries: Box<[Vec4; ENTRIES]>,
-    /// Place in the table = `(stored - origin) * gain`.
-    pub(crate) origin: f64,
-    pub(crate) gain: f64,
+    /// For whole samples and for parts: see [`PARTS`].
+    pub(crate) parts: [Entries; 3],
+    /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of colour where
+    /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
+    pub(crate) bends: Box<[f32; ENTRIES]>,
+    pub(crate) scale: Scale,
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
     /// Colours by label, where the map is categorical; their opacity is 1.
     labels: Option<Vec<Vec4>>,
 }
 
+impl Entries {
+    fn new(entry: impl Fn(usize) -> Vec4) -> Self {
+        const FULL: f32 = u16::MAX as f32;
+        let entries: Vec<Vec4> = (0..ENTRIES).map(entry).collect();
+        let most = entries.iter().map(|e| e.w).fold(0.0, f32::max);
+        let pack = |entry: &Vec4| {
+            let parts = (*entry * (FULL / most.max(f32::MIN_POSITIVE)) + 0.5).to_array();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+            parts.iter().rev().fold(0, |packed, &part| packed << 16 | u64::from(part as u16))
+        };
+        let mut packed = Box::new([0; ENTRIES]);
+        packed.iter_mut().zip(&entries).for_each(|(to, entry)| *to = pack(entry));
+        Self { packed, unit: most / FULL }
+    }
+
+    /// The entry nearest to a place.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped, and parts of 16 bits"
+    )]
+    fn entry(&self, place: f32) -> Vec4 {
+        let packed = self.packed[(place.clamp(0.0, (ENTRIES - 1) as f32) + 0.5) as usize];
+        let part = |shift: u32| f32::from((packed >> shift) as u16);
+        Vec4::new(part(0), part(16), part(32), part(48)) * self.unit
+    }
+}
+
 impl Table {
     /// `thickness`: length of a step in smallest voxel spacings of level 0.
+    #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
     pub(crate) fn new(transfer: &TransferFunction, decoding: &Decoding, thickness: f64) -> Self {
         let [low, high] = transfer.domain();
         let colours = transfer.colours();
         let per_value = (ENTRIES - 1) as f64 / (high - low);
-        let entry = |i: usize| {
-            let value = low + i as f64 / per_value;
-            let opacity = corrected(transfer.opacity_at(value), thickness);
-            premultiplied(interpolate(&colours, transfer.range, value), opacity)
-        };
-        let entries: Box<[Vec4; ENTRIES]> = Box::new(std::array::from_fn(entry));
+        let value = |i: usize| low + i as f64 / per_value;
+        let samples: Vec<([f32; 3], f64)> = (0..ENTRIES)
+            .map(|i| (interpolate(&colours, transfer.range, value(i)), transfer.opacity_at(value(i))))
+            .collect();
+        let parts = PARTS.map(|parts| {
+            let thickness = thickness / f64::from(parts);
+            Entries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
+        });
+        let opacities: Vec<f64> = samples.iter().map(|s| corrected(s.1, thickness)).collect();
+        let mut bends = Box::new([0.0; ENTRIES]);
+        let mut sum = 0.0;
+        for i in 1..ENTRIES {
+            let next = opacities[(i + 1).min(ENTRIES - 1)];
+            sum += (opacities[i - 1] - 2.0 * opacities[i] + next).abs();
+            let [before, here] = [i - 1, i].map(|i| glam::Vec3::from(samples[i].0));
+            sum += ORDER_BEND * opacities[i].powi(2) * f64::from((here - before).abs().max_element());
+            bends[i] = sum as f32;
+        }
         let mut visible_before = vec![0; ENTRIES + 1];
-        for (i, entry) in entries.iter().enumerate() {
-            visible_before[i + 1] = visible_before[i] + u32::from(entry.w > 0.0);
+        for (i, &opacity) in opacities.iter().enumerate() {
+            visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
         let labels = is_categorical(&transfer.colour_map)
             .then(|| colours.iter().map(|&[r, g, b]| Vec4::new(r, g, b, 1.0)).collect());
-        Self {
-            entries,
-            origin: (low - decoding.offset) / decoding.scale,
-            gain: decoding.scale * per_value,
-            visible_before,
-            labels,
-        }
+        let scale =
+            Scale { origin: (low - decoding.offset) / decoding.scale, gain: decoding.scale * per_value };
+        Self { parts, bends, scale, visible_before, labels }
     }
 
-    /// The entries nearest to four places.
-    #[inline(always)]
-    pub(crate) fn entries(&self, places: Vec4) -> [Vec4; 4] {
-        const LAST: Vec4 = Vec4::splat((ENTRIES - 1) as f32);
-        let rounded = places.max(Vec4::ZERO).min(LAST) + ROUND;
-        let entry = |v: f32| self.entries[v.to_bits() as usize & (ENTRIES - 1)];
-        [entry(rounded.x), entry(rounded.y), entry(rounded.z), entry(rounded.w)]
-    }
-
-    /// The entry nearest to a place.
-    #[inline(always)]
+    /// The entry of a whole sample nearest to a place; nothing for NaN.
     pub(crate) fn entry(&self, place: f32) -> Vec4 {
-        self.entries(Vec4::splat(place))[0]
-    }
-
-    /// The entry nearest to a stored value.
-    #[expect(clippy::cast_possible_truncation, reason = "places in the table are f32")]
-    pub(crate) fn entry_of(&self, stored: f64) -> Vec4 {
-        const FAR: f64 = 1e30;
-        self.entry(((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32)
+        if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }
     }
 
     /// The colour of one sample of a label at a place.
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u8) -> Vec4 {
-        let entry = self.entry(place);
+        let entry = self.parts[0].entry(place);
         self.labels.as_ref().map_or(entry, |colours| colours[usize::from(label)] * entry.w)
     }
 
-    /// False when no stored value from `low` to `high` can be seen, nor anything interpolated between.
+    /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-    pub(crate) fn may_show(&self, [low, high]: [f32; 2]) -> bool {
+    pub(crate) fn sight_of(&self, [low, high]: [f32; 2]) -> Sight {
         if low > high {
-            return false;
+            return Sight::Hidden;
         }
-        let place = |v: f32| (f64::from(v) - self.origin) * self.gain;
+        let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
         let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
         let last = (ENTRIES - 1) as f64;
         // One entry more on both sides: rounding of interpolated values.
         let first = ((a + 0.5).floor() - 1.0).clamp(0.0, last) as usize;
         let end = ((b + 0.5).floor() + 1.0).clamp(0.0, last) as usize + 1;
-        self.visible_before[end] > self.visible_before[first]
+        if self.visible_before[end] == self.visible_before[first] {
+            return Sight::Hidden;
+        }
+        // From one sample to the next values hardly ever run through more than half of a cell's range.
+        let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
+        let error = (self.bends[end - 1] - self.bends[first]) * longest * ERROR_PER_BEND;
+        if error > TOLERANCE { Sight::Bent } else { Sight::Even }
     }
+}
+
+/// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// Tells them from all others of this process.
+    pub(crate) number: u64,
+    pub(crate) by_stride: Vec<Table>,
+}
+
+/// What tables are made from, besides the view's decoding.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recipe {
+    pub(crate) transfer: TransferFunction,
+    /// Length of one step in smallest voxel spacings of level 0.
+    pub(crate) thickness: f64,
+    /// Logarithm of the longest stride.
+    pub(crate) coarsest_log2: usize,
+    /// Not used for the tables, but fields of blocks go by their number.
+    pub(crate) skip_empty: bool,
+}
+
+/// The tables of the last few pictures that differed in them, so that not every picture makes its own. Clones share
+/// what is remembered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableMemo(Arc<Mutex<Vec<Remembered>>>);
+
+type Remembered = (Recipe, Arc<Tables>);
+
+impl TableMemo {
+    pub(crate) fn of(&self, recipe: Recipe, decoding: &Decoding) -> Arc<Tables> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tables)) = remembered.iter().find(|(other, _)| *other == recipe) {
+            return Arc::clone(tables);
+        }
+        let table = |log2| Table::new(&recipe.transfer, decoding, f64::from(1u32 << log2) * recipe.thickness);
+        let tables = Arc::new(Tables {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            by_stride: (0..=recipe.coarsest_log2).map(table).collect(),
+        });
+        remembered.truncate(REMEMBERED - 1);
+        remembered.insert(0, (recipe, Arc::clone(&tables)));
+        tables
+    }
+}
+
+/// What can be seen of a range of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Nothing.
+    Hidden,
+    /// Something, and its opacity is so nearly linear that one look-up per sample will do.
+    Even,
+    /// Something whose opacity bends or jumps.
+    Bent,
 }
 
 /// Opacity of a step `thickness` times as long as the one that `opacity` is meant for.
@@ -129,35 +242,45 @@ mod tests {
         for (scale, offset) in [(1.0, 0.0), (0.5, -20.0), (-2.0, 7.0)] {
             let table = Table::new(&tf, &decoding(scale, offset), 1.0);
             for value in [-10.0, 0.0, 5.0, 33.0, 50.0, 99.0, 200.0] {
-                let stored = (value - offset) / scale;
-                let place = ((stored - table.origin) * table.gain) as f32;
                 let expected = tf.opacity_at(value) as f32;
-                assert!((table.entry(place).w - expected).abs() < 1e-3, "{value} at {scale}, {offset}");
+                let found = table.entry(table.scale.place((value - offset) / scale)).w;
+                assert!((found - expected).abs() < 1e-3, "{value} at {scale}, {offset}");
             }
         }
     }
 
     #[test]
-    fn opacity_of_two_half_steps_is_that_of_one() {
+    fn opacity_of_two_half_steps_and_of_all_parts_is_that_of_one() {
         let tf = TransferFunction::ramp(0.0, 1.0, 0.8);
-        let one = Table::new(&tf, &decoding(1.0, 0.0), 1.0).entry(1500.0).w;
-        let half = Table::new(&tf, &decoding(1.0, 0.0), 0.5).entry(1500.0).w;
-        assert!((1.0 - (1.0 - half) * (1.0 - half) - one).abs() < 1e-6);
+        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        let one = table.parts[0].entry(1500.0).w;
+        let half = Table::new(&tf, &decoding(1.0, 0.0), 0.5).parts[0].entry(1500.0).w;
+        assert!((1.0 - (1.0 - half) * (1.0 - half) - one).abs() < 2e-5);
+        for (parts, entries) in PARTS.into_iter().zip(&table.parts) {
+            let all = 1.0 - (1.0 - entries.entry(1500.0).w).powi(parts.cast_signed());
+            assert!((all - one).abs() < 2e-5, "{all} of {parts} parts instead of {one}");
+        }
     }
 
     #[test]
-    fn hidden_ranges_are_known() {
+    fn faint_entries_keep_their_digits() {
+        let tf = TransferFunction::ramp(0.0, 1.0, 1e-5);
+        let entry = Table::new(&tf, &decoding(1.0, 0.0), 1.0).parts[0].entry(2047.0).w;
+        assert!((entry / 1e-5 - 1.0).abs() < 1e-4, "{entry}");
+    }
+
+    #[test]
+    fn hidden_even_and_bent_ranges_are_known() {
         let points = [(2.0, 0.0), (3.0, 1.0), (4.0, 0.0)];
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 10.0, 1.0) };
         for scale in [1.0, -1.0] {
             let table = Table::new(&tf, &decoding(scale, 0.0), 1.0);
-            let s = |low: f32, high: f32| if scale > 0.0 { [low, high] } else { [-high, -low] };
-            assert!(
-                table.may_show(s(0.0, 9.0)) && table.may_show(s(2.9, 2.95)) && table.may_show(s(3.9, 8.0))
-            );
-            assert!(!table.may_show(s(0.0, 1.9)) && !table.may_show(s(4.1, 1e9)));
-            assert!(!table.may_show([f32::INFINITY, f32::NEG_INFINITY]), "nothing is there");
+            let s =
+                |low: f32, high: f32| table.sight_of(if scale > 0.0 { [low, high] } else { [-high, -low] });
+            assert_eq!([s(0.0, 9.0), s(2.9, 3.05), s(3.9, 8.0)], [Sight::Bent; 3]);
+            assert_eq!([s(2.1, 2.2), s(2.95, 2.96)], [Sight::Even; 2]);
+            assert_eq!([s(0.0, 1.9), s(4.1, 1e9), s(f32::INFINITY, f32::NEG_INFINITY)], [Sight::Hidden; 3]);
         }
     }
 }

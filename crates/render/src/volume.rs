@@ -357,6 +357,21 @@ impl ViewLevel {
         (at, voxel - start)
     }
 
+    /// Scale and shift `(x, y, z)` from volume positions to a block's voxels.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
+    pub(crate) fn local_map(&self, at: [u64; 3]) -> (DVec3, DVec3) {
+        let start = [2, 1, 0].map(|a| (at[a] * self.block[a]) as f64);
+        (self.scale, self.shift - DVec3::from_array(start))
+    }
+
+    /// A volume position in a block's voxels.
+    #[inline]
+    pub(crate) fn local(&self, at: [u64; 3], volume: DVec3) -> DVec3 {
+        let (scale, shift) = self.local_map(at);
+        volume * scale + shift
+    }
+
     /// The box in volume space that a block is drawn in: from its first voxel to the next block's, and out to
     /// infinity at the volume's ends.
     #[inline]

@@ -1,12 +1,18 @@
 //! Element types as the caster sees them: reading from bytes, ordering, conversion.
 //!
-//! Voxels stay in their own type in memory; they become `f32` one sample at a time.
+//! Voxels of `u8`, `u16`, `i16`, `f32` and `f64` stay in their own type in memory; they become `f32` one sample at a
+//! time. Others become one of these when they come to the pool: the smallest that holds their values (integers
+//! of 64 bits become `f64`: beyond 2^53 they are rounded).
 
-use array::{ByteOrder, Decoding, Scalar};
+#![expect(unsafe_code, reason = "offsets of voxels are checked by whoever makes them")]
 
-/// One stored element in the host's byte order.
+use array::{ByteOrder, DType, Decoding, ElementType, Scalar};
+
+use crate::simd::{FAR, LANES, Offsets, Simd};
+
+/// One voxel in the pool. See the module.
 pub(crate) trait Voxel: Copy + PartialOrd + Send + Sync + 'static {
-    /// Size in memory and in the file.
+    /// Size in memory.
     const BYTES: usize;
     /// True where `f32` cannot hold every value: such values are mapped to the table in `f64`.
     const WIDE: bool;
@@ -15,7 +21,7 @@ pub(crate) trait Voxel: Copy + PartialOrd + Send + Sync + 'static {
     /// What a search for the largest value starts from.
     const LOWEST: Self;
 
-    /// Reads one element; `bytes` holds exactly [`Voxel::BYTES`].
+    /// Reads an element of the same type; `bytes` holds exactly [`Voxel::BYTES`].
     fn read(bytes: &[u8], order: ByteOrder) -> Self;
     /// The value; rounded where [`Voxel::WIDE`].
     fn to_f32(self) -> f32;
@@ -29,6 +35,115 @@ pub(crate) trait Voxel: Copy + PartialOrd + Send + Sync + 'static {
     fn label(self) -> u8;
     /// False for NaN and infinities.
     fn is_finite(self) -> bool;
+
+    /// The elements at every offset, and those after them, as what is interpolated: see [`Scale::load`].
+    ///
+    /// # Safety
+    /// `data` can be read from every offset on for [`crate::simd::READ_AHEAD`] elements.
+    unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, scale: &Scale) -> [S::F; 2];
+}
+
+/// What an element of a type costs in the pool, bytes.
+pub(crate) fn voxel_bytes(element: ElementType) -> usize {
+    match element {
+        ElementType::Bool | ElementType::U8 => u8::BYTES,
+        ElementType::I8 | ElementType::I16 => i16::BYTES,
+        ElementType::U16 => u16::BYTES,
+        ElementType::F16 | ElementType::F32 => f32::BYTES,
+        ElementType::I32 | ElementType::U32 | ElementType::I64 | ElementType::U64 | ElementType::F64 => {
+            f64::BYTES
+        }
+    }
+}
+
+/// Reads elements that lie `stride` bytes apart.
+pub(crate) fn read_run<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &mut [T]) {
+    let order = dtype.order();
+    match dtype.element() {
+        ElementType::I8 => convert(from, stride, to, |[b]: [u8; 1]| f64::from(b.cast_signed())),
+        ElementType::F16 => {
+            convert(from, stride, to, |raw| half::f16::from_bits(read_u16(raw, order)).to_f64())
+        }
+        ElementType::I32 => convert(from, stride, to, |raw| f64::from(read_u32(raw, order).cast_signed())),
+        ElementType::U32 => convert(from, stride, to, |raw| f64::from(read_u32(raw, order))),
+        ElementType::I64 => convert(from, stride, to, |raw| read_u64(raw, order).cast_signed() as f64),
+        ElementType::U64 => convert(from, stride, to, |raw| read_u64(raw, order) as f64),
+        ElementType::Bool
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::I16
+        | ElementType::F32
+        | ElementType::F64 => {
+            for (i, voxel) in to.iter_mut().enumerate() {
+                *voxel = T::read(&from[i * stride..i * stride + T::BYTES], order);
+            }
+        }
+    }
+}
+
+fn convert<T: Voxel, const N: usize>(
+    from: &[u8],
+    stride: usize,
+    to: &mut [T],
+    value: impl Fn([u8; N]) -> f64,
+) {
+    for (i, voxel) in to.iter_mut().enumerate() {
+        let mut raw = [0; N];
+        raw.copy_from_slice(&from[i * stride..i * stride + N]);
+        *voxel = T::from_f64(value(raw));
+    }
+}
+
+macro_rules! read_bits {
+    ($($name:ident: $type:ty;)*) => {
+        $(
+            fn $name(raw: [u8; size_of::<$type>()], order: ByteOrder) -> $type {
+                match order {
+                    ByteOrder::Little => <$type>::from_le_bytes(raw),
+                    ByteOrder::Big => <$type>::from_be_bytes(raw),
+                }
+            }
+        )*
+    };
+}
+
+read_bits! {
+    read_u16: u16;
+    read_u32: u32;
+    read_u64: u64;
+}
+
+/// From stored values to places in the table of a transfer function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// Place = `(stored - origin) * gain`.
+    pub(crate) origin: f64,
+    pub(crate) gain: f64,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "cut off; places in the table are f32")]
+impl Scale {
+    /// The place of a stored value.
+    #[inline(always)]
+    pub(crate) fn place(&self, stored: f64) -> f32 {
+        ((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32
+    }
+
+    /// What is interpolated: the stored value, or where `f32` cannot hold it, its place.
+    #[inline(always)]
+    pub(crate) fn load<T: Voxel>(&self, value: T) -> f32 {
+        if T::WIDE { self.place(value.to_f64()) } else { value.to_f32() }
+    }
+
+    /// The places of what was interpolated between loaded values of type `T`.
+    #[inline(always)]
+    pub(crate) fn places<T: Voxel, S: Simd>(&self, simd: S, interpolated: S::F) -> S::F {
+        if T::WIDE {
+            return interpolated;
+        }
+        let moved = simd.sub(interpolated, simd.splat(self.origin as f32));
+        simd.mul(moved, simd.splat(self.gain as f32))
+    }
 }
 
 /// [`Voxel::read`] for whatever type it stands in; integers and floats spell it alike, without a trait for it.
@@ -46,14 +161,25 @@ macro_rules! read_by_order {
     };
 }
 
+/// [`Voxel::pairs`] where the processor has a way of its own.
+macro_rules! native_pairs {
+    ($method:ident $(, $part:ident)*) => {
+        #[inline(always)]
+        unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, _scale: &Scale) -> [S::F; 2] {
+            // SAFETY: as the caller says.
+            unsafe { simd.$method(data, at $(, _scale.$part)*) }
+        }
+    };
+}
+
 macro_rules! integer {
-    ($type:ty, $wide:expr) => {
+    ($type:ty, $native:ident) => {
         #[expect(clippy::allow_attributes, reason = "which casts lose something differs from type to type")]
         #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, clippy::cast_precision_loss)]
         #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
         impl Voxel for $type {
             const BYTES: usize = size_of::<Self>();
-            const WIDE: bool = $wide;
+            const WIDE: bool = false;
             const HIGHEST: Self = Self::MAX;
             const LOWEST: Self = Self::MIN;
 
@@ -90,29 +216,26 @@ macro_rules! integer {
             fn is_finite(self) -> bool {
                 true
             }
+
+            native_pairs!($native);
         }
     };
 }
 
-integer!(u8, false);
-integer!(i8, false);
-integer!(u16, false);
-integer!(i16, false);
-integer!(u32, true);
-integer!(i32, true);
-integer!(u64, true);
-integer!(i64, true);
+integer!(u8, pairs_u8);
+integer!(u16, pairs_u16);
+integer!(i16, pairs_i16);
 
 macro_rules! float {
-    ($type:ty, $wide:expr, $highest:expr, $lowest:expr) => {
+    ($type:ty, $wide:expr, $native:ident $(, $part:ident)*) => {
         #[expect(clippy::allow_attributes, reason = "which casts lose something differs from type to type")]
         #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, clippy::cast_sign_loss)]
         #[allow(clippy::unnecessary_cast, clippy::float_cmp, clippy::useless_conversion)]
         impl Voxel for $type {
             const BYTES: usize = size_of::<Self>();
             const WIDE: bool = $wide;
-            const HIGHEST: Self = $highest;
-            const LOWEST: Self = $lowest;
+            const HIGHEST: Self = Self::INFINITY;
+            const LOWEST: Self = Self::NEG_INFINITY;
 
             read_by_order!();
 
@@ -144,19 +267,15 @@ macro_rules! float {
             fn is_finite(self) -> bool {
                 self.is_finite()
             }
+
+            native_pairs!($native $(, $part)*);
         }
     };
 }
 
-/// Rounding to a narrower float; `half` and the language spell it differently.
+/// Rounding to a narrower float.
 trait FromF64 {
     fn from_f64(value: f64) -> Self;
-}
-
-impl FromF64 for half::f16 {
-    fn from_f64(value: f64) -> Self {
-        Self::from_f64(value)
-    }
 }
 
 impl FromF64 for f32 {
@@ -172,9 +291,8 @@ impl FromF64 for f64 {
     }
 }
 
-float!(half::f16, false, half::f16::INFINITY, half::f16::NEG_INFINITY);
-float!(f32, false, f32::INFINITY, f32::NEG_INFINITY);
-float!(f64, true, f64::INFINITY, f64::NEG_INFINITY);
+float!(f32, false, pairs_f32);
+float!(f64, true, pairs_f64, origin, gain);
 
 /// Which stored values mean that nothing is there. NaN always does; infinities cannot be interpolated and
 /// are left out too.
@@ -199,10 +317,74 @@ impl<T: Voxel> Missing<T> {
             || self.valid.is_some_and(|(low, high)| value.to_f64() < low || value.to_f64() > high)
     }
 
+    /// Per lane whether a loaded value is there. Of types that are [`Voxel::WIDE`] places are loaded, and NaN where
+    /// nothing is: see [`Missing::pairs`].
+    #[inline(always)]
+    fn present<S: Simd>(&self, simd: S, loaded: S::F) -> S::M {
+        // False for NaN and infinities.
+        let mut present = simd.eq(simd.sub(loaded, loaded), simd.splat(0.0));
+        if T::WIDE {
+            return present;
+        }
+        for value in &self.values {
+            let other = simd.splat(value.to_f32());
+            present = simd.and(present, simd.or(simd.lt(loaded, other), simd.lt(other, loaded)));
+        }
+        if let Some((low, high)) = self.valid {
+            let inside =
+                simd.and(simd.ge(loaded, simd.splat(above(low))), simd.ge(simd.splat(below(high)), loaded));
+            present = simd.and(present, inside);
+        }
+        present
+    }
+
+    /// [`Voxel::pairs`] and which of them are there.
+    ///
+    /// # Safety
+    /// As [`Voxel::pairs`].
+    #[inline(always)]
+    pub(crate) unsafe fn pairs<S: Simd>(
+        &self,
+        simd: S,
+        data: *const T,
+        at: &Offsets,
+        scale: &Scale,
+    ) -> [(S::F, S::M); 2] {
+        let loaded = if T::WIDE {
+            let load = |value: T| if self.is_missing(value) { f32::NAN } else { scale.load(value) };
+            // SAFETY: as the caller says.
+            let read = |i: usize| load(unsafe { data.add(i).read() });
+            let mut pairs = [[0.0; LANES]; 2];
+            for lane in 0..LANES {
+                pairs[0][lane] = read(at[lane] as usize);
+                pairs[1][lane] = read(at[lane] as usize + 1);
+            }
+            [simd.load(&pairs[0]), simd.load(&pairs[1])]
+        } else {
+            // SAFETY: as the caller says.
+            unsafe { T::pairs(simd, data, at, scale) }
+        };
+        [(loaded[0], self.present(simd, loaded[0])), (loaded[1], self.present(simd, loaded[1]))]
+    }
+
     pub(crate) fn any(&self, values: &[T]) -> bool {
         let integers_all_meant = T::HIGHEST.is_finite() && self.values.is_empty() && self.valid.is_none();
         !integers_all_meant && values.iter().any(|&v| self.is_missing(v))
     }
+}
+
+/// The smallest `f32` that is not below.
+#[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
+fn above(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) < value { near.next_up() } else { near }
+}
+
+/// The largest `f32` that is not above.
+#[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
+fn below(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) > value { near.next_down() } else { near }
 }
 
 #[cfg(test)]

@@ -114,6 +114,16 @@ impl Synthetic {
         (self.field)(voxel * factor + (factor - 1.0) / 2.0)
     }
 
+    /// What the type keeps of the decoded value of a voxel; for types that need no decoding.
+    pub(crate) fn kept(&self, level: u32, voxel: DVec3) -> f64 {
+        let value = self.value(level, voxel);
+        match self.dtype.element() {
+            ElementType::F64 => value,
+            ElementType::F32 => f64::from(value as f32),
+            _ => value.round(),
+        }
+    }
+
     /// One block as a source would give it.
     pub(crate) fn block(&self, level: u32, index: u64) -> Block {
         let dataset = self.dataset();

@@ -1,8 +1,9 @@
 //! A slow caster in double precision: no blocks, no table, no skipping, no early end.
 //!
 //! The same definition of a picture, written a second time: samples at multiples of the step from the eye,
-//! trilinear between the eight nearest voxels (the outermost ones repeated), colour and opacity straight from
-//! the transfer function, opacity corrected for the length of the step, premultiplied, front to back.
+//! trilinear between the eight nearest voxels (the outermost ones repeated); from each sample to the next the value
+//! runs evenly, and that way is composited in many parts, colour and opacity from the transfer
+//! function, opacity corrected for the length of a part, premultiplied, front to back.
 
 use corridor_render::{Image, Projection, Scene};
 use glam::{DVec3, DVec4};
@@ -12,6 +13,7 @@ use super::Synthetic;
 pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
     let step_world = scene.view.spacing_world(0) * scene.quality.step;
     let (width, height) = (scene.size.width, scene.size.height);
+    let classes = Classes::new(scene);
     let mut rgba = Vec::new();
     for row in 0..height {
         for column in 0..width {
@@ -19,7 +21,7 @@ pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
                 / f64::from(height);
             let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / f64::from(height);
             let (origin, direction) = ray(scene, across, upward);
-            rgba.push(trace(synthetic, scene, origin, direction * step_world).as_vec4().to_array());
+            rgba.push(trace(synthetic, scene, &classes, origin, direction * step_world).as_vec4().to_array());
         }
     }
     Image { size: scene.size, rgba }
@@ -38,7 +40,7 @@ fn ray(scene: &Scene, across: f64, upward: f64) -> (DVec3, DVec3) {
     }
 }
 
-fn trace(synthetic: &Synthetic, scene: &Scene, origin: DVec3, step: DVec3) -> DVec4 {
+fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3, step: DVec3) -> DVec4 {
     let map = scene.view.world_from_volume.inverse();
     let [z, y, x] = synthetic.shape.map(|n| n as f64);
     let size = DVec3::new(x, y, z);
@@ -55,12 +57,53 @@ fn trace(synthetic: &Synthetic, scene: &Scene, origin: DVec3, step: DVec3) -> DV
         if behind_eye || !inside || clipped {
             continue;
         }
-        let value = trilinear(synthetic, p.clamp(DVec3::ZERO, size - 1.0));
-        let opacity = 1.0 - (1.0 - scene.transfer.opacity_at(value)).powf(scene.quality.step);
-        let [r, g, b] = scene.transfer.colour_at(value).map(f64::from);
-        colour += DVec4::new(r, g, b, 1.0) * opacity * (1.0 - colour.w);
+        let value_at = |i: f64| {
+            let p = map.transform_point3(origin + step * i);
+            trilinear(synthetic, p.clamp(DVec3::ZERO, size - 1.0))
+        };
+        let (before, value) = (value_at(f64::from(i) - 1.0), value_at(f64::from(i)));
+        for part in 0..PARTS {
+            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+            colour += classes.of(before + (value - before) * share) * (1.0 - colour.w);
+        }
     }
     colour
+}
+
+/// Parts of the way between two samples.
+const PARTS: u32 = 64;
+
+/// The premultiplied colours of parts by value, eight times as fine as the caster's own table.
+struct Classes {
+    low: f64,
+    per_value: f64,
+    entries: Vec<DVec4>,
+}
+
+impl Classes {
+    const ENTRIES: usize = 1 << 14;
+
+    fn new(scene: &Scene) -> Self {
+        let transfer = &scene.transfer;
+        let values = || transfer.opacity.iter().map(|p| p.value).chain(transfer.range);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(-f64::INFINITY, f64::max));
+        let per_value = (Self::ENTRIES - 1) as f64 / (high - low);
+        let entry = |i: usize| {
+            let value = low + i as f64 / per_value;
+            let thickness = scene.quality.step / f64::from(PARTS);
+            let opacity = 1.0 - (1.0 - transfer.opacity_at(value)).powf(thickness);
+            let [r, g, b] = transfer.colour_at(value).map(f64::from);
+            DVec4::new(r, g, b, 1.0) * opacity
+        };
+        Self { low, per_value, entries: (0..Self::ENTRIES).map(entry).collect() }
+    }
+
+    #[expect(clippy::allow_attributes, reason = "some tests expect it for all of the crate")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    fn of(&self, value: f64) -> DVec4 {
+        let place = ((value - self.low) * self.per_value).clamp(0.0, (Self::ENTRIES - 1) as f64);
+        self.entries[place.round() as usize]
+    }
 }
 
 fn trilinear(synthetic: &Synthetic, p: DVec3) -> f64 {
@@ -71,7 +114,7 @@ fn trilinear(synthetic: &Synthetic, p: DVec3) -> f64 {
         .map(|corner| {
             let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
             let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
-            let value = synthetic.value(0, (cell + up).min(DVec3::new(x, y, z)));
+            let value = synthetic.kept(0, (cell + up).min(DVec3::new(x, y, z)));
             weight.x * weight.y * weight.z * value
         })
         .sum()

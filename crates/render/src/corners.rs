@@ -1,0 +1,144 @@
+//! The eight voxels around each of sixteen samples, and what lies between them.
+//!
+//! The one place where voxels are read without asking each time whether they are there: positions are clamped to the
+//! block first, and what a clamped position can reach was checked once for the block.
+
+#![expect(unsafe_code, reason = "voxels are read at offsets that were clamped before")]
+
+use crate::resident::Resident;
+use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
+use crate::voxel::{Missing, Scale, Voxel};
+
+/// A block's voxels, ready to be read by sixteen lanes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid<'a, T> {
+    data: &'a [T],
+    /// Distance of neighbours in memory along z and y.
+    strides: [u32; 2],
+    /// The greatest position `(x, y, z)` whose upper neighbours are still in the apron.
+    last: [f32; 3],
+}
+
+/// Voxels around sixteen positions in the grid that made it.
+pub(crate) struct Corners<S: Simd> {
+    /// The lowest voxel of each.
+    lowest: Offsets,
+    /// Shares of the upper neighbours along x, y, z.
+    share: [S::F; 3],
+}
+
+impl<'a, T: Voxel> Grid<'a, T> {
+    #[inline]
+    pub(crate) fn new(block: &'a Resident<T>) -> Self {
+        let [z, y, x] = block.layout.shape.map(|n| n - 1);
+        let [sz, sy] = block.layout.strides_zy();
+        // Every offset below: clamped positions are at most the last voxel's, and sums of both strides follow.
+        let highest = (z + 1) * sz as usize + (y + 1) * sy as usize + x;
+        assert!(
+            highest + READ_AHEAD <= block.data.len() && i32::try_from(block.data.len()).is_ok(),
+            "a block with its apron"
+        );
+        let [nz, ny, nx] = block.layout.shape.map(|n| (n as f32).next_down());
+        Self { data: &block.data, strides: [sz, sy], last: [nx, ny, nz] }
+    }
+
+    /// The voxels around positions `(x, y, z)`, which are clamped to the block.
+    #[inline(always)]
+    pub(crate) fn around<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> Corners<S> {
+        // NaN becomes 0.
+        let at = each_axis!(a => {
+            simd.min(simd.max(at[a], simd.splat(0.0)), simd.splat(self.last[a]))
+        });
+        let cell = each_axis!(a => simd.truncate(at[a]));
+        let lowest = self.offsets(simd, &cell);
+        let share = each_axis!(a => simd.sub(at[a], simd.to_float(cell[a])));
+        Corners { lowest, share }
+    }
+
+    /// Offsets of voxels `(x, y, z)`.
+    #[inline(always)]
+    fn offsets<S: Simd>(&self, simd: S, voxel: &[S::U; 3]) -> Offsets {
+        let [sz, sy] = self.strides;
+        let plane = simd.mul_u(voxel[2], simd.splat_u(sz));
+        let row = simd.mul_u(voxel[1], simd.splat_u(sy));
+        simd.store_u(simd.add_u(simd.add_u(plane, row), voxel[0]))
+    }
+
+    /// Where the four rows of the eight voxels begin: the lowest, along y, along z, along both.
+    #[inline(always)]
+    fn rows(&self) -> [*const T; 4] {
+        let [sz, sy] = self.strides.map(|s| s as usize);
+        [0, sy, sz, sz + sy].map(|offset| {
+            // `wrapping_add` only because it is no promise: what is read was checked in `new`.
+            self.data.as_ptr().wrapping_add(offset)
+        })
+    }
+
+    /// Places of what is interpolated between the eight.
+    #[inline(always)]
+    pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &Corners<S>, scale: &Scale) -> S::F {
+        let [_, y, z] = corners.share;
+        let [r0, r1, r2, r3] = self.rows();
+        let near = mix(simd, along_x(simd, r0, corners, scale), along_x(simd, r1, corners, scale), y);
+        let far = mix(simd, along_x(simd, r2, corners, scale), along_x(simd, r3, corners, scale), y);
+        scale.places::<T, S>(simd, mix(simd, near, far, z))
+    }
+
+    /// Places of what is interpolated among those of the eight that are there, their weights scaled up to one;
+    /// and where at least half of the weight is there.
+    #[inline(always)]
+    pub(crate) fn linear_present<S: Simd>(
+        &self,
+        simd: S,
+        corners: &Corners<S>,
+        scale: &Scale,
+        missing: &Missing<T>,
+    ) -> (S::F, S::M) {
+        let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
+        let (mut sum, mut weights) = (zero, zero);
+        let [x, y, z] = each_axis!(a => [simd.sub(one, corners.share[a]), corners.share[a]]);
+        let rows = self.rows();
+        let mut number = 0;
+        while number < rows.len() {
+            // SAFETY: as in `along_x`.
+            let pair = unsafe { missing.pairs(simd, rows[number], &corners.lowest, scale) };
+            let across = simd.mul(y[number & 1], z[number >> 1]);
+            let mut upper = 0;
+            while upper < pair.len() {
+                let (value, present) = pair[upper];
+                let weight = simd.select(present, simd.mul(across, x[upper]), zero);
+                sum = simd.mul_add(simd.select(present, value, zero), weight, sum);
+                weights = simd.add(weights, weight);
+                upper += 1;
+            }
+            number += 1;
+        }
+        (scale.places::<T, S>(simd, simd.div(sum, weights)), simd.ge(weights, simd.splat(0.5)))
+    }
+
+    /// The voxel nearest to each position.
+    #[inline(always)]
+    pub(crate) fn nearest<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> [T; LANES] {
+        let half = simd.splat(0.5);
+        // Rounding is cutting off half a voxel farther on; the upper half of the last voxel is the apron's.
+        let cell = each_axis!(a => {
+            let farther = simd.add(simd.max(at[a], simd.splat(0.0)), half);
+            simd.truncate(simd.min(farther, simd.splat((self.last[a] + 1.0).next_down())))
+        });
+        let offsets = self.offsets(simd, &cell);
+        offsets.map(|offset| self.data[offset as usize])
+    }
+}
+
+#[inline(always)]
+fn mix<S: Simd>(simd: S, a: S::F, b: S::F, share: S::F) -> S::F {
+    simd.mul_add(simd.sub(b, a), share, a)
+}
+
+/// What is interpolated along x in one row.
+#[inline(always)]
+fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &Corners<S>, scale: &Scale) -> S::F {
+    // SAFETY: offsets in `Corners` are clamped; with the row's they stay below `highest` of `Grid::new`.
+    let [a, b] = unsafe { T::pairs(simd, row, &corners.lowest, scale) };
+    mix(simd, a, b, corners.share[0])
+}

@@ -1,0 +1,210 @@
+//! Sixteen lanes at once: what the caster's inner loop asks of a processor, and which processor it has.
+//!
+//! [`Simd`] is one small trait; each set of instructions implements it in a file of its own. A value of a set is
+//! the proof that the machine has it: the only way to get one is [`Instructions::run`], which looks. A [`Job`] is
+//! compiled once per set and dispatched once, so everything below it must be inlined: an outlined function
+//! or closure would be compiled for the oldest processor. Hence loops and macros where `map` would be shorter.
+
+#![expect(unsafe_code, reason = "reads at offsets that the caller answers for")]
+
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod inserts;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(target_arch = "x86_64")]
+mod probe;
+mod scalar;
+
+/// Lanes of a vector, whatever the processor's registers hold.
+pub(crate) const LANES: usize = 16;
+
+/// A set of vector instructions that the caster knows. All draw the same picture; see [`crate::cast_with`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Instructions {
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// AVX2 and FMA.
+    Avx2,
+    /// NEON.
+    Neon,
+    /// What every processor of its kind has.
+    Scalar,
+}
+
+impl Instructions {
+    /// Those that this machine has, the fastest first.
+    #[must_use]
+    pub fn available() -> &'static [Self] {
+        static AVAILABLE: OnceLock<Vec<Instructions>> = OnceLock::new();
+        AVAILABLE.get_or_init(|| {
+            let all = [Self::Avx512, Self::Avx2, Self::Neon, Self::Scalar];
+            all.into_iter().filter(|set| set.is_here()).collect()
+        })
+    }
+
+    /// The fastest that this machine has.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::available().first().copied().unwrap_or(Self::Scalar)
+    }
+
+    fn is_here(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::Avx512::new(probe::Gather::Inserts).is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::Avx2::new(probe::Gather::Inserts).is_some(),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => true,
+            Self::Scalar => true,
+            #[expect(clippy::allow_attributes, reason = "which sets cannot be here differs")]
+            #[allow(unreachable_patterns)]
+            _ => false,
+        }
+    }
+
+    /// Runs a job with these instructions, or with scalar ones where the machine has not got them.
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                if let Some(simd) = avx512::Avx512::new(probe::avx512()) {
+                    return simd.run(job);
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                if let Some(simd) = avx2::Avx2::new(probe::avx2()) {
+                    return simd.run(job);
+                }
+            }
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => return neon::Neon.run(job),
+            _ => {}
+        }
+        job.run(scalar::Scalar)
+    }
+}
+
+/// The same for each axis x, y, z: spelled out, because a closure around vectors would be compiled for the oldest
+/// processor if it were not inlined.
+macro_rules! each_axis {
+    ($axis:ident => $body:expr) => {
+        [
+            {
+                let $axis = 0;
+                $body
+            },
+            {
+                let $axis = 1;
+                $body
+            },
+            {
+                let $axis = 2;
+                $body
+            },
+        ]
+    };
+}
+pub(crate) use each_axis;
+
+/// Work that is compiled once per set of instructions.
+pub(crate) trait Job {
+    type Output;
+    /// Must be `#[inline(always)]`, as must be all that it calls with vectors.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// Where the voxels of pairs lie: elements before the lower one, per lane.
+pub(crate) type Offsets = [u32; LANES];
+
+/// Sixteen lanes of `f32` (`F`), of 32-bit whole numbers (`U`) and of yes or no (`M`).
+pub(crate) trait Simd: Copy {
+    type F: Copy;
+    type U: Copy;
+    type M: Copy;
+
+    fn splat(self, v: f32) -> Self::F;
+    fn load(self, v: &[f32; LANES]) -> Self::F;
+    fn store(self, v: Self::F) -> [f32; LANES];
+    fn add(self, a: Self::F, b: Self::F) -> Self::F;
+    fn sub(self, a: Self::F, b: Self::F) -> Self::F;
+    fn mul(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b + c`, rounded once where the processor can.
+    fn mul_add(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// The smaller one; `b` where either is NaN.
+    fn min(self, a: Self::F, b: Self::F) -> Self::F;
+    /// The larger one; `b` where either is NaN.
+    fn max(self, a: Self::F, b: Self::F) -> Self::F;
+    fn div(self, a: Self::F, b: Self::F) -> Self::F;
+    /// Whole numbers towards zero; of floats from 0 to 2^31 only.
+    fn truncate(self, a: Self::F) -> Self::U;
+    fn to_float(self, a: Self::U) -> Self::F;
+    fn splat_u(self, v: u32) -> Self::U;
+    fn add_u(self, a: Self::U, b: Self::U) -> Self::U;
+    /// The low 32 bits of the product.
+    fn mul_u(self, a: Self::U, b: Self::U) -> Self::U;
+    fn store_u(self, a: Self::U) -> [u32; LANES];
+
+    /// `a < b`; false for NaN.
+    fn lt(self, a: Self::F, b: Self::F) -> Self::M;
+    /// `a >= b`; false for NaN.
+    fn ge(self, a: Self::F, b: Self::F) -> Self::M;
+    /// `a == b`; false for NaN.
+    fn eq(self, a: Self::F, b: Self::F) -> Self::M;
+    fn and(self, a: Self::M, b: Self::M) -> Self::M;
+    fn or(self, a: Self::M, b: Self::M) -> Self::M;
+    /// `a` where the mask says yes, else `b`.
+    fn select(self, m: Self::M, a: Self::F, b: Self::F) -> Self::F;
+    /// One bit per lane, lane 0 lowest.
+    fn bits(self, m: Self::M) -> u32;
+    /// The smallest lane; none is NaN.
+    fn least(self, a: Self::F) -> f32;
+
+    /// Sixteen 64-bit entries as four vectors of their 16-bit parts, the lowest first.
+    ///
+    /// # Safety
+    /// `table` can be read at every offset.
+    unsafe fn entries(self, table: *const u64, at: &Offsets) -> [Self::F; 4];
+    /// Sixteen numbers.
+    ///
+    /// # Safety
+    /// `table` can be read at every offset.
+    unsafe fn numbers(self, table: *const f32, at: &Offsets) -> Self::F;
+    /// The elements at every offset, and those after them.
+    ///
+    /// # Safety
+    /// `data` can be read from every offset on for [`READ_AHEAD`] elements.
+    unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [Self::F; 2];
+    /// # Safety
+    /// As [`Simd::pairs_u8`].
+    unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [Self::F; 2];
+    /// # Safety
+    /// As [`Simd::pairs_u8`].
+    unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [Self::F; 2];
+    /// # Safety
+    /// As [`Simd::pairs_u8`].
+    unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [Self::F; 2];
+    /// `(value - origin) * gain`, at most [`FAR`] from 0 and rounded to `f32` only then; any number for NaN, which
+    /// comes in no block that is read so.
+    ///
+    /// # Safety
+    /// As [`Simd::pairs_u8`].
+    unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [Self::F; 2];
+}
+
+/// Places are cut off here, far from the table on both sides and far from what `f32` cannot hold.
+pub(crate) const FAR: f64 = 1e30;
+
+/// Elements behind a lower voxel that a load of a pair may touch: a gather of bytes reads four.
+pub(crate) const READ_AHEAD: usize = 4;
+
+#[cfg(test)]
+mod tests;

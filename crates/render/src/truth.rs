@@ -1,0 +1,77 @@
+//! What a picture really shows: counted while it is drawn.
+
+use crate::VolumeView;
+
+/// What a picture really shows; shares are of the length of rays up to where they end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truth {
+    /// Number of the level that was wanted.
+    pub wanted_level: u8,
+    /// Number of the finest level that was drawn; `None` when nothing was.
+    pub finest_shown: Option<u8>,
+    /// Number of the coarsest level that was drawn.
+    pub coarsest_shown: Option<u8>,
+    /// Share at the wanted level.
+    pub share_at_wanted: f64,
+    /// Share where no level had a block.
+    pub share_uncovered: f64,
+    /// Share where a block of the wanted level is still to come, whatever stood in for it. Where the source has
+    /// nothing at that level, nothing is lacking.
+    pub share_lacking: f64,
+}
+
+impl Truth {
+    /// True when all of the picture shows the wanted level, or the best there is where the source has nothing
+    /// at that level.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.share_lacking <= 0.0
+    }
+}
+
+/// How many samples came from which rank, and how many should have come from a better one.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    by_rank: [u64; array::MAX_LEVELS],
+    uncovered: u64,
+    lacking: u64,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { by_rank: [0; array::MAX_LEVELS], uncovered: 0, lacking: 0 }
+    }
+}
+
+impl Shown {
+    /// Counts samples from a block of a rank, or from none; `is_lacking` where the wanted level's is to come.
+    pub(crate) fn count(&mut self, rank: Option<usize>, is_lacking: bool, samples: u64) {
+        *rank.map_or(&mut self.uncovered, |rank| &mut self.by_rank[rank]) += samples;
+        self.lacking += if is_lacking { samples } else { 0 };
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
+            *sum += count;
+        }
+        self.uncovered += other.uncovered;
+        self.lacking += other.lacking;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "shares")]
+    pub(crate) fn truth(&self, view: &VolumeView, wanted_rank: usize) -> Truth {
+        let total = self.by_rank.iter().sum::<u64>() + self.uncovered;
+        // A picture without the volume in it is complete.
+        let share =
+            |count: u64, of_nothing: f64| if total == 0 { of_nothing } else { count as f64 / total as f64 };
+        let number = |rank: usize| view.levels[rank].number;
+        Truth {
+            wanted_level: number(wanted_rank),
+            finest_shown: self.by_rank.iter().position(|&n| n > 0).map(number),
+            coarsest_shown: self.by_rank.iter().rposition(|&n| n > 0).map(number),
+            share_at_wanted: share(self.by_rank[wanted_rank], 1.0),
+            share_uncovered: share(self.uncovered, 0.0),
+            share_lacking: share(self.lacking, 0.0),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How exact pictures are: against the reference in double precision, for fields, types and transfer functions of all
+//! kinds; and against each other with every set of instructions, and with and without skipping.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+#[path = "common/reference.rs"]
+mod reference;
+
+use array::Scalar;
+use common::{Synthetic, covered, cubic, difference, points};
+use corridor_render::{
+    Camera, Cancel, Image, ImageSize, Instructions, OpacityPoint, Quality, Scene, TransferFunction, cast_with,
+};
+use glam::DVec3;
+use proptest::prelude::*;
+
+/// Name, control points, bounds.
+type Function = (&'static str, &'static [(f64, f64)], [f64; 2]);
+
+/// Transfer functions over 0 to 255, and by how many 255ths a picture's worst component and the root of the mean square
+/// of all may be off, of fields that change by up to 70 of 255 from voxel to voxel.
+///
+/// Smooth ones: the early end (half of one), tables and `f32`. Where opacity jumps or peaks between two samples, the way
+/// is cut into 16 parts at most, so a surface may lie a 32nd of a voxel beside its place with the colour that is
+/// there, and a peak narrower than a part is met or missed. At the rim of what a step shows a pixel is all or
+/// nothing, so only the mean is bounded.
+const FUNCTIONS: [Function; 6] = [
+    ("sparse", &[(120.0, 0.0), (122.0, 0.6), (124.0, 0.0)], [20.0, 1.6]),
+    ("typical", &[(60.0, 0.0), (255.0, 0.2)], [2.0, 0.25]),
+    ("dense", &[(90.0, 0.0), (140.0, 0.5)], [4.0, 0.3]),
+    ("fog", &[(0.0, 0.01), (255.0, 0.03)], [1.0, 0.1]),
+    ("saturating", &[(100.0, 0.0), (130.0, 1.0)], [12.0, 1.0]),
+    ("step", &[(118.0, 0.0), (118.0, 1.0)], [255.0, 8.0]),
+];
+
+/// What sets of instructions may differ by: rounding, 255ths.
+const INSTRUCTIONS_APART: f64 = 2.0;
+
+/// What skipping may change: where a way is cut into parts, 255ths.
+const SKIPPING_APART: f64 = 1.0;
+
+const DIRECTIONS: [[f64; 3]; 3] = [Camera::DEFAULT_DIRECTION, [1.0, 0.0, 0.0], [0.3, -0.2, -0.9]];
+
+/// Waves of about eight voxels: steep, as measured data are.
+fn ripples(p: DVec3) -> f64 {
+    let r = p.distance(DVec3::splat(14.0));
+    (110.0 + 80.0 * (0.8 * r + 0.3 * p.x).sin() + 30.0 * (0.5 * p.y).cos()).clamp(0.0, 255.0)
+}
+
+fn opacity(list: &[(f64, f64)]) -> TransferFunction {
+    TransferFunction { opacity: points(list), ..TransferFunction::ramp(0.0, 255.0, 1.0) }
+}
+
+fn scene(synthetic: &Synthetic, direction: [f64; 3], transfer: TransferFunction) -> Scene {
+    let scene = synthetic.scene();
+    let camera = Camera::framing(&scene.view.bounds(), direction);
+    Scene { camera, transfer, size: ImageSize { width: 24, height: 20 }, ..scene }
+}
+
+fn draw(scene: &Scene, synthetic: &Synthetic, set: Instructions) -> Image {
+    cast_with(scene, &synthetic.full_pool().snapshot(), &Cancel::new(), set).unwrap().image
+}
+
+/// Root of the mean square of all differences, 255ths.
+fn rms(a: &Image, b: &Image) -> f64 {
+    let pairs = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened());
+    let sum: f64 = pairs.map(|(a, b)| (f64::from(a - b) * 255.0).powi(2)).sum();
+    (sum / (4 * a.rgba.len()) as f64).sqrt()
+}
+
+#[test]
+fn pictures_of_every_kind_agree_with_the_reference() {
+    let mut problems = Vec::new();
+    for (field, dtype) in [
+        (cubic as common::Field, "<u2"),
+        (cubic, "<f8"),
+        (ripples, "|u1"),
+        (ripples, "<f4"),
+        (ripples, ">i2"),
+    ] {
+        let synthetic = Synthetic::new([28; 3], [12, 16, 28], field).typed(dtype.parse().unwrap());
+        for direction in DIRECTIONS {
+            for (name, list, bounds) in FUNCTIONS {
+                let scene = scene(&synthetic, direction, opacity(list));
+                let drawn = draw(&scene, &synthetic, Instructions::best());
+                let exact = reference::cast(&synthetic, &scene);
+                let (worst, typical) = (difference(&drawn, &exact), rms(&drawn, &exact));
+                assert!(covered(&drawn) > 0.05, "{name}: something must be seen");
+                if worst > bounds[0] || typical > bounds[1] {
+                    problems.push(format!("{name}, {dtype}, {direction:?}: worst {worst}, rms {typical}"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_set_of_instructions_draws_the_same_picture() {
+    for dtype in ["|u1", "|i1", "<u2", ">i2", "<f2", "<f4", "<u4", "<i8", "<f8"] {
+        let synthetic = Synthetic::new([28; 3], [12, 16, 28], ripples).typed(dtype.parse().unwrap());
+        for (name, list, _) in FUNCTIONS {
+            let scene = scene(&synthetic, Camera::DEFAULT_DIRECTION, opacity(list));
+            let expected = draw(&scene, &synthetic, Instructions::Scalar);
+            for &set in Instructions::available() {
+                let apart = difference(&expected, &draw(&scene, &synthetic, set));
+                assert!(apart <= INSTRUCTIONS_APART, "{set:?}, {name}, {dtype}: {apart}");
+            }
+        }
+    }
+}
+
+/// Rings on a surface would be jumps of colour: on one of a single opaque value there is one colour.
+#[test]
+fn an_opaque_surface_has_one_colour() {
+    let ball = |p: DVec3| 255.0 - 8.0 * p.distance(DVec3::splat(15.5));
+    let synthetic = Synthetic::new([32; 3], [16; 3], ball);
+    let transfer = opacity(&[(170.0, 0.0), (170.0, 1.0)]);
+    let expected = transfer.colour_at(170.0);
+    let scene = Scene {
+        size: ImageSize { width: 96, height: 80 },
+        ..scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer)
+    };
+    let image = draw(&scene, &synthetic, Instructions::best());
+    let opaque: Vec<_> = image.rgba.iter().filter(|p| p[3] > 0.99).collect();
+    assert!(opaque.len() > 500);
+    for pixel in opaque {
+        // Half a part of a way of 8 values is less than one colour of the map; samples alone would be off by eight.
+        assert!((0..3).all(|c| (pixel[c] - expected[c]).abs() * 255.0 < 4.0), "{pixel:?} {expected:?}");
+    }
+}
+
+/// Numbers as bad files hold them.
+fn hostile() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        20 => 0.0..255.0f32,
+        1 => prop_oneof![
+            Just(f32::NAN), Just(f32::INFINITY), Just(f32::NEG_INFINITY), Just(f32::MAX), Just(f32::MIN),
+            Just(f32::MIN_POSITIVE / 8.0), Just(-0.0), Just(1e-30), Just(-1e20),
+        ],
+    ]
+}
+
+fn function() -> impl Strategy<Value = TransferFunction> {
+    let point = (0.0..255.0f64, prop_oneof![Just(0.0), Just(0.0), 0.0..1.0f64]);
+    prop::collection::vec(point, 1..6).prop_map(|mut list| {
+        list.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let opacity = list.into_iter().map(|(value, opacity)| OpacityPoint { value, opacity }).collect();
+        TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn skipping_and_instructions_never_change_a_picture(
+        values in prop::collection::vec(hostile(), 40..200),
+        transfer in function(),
+        missing in prop::option::of(Just(0.0f64)),
+        smooth in any::<bool>(),
+        step in prop_oneof![Just(1.0), Just(0.5), Just(1.5)],
+    ) {
+        // One block: between two, a way out of one that is hidden as a whole begins on the face.
+        let synthetic = Synthetic::new([20; 3], [20; 3], cubic);
+        let synthetic = Synthetic { decoding: array::Decoding {
+            missing: missing.into_iter().map(Scalar::Float).collect(), ..synthetic.decoding.clone() }, ..synthetic };
+        let mut pool = corridor_render::BlockPool::new(synthetic.view(), 1 << 24);
+        for mut block in synthetic.blocks(0) {
+            if let array::Content::Data { bytes, .. } = &mut block.content {
+                // Smooth: hostile only here and there.
+                let count = bytes.len() / 4;
+                let mut all = bytes.to_vec();
+                for i in (0..count).filter(|i| !smooth || i % 37 == 0) {
+                    let value = values[(i * 7 + count) % values.len()];
+                    all[4 * i..4 * i + 4].copy_from_slice(&value.to_ne_bytes());
+                }
+                *bytes = all.into();
+            }
+            pool.insert(&block).unwrap();
+        }
+        let quality = Quality { step, ..Quality::STILL };
+        let scene = Scene { quality, ..scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer) };
+        let whole = Scene { quality: Quality { skip_empty: false, ..quality }, ..scene.clone() };
+        let draw = |scene: &Scene, set| cast_with(scene, &pool.snapshot(), &Cancel::new(), set).unwrap().image;
+        let expected = draw(&scene, Instructions::Scalar);
+        prop_assert!(expected.rgba.as_flattened().iter().all(|v| (0.0..=1.001).contains(v)));
+        for &set in Instructions::available() {
+            let apart = difference(&expected, &draw(&scene, set));
+            prop_assert!(apart <= INSTRUCTIONS_APART, "{:?}: {}", set, apart);
+            let apart = difference(&draw(&whole, set), &draw(&scene, set));
+            prop_assert!(apart <= SKIPPING_APART, "skipping with {:?}: {}", set, apart);
+        }
+    }
+}
