@@ -76,7 +76,7 @@ def open(location: str | Sequence[str], *, token: str | None = None, memory: str
     below :class:`Error`.
     """
     locations = [location] if isinstance(location, str) else list(location)
-    dataset = Dataset(_native.open(locations, token, memory), (locations, token, memory))
+    dataset = Dataset(_native.open(locations, token, memory), (tuple(locations), token, memory))
     name = dataset._connection.array
     return dataset[name] if name else dataset
 

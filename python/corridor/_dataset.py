@@ -24,7 +24,7 @@ class Dataset(Mapping[str, Array]):
     """
 
     def __init__(
-        self, connection: _native.Connection, opened_with: tuple[str, str | None, str | None]
+        self, connection: _native.Connection, opened_with: tuple[tuple[str, ...], str | None, str | None]
     ) -> None:
         self._connection = connection
         self._opened_with = opened_with
@@ -93,6 +93,6 @@ class _MissingArray(NotFoundError, KeyError):
 
 
 @lru_cache(maxsize=32)
-def _again(locations: list[str], token: str | None, memory: str | None) -> Dataset:
+def _again(locations: tuple[str, ...], token: str | None, memory: str | None) -> Dataset:
     """What a worker process unpickles: one connection per process, not one per task."""
-    return Dataset(_native.open(locations, token, memory), (locations, token, memory))
+    return Dataset(_native.open(list(locations), token, memory), (locations, token, memory))

@@ -29,6 +29,7 @@ class Level(TypedDict):
     """One resolution."""
 
     shape: list[int]
+    block: list[int]
     chunk: NotRequired[list[int] | None]
 
 

@@ -11,6 +11,8 @@ _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 def open(locations: list[str], token: str | None = None, memory: str | None = None) -> Connection: ...
 
+def list_datasets(url: str, token: str | None = None) -> list[str]: ...
+
 @final
 class Connection:
     @property
@@ -26,6 +28,11 @@ class Connection:
         is_decoded: bool,
         tier: int,
         done: Callable[[_Bytes | None, BaseException | None], None],
+    ) -> Reading: ...
+    def begin_zarr(
+        self,
+        key: str,
+        done: Callable[[tuple[bytes | None] | None, BaseException | None], None],
     ) -> Reading: ...
     def call(
         self,

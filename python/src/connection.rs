@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use node::array::{Dataset, Error, Priority, Result, Source, Urgency};
-use node::assemble::{Context, Stack, assemble};
+use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
 use node::memory::{Budget, parse_size};
 use node::places::Places;
-use node::url::Location;
+use node::url::{Location, Url};
+use node::zarr::Bytes;
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};
@@ -56,6 +58,22 @@ fn prepare(
         let array = if array.is_empty() { stack.array.clone() } else { array };
         Ok(Connection { stack, dataset, array, most_bytes: context.budget.whole })
     })
+}
+
+/// Names of the data sets that the server of a URL exports.
+#[pyfunction]
+#[pyo3(signature = (url, token=None))]
+pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> PyResult<Vec<String>> {
+    let prepare = || {
+        let mut url: Url = url.parse()?;
+        if let Some(token) = token {
+            url.set_token(token);
+        }
+        Ok::<_, Error>((url, context(Budget::default_bytes())?))
+    };
+    let (url, context) = prepare().map_err(|e| raise(py, &e))?;
+    let entries = wait(py, async move { exports(&url, &context).await })?;
+    Ok(entries.into_iter().map(|entry| entry.name).collect())
 }
 
 /// What data sets of this process are opened with: those of the same budget share it.
@@ -145,6 +163,14 @@ impl Connection {
         begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
     }
 
+    /// Begins to fetch a document or a chunk of the data set as a Zarr store; `done` as for `begin`, with a tuple of the bytes,
+    /// or of `None` where there is nothing.
+    fn begin_zarr(&self, py: Python<'_>, key: String, done: Py<PyAny>) -> PyResult<Reading> {
+        let stack = self.stack.clone();
+        let work = async move { node::zarr::entry(&stack, &key).await };
+        begin(py, work, told_bytes, done)
+    }
+
     /// Asks the server for an operation of any name and waits for its answer; `progress(done, total)` hears of it now and
     /// then. `with` is JSON.
     fn call<'py>(
@@ -232,6 +258,11 @@ fn begin<T: Send + 'static>(
         drop(tokio::task::spawn_blocking(tell).await);
     });
     Ok(Reading(task.abort_handle()))
+}
+
+/// Bytes that may not be there, as Python gets them.
+fn told_bytes(py: Python<'_>, bytes: Option<Bytes>) -> PyResult<Bound<'_, PyAny>> {
+    (bytes.map(|bytes| PyBytes::new(py, &bytes)),).into_pyobject(py).map(Bound::into_any)
 }
 
 /// An answer as Python gets it: the result as JSON, and the array's type, shape and elements if there is one.

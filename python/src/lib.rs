@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use super::connection::{Connection, Reading, open};
+    use super::connection::{Connection, Reading, list_datasets, open};
 
     /// The package's version.
     #[pymodule_export]

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use array::{Error, ErrorKind, LongWork, Result, Retry, Source, Urgency};
+use array::{Error, ErrorKind, LongWork, Priority, Result, Retry, Source, Urgency};
 use cache::Cached;
-use wire::ops::{Stats, StatsRequest};
+use wire::ops::{ListEntry, Stats, StatsRequest};
 
-use crate::asks::Ask;
+use crate::asks::{Ask, List};
 use crate::dial::{self, Dialer};
 use crate::memory::Budget;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
@@ -101,6 +101,16 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     };
     let cached = Cached::new(inner, context.budget.cache);
     Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, remotes })
+}
+
+/// The data sets that a server exports.
+///
+/// # Errors
+/// Those of connecting.
+pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
+    let url = runtime::complete(&context.places.runtime, url.clone());
+    let dialer = Dialer::new(dial::Server::of(&url, context.budget.receive)?);
+    dialer.ask(List, Urgency::of(Priority::INTERACTIVE)).await
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.

@@ -48,7 +48,7 @@ mod statistics;
 pub mod token;
 pub mod url;
 pub mod view;
-mod zarr;
+pub mod zarr;
 
 pub use array;
 pub use output::FileKind;

@@ -24,8 +24,10 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+pub use bytes::Bytes;
 use serde_json::Value;
 
+use crate::assemble::Stack;
 use crate::connection::Service;
 use crate::gate::ClientId;
 use crate::http::{Scheme, check_origin, checked_host, refused};
@@ -66,6 +68,25 @@ pub(crate) fn router(service: Arc<Service>, names: Arc<[String]>, scheme: Scheme
 /// Where a data set is as Zarr, below the site.
 pub(crate) fn path(export: &str) -> String {
     format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
+}
+
+/// A document or a chunk of the hierarchy of arrays, for a program in this process; `None` for keys that are not there.
+///
+/// # Errors
+/// The source's.
+///
+/// # Cancel safety
+/// Dropping it withdraws what it asked for.
+pub async fn entry(stack: &Stack, key: &str) -> Result<Option<Bytes>> {
+    let dataset = stack.source.describe().await?;
+    let said = |value: Value| Ok(Some(Bytes::from(value.to_string())));
+    match tree::in_arrays(&dataset, key) {
+        Some(Place::Root) => said(metadata::root(&dataset)),
+        Some(Place::Group) => said(metadata::group(&array::Attributes::new())),
+        Some(Place::Array { number, level }) => said(metadata::array(&dataset, number, level)?),
+        Some(Place::Chunk { number, level, at }) => chunk::read(stack, &dataset, number, level, &at).await,
+        Some(Place::Image { .. }) | None => Ok(None),
+    }
 }
 
 /// The document of the group of everything.
