@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::bench::report::Link;
+use node::lobby::MAX_MEMBERS;
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 ///
@@ -22,6 +23,14 @@ pub(crate) struct Cli {
     /// Say more on standard error; twice for everything.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+}
+
+/// Most clients that can be asked for.
+const MOST_CLIENTS: usize = 65_536;
+
+fn clients(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MOST_CLIENTS).contains(count));
+    count.ok_or_else(|| format!("expected a number from 1 to {MOST_CLIENTS}"))
 }
 
 const EXIT_CODES: &str = "\
@@ -94,6 +103,10 @@ pub(crate) struct Listening {
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
+    /// Clients connected at a time, at most a quarter of them from one network (loopback excepted). Each may hold 1 MiB
+    /// for answers besides --memory.
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_MEMBERS, value_parser = clients)]
+    pub(crate) clients: usize,
     /// Print JSON lines instead of sentences. Progress of long work while opening (indexing a compressed file) goes to
     /// standard error, as lines {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
     #[arg(long)]

@@ -6,6 +6,7 @@
 pub mod access;
 mod architectures;
 mod controllers;
+mod crowd;
 mod first_picture;
 pub mod options;
 mod process;
@@ -37,6 +38,7 @@ pub const ALL: &[(&str, &str)] = &[
         "controllers",
         "simulated: goodput, queue, start and fairness of the congestion controllers over a grid of paths",
     ),
+    ("crowd", "bytes of a server's memory for an idle client of 1000, and the shares of 100 busy ones"),
     ("first-picture", "seconds from joining a view of a 64 GB array to the first labelled picture"),
     ("read", "bytes per second of a large read, and seconds of a small one, over a real connection"),
     (
@@ -55,6 +57,7 @@ pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report
         "access" => access::run(program, options).await,
         "access-architectures" => architectures::run(program, options).await,
         "controllers" => controllers::run(),
+        "crowd" => crowd::run(program, options).await,
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,
         "servers" => servers::run(program, options).await,

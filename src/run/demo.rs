@@ -2,6 +2,7 @@
 
 use node::array::Result;
 use node::demo;
+use node::lobby::Limits;
 use serde_json::json;
 
 use crate::cli::Demo;
@@ -10,7 +11,8 @@ use crate::common::{print, server, warn_of_exposure};
 pub(crate) async fn run(options: &Demo) -> Result<()> {
     let is_json = options.listening.json;
     let server = server(&[], &options.listening, true)?;
-    let demo = demo::start(&server).await?;
+    let mut demo = demo::start(&server).await?;
+    demo.viewer = demo.viewer.with_limits(Limits::of_clients(options.listening.clients));
     if options.check {
         let seen = demo.check().await?;
         let text = if is_json {

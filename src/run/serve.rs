@@ -1,6 +1,7 @@
 //! `corridor serve`
 
 use node::array::Result;
+use node::lobby::Limits;
 use node::memory::Budget;
 use node::node::{Node, open, start};
 use node::ops::Registry;
@@ -16,6 +17,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
         return serve_stdio(options).await;
     }
     let is_json = options.listening.json;
+    let limits = Limits::of_clients(options.listening.clients);
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
     let mut options = server(&options.locations, &options.listening, false)?;
     options.peers = peers?;
@@ -25,7 +27,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
         print(&line(&node, &export.name, is_json))?;
     }
     warn_of_exposure(&node);
-    node.run().await;
+    node.with_limits(limits).run().await;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `corridor view`
 
 use node::array::{Error, Result};
+use node::lobby::Limits;
 use node::session;
 use node::view;
 
@@ -26,6 +27,6 @@ pub(crate) async fn run(options: &View) -> Result<()> {
         print(&format!("open  {}", node.page()))?;
     }
     warn_of_exposure(&node);
-    node.run().await;
+    node.with_limits(Limits::of_clients(options.listening.clients)).run().await;
     Ok(())
 }

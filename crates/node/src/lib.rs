@@ -19,6 +19,7 @@ mod colormaps;
 pub mod connection;
 pub mod demo;
 pub mod describe;
+mod descriptors;
 pub mod dial;
 pub mod exports;
 pub mod gate;

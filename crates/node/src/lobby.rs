@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 /// Connections whose peer has not shown a token; pages for browsers are all among them.
 pub const MAX_VISITORS: usize = 256;
-/// Connections whose peer has.
+/// Connections whose peer has, unless `--clients` says otherwise.
 pub const MAX_MEMBERS: usize = 256;
 /// Of those, from one network.
 pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
@@ -42,6 +42,15 @@ pub struct Limits {
     pub first_bytes_within: Duration,
     /// See [`TAKEN_WITHIN`].
     pub taken_within: Duration,
+}
+
+impl Limits {
+    /// Places for so many members, a quarter of them for one network.
+    #[must_use]
+    pub fn of_clients(most_members: usize) -> Self {
+        let share = MAX_MEMBERS / MAX_MEMBERS_PER_NETWORK;
+        Self { most_members, most_members_per_network: most_members.div_ceil(share), ..Self::default() }
+    }
 }
 
 impl Default for Limits {

@@ -9,6 +9,7 @@ use link::tls::{ALPN_HTTP, ALPN_WIRE};
 use crate::assemble::Context;
 use crate::colormaps;
 use crate::connection::Service;
+use crate::descriptors;
 use crate::exports::Exports;
 use crate::gate::Gate;
 use crate::http::{Scheme, Site, redirect_router, router};
@@ -142,7 +143,7 @@ fn sites(names: Arc<[String]>, service: &Arc<Service>) -> Sites {
 }
 
 impl Node {
-    /// The same with other limits of its port: for tests, which cannot wait for those that hold.
+    /// The same with other limits of its port.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.port = self.port.with_limits(limits);
@@ -206,6 +207,7 @@ impl Node {
     /// # Cancel safety
     /// Dropping it ends every connection and takes the note away.
     pub async fn run(self) {
+        descriptors::allow(self.port.most_connections());
         self.port.run().await;
     }
 }

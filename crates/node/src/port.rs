@@ -101,6 +101,11 @@ impl Port {
         Self { listener, tls, lobby: Lobby::new(Limits::default()), sites, service }
     }
 
+    /// Most connections at a time.
+    pub(crate) fn most_connections(&self) -> usize {
+        self.lobby.most_connections()
+    }
+
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
         Self { lobby: Lobby::new(limits), ..self }
     }

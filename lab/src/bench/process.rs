@@ -118,8 +118,17 @@ impl Running {
 
     /// The most memory it ever held, bytes.
     pub(super) fn peak_bytes(&self) -> Option<f64> {
+        self.memory_bytes("VmHWM:")
+    }
+
+    /// The memory it holds now, bytes.
+    pub(super) fn resident_bytes(&self) -> Option<f64> {
+        self.memory_bytes("VmRSS:")
+    }
+
+    fn memory_bytes(&self, field: &str) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()?)).ok()?;
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+        let line = status.lines().find_map(|l| l.strip_prefix(field))?;
         line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kib| kib * 1024.0)
     }
 

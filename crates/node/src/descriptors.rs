@@ -1,0 +1,21 @@
+//! Open files of the process: every connection is one.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Kept for files that are served, and for everything else.
+const OTHERS: u64 = 1024;
+
+/// Allows as many open files as so many connections need, as far as the system lets us; says so when it does not.
+pub(crate) fn allow(connections: usize) {
+    let needed = (connections as u64).saturating_add(OTHERS);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return;
+    }
+    let current = Some(maximum.map_or(needed, |maximum| maximum.min(needed)));
+    let is_raised = setrlimit(Resource::Nofile, Rlimit { current, maximum }).is_ok();
+    if !is_raised || maximum.is_some_and(|maximum| maximum < needed) {
+        let allowed = getrlimit(Resource::Nofile).current;
+        tracing::warn!(needed, allowed, "fewer files may be open than all clients need (`ulimit -n`)");
+    }
+}
