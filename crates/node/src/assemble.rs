@@ -67,7 +67,7 @@ pub struct Stack {
     remotes: Vec<RemoteSource>,
 }
 
-/// Builds the stack for a location. Reads headers only.
+/// Builds the stack for a location. Reads headers only; of a server, the description.
 ///
 /// # Errors
 /// Those of the store, or of connecting.
@@ -189,8 +189,9 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Vec<Re
         remotes.push(connect(url, share_of(urls.len()))?);
     }
     if let ([only], [named]) = (&remotes[..], &urls[..]) {
-        // Asked together; whoever cannot be described now will say so when it is asked again.
-        let (_, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
+        // Asked together: one round trip for both.
+        let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
+        described?;
         let others = told(&found.unwrap_or_default(), named);
         for peer in others {
             remotes.push(connect(&peer, share_of(MAX_SERVERS))?);
