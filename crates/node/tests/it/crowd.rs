@@ -144,11 +144,12 @@ async fn too_many_members_are_told_so() {
     let mut tasks = JoinSet::new();
     let _first = over_websocket(&served, &mut tasks).await;
     let second = over_websocket(&served, &mut tasks).await;
-    let error = served.stack().await.source.describe().await.unwrap_err();
+    let try_to_come_in = async || served.stack_of(served.url().clone()).await.map(drop);
+    let error = try_to_come_in().await.unwrap_err();
     assert!(error.to_string().contains("at most 2 connections"), "{error}");
     drop(second);
     tokio::time::timeout(PATIENCE, async {
-        while served.stack().await.source.describe().await.is_err() {
+        while try_to_come_in().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
