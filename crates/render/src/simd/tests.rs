@@ -56,6 +56,8 @@ impl Job for Everything<'_> {
 struct Aligned([u8; 1024]);
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn every_set_does_what_the_scalar_one_does(
         a in prop::array::uniform16(-1000.0..1000.0f32),
