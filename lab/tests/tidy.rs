@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cache", &["array"]),
     ("wire", &["array"]),
     ("control", &[]),
-    ("link", &["wire"]),
+    ("link", &["wire", "control"]),
     ("render", &["array"]),
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),

@@ -9,6 +9,7 @@
 
 mod auto;
 mod bbr;
+mod choice;
 mod config;
 mod controller;
 mod event;
@@ -24,6 +25,7 @@ mod tfrc;
 mod udt;
 mod window;
 
+pub use choice::{Choice, MAX_CHOICE_BYTES, parse_rate};
 pub use config::{Config, Remembered};
 pub use controller::Controller;
 pub use event::{Ack, Delivery, Event, Loss, Report, Signal};

@@ -1,11 +1,15 @@
 //! Even sending: when the next packets may leave.
 //!
-//! A leaky bucket. What is released is paid for by waiting; time in which nothing was sent earns at most one quantum,
-//! so that an idle connection, or a process that woke up late, does not burst.
+//! A leaky bucket. What is released is paid for by waiting; time in which there was nothing to send earns at most one
+//! quantum, so that a connection does not burst after a pause. Time lost because the process woke up late is made up for.
 
 use std::time::Duration;
 
 use crate::Limits;
+
+/// Longest delay of a sender that is made up for: a busy host wakes a process some milliseconds late, and more at once
+/// would be a burst.
+const MOST_LATE_SECS: f64 = 20e-3;
 
 /// Says when the next quantum may leave.
 #[derive(Clone, Debug, Default)]
@@ -22,11 +26,20 @@ impl Pacer {
         now + Duration::try_from_secs_f64(wait_secs).unwrap_or(Duration::ZERO)
     }
 
-    /// `bytes` left at `now`.
+    /// `bytes` left at `now`, and there may have been nothing to send before.
     pub fn on_sent(&mut self, now: Duration, bytes: u64, limits: &Limits) {
-        let rate = limits.rate_bytes_per_sec();
-        let credit_secs = limits.quantum_bytes() as f64 / rate;
-        self.paid_at_secs = self.paid_at_secs.max(now.as_secs_f64() - credit_secs) + bytes as f64 / rate;
+        self.pay(now, bytes, limits, limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec());
+    }
+
+    /// `bytes` left at `now`, and had waited for their turn: if they are late, the next may come sooner.
+    pub fn on_sent_waiting(&mut self, now: Duration, bytes: u64, limits: &Limits) {
+        let quantum_secs = limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec();
+        self.pay(now, bytes, limits, quantum_secs.max(MOST_LATE_SECS));
+    }
+
+    fn pay(&mut self, now: Duration, bytes: u64, limits: &Limits, credit_secs: f64) {
+        let cost_secs = bytes as f64 / limits.rate_bytes_per_sec();
+        self.paid_at_secs = self.paid_at_secs.max(now.as_secs_f64() - credit_secs) + cost_secs;
     }
 
     /// Forgets what was released: for a rate so much higher that waiting out the old debt would waste the path.
@@ -76,6 +89,22 @@ mod tests {
         let (rate, cv) = variation(&bins(&limits, 2.0, Duration::from_micros(100)));
         assert!((rate / 125e6 - 1.0).abs() < 2e-3, "{rate}");
         assert!(cv < 0.15, "coefficient of variation {cv}");
+    }
+
+    #[test]
+    fn a_sender_that_wakes_up_very_late_keeps_its_rate() {
+        // 1 Gb/s in releases of ten packets, looked after each 5 ms only.
+        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
+        let mut pacer = Pacer::default();
+        let mut bytes = 0;
+        for tick in 0..400 {
+            let now = Duration::from_millis(5 * tick);
+            while pacer.next_at(now) <= now {
+                pacer.on_sent_waiting(now, 15_000, &limits);
+                bytes += 15_000;
+            }
+        }
+        assert!((f64::from(bytes) / 2.0 / 125e6 - 1.0).abs() < 0.02, "{bytes}");
     }
 
     #[test]

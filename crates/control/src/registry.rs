@@ -140,7 +140,10 @@ impl fmt::Display for Refusal {
         match self {
             Self::Unknown { name } => {
                 let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
-                write!(f, "expected one of the controllers {names:?}, found `{name}`")
+                write!(
+                    f,
+                    "expected one of the controllers {names:?}, with a rate such as `rate=400Mb/s` if wanted, found `{name}`"
+                )
             }
             Self::Unfed { name, missing } => {
                 let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();

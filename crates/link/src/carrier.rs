@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -21,6 +22,8 @@ pub enum Received<'a> {
         bytes: &'a [u8],
     },
 }
+
+use crate::flow::Flow;
 
 /// Moves messages between two peers, in order and without loss, until it ends.
 ///
@@ -68,12 +71,24 @@ pub trait Carrier: Send + 'static {
 pub struct Link {
     pub(crate) carrier: Box<dyn Carrier>,
     peer: String,
+    flow: Option<Arc<dyn Flow>>,
 }
 
 impl Link {
     /// A link over `carrier`. `peer`: the other end's address, for people.
     pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
-        Self { carrier: Box::new(carrier), peer: peer.into() }
+        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None }
+    }
+
+    /// The same, told about and controlled by `flow`.
+    pub(crate) fn with_flow(self, flow: impl Flow + 'static) -> Self {
+        Self { flow: Some(Arc::new(flow)), ..self }
+    }
+
+    /// What this side sends: its statistics and its controller, where the protocol has them. Outlives the link.
+    #[must_use]
+    pub fn flow(&self) -> Option<Arc<dyn Flow>> {
+        self.flow.clone()
     }
 
     /// The other end's address, for people.

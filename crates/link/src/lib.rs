@@ -1,4 +1,4 @@
-//! How messages cross: TLS over TCP, WebSocket, in process. Everything that awaits a socket is here.
+//! How messages cross: TLS over TCP, QUIC, WebSocket, in process. Everything that awaits a socket is here.
 //!
 //! A [`Link`] carries whole messages in both directions and does not know what they mean. [`connect`] and [`serve`]
 //! put one side of the protocol ([`wire::Client`], [`wire::Server`]) on a link and give a handle for the
@@ -35,9 +35,11 @@
 mod carrier;
 mod client;
 mod drive;
+mod flow;
 pub mod local;
 mod many;
 mod ordered;
+pub mod quic;
 mod receive;
 mod room;
 mod server;
@@ -47,7 +49,9 @@ pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
+pub use control::{Choice, parse_rate};
 pub use drive::Driver;
+pub use flow::{Flow, Statistics, asked, asking};
 pub use many::{Many, Said};
 pub use ordered::Ordered;
 pub use receive::{Counts, Receiver, Receiving};

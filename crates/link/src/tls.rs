@@ -203,7 +203,7 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(refused)
 }
 
-fn client_config(trust: &Trust) -> Result<ClientConfig> {
+pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(crypto())
         .with_safe_default_protocol_versions()
         .map_err(|e| Error::internal(format!("expected usable TLS versions, found: {e}")))?;

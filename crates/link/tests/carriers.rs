@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Change, ClientHandle, Link, Operation, Reply, Said, ServerConnection, Trust, tcp, tls, ws};
+use link::{Change, ClientHandle, Link, Operation, Reply, Said, ServerConnection, Trust, quic, tcp, tls, ws};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -29,14 +29,31 @@ enum Kind {
     Tls,
     WebSocket,
     SecureWebSocket,
+    Quic,
 }
 
-const ALL: [Kind; 5] = [Kind::Local, Kind::Plain, Kind::Tls, Kind::WebSocket, Kind::SecureWebSocket];
+const ALL: [Kind; 6] =
+    [Kind::Local, Kind::Plain, Kind::Tls, Kind::WebSocket, Kind::SecureWebSocket, Kind::Quic];
+
+/// Both ends over UDP.
+async fn quic_links() -> (Link, Link) {
+    let identity = link::Identity::self_signed(&["localhost".into()]).unwrap();
+    let options = quic::Options { window_bytes: 32 << 20, ..quic::Options::default() };
+    let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, options).unwrap();
+    let port = listener.address().unwrap().port();
+    let trust = Trust::Fingerprint(identity.fingerprint());
+    let connect = async { quic::connect("127.0.0.1", port, &trust, &options).await.unwrap() };
+    let accept = async { listener.accept().await.unwrap().establish().await.unwrap() };
+    tokio::join!(connect, accept)
+}
 
 /// Both ends of a carrier of this kind, over real sockets where it has them.
 async fn links(kind: Kind) -> (Link, Link) {
     if matches!(kind, Kind::Local) {
         return link::local::pair();
+    }
+    if matches!(kind, Kind::Quic) {
+        return quic_links().await;
     }
     let identity = link::Identity::self_signed(&["localhost".into()]).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -47,7 +64,7 @@ async fn links(kind: Kind) -> (Link, Link) {
         tcp::prepare(&stream).unwrap();
         let config = identity.server_config(&[tls::ALPN_WIRE, tls::ALPN_HTTP]).unwrap();
         match kind {
-            Kind::Local | Kind::Plain => tcp::over(stream, "client"),
+            Kind::Local | Kind::Quic | Kind::Plain => tcp::over(stream, "client"),
             Kind::Tls => {
                 let session = tls::accept(stream, config).await.unwrap();
                 assert!(tls::is_wire(&session));
@@ -67,7 +84,7 @@ async fn links(kind: Kind) -> (Link, Link) {
     };
     let connect = async {
         match kind {
-            Kind::Local | Kind::Plain => tcp::connect("127.0.0.1", port, &Trust::Plain).await,
+            Kind::Local | Kind::Quic | Kind::Plain => tcp::connect("127.0.0.1", port, &Trust::Plain).await,
             Kind::Tls => tcp::connect("localhost", port, &pinned).await,
             Kind::WebSocket => ws::connect("127.0.0.1", port, &Trust::Plain).await,
             Kind::SecureWebSocket => ws::connect("127.0.0.1", port, &pinned).await,

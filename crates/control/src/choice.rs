@@ -1,0 +1,123 @@
+//! A controller as people ask for it: `auto`, `cubic`, `rate=400Mb/s`. Text in, nothing made yet.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::registry::{self, Refusal};
+use crate::{Config, Controller, MAX_RATE_BYTES_PER_SEC, MIN_RATE_BYTES_PER_SEC, Signal};
+
+/// Longest text that is a choice, bytes; it travels as a capability.
+pub const MAX_CHOICE_BYTES: usize = 48;
+
+/// Which controller, and its rate where one was named: what `rate` sends, what others do not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    name: &'static str,
+    rate_bytes_per_sec: Option<f64>,
+}
+
+impl Default for Choice {
+    /// The registry's first: `auto`.
+    fn default() -> Self {
+        Self { name: registry::ALL.first().map_or("auto", |entry| entry.name), rate_bytes_per_sec: None }
+    }
+}
+
+impl Choice {
+    /// The controller's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The rate that was named, bytes per second.
+    #[must_use]
+    pub fn rate_bytes_per_sec(&self) -> Option<f64> {
+        self.rate_bytes_per_sec
+    }
+
+    /// The controller, for an engine that gives the signals `offered`.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the engine cannot give what it needs.
+    pub fn make(&self, config: &Config, offered: &[Signal]) -> Result<Box<dyn Controller>, Refusal> {
+        let rate_bytes_per_sec = self.rate_bytes_per_sec.or(config.rate_bytes_per_sec);
+        registry::make(self.name, &Config { rate_bytes_per_sec, ..config.clone() }, offered)
+    }
+}
+
+impl FromStr for Choice {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let unknown = || Refusal::Unknown { name: text.chars().take(MAX_CHOICE_BYTES).collect() };
+        let (name, rate) = match text.split_once('=') {
+            Some((name, rate)) => (name, Some(parse_rate(rate).ok_or_else(unknown)?)),
+            None => (text, None),
+        };
+        let entry = registry::ALL.iter().find(|entry| entry.name == name).ok_or_else(unknown)?;
+        Ok(Self { name: entry.name, rate_bytes_per_sec: rate })
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.rate_bytes_per_sec.map_or(Ok(()), |rate| write!(f, "={:.6}Mb/s", rate * 8e-6))
+    }
+}
+
+/// Reads a rate, `400Mb/s` (bits) or `50MB/s` (bytes), with `k`, `M`, `G` or no prefix; bytes per second. None for
+/// anything else, and for what no host can send.
+#[must_use]
+pub fn parse_rate(text: &str) -> Option<f64> {
+    let text = text.strip_suffix("/s")?;
+    let (text, bytes) = match text.strip_suffix('b') {
+        Some(text) => (text, 0.125),
+        None => (text.strip_suffix('B')?, 1.0),
+    };
+    let prefixes = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
+    let prefix = prefixes.iter().find_map(|(letter, factor)| Some((text.strip_suffix(*letter)?, *factor)));
+    let (number, factor) = prefix.unwrap_or((text, 1.0));
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let rate = number.parse::<f64>().ok().filter(|_| is_plain)? * factor * bytes;
+    (MIN_RATE_BYTES_PER_SEC..=MAX_RATE_BYTES_PER_SEC).contains(&rate).then_some(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_come_back_as_they_were_written() {
+        for text in ["auto", "polite", "rate=400Mb/s", "cubic", "auto=1Gb/s", "rate=12345678.5B/s"] {
+            let choice: Choice = text.parse().unwrap();
+            let again: Choice = choice.to_string().parse().unwrap();
+            assert_eq!(again.name(), choice.name(), "{text}");
+            let (a, b) = (choice.rate_bytes_per_sec(), again.rate_bytes_per_sec());
+            assert!(a.zip(b).is_none_or(|(a, b)| (a - b).abs() <= 1e-6 * a) && a.is_some() == b.is_some());
+            assert!(choice.to_string().len() <= MAX_CHOICE_BYTES, "{choice}");
+        }
+        assert_eq!("rate=400Mb/s".parse::<Choice>().unwrap().rate_bytes_per_sec(), Some(50e6));
+        assert_eq!(Choice::default().name(), "auto");
+    }
+
+    #[test]
+    fn rates_need_a_unit_and_sense() {
+        assert_eq!(parse_rate("1.5GB/s"), Some(1.5e9));
+        assert_eq!(parse_rate("64kb/s"), Some(8e3));
+        for odd in
+            ["400M", "400", "-1Mb/s", "0b/s", "1e9Gb/s", "inf b/s", "infB/s", "NaNB/s", "Mb/s", "1Xb/s", ""]
+        {
+            assert_eq!(parse_rate(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn unknown_choices_are_named() {
+        for odd in ["", "fast", "rate=", "rate=much", "Auto"] {
+            let refusal = odd.parse::<Choice>().unwrap_err();
+            assert!(refusal.to_string().contains(&format!("`{odd}`")), "{refusal}");
+        }
+    }
+}

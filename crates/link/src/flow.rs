@@ -1,0 +1,83 @@
+//! What a link tells of itself, and how fast it may go: the handle that stays when the carrier is being driven.
+
+use std::time::Duration;
+
+use control::Choice;
+use wire::{Error, Result};
+
+/// What the capability begins with by which a client asks the server for a controller.
+const ASKING: &str = "controller:";
+
+/// The capability by which a client asks for a controller of what the server sends.
+#[must_use]
+pub fn asking(choice: Choice) -> String {
+    format!("{ASKING}{choice}")
+}
+
+/// The controller that a client asks for among its capabilities, if it does.
+///
+/// # Errors
+/// `Unsupported` when this side knows no such controller.
+pub fn asked(capabilities: &[String]) -> Result<Option<Choice>> {
+    let text = capabilities.iter().find_map(|name| name.strip_prefix(ASKING));
+    text.map(|text| text.parse().map_err(|refusal: control::Refusal| Error::unsupported(refusal.to_string())))
+        .transpose()
+}
+
+/// One direction of a connection: what this side sends.
+pub trait Flow: Send + Sync {
+    /// Changes the controller.
+    ///
+    /// # Errors
+    /// `Unsupported` when this protocol cannot run it, saying why.
+    fn control(&self, choice: Choice) -> Result<()>;
+
+    /// How it goes.
+    fn statistics(&self) -> Statistics;
+}
+
+/// How a connection goes. Sizes are bytes on the wire, without IP's and UDP's headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// What decides how fast this side sends; none where the kernel decides by itself.
+    pub controller: Option<Choice>,
+    /// Smoothed round trip.
+    pub rtt: Option<Duration>,
+    /// Sent so far.
+    pub sent_bytes: u64,
+    /// Received so far.
+    pub received_bytes: u64,
+    /// Declared lost so far, and sent again.
+    pub lost_bytes: u64,
+    /// Sent and neither acknowledged nor lost.
+    pub in_flight_bytes: u64,
+    /// The most that may be.
+    pub window_bytes: u64,
+    /// What the controller sends with, bytes per second.
+    pub rate_bytes_per_sec: Option<f64>,
+    /// What arrived lately, bytes per second, where there was enough to send.
+    pub delivery_bytes_per_sec: Option<f64>,
+    /// Full packet.
+    pub packet_bytes: u64,
+    /// Times that packets were released.
+    pub batches: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_crosses_as_a_capability() {
+        for text in ["auto", "rate=400Mb/s", "polite=1Gb/s"] {
+            let choice: Choice = text.parse().unwrap();
+            let capability = asking(choice);
+            assert!(capability.len() <= wire::limits::MAX_NAME_BYTES, "{capability}");
+            assert_eq!(asked(&["crc32c".into(), capability]).unwrap(), Some(choice));
+        }
+        assert_eq!(asked(&["crc32c".into()]).unwrap(), None);
+        assert!(asked(&["controller:warp".into()]).unwrap_err().to_string().contains("`warp`"));
+    }
+}

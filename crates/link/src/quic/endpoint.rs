@@ -1,0 +1,324 @@
+//! Both ends of a QUIC connection: a client that connects, a server's port.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::Choice;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig,
+    MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+};
+use tokio::time::timeout;
+use wire::{Error, ErrorKind, Result};
+
+use super::adapter::{Factory, SharedPace};
+use super::lanes::{Lanes, MOST_LANES};
+use super::pace::Pace;
+use super::socket::{PacedSocket, bind};
+use crate::Link;
+use crate::carrier::broken;
+use crate::flow::{Flow, Statistics};
+use crate::tcp::{CONNECT_TIMEOUT, too_slow};
+use crate::tls::{self, ALPN_WIRE, Identity, Trust};
+
+/// A silent connection is over after this time; the protocol above asks and gives up earlier.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Packets that may overtake one until it counts as lost; after an eighth of a round trip it does anyhow.
+const REORDERING_PACKETS: u32 = 10;
+/// How long the other side may keep an acknowledgement back: round trips are measured by them.
+const ACK_DELAY: Duration = Duration::from_millis(2);
+/// Packet size that every path carries, payload of UDP in bytes (RFC 9000, section 14).
+const SAFE_PACKET_BYTES: u16 = 1200;
+/// Largest packet tried, payload of UDP in bytes: a jumbo frame without IPv6's and UDP's headers.
+const MAX_PACKET_BYTES: u16 = 8952;
+/// Headers of UDP and of IP, versions 4 and 6, bytes.
+const HEADER_BYTES: (u16, u16) = (28, 48);
+/// What a server takes of a client that it has not acted on, bytes: requests are small.
+const SERVER_WINDOW_BYTES: u32 = 4 << 20;
+/// Beyond the window for bulk, bytes: heads of items and what goes with them.
+const WINDOW_MARGIN_BYTES: u64 = 20 << 20;
+
+/// How a side of a connection behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The controller of what this side sends, until another is asked for.
+    pub choice: Choice,
+    /// Never faster than this, whatever is asked for, bytes per second.
+    pub most_bytes_per_sec: Option<f64>,
+    /// Bulk bytes that may be on their way to this side.
+    pub window_bytes: u64,
+}
+
+fn new_pace(options: &Options, peer: SocketAddr) -> Result<Arc<SharedPace>> {
+    // What packets will be once the path was probed; controllers count in them.
+    let packet_bytes = path_packet_bytes(peer);
+    let pace = Pace::new(options.choice, packet_bytes.into(), options.most_bytes_per_sec);
+    pace.map(SharedPace::new).map_err(|refusal| Error::unsupported(refusal.to_string()))
+}
+
+/// Tells the controller what the handshake measured.
+fn begin(connection: &Connection, pace: &SharedPace) -> Result<()> {
+    let (now, rtt) = (pace.now(), connection.rtt());
+    pace.with(|pace| pace.begin(now, rtt)).map_err(|refusal| Error::unsupported(refusal.to_string()))
+}
+
+fn var_int(value: u64) -> VarInt {
+    VarInt::from_u64(value).unwrap_or(VarInt::MAX)
+}
+
+fn transport(
+    pace: &Arc<SharedPace>,
+    peer: SocketAddr,
+    receive_bytes: u64,
+    lanes: u32,
+) -> Arc<TransportConfig> {
+    let mut acknowledging = AckFrequencyConfig::default();
+    acknowledging.max_ack_delay(Some(ACK_DELAY)).reordering_threshold(REORDERING_PACKETS.into());
+    let mut mtu = MtuDiscoveryConfig::default();
+    mtu.upper_bound(path_packet_bytes(peer));
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(0_u32.into())
+        .max_concurrent_uni_streams(lanes.into())
+        .stream_receive_window(var_int(receive_bytes))
+        .receive_window(var_int(receive_bytes))
+        .max_idle_timeout(Some(IDLE_TIMEOUT.try_into().unwrap_or(VarInt::from_u32(60_000).into())))
+        .packet_threshold(REORDERING_PACKETS)
+        .datagram_receive_buffer_size(None)
+        .ack_frequency_config(Some(acknowledging))
+        .mtu_discovery_config(Some(mtu))
+        .congestion_controller_factory(Arc::new(Factory(Arc::clone(pace))));
+    Arc::new(config)
+}
+
+/// Largest payload that leaves this host towards `peer` in one piece; the path may carry less.
+fn path_packet_bytes(peer: SocketAddr) -> u16 {
+    let any: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let asked = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(peer)?;
+        let mtu = if peer.is_ipv4() {
+            rustix::net::sockopt::ip_mtu(&socket)
+        } else {
+            rustix::net::sockopt::ipv6_mtu(&socket)
+        };
+        Ok(mtu?)
+    });
+    let headers = if peer.is_ipv4() { HEADER_BYTES.0 } else { HEADER_BYTES.1 };
+    let mtu = asked.map_or(1500, |mtu| u16::try_from(mtu).unwrap_or(u16::MAX));
+    mtu.saturating_sub(headers).clamp(SAFE_PACKET_BYTES, MAX_PACKET_BYTES)
+}
+
+fn endpoint(
+    socket: &Arc<PacedSocket>,
+    max_packet_bytes: u16,
+    server: Option<ServerConfig>,
+) -> Result<Endpoint> {
+    let mut config = EndpointConfig::default();
+    config
+        .max_udp_payload_size(max_packet_bytes)
+        .map_err(|e| Error::internal(format!("expected a usable packet size, found: {e}")))?;
+    let socket = Arc::<PacedSocket>::clone(socket);
+    Ok(Endpoint::new_with_abstract_socket(config, server, socket, Arc::new(TokioRuntime))?)
+}
+
+/// Connects to a data server.
+///
+/// # Errors
+/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be,
+/// `Unsupported` for a controller that needs what this protocol cannot tell it, `Invalid` without encryption.
+///
+/// # Cancel safety
+/// Dropping it closes the socket.
+pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) -> Result<Link> {
+    let connecting = async {
+        let mut last =
+            Error::new(ErrorKind::Unreachable, format!("expected an address of `{host}`, found none"));
+        for address in tokio::net::lookup_host((host, port)).await.map_err(crate::tcp::unreachable)? {
+            match connect_to(address, host, trust, options).await {
+                Ok(link) => return Ok(link),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    };
+    let done = timeout(CONNECT_TIMEOUT, connecting).await;
+    done.unwrap_or_else(|_| Err(too_slow()))
+        .map_err(|e| e.context(format!("connecting to {host}:{port} by QUIC")))
+}
+
+async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Options) -> Result<Link> {
+    let pace = new_pace(options, address)?;
+    let receive_bytes = options.window_bytes.saturating_add(WINDOW_MARGIN_BYTES);
+    let mut config = ClientConfig::new(client_crypto(trust)?);
+    config.transport_config(transport(&pace, address, receive_bytes, MOST_LANES));
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let max_packet_bytes = path_packet_bytes(address).max(1472);
+    let socket = PacedSocket::new(bind(SocketAddr::new(any, 0))?, max_packet_bytes.into())?;
+    let endpoint = endpoint(&socket, max_packet_bytes, None)?;
+    let connecting = socket
+        .join(&pace, || endpoint.connect_with(config, address, host))
+        .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
+    let connection = connecting.await.map_err(refused)?;
+    begin(&connection, &pace)?;
+    let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), receive_bytes)?;
+    Ok(Link::new(lanes, format!("{host}:{port}", port = address.port()))
+        .with_flow(QuicFlow { connection, pace }))
+}
+
+fn client_crypto(trust: &Trust) -> Result<Arc<QuicClientConfig>> {
+    if matches!(trust, Trust::Plain) {
+        return Err(Error::invalid("expected a fingerprint or a certificate: QUIC is always encrypted"));
+    }
+    let mut config = tls::client_config(trust)?;
+    config.alpn_protocols = vec![ALPN_WIRE.to_vec()];
+    let config = QuicClientConfig::try_from(config);
+    config.map(Arc::new).map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))
+}
+
+/// Tells a server that is not trusted from one that cannot be reached.
+fn refused(error: ConnectionError) -> Error {
+    /// TLS alerts about certificates (RFC 8446, section 6.2), as QUIC carries them (RFC 9001, section 4.8).
+    const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
+    match error {
+        ConnectionError::TransportError(e) if CERTIFICATE_ALERTS.contains(&e.code.into()) => {
+            Error::new(ErrorKind::Denied, e.reason)
+        }
+        ConnectionError::TimedOut => too_slow(),
+        other => broken(other),
+    }
+}
+
+/// A server's UDP port.
+pub struct Listener {
+    endpoint: Endpoint,
+    socket: Arc<PacedSocket>,
+    config: ServerConfig,
+    options: Options,
+}
+
+impl Listener {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// `Io` when the address cannot be had, `Corrupt` for an identity that is none.
+    pub fn bind(address: SocketAddr, identity: &Identity, options: Options) -> Result<Self> {
+        let crypto = QuicServerConfig::try_from(identity.server_config(&[ALPN_WIRE])?)
+            .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
+        let config = ServerConfig::with_crypto(Arc::new(crypto));
+        let socket = PacedSocket::new(bind(address)?, MAX_PACKET_BYTES.into())?;
+        let endpoint = endpoint(&socket, MAX_PACKET_BYTES, Some(config.clone()))?;
+        Ok(Self { endpoint, socket, config, options })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The operating system does not say.
+    pub fn address(&self) -> Result<SocketAddr> {
+        Ok(self.endpoint.local_addr()?)
+    }
+
+    /// The next client that begins a handshake.
+    ///
+    /// # Cancel safety
+    /// Safe: nobody is lost.
+    pub async fn accept(&self) -> Option<Incoming> {
+        let incoming = self.endpoint.accept().await?;
+        let (socket, config) = (Arc::clone(&self.socket), self.config.clone());
+        Some(Incoming { incoming, socket, config, options: self.options })
+    }
+}
+
+/// A client that has sent one packet. Its address may be forged until it [`is_reached`](Self::is_reached).
+pub struct Incoming {
+    incoming: quinn::Incoming,
+    socket: Arc<PacedSocket>,
+    config: ServerConfig,
+    options: Options,
+}
+
+impl Incoming {
+    /// Where it says it is.
+    #[must_use]
+    pub fn peer(&self) -> SocketAddr {
+        self.incoming.remote_address()
+    }
+
+    /// Whether something sent to its address came back.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.incoming.remote_address_validated()
+    }
+
+    /// Asks it to come again with a token that only its address receives.
+    pub fn send_back(self) {
+        // Who has come again already is told nothing; it is reached then.
+        drop(self.incoming.retry());
+    }
+
+    /// Finishes the handshake.
+    ///
+    /// # Errors
+    /// `TimedOut` or `Unreachable` when the client does not finish.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the connection.
+    pub async fn establish(self) -> Result<Link> {
+        let Self { incoming, socket, mut config, options } = self;
+        let peer = incoming.remote_address();
+        let pace = new_pace(&options, peer)?;
+        config.transport_config(transport(&pace, peer, SERVER_WINDOW_BYTES.into(), 1));
+        let establishing = async {
+            let accepted = socket.join(&pace, || incoming.accept_with(Arc::new(config))).map_err(broken)?;
+            let connection = accepted.await.map_err(broken)?;
+            begin(&connection, &pace)?;
+            let most_waiting = u64::from(SERVER_WINDOW_BYTES) * 2;
+            let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), most_waiting)?;
+            Ok((connection, lanes))
+        };
+        let done = timeout(CONNECT_TIMEOUT, establishing).await;
+        let (connection, lanes) = done.unwrap_or_else(|_| Err(too_slow()))?;
+        Ok(Link::new(lanes, peer.to_string()).with_flow(QuicFlow { connection, pace }))
+    }
+}
+
+/// A connection's controller and counters, for as long as somebody asks.
+struct QuicFlow {
+    connection: Connection,
+    pace: Arc<SharedPace>,
+}
+
+impl Flow for QuicFlow {
+    fn control(&self, choice: Choice) -> Result<()> {
+        let now = self.pace.now();
+        let done = self.pace.with(|pace| pace.choose(now, choice));
+        done.map_err(|refusal| Error::unsupported(refusal.to_string()))
+    }
+
+    fn statistics(&self) -> Statistics {
+        // The stack's lock is taken first and let go: it calls the pace while holding it.
+        let stack = self.connection.stats();
+        let rtt = self.connection.rtt();
+        self.pace.with(|pace| {
+            let counters = pace.counters();
+            Statistics {
+                protocol: "quic",
+                controller: Some(pace.choice()),
+                rtt: Some(rtt),
+                sent_bytes: stack.udp_tx.bytes,
+                received_bytes: stack.udp_rx.bytes,
+                lost_bytes: counters.lost_bytes,
+                in_flight_bytes: pace.in_flight_bytes(),
+                window_bytes: pace.limits().window_bytes(),
+                rate_bytes_per_sec: Some(pace.limits().rate_bytes_per_sec()),
+                delivery_bytes_per_sec: counters.delivery_bytes_per_sec,
+                packet_bytes: stack.path.current_mtu.into(),
+                batches: counters.batches,
+            }
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! QUIC: the wire over UDP, with our own controllers. For long paths and for those that lose packets.
+//!
+//! The stack (handshake, encryption, retransmission) is quinn's, unmodified; how fast packets leave is ours:
+//!
+//! ```text
+//! wire's frames --> Lanes (streams) --> quinn --asks, tells--> Pace (control::Controller, Pacer, cap)
+//!                                         |                      |
+//!                                         v                      v  alarm: "now"
+//!                                     PacedSocket            the connection's task
+//! ```
+//!
+//! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
+//! (crate `control`), what frames mean, who may come in.
+
+mod adapter;
+mod alarm;
+mod endpoint;
+mod lanes;
+mod pace;
+mod reassembly;
+mod socket;
+
+pub use endpoint::{Incoming, Listener, Options, connect};

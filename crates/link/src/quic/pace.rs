@@ -1,0 +1,485 @@
+//! The pacing clock and the cap on bytes in flight of one connection: tells our controllers what happened, and QUIC's
+//! stack when it may send. A state machine: time is an argument, nothing waits here.
+//!
+//! QUIC's stack asks before every packet whether its congestion window has room. The answer is "plenty" or "none at
+//! all", and that one bit is clock and cap together:
+//!
+//! ```text
+//! asked: may a packet go?  -- quantum begun, or its time has come --> yes (until the quantum is out)
+//!                          -- too early                           --> no, and an alarm at the time it may
+//!                          -- too much in flight                  --> no; an acknowledgement will ask again
+//! ```
+//!
+//! Packets that only acknowledge are never asked for, and so are neither held back nor counted.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+use std::time::Duration;
+
+use control::{
+    Ack, Choice, Config, Controller, Event, Limits, Loss, MAX_WINDOW_BYTES, Pacer, Refusal, Sampler, Signal,
+    Stamp,
+};
+
+/// What this engine can tell a controller. Not: packets that were late and not lost, and what the receiver measures.
+pub(super) const SIGNALS: &[Signal] =
+    &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
+
+/// Batches remembered until they are acknowledged; beyond, the oldest are forgotten, and their acknowledgements say
+/// nothing of the path's speed.
+const MAX_BATCHES: usize = 1 << 17;
+/// Batches older than the newest acknowledged one that are still remembered: reordering.
+const LATE_BATCHES: usize = 256;
+/// Packets that QUIC's stack puts together at most.
+const MOST_PACKETS_PER_BATCH: u64 = 10;
+/// How often it asks per packet of a batch.
+const ASKS_PER_PACKET: u64 = 2;
+/// Bytes that may wait in the stack, at least: what waits there cannot be overtaken any more.
+const LEAST_UNSENT_BYTES: f64 = 256e3;
+/// The same as a time at the current rate, seconds: a writer may be woken this late.
+const UNSENT_SECS: f64 = 10e-3;
+/// Headers and tag of a packet, bytes, rather too many: see [`Pace::on_written`].
+const PACKET_OVERHEAD_BYTES: f64 = 48.0;
+/// A quantum that was begun and not finished within this time is over.
+const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
+/// A batch that was allowed is sent within this time, or was only asked about.
+const BATCH_WITHIN: Duration = Duration::from_micros(200);
+
+/// Whether a packet may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Now.
+    Yes,
+    /// At this time; the asker is to be woken then.
+    At(Duration),
+    /// When something was acknowledged.
+    Full,
+}
+
+/// One connection's controller, clock and accounts.
+pub(super) struct Pace {
+    choice: Choice,
+    controller: Box<dyn Controller>,
+    /// Full packet as the controller counts; the path's may be smaller until it was probed.
+    full_bytes: u64,
+    packet_bytes: u64,
+    most_bytes_per_sec: Option<f64>,
+    limits: Limits,
+    pacer: Pacer,
+    sampler: Sampler,
+    batches: VecDeque<Stamp>,
+    in_flight_bytes: u64,
+    /// Acknowledged since the last `on_acks_end`, and when the newest of it left.
+    acked: Option<(u64, Duration)>,
+    turn: Turn,
+    /// Wakes the task that sends; without it nothing can be held back yet.
+    pub(super) sender: Option<Waker>,
+    /// Wakes the task that writes, when there is room again.
+    pub(super) writer: Option<Waker>,
+    unsent_bytes: f64,
+    counters: Counters,
+    srtt: Option<Duration>,
+}
+
+/// What is under way between asking and sending.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Packets of the batch under way may still be asked for this often.
+    asks_left: u64,
+    /// When that batch was allowed; none once it was sent.
+    allowed_at: Option<Duration>,
+    was_asked: bool,
+    /// There has been something to send all the time since it was first held back.
+    has_waited: bool,
+    quantum_left_bytes: u64,
+    last_sent_at: Duration,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Counters {
+    pub(super) sent_bytes: u64,
+    pub(super) lost_bytes: u64,
+    pub(super) batches: u64,
+    pub(super) delivery_bytes_per_sec: Option<f64>,
+}
+
+impl Pace {
+    pub(super) fn new(
+        choice: Choice,
+        packet_bytes: u64,
+        most_bytes_per_sec: Option<f64>,
+    ) -> Result<Self, Refusal> {
+        let controller = choice.make(&Config::new(packet_bytes), SIGNALS)?;
+        let mut pace = Self {
+            choice,
+            limits: controller.limits(),
+            controller,
+            full_bytes: packet_bytes,
+            packet_bytes,
+            most_bytes_per_sec,
+            pacer: Pacer::default(),
+            sampler: Sampler::default(),
+            batches: VecDeque::new(),
+            in_flight_bytes: 0,
+            acked: None,
+            turn: Turn::default(),
+            sender: None,
+            writer: None,
+            unsent_bytes: 0.0,
+            counters: Counters::default(),
+            srtt: None,
+        };
+        pace.limits = pace.allowed();
+        Ok(pace)
+    }
+
+    /// The handshake is over: the controller begins anew, knowing its round trip.
+    pub(super) fn begin(&mut self, now: Duration, handshake_rtt: Duration) -> Result<(), Refusal> {
+        self.srtt = Some(handshake_rtt);
+        self.choose(now, self.choice)
+    }
+
+    /// Changes the controller; it begins with what is known of the round trip.
+    pub(super) fn choose(&mut self, now: Duration, choice: Choice) -> Result<(), Refusal> {
+        let config = Config { handshake_rtt: self.srtt, ..Config::new(self.full_bytes) };
+        self.controller = choice.make(&config, SIGNALS)?;
+        self.choice = choice;
+        self.tell(now, None);
+        self.pacer.reset(now);
+        Ok(())
+    }
+
+    pub(super) fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub(super) fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    /// May another packet go?
+    pub(super) fn ask(&mut self, now: Duration) -> Answer {
+        self.turn.was_asked = true;
+        if self.sender.is_none() {
+            return Answer::Yes;
+        }
+        if self.turn.asks_left > 0 {
+            self.turn.asks_left -= 1;
+            return Answer::Yes;
+        }
+        if let Some(at) = self.turn.allowed_at.map(|at| at + BATCH_WITHIN).filter(|at| *at > now) {
+            return Answer::At(at);
+        }
+        let room = self.limits.window_bytes().saturating_sub(self.in_flight_bytes);
+        if room < self.packet_bytes && self.in_flight_bytes > 0 {
+            self.turn.has_waited = true;
+            return Answer::Full;
+        }
+        let is_begun = self.turn.quantum_left_bytes >= self.packet_bytes
+            && now.saturating_sub(self.turn.last_sent_at) < QUANTUM_WITHIN;
+        if !is_begun {
+            let at = self.pacer.next_at(now);
+            if at > now {
+                self.turn.has_waited = true;
+                return Answer::At(at);
+            }
+            self.turn.quantum_left_bytes = self.limits.quantum_bytes();
+        }
+        let packets = (self.turn.quantum_left_bytes.min(room) / self.packet_bytes.max(1)).max(1);
+        self.turn.asks_left = packets.min(MOST_PACKETS_PER_BATCH) * ASKS_PER_PACKET - 1;
+        self.turn.allowed_at = Some(now);
+        Answer::Yes
+    }
+
+    /// Packets left, all at once.
+    pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
+        self.counters.sent_bytes += bytes;
+        self.turn.asks_left = 0;
+        self.turn.allowed_at = None;
+        if !std::mem::take(&mut self.turn.was_asked) {
+            return;
+        }
+        let stamp = self.sampler.on_sent(now, self.in_flight_bytes);
+        if self.batches.len() >= MAX_BATCHES {
+            self.batches.pop_front();
+        }
+        self.batches.push_back(stamp);
+        self.counters.batches += 1;
+        self.in_flight_bytes += bytes;
+        if self.turn.has_waited {
+            self.pacer.on_sent_waiting(now, bytes, &self.limits);
+        } else {
+            self.pacer.on_sent(now, bytes, &self.limits);
+        }
+        self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.saturating_sub(bytes);
+        self.turn.last_sent_at = now;
+        self.unsent_bytes = (self.unsent_bytes - bytes as f64).max(0.0);
+        self.wake_writer();
+        let in_flight_bytes = self.in_flight_bytes;
+        self.tell(now, Some(Event::Sent { bytes, in_flight_bytes }));
+    }
+
+    /// A packet arrived; more of the same moment may follow.
+    pub(super) fn on_ack(&mut self, sent_at: Duration, bytes: u64) {
+        let (sum, newest) = self.acked.unwrap_or_default();
+        self.acked = Some((sum + bytes, newest.max(sent_at)));
+    }
+
+    /// That was all of this moment. `in_flight_bytes` is the stack's own count; `is_app_limited`: there was nothing
+    /// to send when it last looked.
+    pub(super) fn on_acks_end(&mut self, now: Duration, in_flight_bytes: u64, is_app_limited: bool) {
+        self.in_flight_bytes = in_flight_bytes;
+        if is_app_limited {
+            self.sampler.on_app_limited(in_flight_bytes);
+            self.unsent_bytes = 0.0;
+            self.turn.has_waited = false;
+            self.wake_writer();
+            self.tell(now, Some(Event::AppLimited));
+        }
+        let Some((bytes, sent_at)) = self.acked.take() else { return };
+        let delivery = self.take_stamp(sent_at).and_then(|stamp| self.sampler.on_ack(now, &stamp, bytes));
+        self.counters.delivery_bytes_per_sec = delivery
+            .filter(|d| !d.is_app_limited)
+            .map(|d| d.rate_bytes_per_sec)
+            .or(self.counters.delivery_bytes_per_sec);
+        let rtt = now.saturating_sub(sent_at);
+        self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        let ack = Ack { bytes, sent_at, rtt: Some(rtt), delivery, in_flight_bytes };
+        self.tell(now, Some(Event::Ack(ack)));
+    }
+
+    /// The record of the batch that left at `sent_at`; forgets those before it, but for some that may be late.
+    fn take_stamp(&mut self, sent_at: Duration) -> Option<Stamp> {
+        let after = self.batches.partition_point(|stamp| stamp.sent_at <= sent_at);
+        let found = after.checked_sub(1).and_then(|at| self.batches.get(at)).copied();
+        self.batches.drain(..after.saturating_sub(LATE_BATCHES));
+        found
+    }
+
+    /// Packets were lost, the newest of them sent at `sent_at`. None lost: the path marks them, as RFC 9002 has it,
+    /// as if one were.
+    pub(super) fn on_loss(&mut self, now: Duration, sent_at: Duration, lost_bytes: u64, is_persistent: bool) {
+        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(lost_bytes);
+        self.unsent_bytes += lost_bytes as f64;
+        self.counters.lost_bytes += lost_bytes;
+        let bytes = if lost_bytes == 0 { self.packet_bytes } else { lost_bytes };
+        let in_flight_bytes = self.in_flight_bytes;
+        self.tell(now, Some(Event::Loss(Loss { bytes, sent_at, in_flight_bytes })));
+        if is_persistent {
+            self.tell(now, Some(Event::Timeout));
+        }
+    }
+
+    /// Packets are this large now.
+    pub(super) fn on_packet_size(&mut self, bytes: u64) {
+        self.packet_bytes = bytes;
+    }
+
+    /// Bytes were handed to the stack. What of them has left is known by the packet only, so headers are guessed: a
+    /// little too large, so that an error shows as "nothing left to send", which sets the account right.
+    pub(super) fn on_written(&mut self, bytes: u64) {
+        let overhead = PACKET_OVERHEAD_BYTES / self.packet_bytes as f64;
+        self.unsent_bytes += bytes as f64 * (1.0 + overhead);
+    }
+
+    /// Whether more should be handed to the stack now.
+    pub(super) fn has_room(&self) -> bool {
+        self.unsent_bytes < LEAST_UNSENT_BYTES.max(UNSENT_SECS * self.limits.rate_bytes_per_sec())
+    }
+
+    fn wake_writer(&mut self) {
+        if self.has_room()
+            && let Some(writer) = self.writer.take()
+        {
+            writer.wake();
+        }
+    }
+
+    /// Bytes that the stack may keep until they are acknowledged: twice the window, as a lost packet keeps back what
+    /// came after it.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        self.limits.window_bytes().min(MAX_WINDOW_BYTES / 4) * 2 + (1 << 20)
+    }
+
+    fn tell(&mut self, now: Duration, event: Option<Event>) {
+        if let Some(event) = event {
+            self.controller.on(now, &event);
+        }
+        let before = self.limits.rate_bytes_per_sec();
+        self.limits = self.allowed();
+        if self.limits.rate_bytes_per_sec() > 2.0 * before {
+            self.pacer.reset(now);
+        }
+        self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.min(self.limits.quantum_bytes());
+    }
+
+    /// What the controller says, within what the operator allows.
+    fn allowed(&self) -> Limits {
+        let limits = self.controller.limits();
+        let Some(most) = self.most_bytes_per_sec.filter(|most| *most < limits.rate_bytes_per_sec()) else {
+            return limits;
+        };
+        let quantum = (limits.quantum_bytes() as f64).min((most * 1e-3).max(self.packet_bytes as f64));
+        Limits::new(self.packet_bytes, most, limits.window_bytes() as f64, quantum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    const PACKET: u64 = 1472;
+
+    #[derive(Default)]
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A pace that holds back.
+    fn pace(choice: &str, most_bytes_per_sec: Option<f64>) -> Pace {
+        let mut pace = Pace::new(choice.parse().unwrap(), PACKET, most_bytes_per_sec).unwrap();
+        pace.begin(Duration::ZERO, Duration::from_millis(150)).unwrap();
+        pace.sender = Some(Waker::noop().clone());
+        pace
+    }
+
+    /// Sends until `secs` as QUIC's stack does, on a path of 150 ms that acknowledges everything, waking up `late`.
+    /// Gives the bytes of each release with their times.
+    fn send(pace: &mut Pace, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
+        send_from(pace, Duration::ZERO, secs, late)
+    }
+
+    fn send_from(pace: &mut Pace, mut now: Duration, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
+        let mut out = Vec::new();
+        let mut acked = 0;
+        while now.as_secs_f64() < secs {
+            while let Some(&(at, bytes)) = out.get(acked)
+                && at + Duration::from_millis(150) <= now
+            {
+                pace.on_ack(at, bytes);
+                pace.on_acks_end(now, pace.in_flight_bytes() - bytes, false);
+                acked += 1;
+            }
+            let mut bytes = 0;
+            let answer = loop {
+                if bytes == MOST_PACKETS_PER_BATCH * PACKET {
+                    break Answer::Yes;
+                }
+                // Whether there is room, and once more for the stack's own pacer.
+                let answer = pace.ask(now);
+                if answer != Answer::Yes {
+                    break answer;
+                }
+                pace.ask(now);
+                bytes += PACKET;
+            };
+            if bytes > 0 {
+                pace.on_sent(now, bytes);
+                out.push((now, bytes));
+                continue;
+            }
+            now = match answer {
+                Answer::At(at) => at + late,
+                _ => now + Duration::from_millis(1),
+            };
+        }
+        out
+    }
+
+    #[test]
+    fn bytes_leave_at_the_rate_that_was_asked_for() {
+        for (rate, choice) in [(2.5e6, "rate=20Mb/s"), (50e6, "rate=400Mb/s"), (250e6, "rate=2Gb/s")] {
+            for late in [Duration::ZERO, Duration::from_micros(300), Duration::from_millis(4)] {
+                let sent: u64 = send(&mut pace(choice, None), 3.0, late).iter().map(|(_, bytes)| bytes).sum();
+                let found = sent as f64 / 3.0;
+                assert!((found / rate - 1.0).abs() < 0.01, "{choice}, {late:?} late: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_release_is_a_millisecond_or_ten_packets() {
+        for (choice, packets) in [("rate=2Mb/s", 1), ("rate=60Mb/s", 5), ("rate=1Gb/s", 10)] {
+            let releases = send(&mut pace(choice, None), 1.0, Duration::ZERO);
+            let largest = releases.iter().map(|(_, bytes)| bytes / PACKET).max().unwrap();
+            assert_eq!(largest, packets, "{choice}");
+        }
+    }
+
+    #[test]
+    fn the_operators_limit_holds_for_every_controller() {
+        for choice in ["auto", "rate=1Gb/s", "cubic", "bbr"] {
+            let sent: u64 =
+                send(&mut pace(choice, Some(5e6)), 4.0, Duration::ZERO).iter().map(|(_, b)| b).sum();
+            assert!(sent as f64 <= 4.0 * 5e6 * 1.01 + 50e3, "{choice}: {sent}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_is_capped_and_one_packet_always_goes() {
+        let mut pace = pace("rate=100Mb/s", None);
+        let cap = pace.limits().window_bytes();
+        let mut now = Duration::ZERO;
+        while pace.in_flight_bytes() + PACKET <= cap {
+            assert_ne!(pace.ask(now), Answer::Full);
+            pace.on_sent(now, PACKET);
+            now += Duration::from_millis(5);
+        }
+        assert_eq!(pace.ask(now), Answer::Full);
+        pace.on_loss(now, Duration::ZERO, cap, true);
+        assert_eq!(pace.ask(now), Answer::Yes);
+    }
+
+    #[test]
+    fn acknowledgements_are_neither_held_back_nor_counted() {
+        let mut pace = pace("rate=1Mb/s", None);
+        // Nobody asked for these.
+        (0..1_000).for_each(|n| pace.on_sent(Duration::from_micros(n), 60));
+        assert_eq!(pace.in_flight_bytes(), 0);
+        assert_eq!(pace.ask(Duration::from_millis(1)), Answer::Yes);
+    }
+
+    #[test]
+    fn a_writer_is_told_when_little_is_left_to_send() {
+        let (mut pace, count) = (pace("rate=100Mb/s", None), Arc::new(Count::default()));
+        pace.on_written(1_000_000);
+        assert!(!pace.has_room());
+        pace.writer = Some(Arc::clone(&count).into());
+        send(&mut pace, 0.05, Duration::ZERO);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        send_from(&mut pace, Duration::from_millis(50), 0.1, Duration::ZERO);
+        assert!(pace.has_room() && count.0.load(Ordering::Relaxed) == 1);
+        // An account that went wrong is set right by a stack with nothing left to send.
+        pace.on_written(1_000_000);
+        pace.on_acks_end(Duration::from_secs(1), 0, true);
+        assert!(pace.has_room());
+    }
+
+    #[test]
+    fn controllers_without_their_signals_are_refused() {
+        for (name, missing) in [("udt", "measured by the receiver"), ("tfrc", "had been declared lost")] {
+            let refusal = Pace::new(name.parse().unwrap(), PACKET, None).err().unwrap().to_string();
+            assert!(refusal.contains(missing), "{refusal}");
+        }
+        for entry in control::registry::ALL.iter().filter(|e| !["udt", "tfrc"].contains(&e.name)) {
+            assert!(Pace::new(entry.name.parse().unwrap(), PACKET, None).is_ok(), "{}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The UDP socket under QUIC's stack: knows which pace belongs to the connection that is being made, and keeps batches
+//! within what a datagram can hold.
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use socket2::{Domain, Protocol, Socket, Type};
+use wire::Result;
+
+use super::adapter::SharedPace;
+
+/// Largest batch that the system takes in one call, bytes; a larger one would be refused and look like a packet that
+/// is too large for the path.
+const MAX_BATCH_BYTES: usize = 65_507;
+/// Asked of the kernel for packets that the process has not read yet, bytes: 30 ms at 1 Gb/s, so that a busy host
+/// loses nothing. The system may give less (`net.core.rmem_max`).
+const BUFFER_BYTES: usize = 4 << 20;
+
+/// A socket, bound, with large buffers.
+///
+/// # Errors
+/// The operating system refused.
+pub(super) fn bind(address: SocketAddr) -> Result<std::net::UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.bind(&address.into())?;
+    socket.set_nonblocking(true)?;
+    // An administrator's process may go beyond the system's limit; the others take what they get.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
+        drop(socket.set_recv_buffer_size(BUFFER_BYTES));
+    }
+    if rustix::net::sockopt::set_socket_send_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
+        drop(socket.set_send_buffer_size(BUFFER_BYTES));
+    }
+    Ok(socket.into())
+}
+
+/// See the module.
+pub(super) struct PacedSocket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    max_packet_bytes: usize,
+    /// One connection is made at a time.
+    making: Mutex<()>,
+    /// The pace of that connection.
+    joining: Mutex<Option<Arc<SharedPace>>>,
+}
+
+impl fmt::Debug for PacedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl PacedSocket {
+    pub(super) fn new(socket: std::net::UdpSocket, max_packet_bytes: usize) -> Result<Arc<Self>> {
+        let inner = TokioRuntime.wrap_udp_socket(socket)?;
+        Ok(Arc::new(Self { inner, max_packet_bytes, making: Mutex::default(), joining: Mutex::default() }))
+    }
+
+    /// Makes a connection by `make`, which asks for its poller on the way: that one is given `pace`.
+    pub(super) fn join<T>(&self, pace: &Arc<SharedPace>, make: impl FnOnce() -> T) -> T {
+        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.joining.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(pace));
+        let made = make();
+        *self.joining.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        made
+    }
+}
+
+impl AsyncUdpSocket for PacedSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        let pace = self.joining.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(Poller { inner: Arc::clone(&self.inner).create_io_poller(), pace })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.inner.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments().min(MAX_BATCH_BYTES / self.max_packet_bytes.max(1)).max(1)
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+/// Waits for the socket on behalf of one connection, and notes whom the pace has to wake.
+struct Poller {
+    inner: Pin<Box<dyn UdpPoller>>,
+    pace: Option<Arc<SharedPace>>,
+}
+
+impl fmt::Debug for Poller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl UdpPoller for Poller {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(pace) = &self.pace {
+            pace.set_sender(cx.waker());
+        }
+        self.inner.as_mut().poll_writable(cx)
+    }
+}
