@@ -47,6 +47,7 @@ Exit codes:
 
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
+  CORRIDOR_LINK  CORRIDOR_CONTROLLER  CORRIDOR_MAX_RATE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -56,7 +57,7 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory and cache_dir, each with a text in quotes:
+  Its keys are listen, token, cert, key, memory, cache_dir, link, controller and max_rate, each with a text in quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
   With a token in it, it must be readable by you alone (mode 0600).";
@@ -107,6 +108,9 @@ pub(crate) struct Listening {
     /// for answers besides --memory.
     #[arg(long, value_name = "COUNT", default_value_t = MAX_MEMBERS, value_parser = clients)]
     pub(crate) clients: usize,
+    /// How other servers are reached.
+    #[command(flatten)]
+    pub(crate) reaching: Reaching,
     /// Print JSON lines instead of sentences. Progress of long work while opening (indexing a compressed file) goes to
     /// standard error, as lines {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
     #[arg(long)]
@@ -123,6 +127,19 @@ pub(crate) struct Resources {
     /// cache folder].
     #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
     pub(crate) cache_dir: Option<PathBuf>,
+}
+
+/// How other servers are reached.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Reaching {
+    /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: QUIC where the round trip is 5 ms or
+    /// more and UDP gets through, or a controller is asked for [default: auto].
+    #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
+    pub(crate) link: Option<String>,
+    /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is
+    /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
+    #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
+    pub(crate) controller: Option<String>,
 }
 
 /// `corridor demo`
@@ -160,6 +177,9 @@ pub(crate) struct Serve {
     /// Give the whole link that it printed; whoever may read here is told its token. May be given several times.
     #[arg(long = "peer", value_name = "URL")]
     pub(crate) peers: Vec<String>,
+    /// The most that one client is sent by QUIC, such as `400Mb/s`, whatever controller it asks for.
+    #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
+    pub(crate) max_rate: Option<String>,
     /// How to listen.
     #[command(flatten)]
     pub(crate) listening: Listening,
@@ -239,6 +259,9 @@ pub(crate) struct Render {
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
+    /// How other servers are reached.
+    #[command(flatten)]
+    pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": ..., "total": ...}} while opening (bytes) and fetching
     /// (blocks), then the picture's facts.
     #[arg(long)]
@@ -258,6 +281,9 @@ pub(crate) struct Info {
     /// Folder for indexes of compressed files [default: corridor/levels in the user's cache folder].
     #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
     pub(crate) cache_dir: Option<PathBuf>,
+    /// How other servers are reached.
+    #[command(flatten)]
+    pub(crate) reaching: Reaching,
     /// The whole description as one JSON object. Progress of long work goes to standard error, as JSON lines.
     #[arg(long)]
     pub(crate) json: bool,
@@ -307,6 +333,9 @@ pub(crate) struct Get {
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
+    /// How other servers are reached.
+    #[command(flatten)]
+    pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
     /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}.
     #[arg(long)]

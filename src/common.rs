@@ -6,6 +6,7 @@ use std::path::Path;
 
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
+use node::dial::{Protocol, Reach, Refusal, parse_rate};
 use node::identity::IdentityChoice;
 use node::memory::{Budget, parse_size};
 use node::node::{Listen, Node, Options};
@@ -14,7 +15,7 @@ use node::token::{Admission, Token};
 use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 
-use crate::cli::Listening;
+use crate::cli::{Listening, Reaching};
 use crate::progress::{self, Progress};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
@@ -42,13 +43,35 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     text.map_or_else(|| Ok(Budget::default_bytes()), parse_size)
 }
 
+/// How other servers are reached.
+pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
+    let protocol = options.link.as_deref().map_or(Ok(Protocol::default()), str::parse)?;
+    let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
+    let choice = options.controller.as_deref().map(str::parse).transpose().map_err(unknown)?;
+    Ok(Reach { protocol, choice })
+}
+
+/// A rate such as `400Mb/s`, bytes per second.
+pub(crate) fn rate(text: &str) -> Result<f64> {
+    parse_rate(text).ok_or_else(|| {
+        Error::invalid(format!(
+            "expected a rate such as `400Mb/s` (bits) or `50MB/s` (bytes), found `{text}`"
+        ))
+    })
+}
+
 /// What stacks are built with; long work shows on `progress`.
-pub(crate) fn context(budget: Budget, cache_dir: Option<&Path>, progress: Progress) -> Result<Context> {
+pub(crate) fn context(
+    budget: Budget,
+    cache_dir: Option<&Path>,
+    reaching: &Reaching,
+    progress: Progress,
+) -> Result<Context> {
     let mut places = Places::of_user()?;
     if let Some(folder) = cache_dir {
         places.cache = folder.to_path_buf();
     }
-    Ok(Context::new(places, budget, Some(progress::of_opening(progress))))
+    Ok(Context::new(places, budget, Some(progress::of_opening(progress))).reaching(reach(reaching)?))
 }
 
 /// Opens what a person named; gives the name of the array too, if it was in there.
@@ -76,8 +99,9 @@ pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: boo
         admission: admission(listening)?,
         identity: identity(listening),
         names: Vec::new(),
-        context: context(budget, listening.resources.cache_dir.as_deref(), progress)?,
+        context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),
+        most_bytes_per_sec: None,
     })
 }
 

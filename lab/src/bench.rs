@@ -15,6 +15,7 @@ mod relay;
 mod render;
 pub mod report;
 mod servers;
+mod transport;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -46,6 +47,10 @@ pub const ALL: &[(&str, &str)] = &[
         "bytes per second from 1, 2 and 4 servers with limited links, and reads during which a server is killed",
     ),
     ("render", "seconds of processor time per frame of the CPU ray caster"),
+    (
+        "transport",
+        "bytes per second over a given link by QUIC with each controller and by TCP, beside iperf3",
+    ),
 ];
 
 /// Runs the benchmark called `name` with `program`, the `corridor` binary.
@@ -62,6 +67,7 @@ pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report
         "read" => read::run(program).await,
         "servers" => servers::run(program, options).await,
         "render" => render::run(program).await,
+        "transport" => transport::run(program, options).await,
         _ => {
             let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
             Err(Error::not_found(format!("expected one of the benchmarks {names:?}, found `{name}`")))

@@ -18,7 +18,7 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let mut picks = picks(options)?;
     let progress = Progress::before_result(options.json);
-    let context = context(budget, options.resources.cache_dir.as_deref(), progress)?;
+    let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
         pick.array.clone_from(&array);

@@ -12,7 +12,7 @@ pub(crate) async fn run(options: &Info) -> Result<()> {
     let budget = Budget::viewing(MIN_BUDGET_BYTES);
     // Standard output is the description and nothing else.
     let progress = if options.json { Progress::JsonAside } else { Progress::Bar };
-    let context = context(budget, options.cache_dir.as_deref(), progress)?;
+    let context = context(budget, options.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let dataset = stack.source.describe().await?;
     let shown = if array.is_empty() { (*dataset).clone() } else { only(&dataset, &array)? };

@@ -19,7 +19,7 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
     }
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let progress = Progress::before_result(options.json);
-    let context = context(budget, options.resources.cache_dir.as_deref(), progress)?;
+    let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let request = PictureRequest {
         view: options.view.clone(),

@@ -9,7 +9,7 @@ use node::ssh;
 use serde_json::json;
 
 use crate::cli::Serve;
-use crate::common::{context, memory, print, server, warn_of_exposure};
+use crate::common::{context, memory, print, rate, server, warn_of_exposure};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
@@ -19,8 +19,10 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     let is_json = options.listening.json;
     let limits = Limits::of_clients(options.listening.clients);
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
+    let most = options.max_rate.as_deref().map(rate).transpose()?;
     let mut options = server(&options.locations, &options.listening, false)?;
     options.peers = peers?;
+    options.most_bytes_per_sec = most;
     let shared = open(&options).await?;
     let node = start(&options, shared, Registry::of_data_server()).await?;
     for export in node.exports().all() {
@@ -35,7 +37,8 @@ async fn serve_stdio(options: &Serve) -> Result<()> {
     let resources = &options.listening.resources;
     let budget = Budget::serving(memory(resources.memory.as_deref())?);
     // Standard error is somebody's terminal on another host.
-    let context = context(budget, resources.cache_dir.as_deref(), Progress::Bar)?;
+    let context =
+        context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, Progress::Bar)?;
     ssh::serve(context, Registry::of_data_server()).await
 }
 

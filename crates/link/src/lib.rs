@@ -34,6 +34,7 @@
 
 mod carrier;
 mod client;
+mod dial;
 mod drive;
 mod flow;
 pub mod local;
@@ -49,7 +50,8 @@ pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
-pub use control::{Choice, parse_rate};
+pub use control::{Choice, Refusal, parse_rate};
+pub use dial::{LONG_RTT, Protocol, connect as dial};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking};
 pub use many::{Many, Said};

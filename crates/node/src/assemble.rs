@@ -13,7 +13,7 @@ use cache::Cached;
 use wire::ops::{ListEntry, Stats, StatsRequest};
 
 use crate::asks::{Ask, List};
-use crate::dial::{self, Dialer};
+use crate::dial::{self, Dialer, Reach};
 use crate::memory::Budget;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
@@ -32,6 +32,8 @@ pub struct Context {
     pub budget: Budget,
     /// Told of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
+    /// How other servers are reached.
+    pub reach: Reach,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -40,7 +42,14 @@ impl Context {
     /// For stacks that share `budget`.
     #[must_use]
     pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
-        Self { places, budget, on_progress, scratch: store::Scratch::new(budget.scratch) }
+        let scratch = store::Scratch::new(budget.scratch);
+        Self { places, budget, on_progress, reach: Reach::default(), scratch }
+    }
+
+    /// The same, reaching other servers by `reach`.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// The same for one of `count` data sets that share the memory.
@@ -182,7 +191,10 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Vec<Re
     let mut urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
     let share_of = |servers: usize| context.budget.receive / servers as u64;
     let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
-        Ok(RemoteSource::new(Dialer::new(dial::Server::of(url, window_bytes)?), url.dataset.clone()))
+        Ok(RemoteSource::new(
+            Dialer::new(dial::Server::of(url, window_bytes)?.by(context.reach)),
+            url.dataset.clone(),
+        ))
     };
     let mut remotes = Vec::with_capacity(urls.len());
     for url in &urls {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
-use link::Link;
+use link::{Flow, Link};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wire::ServerConfig;
 use wire::limits::HIGHEST_TIER;
+use wire::{Hello, ServerConfig};
 
 use crate::gate::ClientId;
 use crate::lobby::Visit;
@@ -57,6 +57,16 @@ impl Service {
         u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
     }
 
+    /// Lets the client in, with the controller that it asks for.
+    fn admit(&self, hello: &Hello, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
+        self.admission.check(&hello.token)?;
+        if let Some(choice) = link::asked(&hello.capabilities)? {
+            let none = "this protocol has no choice of controllers; ask for the link `quic`";
+            flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
+        }
+        visit.admit()
+    }
+
     /// Serves one link until it ends. Whoever shows the token is no visitor any more.
     ///
     /// # Errors
@@ -66,11 +76,12 @@ impl Service {
     /// Dropping it ends the connection and withdraws its operations.
     pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
         let config = ServerConfig { most_operations: self.most_operations(), ..ServerConfig::default() };
+        let flow = link.flow();
         let (connection, driver) = link::serve(link, config)?;
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        if let Err(error) = self.admission.check(&hello.token).and_then(|()| visit.admit()) {
+        if let Err(error) = self.admit(&hello, flow.as_deref(), visit) {
             connection.refuse(error.clone());
             // The driver ends when the refusal is sent.
             while driving.join_next().await.is_some() {}

@@ -66,7 +66,9 @@ pub async fn start(options: &Options) -> Result<Demo> {
     // Two nodes in one process: half of its memory each.
     let half = options.context.budget.whole / 2;
     let common = &options.context;
-    let with = |budget| Context::new(common.places.clone(), budget, common.on_progress.clone());
+    let with = |budget| {
+        Context::new(common.places.clone(), budget, common.on_progress.clone()).reaching(common.reach)
+    };
     let serving = Options {
         locations: vec![Location::Path(sample)],
         listen: Listen::Loopback(0),

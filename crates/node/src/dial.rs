@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
-use link::{ClientHandle, Driver, OpStream, Trust};
+use link::{Choice, ClientHandle, Driver, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -17,6 +17,8 @@ use wire::ClientConfig;
 
 use crate::asks::Ask;
 use crate::ssh::{Address, Login};
+pub use link::{Protocol, Refusal, parse_rate};
+
 use crate::url::Url;
 
 /// Pause after the first attempt in vain; doubled after each further one.
@@ -39,6 +41,17 @@ pub struct Server {
     pub token: String,
     /// Bulk bytes that may be on their way to us.
     pub window_bytes: u64,
+    /// By which protocol, and how fast.
+    pub reach: Reach,
+}
+
+/// How a server is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reach {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
+    pub choice: Option<Choice>,
 }
 
 impl Server {
@@ -57,7 +70,14 @@ impl Server {
             trust,
             token: url.token.clone().unwrap_or_default(),
             window_bytes: window_bytes.max(MIN_WINDOW_BYTES),
+            reach: Reach::default(),
         })
+    }
+
+    /// The same, reached by `reach`.
+    #[must_use]
+    pub fn by(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 }
 
@@ -288,12 +308,21 @@ impl Dialer {
 
 /// Connects, without waiting to be welcomed.
 pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
-    let link = link::tcp::connect(&server.host, server.port, &server.trust).await?;
-    let config = ClientConfig {
+    let Reach { protocol, choice } = server.reach;
+    // Who asks for a controller means a protocol that has them.
+    let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
+    let options = link::quic::Options {
+        choice: choice.unwrap_or_default(),
+        window_bytes: server.window_bytes,
+        most_bytes_per_sec: None,
+    };
+    let link = link::dial(&server.host, server.port, &server.trust, protocol, &options).await?;
+    let mut config = ClientConfig {
         token: server.token.clone(),
         window_bytes: server.window_bytes,
         ..ClientConfig::default()
     };
+    config.capabilities.extend(choice.map(link::asking));
     link::connect(link, config)
 }
 

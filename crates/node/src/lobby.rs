@@ -128,6 +128,12 @@ impl Lobby {
         self.limits.most_visitors + self.limits.most_members
     }
 
+    /// True when half of the places for visitors are taken.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.state.lock().visitors.len() >= self.limits.most_visitors / 2
+    }
+
     /// Somebody came. Another may have to leave for it.
     #[must_use]
     pub fn enter(&self, from: IpAddr) -> Visit {

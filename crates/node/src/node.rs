@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use array::Result;
+use link::quic;
 use link::tls::{ALPN_HTTP, ALPN_WIRE};
 
 use crate::assemble::Context;
@@ -49,6 +50,8 @@ pub struct Options {
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
     pub peers: Vec<Url>,
+    /// The most that one client is sent by QUIC, bytes per second, whatever it asks for.
+    pub most_bytes_per_sec: Option<f64>,
 }
 
 /// A server that is ready: everything is known, [`Node::run`] answers.
@@ -105,6 +108,10 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let tls = identity.server_config(&[ALPN_WIRE, ALPN_HTTP])?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
+    let pace = quic::Options { most_bytes_per_sec: options.most_bytes_per_sec, ..quic::Options::default() };
+    // TCP alone is enough where the port is taken or UDP forbidden.
+    let udp = quic::Listener::bind(address, &identity, pace);
+    let udp = udp.inspect_err(|error| tracing::warn!(%error, "no QUIC on UDP port {}", address.port())).ok();
     let fingerprint = identity.fingerprint().to_string();
     let name = shared.name.get_or_init(|| runtime::server_name(&machine, address, &fingerprint));
     for export in shared.exports.all() {
@@ -119,7 +126,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, tls, sites(names.into(), &service), service),
+        port: Port::new(listener, udp, tls, sites(names.into(), &service), service),
         _note: None,
     })
 }

@@ -1,4 +1,5 @@
-//! One port for everything: the wire over TLS, HTTPS, and on loopback plain HTTP. The first bytes tell which.
+//! One port for everything: the wire over TLS, HTTPS, and on loopback plain HTTP, where the first bytes tell which; and
+//! the wire over QUIC on the UDP port of the same number.
 //!
 //! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
 //! connected, and for how long, is the [`lobby`](crate::lobby)'s decision. Whatever is none of these protocols is closed.
@@ -15,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use link::quic;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -57,9 +59,33 @@ fn protocol(first: &[u8]) -> Protocol {
     }
 }
 
+/// Somebody came.
+enum Came {
+    Stream(TcpStream, SocketAddr),
+    Quic(Box<quic::Incoming>),
+}
+
+impl Came {
+    fn peer(&self) -> SocketAddr {
+        match self {
+            Self::Stream(_, peer) => *peer,
+            Self::Quic(incoming) => incoming.peer(),
+        }
+    }
+}
+
+async fn next_of(udp: Option<&quic::Listener>) -> Option<quic::Incoming> {
+    match udp {
+        Some(udp) => udp.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// A listening port, and what answers on it.
 pub struct Port {
     listener: TcpListener,
+    /// QUIC on the same port; none where UDP is not to be had.
+    udp: Option<quic::Listener>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
     /// Pages over plain HTTP, over TLS, and the way from one to the other.
@@ -94,11 +120,12 @@ impl Port {
     /// Puts everything on a listener.
     pub(crate) fn new(
         listener: TcpListener,
+        udp: Option<quic::Listener>,
         tls: Arc<rustls::ServerConfig>,
         sites: Sites,
         service: Arc<Service>,
     ) -> Self {
-        Self { listener, tls, lobby: Lobby::new(Limits::default()), sites, service }
+        Self { listener, udp, tls, lobby: Lobby::new(Limits::default()), sites, service }
     }
 
     /// Most connections at a time.
@@ -118,14 +145,25 @@ impl Port {
         let this = Arc::new(self);
         let mut connections = JoinSet::new();
         loop {
-            let (stream, peer) = match this.listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
+            let came = tokio::select! {
+                accepted = this.listener.accept() => match accepted {
+                    Ok((stream, peer)) => Came::Stream(stream, peer),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                },
+                Some(incoming) = next_of(this.udp.as_ref()) => {
+                    // An address may be forged; it must not cost somebody else a place.
+                    if !incoming.is_reached() && this.lobby.is_crowded() {
+                        incoming.send_back();
+                        continue;
+                    }
+                    Came::Quic(Box::new(incoming))
                 }
             };
+            let peer = came.peer();
             let visit = Arc::new(this.lobby.enter(peer.ip()));
             while connections.try_join_next().is_some() {}
             // Whoever was dismissed for this one is about to end.
@@ -137,7 +175,7 @@ impl Port {
                 let ended = tokio::select! {
                     biased;
                     why = visit.over() => Err(why),
-                    result = this.connection(stream, peer, &visit) => result,
+                    result = this.connection(came, &visit) => result,
                 };
                 if let Err(error) = ended {
                     tracing::debug!(%peer, %error, "connection ended");
@@ -146,7 +184,17 @@ impl Port {
         }
     }
 
-    async fn connection(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+    async fn connection(&self, came: Came, visit: &Arc<Visit>) -> Result<()> {
+        match came {
+            Came::Stream(stream, peer) => self.stream(stream, peer, visit).await,
+            Came::Quic(incoming) => {
+                let link = self.in_time(incoming.establish()).await?;
+                Arc::clone(&self.service).serve(link, visit).await
+            }
+        }
+    }
+
+    async fn stream(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
         link::tcp::prepare(&stream)?;
         let is_loopback = peer.ip().to_canonical().is_loopback();
         match self.in_time(sniff(&stream)).await? {

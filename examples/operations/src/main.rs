@@ -35,6 +35,7 @@ async fn serve() -> Result<()> {
         identity: IdentityChoice::Own,
         names: Vec::new(),
         peers: Vec::new(),
+        most_bytes_per_sec: None,
         context: Context::new(Places::of_user()?, Budget::serving(Budget::default_bytes()), None),
     };
     let shared = open(&options).await?;

@@ -38,6 +38,7 @@ impl Served {
             identity: IdentityChoice::Own,
             names: Vec::new(),
             peers: Vec::new(),
+            most_bytes_per_sec: None,
             context: context.clone(),
         };
         let mut registry = Registry::of_data_server();

@@ -67,7 +67,8 @@ pub(super) struct Pace {
     limits: Limits,
     pacer: Pacer,
     sampler: Sampler,
-    batches: VecDeque<Stamp>,
+    batches: VecDeque<Batch>,
+    quantum: Quantum,
     in_flight_bytes: u64,
     /// Acknowledged since the last `on_acks_end`, and when the newest of it left.
     acked: Option<(u64, Duration)>,
@@ -79,6 +80,21 @@ pub(super) struct Pace {
     unsent_bytes: f64,
     counters: Counters,
     srtt: Option<Duration>,
+}
+
+/// Packets that left in one go.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    stamp: Stamp,
+    /// When they left, as the controller was told: the batches of a train count as one.
+    told_at: Duration,
+}
+
+/// What left of the quantum under way; the controller is told of it as a whole.
+#[derive(Debug, Default)]
+struct Quantum {
+    bytes: u64,
+    batches: usize,
 }
 
 /// What is under way between asking and sending.
@@ -121,6 +137,7 @@ impl Pace {
             pacer: Pacer::default(),
             sampler: Sampler::default(),
             batches: VecDeque::new(),
+            quantum: Quantum::default(),
             in_flight_bytes: 0,
             acked: None,
             turn: Turn::default(),
@@ -192,6 +209,7 @@ impl Pace {
                 self.turn.has_waited = true;
                 return Answer::At(at);
             }
+            self.end_quantum();
             self.turn.quantum_left_bytes = self.limits.quantum_bytes();
         }
         let packets = (self.turn.quantum_left_bytes.min(room) / self.packet_bytes.max(1)).max(1);
@@ -212,7 +230,9 @@ impl Pace {
         if self.batches.len() >= MAX_BATCHES {
             self.batches.pop_front();
         }
-        self.batches.push_back(stamp);
+        self.batches.push_back(Batch { stamp, told_at: now });
+        self.quantum.bytes += bytes;
+        self.quantum.batches += 1;
         self.counters.batches += 1;
         self.in_flight_bytes += bytes;
         if self.turn.has_waited {
@@ -224,8 +244,19 @@ impl Pace {
         self.turn.last_sent_at = now;
         self.unsent_bytes = (self.unsent_bytes - bytes as f64).max(0.0);
         self.wake_writer();
-        let in_flight_bytes = self.in_flight_bytes;
-        self.tell(now, Some(Event::Sent { bytes, in_flight_bytes }));
+        if self.turn.quantum_left_bytes < self.packet_bytes {
+            self.end_quantum();
+        }
+    }
+
+    /// Tells the controller what left together.
+    fn end_quantum(&mut self) {
+        let Quantum { bytes, batches } = std::mem::take(&mut self.quantum);
+        if bytes > 0 {
+            let (at, in_flight_bytes) = (self.turn.last_sent_at, self.in_flight_bytes);
+            self.batches.iter_mut().rev().take(batches).for_each(|batch| batch.told_at = at);
+            self.tell(at, Some(Event::Sent { bytes, in_flight_bytes }));
+        }
     }
 
     /// A packet arrived; more of the same moment may follow.
@@ -237,6 +268,7 @@ impl Pace {
     /// That was all of this moment. `in_flight_bytes` is the stack's own count; `is_app_limited`: there was nothing
     /// to send when it last looked.
     pub(super) fn on_acks_end(&mut self, now: Duration, in_flight_bytes: u64, is_app_limited: bool) {
+        self.end_quantum();
         self.in_flight_bytes = in_flight_bytes;
         if is_app_limited {
             self.sampler.on_app_limited(in_flight_bytes);
@@ -246,28 +278,37 @@ impl Pace {
             self.tell(now, Some(Event::AppLimited));
         }
         let Some((bytes, sent_at)) = self.acked.take() else { return };
-        let delivery = self.take_stamp(sent_at).and_then(|stamp| self.sampler.on_ack(now, &stamp, bytes));
+        let batch = self.batch(sent_at);
+        let delivery = batch.and_then(|batch| self.sampler.on_ack(now, &batch.stamp, bytes));
+        self.forget(sent_at);
         self.counters.delivery_bytes_per_sec = delivery
             .filter(|d| !d.is_app_limited)
             .map(|d| d.rate_bytes_per_sec)
             .or(self.counters.delivery_bytes_per_sec);
         let rtt = now.saturating_sub(sent_at);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        let sent_at = batch.map_or(sent_at, |batch| batch.told_at);
         let ack = Ack { bytes, sent_at, rtt: Some(rtt), delivery, in_flight_bytes };
         self.tell(now, Some(Event::Ack(ack)));
     }
 
-    /// The record of the batch that left at `sent_at`; forgets those before it, but for some that may be late.
-    fn take_stamp(&mut self, sent_at: Duration) -> Option<Stamp> {
-        let after = self.batches.partition_point(|stamp| stamp.sent_at <= sent_at);
-        let found = after.checked_sub(1).and_then(|at| self.batches.get(at)).copied();
-        self.batches.drain(..after.saturating_sub(LATE_BATCHES));
-        found
+    /// The batch that left at `sent_at`.
+    fn batch(&self, sent_at: Duration) -> Option<Batch> {
+        let after = self.batches.partition_point(|batch| batch.stamp.sent_at <= sent_at);
+        after.checked_sub(1).and_then(|at| self.batches.get(at)).copied()
+    }
+
+    /// Forgets the batches before that one, but for some that may be late.
+    fn forget(&mut self, sent_at: Duration) {
+        let before = self.batches.partition_point(|batch| batch.stamp.sent_at < sent_at);
+        self.batches.drain(..before.saturating_sub(LATE_BATCHES));
     }
 
     /// Packets were lost, the newest of them sent at `sent_at`. None lost: the path marks them, as RFC 9002 has it,
     /// as if one were.
     pub(super) fn on_loss(&mut self, now: Duration, sent_at: Duration, lost_bytes: u64, is_persistent: bool) {
+        self.end_quantum();
+        let sent_at = self.batch(sent_at).map_or(sent_at, |batch| batch.told_at);
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(lost_bytes);
         self.unsent_bytes += lost_bytes as f64;
         self.counters.lost_bytes += lost_bytes;
@@ -421,6 +462,18 @@ mod tests {
             let largest = releases.iter().map(|(_, bytes)| bytes / PACKET).max().unwrap();
             assert_eq!(largest, packets, "{choice}");
         }
+    }
+
+    /// A train of packets is what `auto` reads the capacity from; the stack cuts it into batches of ten.
+    #[test]
+    fn a_train_is_told_as_one() {
+        let mut pace = pace("auto", None);
+        let first = pace.limits().quantum_bytes();
+        assert!(first > MOST_PACKETS_PER_BATCH * PACKET, "{first}");
+        let releases = send(&mut pace, 0.001, Duration::ZERO);
+        assert!(releases.len() >= 3 && pace.limits().quantum_bytes() < first, "{releases:?}");
+        let told: Vec<_> = pace.batches.iter().map(|batch| batch.told_at).collect();
+        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
     }
 
     #[test]

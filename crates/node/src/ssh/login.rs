@@ -10,7 +10,7 @@ use wire::ClientConfig;
 use super::Address;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
-use crate::dial::{Server, open};
+use crate::dial::{Reach, Server, open};
 
 /// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
 /// then the running `ssh` says that there is hope.
@@ -92,6 +92,7 @@ impl Attending {
             trust: Trust::Fingerprint(direct.fingerprint.parse()?),
             token: direct.token,
             window_bytes: self.window_bytes,
+            reach: Reach::default(),
         };
         let connecting = tokio::time::timeout(DIRECT_WITHIN, open(&server)).await;
         let (handle, mut driver) = connecting.unwrap_or_else(|_| Err(too_slow()))?;

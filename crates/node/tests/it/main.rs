@@ -10,6 +10,7 @@ mod counts;
 mod crowd;
 mod hostile;
 mod operations;
+mod reach;
 mod remote;
 mod servers;
 mod viewer;

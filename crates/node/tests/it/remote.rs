@@ -5,7 +5,7 @@ use std::sync::Arc;
 use node::array::conformance::check_source;
 use node::array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
 use node::asks::List;
-use node::dial::{Dialer, Server};
+use node::dial::{Dialer, Reach, Server};
 use node::remote::RemoteSource;
 
 use crate::common::{Served, local, read};
@@ -33,7 +33,14 @@ async fn many_who_wait_share_one_attempt_in_vain() {
         calls
     });
     let (trust, token) = (link::Trust::System, String::new());
-    let dialer = Dialer::new(Server { host: "127.0.0.1".into(), port, trust, token, window_bytes: 1 << 20 });
+    let dialer = Dialer::new(Server {
+        host: "127.0.0.1".into(),
+        port,
+        trust,
+        token,
+        window_bytes: 1 << 20,
+        reach: Reach::default(),
+    });
     let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;
     assert!(asked.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
     assert_eq!(hangs_up.join_next().await.unwrap().unwrap(), 1);

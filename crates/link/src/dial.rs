@@ -1,0 +1,123 @@
+//! Connecting by the protocol that suits the path: TCP where it is short, QUIC where it is long.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use tokio::time::timeout;
+use wire::{Error, Result};
+
+use crate::{Link, Trust, quic, tcp};
+
+/// From this round trip on QUIC is chosen by itself: below, TCP costs a quarter of the processor time, and its windows
+/// grow soon enough.
+pub const LONG_RTT: Duration = Duration::from_millis(5);
+/// How much longer than TCP's handshake QUIC's may take, at least.
+const LEAST_GRACE: Duration = Duration::from_millis(20);
+
+/// Which protocol to connect by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// QUIC where the round trip is [`LONG_RTT`] or more and UDP gets through, else TCP.
+    #[default]
+    Auto,
+    /// TLS over TCP.
+    Tcp,
+    /// QUIC, or not at all.
+    Quic,
+}
+
+impl Protocol {
+    /// All, by name.
+    const NAMES: [(&str, Self); 3] = [("auto", Self::Auto), ("tcp", Self::Tcp), ("quic", Self::Quic)];
+}
+
+impl FromStr for Protocol {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
+        let unknown = || Error::invalid(format!("expected the link `auto`, `tcp` or `quic`, found `{text}`"));
+        found.map(|(_, protocol)| *protocol).ok_or_else(unknown)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::NAMES.iter().find(|(_, protocol)| protocol == self);
+        f.write_str(found.map_or("auto", |(name, _)| name))
+    }
+}
+
+/// Connects to a data server.
+///
+/// # Errors
+/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be; with `Auto`,
+/// TCP's.
+///
+/// # Cancel safety
+/// Dropping it closes the sockets.
+pub async fn connect(
+    host: &str,
+    port: u16,
+    trust: &Trust,
+    protocol: Protocol,
+    options: &quic::Options,
+) -> Result<Link> {
+    match protocol {
+        Protocol::Tcp => tcp::connect(host, port, trust).await,
+        Protocol::Quic => quic::connect(host, port, trust, options).await,
+        Protocol::Auto if matches!(trust, Trust::Plain) || is_here(host) => {
+            tcp::connect(host, port, trust).await
+        }
+        Protocol::Auto => faster(host, port, trust, options).await,
+    }
+}
+
+/// This machine needs no long path.
+fn is_here(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Tries both at once. QUIC needs a round trip less, so it is mostly first and then says how long the path is.
+async fn faster(host: &str, port: u16, trust: &Trust, options: &quic::Options) -> Result<Link> {
+    let by_tcp = Box::pin(tcp::connect(host, port, trust));
+    let by_quic = Box::pin(quic::connect(host, port, trust, options));
+    let start = tokio::time::Instant::now();
+    match select(by_quic, by_tcp).await {
+        Either::Left((by_quic, by_tcp)) => match if_long(by_quic) {
+            Some(link) => Ok(link),
+            None => by_tcp.await,
+        },
+        Either::Right((by_tcp, by_quic)) => {
+            // Two handshakes' round trips so soon: a path that is short needs no waiting for QUIC.
+            if by_tcp.is_ok() && start.elapsed() < 2 * LONG_RTT {
+                return by_tcp;
+            }
+            let by_quic = timeout(start.elapsed().max(LEAST_GRACE), by_quic).await;
+            by_quic.ok().and_then(if_long).map_or(by_tcp, Ok)
+        }
+    }
+}
+
+/// A connection over a long path.
+fn if_long(connected: Result<Link>) -> Option<Link> {
+    let link = connected.ok()?;
+    let rtt = link.flow()?.statistics().rtt?;
+    (rtt >= LONG_RTT).then_some(link)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_have_names() {
+        for (name, protocol) in Protocol::NAMES {
+            assert_eq!(name.parse::<Protocol>().unwrap(), protocol);
+            assert_eq!(protocol.to_string(), name);
+        }
+        assert!("udp".parse::<Protocol>().unwrap_err().to_string().contains("`udp`"));
+    }
+}

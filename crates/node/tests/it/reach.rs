@@ -1,0 +1,46 @@
+//! The same data by another protocol, with the controllers that were asked for.
+
+use std::sync::Arc;
+
+use node::array::conformance::check_source;
+use node::array::{ErrorKind, Selection, Source};
+use node::dial::{Dialer, Protocol, Reach, Server};
+use node::remote::RemoteSource;
+
+use crate::common::{Served, local, read};
+
+const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
+
+fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSource {
+    let reach = Reach { protocol, choice: choice.map(|text| text.parse().unwrap()) };
+    let server = Server::of(served.url(), 16 << 20).unwrap().by(reach);
+    RemoteSource::new(Dialer::new(server), String::new())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_by_quic_keeps_every_promise_of_a_source() {
+    let served = Served::start(&[WAVES]).await;
+    check_source(Arc::new(source(&served, Protocol::Quic, None))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_controller_brings_the_same_bytes() {
+    let served = Served::start(&[WAVES]).await;
+    let here = local(served.folder.path(), WAVES).await;
+    let expect = read(&here.source, 0, Selection::all(&[70, 90, 110])).await.unwrap();
+    for choice in ["auto", "polite", "rate=800Mb/s", "cubic", "reno", "bbr", "vegas"] {
+        let there: Arc<dyn Source> = Arc::new(source(&served, Protocol::Auto, Some(choice)));
+        assert_eq!(read(&there, 0, Selection::all(&[70, 90, 110])).await.unwrap(), expect, "{choice}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_that_cannot_run_are_refused_with_the_reason() {
+    let served = Served::start(&[WAVES]).await;
+    let udt = source(&served, Protocol::Quic, Some("udt")).describe().await.unwrap_err();
+    assert_eq!(udt.kind(), ErrorKind::Unsupported);
+    assert!(udt.to_string().contains("measured by the receiver"), "{udt}");
+    let by_tcp = source(&served, Protocol::Tcp, Some("cubic")).describe().await.unwrap_err();
+    assert_eq!(by_tcp.kind(), ErrorKind::Unsupported);
+    assert!(by_tcp.to_string().contains("`quic`"), "{by_tcp}");
+}
