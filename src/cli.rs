@@ -133,7 +133,7 @@ pub(crate) struct Resources {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
     /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: QUIC where the round trip is 5 ms or
-    /// more and UDP gets through, or a controller is asked for [default: auto].
+    /// more and UDP gets through [default: tcp; quic where a controller is asked for].
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,
     /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is

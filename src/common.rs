@@ -45,7 +45,9 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
 
 /// How other servers are reached.
 pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
-    let protocol = options.link.as_deref().map_or(Ok(Protocol::default()), str::parse)?;
+    // Who asks for a controller means a protocol that has them.
+    let otherwise = if options.controller.is_some() { Protocol::Quic } else { Protocol::default() };
+    let protocol = options.link.as_deref().map_or(Ok(otherwise), str::parse)?;
     let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
     let choice = options.controller.as_deref().map(str::parse).transpose().map_err(unknown)?;
     Ok(Reach { protocol, choice })

@@ -20,9 +20,9 @@ const LEAST_GRACE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// QUIC where the round trip is [`LONG_RTT`] or more and UDP gets through, else TCP.
-    #[default]
     Auto,
     /// TLS over TCP.
+    #[default]
     Tcp,
     /// QUIC, or not at all.
     Quic,
