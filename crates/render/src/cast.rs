@@ -115,7 +115,7 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
     tables: Arc<Tables>,
-    /// What of each block can be seen, by slot; `None` for nothing.
+    /// What of each block can be seen, by slot; `None` for empty slots.
     pub(crate) fields: Vec<Option<Arc<Field>>>,
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
@@ -147,7 +147,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             let make = || Field::new(block, &tables.by_stride[0], scene.quality.skip_empty);
             block.fields.of(tables.number, make)
         };
-        let fields = blocks.all_slots().par_iter().map(|slot| slot.as_ref().and_then(field)).collect();
+        let fields = blocks.all_slots().par_iter().map(|slot| slot.as_ref().map(field)).collect();
         let lens = Lens::new(&scene.camera, scene.size)?;
         let sight = Sight::new(view, &lens, scene.clip.as_ref());
         let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));

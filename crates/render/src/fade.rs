@@ -55,6 +55,11 @@ impl<T: Voxel> Blocks<T> {
     }
 }
 
+/// True for positions in a block's voxels that lie in the transition.
+pub(crate) fn holds(fade: Fade, local: DVec3) -> bool {
+    (fade & local.cmplt(DVec3::splat(REACH))).any()
+}
+
 /// The samples `0..count` from `local` on that lie outside the transition: those before begin in it, those behind
 /// end in it.
 #[expect(clippy::cast_possible_truncation, reason = "clamped to the count")]

@@ -57,7 +57,7 @@ impl<S: Simd> Way<S> {
 pub(crate) struct Gathered<S: Simd> {
     /// Premultiplied red, green, blue, and opacity.
     pub(crate) rgba: [S::F; 4],
-    /// Place in the table of each ray's sample before; NaN where there was none to be seen.
+    /// Place in the table of each ray's sample before its next one; NaN where it is missing or was skipped.
     pub(crate) before: S::F,
 }
 
@@ -74,7 +74,7 @@ impl<S: Simd> Gathered<S> {
         [simd.store(r), simd.store(g), simd.store(b), simd.store(a)]
     }
 
-    /// The rays of which `passed` is 1 come through what is hidden or not there.
+    /// The rays of which `passed` is 1 come through what is not there.
     #[inline(always)]
     pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
         let passed = simd.ge(simd.load(&passed), simd.splat(1.0));
@@ -138,9 +138,9 @@ pub(crate) fn march<S: Simd, T: Voxel>(
     let walk = CellWalk::new(simd, block, way);
     let opaque = simd.splat(shading.opaque);
     let mut state = *gathered;
-    let mut is_fresh = sampling != Sampling::Nearest;
     // Rays that are elsewhere keep what they know.
     let mine = simd.lt(way.first, way.end);
+    let mut is_fresh = false;
     let mut i = 0;
     while i < way.count {
         let number = simd.splat(i as f32);
@@ -148,34 +148,109 @@ pub(crate) fn march<S: Simd, T: Voxel>(
         if simd.bits(live) == 0 {
             break;
         }
-        let bent = match field {
-            Field::Full { bent } => *bent,
-            Field::Cells(cells) => match walk.look(simd, cells, &way.at(simd, number), live) {
-                Look::Skip(samples) => {
-                    i = i.saturating_add(samples);
-                    is_fresh = sampling != Sampling::Nearest;
-                    // Those that have begun know of no sample before their next one.
-                    let begun = simd.and(mine, simd.lt(way.first, simd.splat(i as f32)));
-                    state.before = simd.select(begun, simd.splat(f32::NAN), state.before);
-                    continue;
-                }
-                Look::Draw { bent } => bent,
-            },
+        let look = match field {
+            Field::Full { bent } => Look::Draw { bent: *bent },
+            Field::Hidden { .. } => Look::Skip(way.count - i),
+            Field::Cells(cells) => walk.look(simd, cells, &way.at(simd, number), live),
         };
-        // Where every ray knows of the sample before, there is no need to look back.
-        let is_known = simd.eq(state.before, state.before);
-        is_fresh &= simd.bits(simd.and(mine, is_known)) != simd.bits(mine);
+        let bent = match look {
+            Look::Draw { bent } => bent,
+            Look::Skip(samples) => {
+                let end = simd.splat((i + samples.min(way.count - i)) as f32);
+                land(simd, &grid, way, [number, end], sampling, shading, &mut state);
+                i = i.saturating_add(samples);
+                is_fresh = sampling != Sampling::Nearest;
+                // Those that have begun know of no sample before their next one.
+                let begun = simd.and(mine, simd.lt(way.first, end));
+                state.before = simd.select(begun, simd.splat(f32::NAN), state.before);
+                continue;
+            }
+        };
+        // The way into a block comes from another one, where opacity may bend.
+        let bent = bent || simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
         let end = way.count.min(i + walk.run);
-        run(simd, &grid, way, [i, end], is_fresh, bent, sampling, shading, &mut state);
+        if is_fresh {
+            look_back(simd, &grid, way, number, sampling, shading, &mut state);
+        }
+        run(simd, &grid, way, [i, end], bent, sampling, shading, &mut state);
         is_fresh = false;
         i = end;
     }
     *gathered = state;
 }
 
-/// Draws samples in sight. `is_fresh`: first finds the place of the sample before each ray's next one, where it is not
-/// known: after a leap, and where the ray comes from what is hidden or not there; then it is the place on the
-/// block's face. `bent`: the way between two samples is cut up where opacity bends in between.
+/// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what lies
+/// between may be seen.
+#[inline(always)]
+fn land<S: Simd, T: Voxel>(
+    simd: S,
+    grid: &Grid<'_, T>,
+    way: &Way<S>,
+    [from, end]: [S::F; 2],
+    sampling: Sampling,
+    shading: &Shading<'_, T>,
+    state: &mut Gathered<S>,
+) {
+    let numbers = simd.max(way.first, from);
+    let is_known = simd.eq(state.before, state.before);
+    let goes_on = simd.lt(state.rgba[3], simd.splat(shading.opaque));
+    let own = simd.and(simd.lt(numbers, simd.min(way.end, end)), simd.and(is_known, goes_on));
+    if simd.bits(own) == 0 {
+        return;
+    }
+    let place = place(simd, grid, &way.at(simd, numbers), sampling, shading);
+    let seen = simd.and(own, simd.eq(place, place));
+    add_way(simd, shading.table, state.before, place, seen, true, state);
+}
+
+/// Finds the place of the sample before `number` for rays that have leapt over it.
+#[inline(always)]
+fn look_back<S: Simd, T: Voxel>(
+    simd: S,
+    grid: &Grid<'_, T>,
+    way: &Way<S>,
+    number: S::F,
+    sampling: Sampling,
+    shading: &Shading<'_, T>,
+    state: &mut Gathered<S>,
+) {
+    let before = simd.sub(number, simd.splat(1.0));
+    let is_known = simd.eq(state.before, state.before);
+    let place = place(simd, grid, &way.at(simd, before), sampling, shading);
+    let found = simd.select(is_known, state.before, place);
+    state.before = simd.select(way.has(simd, before), found, state.before);
+}
+
+/// Places in the table at positions in a block; NaN where nothing is present.
+#[inline(always)]
+fn place<S: Simd, T: Voxel>(
+    simd: S,
+    grid: &Grid<'_, T>,
+    at: &[S::F; 3],
+    sampling: Sampling,
+    shading: &Shading<'_, T>,
+) -> S::F {
+    let corners = grid.around(simd, at);
+    if sampling == Sampling::Linear {
+        return grid.linear(simd, &corners, &shading.table.scale);
+    }
+    let (place, present) = grid.linear_present(simd, &corners, &shading.table.scale, shading.missing);
+    simd.select(present, place, simd.splat(f32::NAN))
+}
+
+/// [`place`] at positions in any block of a volume whose values are interpolated.
+#[inline(always)]
+pub(crate) fn sample_block<S: Simd, T: Voxel>(
+    simd: S,
+    block: &Resident<T>,
+    at: &[S::F; 3],
+    shading: &Shading<'_, T>,
+) -> S::F {
+    let sampling = if block.has_missing { Sampling::LinearPresent } else { Sampling::Linear };
+    place(simd, &Grid::new(block), at, sampling, shading)
+}
+
+/// Draws samples in sight. `bent`: the way between two samples is cut up where opacity bends in between.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "inlined: the inner loop's own variables")]
 fn run<S: Simd, T: Voxel>(
@@ -183,46 +258,24 @@ fn run<S: Simd, T: Voxel>(
     grid: &Grid<'_, T>,
     way: &Way<S>,
     [from, end]: [u32; 2],
-    is_fresh: bool,
     bent: bool,
     sampling: Sampling,
     shading: &Shading<'_, T>,
     state: &mut Gathered<S>,
 ) {
-    let (opaque, none) = (simd.splat(shading.opaque), simd.splat(f32::NAN));
-    let mut number = from as f32 - if is_fresh { 1.0 } else { 0.0 };
-    let mut looks_back = is_fresh;
-    while number < end as f32 {
-        let mut numbers = simd.splat(number);
-        if looks_back {
-            numbers = simd.max(numbers, simd.sub(way.first, simd.splat(1.0)));
-        }
-        number += 1.0;
-        let at = way.at(simd, numbers);
-        let own = way.has(simd, numbers);
-        let mut seen = simd.and(own, simd.lt(state.rgba[3], opaque));
-        let place = match sampling {
-            Sampling::Linear => grid.linear(simd, &grid.around(simd, &at), &shading.table.scale),
-            Sampling::LinearPresent => {
-                let corners = grid.around(simd, &at);
-                let (place, present) =
-                    grid.linear_present(simd, &corners, &shading.table.scale, shading.missing);
-                seen = simd.and(seen, present);
-                simd.select(present, place, none)
-            }
-            Sampling::Nearest => {
-                add_labels(simd, &grid.nearest(simd, &at), seen, shading, state);
-                continue;
-            }
-        };
-        let is_known = simd.eq(state.before, state.before);
-        if looks_back {
-            let mine = simd.lt(way.first, way.end);
-            let known = simd.select(is_known, state.before, place);
-            state.before = simd.select(mine, known, state.before);
-            looks_back = false;
+    let opaque = simd.splat(shading.opaque);
+    for number in from..end {
+        let number = simd.splat(number as f32);
+        let at = way.at(simd, number);
+        let own = way.has(simd, number);
+        let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+        if sampling == Sampling::Nearest {
+            add_labels(simd, &grid.nearest(simd, &at), seen, shading, state);
             continue;
         }
+        let place = place(simd, grid, &at, sampling, shading);
+        let seen = simd.and(seen, simd.eq(place, place));
+        let is_known = simd.eq(state.before, state.before);
         let before = simd.select(is_known, state.before, place);
         add_way(simd, shading.table, before, place, seen, bent, state);
         state.before = simd.select(own, place, state.before);

@@ -11,7 +11,7 @@ use crate::Bounds;
 use crate::camera::Ray;
 use crate::cast::Caster;
 use crate::fade;
-use crate::kernel::{Gathered, Shading, Way, march};
+use crate::kernel::{Gathered, Shading, Way, march, sample_block};
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::Field;
 use crate::table::Table;
@@ -124,6 +124,16 @@ impl Spans {
         counts.map(|count| count as u64).sum()
     }
 
+    /// One bit per ray that has samples.
+    #[inline(always)]
+    fn bits(&self) -> u32 {
+        let mut bits = 0;
+        for lane in 0..LANES {
+            bits |= u32::from(self.from[lane] < self.to[lane]) << lane;
+        }
+        bits
+    }
+
     /// 1 where a ray has samples, else 0.
     #[inline(always)]
     fn are_any(&self) -> [f32; LANES] {
@@ -220,6 +230,8 @@ impl<T: Voxel> Caster<'_, T> {
         shown: &mut Shown,
     ) -> [Vec4; LANES] {
         let mut gathered = Gathered::new(simd);
+        // What each ray has come through last.
+        let mut gaps = [None; LANES];
         loop {
             let opacity = simd.store(gathered.rgba[3]);
             let Some(leader) = rays.nearest(&opacity, shadings[0].opaque) else { break };
@@ -232,9 +244,15 @@ impl<T: Voxel> Caster<'_, T> {
             let spans = rays.pass(&region, leader);
             shown.count(region.rank, region.is_lacking, spans.count());
             let field = |slot: u32| self.fields[slot as usize].as_deref().map(|field| (slot, field));
-            match region.slot.and_then(field) {
+            let seen = region.slot.and_then(field);
+            match seen {
+                Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => {}
                 Some(seen) => self.draw_block(simd, rays, &spans, seen, shadings, &mut gathered),
                 None => gathered.forget(simd, spans.are_any()),
+            }
+            let gap = seen.and_then(|(_, field)| field.gap());
+            for (lane, last) in gaps.iter_mut().enumerate() {
+                *last = if spans.from[lane] < spans.to[lane] { gap } else { *last };
             }
         }
         let mut colours = [Vec4::ZERO; LANES];
@@ -243,6 +261,28 @@ impl<T: Voxel> Caster<'_, T> {
             *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
         }
         colours
+    }
+
+    /// True where nothing of a block is to be seen, and nothing on the ways that lead to it from what was skipped
+    /// before.
+    #[inline(always)]
+    fn is_unseen<S: Simd>(
+        &self,
+        simd: S,
+        spans: &Spans,
+        (slot, field): (u32, &Field),
+        gaps: &[Option<u32>; LANES],
+        gathered: &Gathered<S>,
+    ) -> bool {
+        let Field::Hidden { gap } = *field else { return false };
+        if self.fades[slot as usize].any() || spans.bits() & known(simd, gathered) != 0 {
+            return false;
+        }
+        let mut differ = false;
+        for (lane, last) in gaps.iter().enumerate() {
+            differ |= spans.from[lane] < spans.to[lane] && *last != gap;
+        }
+        gap.is_none() || !differ
     }
 
     /// Draws spans from one block, with what leads over to coarser ones.
@@ -266,14 +306,85 @@ impl<T: Voxel> Caster<'_, T> {
             &pieces
         };
         for (spans, how) in pieces {
+            let unknown = spans.bits() & !known(simd, gathered);
+            self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
             match *how {
                 How::Faded => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
                 How::Strided(log2) => {
                     let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     march(simd, block, field, &way, &shadings[log2], gathered);
+                    if log2 > 0 {
+                        // The sample before the next one is one step away, not half a stride.
+                        let known = spans.bits() & known(simd, gathered);
+                        self.find_before(simd, rays, &spans.to, known, &shadings[0], gathered);
+                    }
                 }
             }
+        }
+    }
+
+    /// Finds the places one step before samples of the `wanted` rays, whichever block they lie in: from there a ray
+    /// enters the volume, or leaves what was skipped.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
+    fn find_before<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        samples: &Lanes,
+        mut wanted: u32,
+        shading: &Shading<'_, T>,
+        gathered: &mut Gathered<S>,
+    ) {
+        if wanted == 0 || shading.nearest {
+            return;
+        }
+        let (low, high) = self.scene.view.volume_box();
+        let mut at = [DVec3::ZERO; LANES];
+        for (lane, at) in at.iter_mut().enumerate() {
+            // Outside the volume its outermost voxels go on.
+            *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
+        }
+        let mut before = simd.store(gathered.before);
+        while wanted != 0 {
+            let leader = wanted.trailing_zeros() as usize;
+            let region = self.region(at[leader]);
+            let mut found = [f32::NAN; LANES];
+            if let Some(slot) = region.slot {
+                let block = self.blocks.resident(slot);
+                let (scale, origin) = self.scene.view.levels[block.rank].local_map(block.at);
+                let mut local = [[0.0; LANES]; 3];
+                for axis in 0..3 {
+                    for lane in 0..LANES {
+                        local[axis][lane] = (at[lane][axis] * scale[axis] + origin[axis]) as f32;
+                    }
+                }
+                let local = each_axis!(a => simd.load(&local[a]));
+                found = simd.store(sample_block(simd, block, &local, shading));
+            }
+            for lane in 0..LANES {
+                let is_inside = at[lane].cmpge(region.low).all() && at[lane].cmplt(region.high).all();
+                if wanted >> lane & 1 == 0 || !is_inside && lane != leader {
+                    continue;
+                }
+                wanted &= !(1 << lane);
+                before[lane] = match region.slot {
+                    Some(slot) if self.is_fading(slot, at[lane]) => self.faded(at[lane], slot, shading.table),
+                    _ => found[lane],
+                };
+            }
+        }
+        gathered.before = simd.load(&before);
+    }
+
+    /// True where a block's values lead over to those of a coarser one.
+    #[inline(always)]
+    fn is_fading(&self, slot: u32, volume: DVec3) -> bool {
+        let fade = self.fades[slot as usize];
+        fade.any() && {
+            let block = self.blocks.resident(slot);
+            fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
         }
     }
 
@@ -376,9 +487,6 @@ impl<T: Voxel> Caster<'_, T> {
         for lane in 0..LANES {
             let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             let mut sample = spans.from[lane];
-            if sample < spans.to[lane] && before[lane].is_nan() {
-                before[lane] = self.faded(rays.at(lane, sample - 1.0), slot, shading.table);
-            }
             while sample < spans.to[lane] && colour.w < shading.opaque {
                 let place = self.faded(rays.at(lane, sample), slot, shading.table);
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
@@ -409,6 +517,12 @@ enum How {
     Faded,
     /// Each sample stands for so many steps (logarithm to the base of 2).
     Strided(usize),
+}
+
+/// One bit per ray whose sample before the next one is known.
+#[inline(always)]
+fn known<S: Simd>(simd: S, gathered: &Gathered<S>) -> u32 {
+    simd.bits(simd.eq(gathered.before, gathered.before))
 }
 
 /// Where a line is inside a box, in steps.

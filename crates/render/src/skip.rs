@@ -8,6 +8,8 @@ use crate::table::{Sight, Table};
 /// What of a block can be seen, in cells.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Field {
+    /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
+    Hidden { gap: Option<u32> },
     /// Perhaps everything, and all cells alike. `bent` where opacity bends.
     Full { bent: bool },
     /// Per cell the distance to the nearest visible one: the larger of the steps along z, y, x; 0 for visible
@@ -22,19 +24,20 @@ pub(crate) const BENT: u8 = 0x80;
 const FARTHEST: u8 = 0x7F;
 
 impl Field {
-    /// `None` when nothing can be seen. `skip_empty`: leap over what is hidden.
-    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Option<Self> {
-        let sights: Vec<Sight> = block.cells.iter().map(|&range| table.sight_of(range)).collect();
+    /// `skip_empty`: leap over what is hidden.
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
+        let shape = block.layout.cells;
+        let mut sights: Vec<Sight> = block.cells.iter().map(|&range| table.sight_of(range)).collect();
+        show_between_gaps(&mut sights, shape);
         let has = |sight: Sight| sights.contains(&sight);
         if skip_empty && !has(Sight::Even) && !has(Sight::Bent) {
-            return None;
+            return Self::Hidden { gap: sights.iter().find_map(|sight| sight.gap()) };
         }
-        let is_mixed = has(Sight::Hidden) || has(Sight::Bent) && has(Sight::Even);
+        let is_mixed = sights.iter().any(|sight| sight.is_hidden()) || has(Sight::Bent) && has(Sight::Even);
         if !skip_empty || !is_mixed {
-            return Some(Self::Full { bent: has(Sight::Bent) });
+            return Self::Full { bent: has(Sight::Bent) };
         }
-        let shape = block.layout.cells;
-        let mut cells = distances(&sights.iter().map(|&s| s != Sight::Hidden).collect::<Vec<_>>(), shape);
+        let mut cells = distances(&sights.iter().map(|s| !s.is_hidden()).collect::<Vec<_>>(), shape);
         cells.iter_mut().for_each(|cell| *cell = (*cell).min(FARTHEST));
         if has(Sight::Bent) {
             let bent = distances(&sights.iter().map(|&s| s == Sight::Bent).collect::<Vec<_>>(), shape);
@@ -42,8 +45,33 @@ impl Field {
                 *cell |= if bent <= 1 { BENT } else { 0 };
             }
         }
-        Some(Self::Cells(cells))
+        Self::Cells(cells)
     }
+
+    /// The gap between visible values that all of the block lies in.
+    pub(crate) fn gap(&self) -> Option<u32> {
+        if let Self::Hidden { gap } = self { *gap } else { None }
+    }
+}
+
+/// Neighbours share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
+/// those voxels are missing: such cells count as visible.
+fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
+    let Some(gap) = sights.iter().find_map(|sight| sight.gap()) else { return };
+    if sights.iter().all(|sight| sight.gap().is_none_or(|other| other == gap)) {
+        return;
+    }
+    let around = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
+    let place = |i: usize| [i / (ny * nx), i / nx % ny, i % nx];
+    let differs = |i: usize, gap: u32| {
+        let [z, y, x] = place(i);
+        let near = around(z, nz).flat_map(|z| around(y, ny).map(move |y| (z * ny + y) * nx));
+        let mut near = near.flat_map(|row| around(x, nx).map(move |x| row + x));
+        near.any(|j| sights[j].gap().is_some_and(|other| other != gap))
+    };
+    let shown: Vec<usize> =
+        (0..sights.len()).filter(|&i| sights[i].gap().is_some_and(|gap| differs(i, gap))).collect();
+    shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
 }
 
 /// Fields that a block remembers, by the number of the table they are for: so many views of one block may differ in
@@ -52,18 +80,18 @@ pub(crate) const REMEMBERED: usize = 2;
 
 /// The fields of a block for the last few transfer functions.
 #[derive(Debug, Default)]
-pub(crate) struct Fields(Mutex<Vec<(u64, Option<Arc<Field>>)>>);
+pub(crate) struct Fields(Mutex<Vec<(u64, Arc<Field>)>>);
 
 impl Fields {
     /// The field for the table `number`, made if it is not remembered.
-    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Option<Field>) -> Option<Arc<Field>> {
+    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Field) -> Arc<Field> {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, field)) = remembered.iter().find(|(other, _)| *other == number) {
-            return field.clone();
+            return Arc::clone(field);
         }
-        let field = make().map(Arc::new);
+        let field = Arc::new(make());
         remembered.truncate(REMEMBERED - 1);
-        remembered.insert(0, (number, field.clone()));
+        remembered.insert(0, (number, Arc::clone(&field)));
         field
     }
 
@@ -124,9 +152,9 @@ mod tests {
         for number in [1, 1, 2, 1, 2, 3, 3, 1] {
             let field = fields.of(number, || {
                 made += 1;
-                (number != 2).then_some(Field::Full { bent: false })
+                Field::Full { bent: number == 2 }
             });
-            assert_eq!(field.is_none(), number == 2);
+            assert_eq!(*field, Field::Full { bent: number == 2 });
         }
         assert_eq!(made, 4, "1, 2, 3, and 1 again after it was pushed out");
         assert!(fields.clone().0.lock().unwrap().is_empty());

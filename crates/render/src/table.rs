@@ -142,7 +142,7 @@ impl Table {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
     pub(crate) fn sight_of(&self, [low, high]: [f32; 2]) -> Sight {
         if low > high {
-            return Sight::Hidden;
+            return Sight::Absent;
         }
         let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
         let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
@@ -151,7 +151,7 @@ impl Table {
         let first = ((a + 0.5).floor() - 1.0).clamp(0.0, last) as usize;
         let end = ((b + 0.5).floor() + 1.0).clamp(0.0, last) as usize + 1;
         if self.visible_before[end] == self.visible_before[first] {
-            return Sight::Hidden;
+            return Sight::Hidden { gap: self.visible_before[first] };
         }
         // From one sample to the next values hardly ever run through more than half of a cell's range.
         let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
@@ -208,12 +208,26 @@ impl TableMemo {
 /// What can be seen of a range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// Nothing.
-    Hidden,
+    /// No value is there.
+    Absent,
+    /// Nothing. Between the values of two gaps there is something to be seen.
+    Hidden { gap: u32 },
     /// Something, and its opacity is so nearly linear that one look-up per sample will do.
     Even,
     /// Something whose opacity bends or jumps.
     Bent,
+}
+
+impl Sight {
+    /// True where there is nothing to be seen.
+    pub(crate) fn is_hidden(self) -> bool {
+        matches!(self, Self::Absent | Self::Hidden { .. })
+    }
+
+    /// The gap that hidden values lie in.
+    pub(crate) fn gap(self) -> Option<u32> {
+        if let Self::Hidden { gap } = self { Some(gap) } else { None }
+    }
 }
 
 /// Opacity of a step `thickness` times as long as the one that `opacity` is meant for.
@@ -280,7 +294,10 @@ mod tests {
                 |low: f32, high: f32| table.sight_of(if scale > 0.0 { [low, high] } else { [-high, -low] });
             assert_eq!([s(0.0, 9.0), s(2.9, 3.05), s(3.9, 8.0)], [Sight::Bent; 3]);
             assert_eq!([s(2.1, 2.2), s(2.95, 2.96)], [Sight::Even; 2]);
-            assert_eq!([s(0.0, 1.9), s(4.1, 1e9), s(f32::INFINITY, f32::NEG_INFINITY)], [Sight::Hidden; 3]);
+            assert_eq!(table.sight_of([f32::INFINITY, f32::NEG_INFINITY]), Sight::Absent);
+            let [below, above] = [s(0.0, 1.9), s(4.1, 1e9)];
+            assert!([below, above].iter().all(|s| matches!(s, Sight::Hidden { .. })) && below != above);
+            assert_eq!(below, s(-1e9, 0.5));
         }
     }
 }

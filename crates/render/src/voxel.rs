@@ -142,7 +142,10 @@ impl Scale {
             return interpolated;
         }
         let moved = simd.sub(interpolated, simd.splat(self.origin as f32));
-        simd.mul(moved, simd.splat(self.gain as f32))
+        let place = simd.mul(moved, simd.splat(self.gain as f32));
+        // Finite, so that the way from one place to another is, too.
+        let far = FAR as f32;
+        simd.max(simd.min(place, simd.splat(far)), simd.splat(-far))
     }
 }
 

@@ -295,7 +295,7 @@ fn threads_change_no_bit_and_skipping_nothing_that_is_seen() {
     assert_eq!(one, with_threads(2, &scene));
     assert_eq!(one, with_threads(3, &scene));
     scene.quality.skip_empty = false;
-    // What is skipped is not seen; only where a way is cut into parts may differ.
+    // Not to the bit: where a cell's range says that opacity hardly bends, ways are cut into fewer parts.
     let apart = difference(&one, &with_threads(2, &scene));
     assert!(apart <= SEAMLESS, "{apart}");
 }
