@@ -104,7 +104,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             let dialer = Dialer::through_ssh(address.clone(), context.budget.receive);
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
-            array = dialer.named_array().await;
+            array = dialer.named_array().await?;
             (name, Arc::new(remote.clone()) as Arc<dyn Source>, vec![remote])
         }
     };

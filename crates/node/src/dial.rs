@@ -179,11 +179,17 @@ impl Dialer {
         Ok(connection.handle)
     }
 
-    /// With ssh: the name of the array that the path ended with. Empty before the first answer.
-    pub(crate) async fn named_array(&self) -> String {
-        let state = self.state.lock().await;
-        let login = state.connection.as_ref().and_then(|c| c.login.as_ref());
-        login.and_then(Login::greeting).map(|greeting| greeting.array).unwrap_or_default()
+    /// With ssh: the name of the array that the path ended with; waits until the other side has said it. Empty without a
+    /// connection.
+    ///
+    /// # Errors
+    /// Why the other side did not say anything.
+    pub(crate) async fn named_array(&self) -> Result<String> {
+        let login = self.state.lock().await.connection.as_ref().and_then(|c| c.login.clone());
+        match login {
+            Some(login) => login.greeting().await.map(|greeting| greeting.array),
+            None => Ok(String::new()),
+        }
     }
 
     /// A connection on which operations can be asked at once, before anybody was welcomed.

@@ -36,15 +36,19 @@ impl Login {
         Ok((Self(told), handle, driver, attending))
     }
 
-    /// What the other side said, if it did.
-    pub(crate) fn greeting(&self) -> Option<Greeting> {
-        self.0.borrow().as_ref()?.as_ref().ok().cloned()
+    /// What the other side said; waits until it is known. It says so before it answers anything.
+    pub(crate) async fn greeting(&self) -> Result<Greeting> {
+        self.outcome().await.unwrap_or_else(|| Err(Error::cancelled()))
+    }
+
+    /// `None` when nobody waits for it any more.
+    async fn outcome(&self) -> Option<Result<Greeting>> {
+        self.0.clone().wait_for(Option::is_some).await.ok().and_then(|told| told.clone())
     }
 
     /// Why there was no welcome, when all that is known here is that the connection was lost.
     pub(crate) async fn explain(&self, lost: Error) -> Error {
-        let mut told = self.0.clone();
-        match told.wait_for(Option::is_some).await.ok().and_then(|told| told.clone()) {
+        match self.outcome().await {
             Some(Ok(greeting)) => lost.context(format!("`{}` there", greeting.program)),
             Some(Err(error)) => error,
             None => lost,
