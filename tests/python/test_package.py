@@ -267,8 +267,8 @@ def test_a_forked_child_is_told_why_it_cannot(tmp_path: pathlib.Path) -> None:
 def test_ctrl_c_ends_a_read(tmp_path: pathlib.Path) -> None:
     program = (
         "import _thread, threading, corridor\n"
-        "a = corridor.open('synthetic:waves?shape=700,700,700&dtype=u8')['waves']\n"
-        "threading.Timer(0.5, _thread.interrupt_main).start()\n"
+        "a = corridor.open('synthetic:waves?shape=1500,1500,1500&dtype=u8')['waves']\n"
+        "threading.Timer(0.3, _thread.interrupt_main).start()\n"
         "try:\n"
         "    a[...]\n"
         "except KeyboardInterrupt:\n"
