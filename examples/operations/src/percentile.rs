@@ -174,7 +174,11 @@ impl Search {
     }
 
     fn add(&mut self, part: &Part, array: &ArrayInfo) -> Result<()> {
-        let keys = part.values(array)?.into_iter().filter(|v| v.is_finite()).map(key_of);
+        self.add_keys(part.values(array)?.into_iter().filter(|v| v.is_finite()).map(key_of));
+        Ok(())
+    }
+
+    fn add_keys(&mut self, keys: impl Iterator<Item = u64>) {
         for key in keys {
             let Some(bin) = self.bins.get_mut(&leading(key, self.known_bits)) else { continue };
             match &mut self.gathered {
@@ -182,7 +186,6 @@ impl Search {
                 None => bin.digits[digit(key, self.known_bits, self.digit_bits)] += 1,
             }
         }
-        Ok(())
     }
 
     /// Looks where the ranks of `q` lie; true when they are known.
@@ -320,13 +323,7 @@ mod tests {
         let mut passes = 0;
         loop {
             passes += 1;
-            for key in values.iter().copied().map(key_of) {
-                let Some(bin) = search.bins.get_mut(&leading(key, search.known_bits)) else { continue };
-                match &mut search.gathered {
-                    Some(gathered) => gathered.push(key),
-                    None => bin.digits[digit(key, search.known_bits, search.digit_bits)] += 1,
-                }
-            }
+            search.add_keys(values.iter().copied().map(key_of));
             if search.end_of_pass(q) {
                 return (search.percentiles(q).values, passes);
             }

@@ -91,13 +91,13 @@ impl Case {
     /// A case from its measured values.
     #[must_use]
     pub fn measured(name: &str, unit: &'static str, better: Better, mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
+        let ours = median(&mut values);
         Self {
             name: name.to_owned(),
             parameters: BTreeMap::new(),
             unit,
             better,
-            ours: median(&values),
+            ours,
             runs: values.len(),
             min: values.first().copied(),
             max: values.last().copied(),
@@ -137,8 +137,9 @@ impl Case {
     }
 }
 
-/// The middle value of sorted `values`; the mean of the two middle ones for an even number.
-fn median(values: &[f64]) -> Option<f64> {
+/// The middle value of `values`, which it sorts; the mean of the two middle ones for an even number.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
         0 => None,

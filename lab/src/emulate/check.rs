@@ -10,7 +10,7 @@ use array::Result;
 use super::probe;
 use super::spec::Options;
 use super::up::{Engine, Running, up};
-use crate::bench::report::{Better, Case, Link, Report};
+use crate::bench::report::{Better, Case, Link, Report, median};
 
 /// Datagrams, with headers.
 const DATAGRAM_BYTES: usize = 1250;
@@ -69,13 +69,14 @@ fn checks() -> Vec<Check> {
     checks
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+/// NaN, which no check takes for right, when nothing came back.
+fn median_round_trip(link: &Running, count: u32) -> Result<f64> {
+    let mut round_trips = probe::round_trips(link, count, Duration::from_millis(10))?;
+    Ok(median(&mut round_trips).unwrap_or(f64::NAN))
 }
 
 fn idle_round_trip(link: &Running) -> Result<f64> {
-    probe::round_trips(link, 30, Duration::from_millis(10)).map(median)
+    median_round_trip(link, 30)
 }
 
 fn round_trips() -> Vec<Check> {
@@ -171,7 +172,7 @@ fn full_queue(link: &Running) -> Result<f64> {
             .spawn_scoped(scope, || probe::datagrams(link, DATAGRAM_BYTES, 1.5 * RATE, 45_000));
         // One round trip and a half second: the queue is full.
         std::thread::sleep(Duration::from_millis(700));
-        let busy = probe::round_trips(link, 15, Duration::from_millis(10)).map(median);
+        let busy = median_round_trip(link, 15);
         let flooded = flood.map_err(array::Error::from)?.join();
         flooded.map_err(|_| array::Error::internal("the flood panicked"))??;
         busy

@@ -2,6 +2,7 @@
 //! everybody.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,8 +47,25 @@ impl Namespace {
     }
 
     /// Runs `work` on a thread in the namespace: what it opens there stays there.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered.
     pub(super) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        inside(&self.name, work)
+        let name = &self.name;
+        let enter = || {
+            let namespace = File::open(format!("/run/netns/{name}"))?;
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok::<_, std::io::Error>(())
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .name(format!("in {name}"))
+                .spawn_scoped(scope, || enter().map(|()| work()));
+            let entered = thread.map_err(Error::from)?.join();
+            let done =
+                entered.map_err(|_| Error::internal(format!("a thread in namespace {name} panicked")))?;
+            done.map_err(|e| Error::from(e).context(format!("entering network namespace {name}")))
+        })
     }
 }
 
@@ -55,26 +73,6 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         delete(&self.name);
     }
-}
-
-/// Runs `work` on a thread in the namespace called `name`.
-///
-/// # Errors
-/// When the namespace cannot be entered.
-pub(super) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let enter = || {
-        let namespace = File::open(format!("/run/netns/{name}"))?;
-        move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(LinkNameSpaceType::Network))?;
-        Ok::<_, std::io::Error>(())
-    };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name(format!("in {name}"))
-            .spawn_scoped(scope, || enter().map(|()| work()));
-        let entered = thread.map_err(Error::from)?.join();
-        let done = entered.map_err(|_| Error::internal(format!("a thread in namespace {name} panicked")))?;
-        done.map_err(|e| Error::from(e).context(format!("entering network namespace {name}")))
-    })
 }
 
 /// Ends what runs in the namespace and deletes it, if it is there.

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use super::delay_line::DelayLine;
 use super::lane::{Fate, Lane};
 use super::packet::Packet;
 use super::spec::MAX_LANE_BYTES;
 use super::stats::{Live, add};
-use super::tun::{Tun, raise_priority, was_interrupted};
+use super::tun::{Tun, raise_priority};
 
 /// Packets read from a device before others have their turn.
 const BATCH: usize = 64;
@@ -157,7 +158,7 @@ impl Work {
             .map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN))
             .collect();
         match poll(&mut waits, Some(&timeout)) {
-            Err(error) if !was_interrupted(error) => {
+            Err(error) if error != Errno::INTR => {
                 Err(Error::from(std::io::Error::from(error)).context("waiting for packets"))
             }
             _ => Ok(()),

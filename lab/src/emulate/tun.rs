@@ -9,7 +9,6 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use array::{Error, Result};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl, opcode};
 
 use super::packet::{MAX_PACKET_BYTES, VIRTIO_BYTES};
@@ -56,8 +55,8 @@ impl Tun {
             flags: IFF_TUN | IFF_NO_PACKET_INFO | IFF_VIRTIO_HEADER,
             rest: [0; 22],
         };
-        request.name[..name.len().min(NAME_BYTES - 1)]
-            .copy_from_slice(&name.as_bytes()[..name.len().min(NAME_BYTES - 1)]);
+        let name = &name.as_bytes()[..name.len().min(NAME_BYTES - 1)];
+        request.name[..name.len()].copy_from_slice(name);
         // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, 40 bytes, which `DeviceRequest` is; it lives until the
         // call returns.
         unsafe { ioctl(&file, Updater::<SET_DEVICE, DeviceRequest>::new(&mut request)) }.map_err(|e| {
@@ -105,9 +104,4 @@ pub(super) fn raise_priority() -> bool {
     let parameters = libc::sched_param { sched_priority: 10 };
     // SAFETY: `parameters` lives until the call returns; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
-}
-
-/// True where waiting ended because of a signal.
-pub(super) fn was_interrupted(error: Errno) -> bool {
-    error == Errno::INTR
 }
