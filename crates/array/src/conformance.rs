@@ -168,7 +168,21 @@ pub async fn check_reads(source: &Arc<dyn Source>) {
         if !shape.is_empty() {
             selections.push(Selection::of_box(&vec![0; shape.len()], &vec![0; shape.len()]));
         }
-        for selection in selections {
+        // All at once, and one among them that cannot be.
+        let beyond = Selection::of_box(shape, &vec![1; shape.len()]);
+        let wrong = (!shape.is_empty()).then(|| request(array, level, beyond));
+        let all = selections.iter().map(|s| request(array, level, s.clone())).chain(wrong);
+        let (reads, targets): (Vec<_>, Vec<_>) = all
+            .map(|request| {
+                let (target, region) = target(info, &request.selection);
+                ((request, region), target)
+            })
+            .unzip();
+        let mut together = bytes_of(source.read_many(reads).collect().await, targets);
+        if !shape.is_empty() {
+            assert!(together.pop().is_some_and(|r| r.is_err()), "a read outside of the array was answered");
+        }
+        for (selection, together) in selections.into_iter().zip(together) {
             let request = request(array, level, selection);
             let (direct, region) = target(info, &request.selection);
             source.read(request.clone(), region).await.unwrap_or_else(|e| panic!("{request:?}: {e:?}"));
@@ -177,9 +191,19 @@ pub async fn check_reads(source: &Arc<dyn Source>) {
                 .await
                 .unwrap_or_else(|e| panic!("gathering {request:?}: {e:?}"));
             let direct = direct.into_vec().expect("every region was released");
+            assert_eq!(together.as_ref(), Ok(&direct), "{request:?} differs from the same among others");
             assert!(direct == gathered.into_vec().unwrap_or_default(), "{request:?} differs from the blocks");
         }
     }
+}
+
+/// What each of many reads gave; each has ended once.
+fn bytes_of(mut ends: Vec<(usize, crate::Result<()>)>, targets: Vec<Target>) -> Vec<crate::Result<Vec<u8>>> {
+    ends.sort_by_key(|(number, _)| *number);
+    let numbers: Vec<usize> = ends.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (0..targets.len()).collect::<Vec<_>>(), "each read ends once");
+    let given = ends.into_iter().zip(targets);
+    given.map(|((_, end), target)| end.and_then(|()| target.into_vec())).collect()
 }
 
 /// Reads that cannot be are refused with the right kind.

@@ -1,12 +1,13 @@
 //! The `Source` trait: everything that can give blocks of an array.
 //!
 //! A format on disk, a cache, a remote server, a running simulation, a stitched set of files. A source can
-//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight.
+//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight. The one
+//! default, of `read_many`, gives the same answers, only slower.
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use futures::stream::BoxStream;
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{BoxStream, FuturesUnordered, StreamExt};
 
 use crate::{ArrayInfo, Block, BlockKey, Dataset, Priority, Region, Result, Selection, Want, expect_target};
 
@@ -21,6 +22,9 @@ pub struct Completion {
 
 /// Completions in any order; ends when every want that was not cancelled has been answered.
 pub type Completions = BoxStream<'static, Completion>;
+
+/// Ends of many reads: which one, counted as they were given, and how. In any order, each once.
+pub type ReadEnds = BoxStream<'static, (usize, Result<()>)>;
 
 /// Exactly which elements are to be read.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +69,15 @@ pub trait Source: Send + Sync + 'static {
     /// elements as stored (dtype and byte order of the array). On success every element was written and
     /// every region released. Dropping the future detaches.
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>>;
+
+    /// As [`read`](Self::read), for many reads that are wanted at the same time: small ones may share their costs.
+    /// Dropping the stream detaches those that have not ended.
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let each = reads.into_iter().enumerate();
+        each.map(|(number, (request, into))| self.read(request, into).map(move |end| (number, end)))
+            .collect::<FuturesUnordered<_>>()
+            .boxed()
+    }
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
@@ -78,5 +91,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         (**self).read(request, into)
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        (**self).read_many(reads)
     }
 }

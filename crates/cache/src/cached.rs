@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use array::{
-    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Pieces, ReadRequest, Region, Result,
-    Source, Want,
+    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Pieces, ReadEnds, ReadRequest, Region,
+    Result, Source, Want,
 };
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, mpsc};
@@ -129,6 +129,26 @@ impl Cached {
         Ok(None)
     }
 
+    /// Fills what is here, and has the inner source read the rest.
+    async fn read_many_here(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let looked = reads.into_iter().map(async |(request, into)| {
+            let rest = self.read_here(&request, into).await;
+            rest.map(|into| into.map(|into| (request, into)))
+        });
+        let (mut ends, mut numbers, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, looked) in join_all(looked).await.into_iter().enumerate() {
+            match looked {
+                Ok(Some(read)) => {
+                    numbers.push(number);
+                    rest.push(read);
+                }
+                ended => ends.push((number, ended.map(drop))),
+            }
+        }
+        let rest = self.shared.inner.read_many(rest).map(move |(n, end)| (numbers[n], end));
+        futures::stream::iter(ends).chain(rest).boxed()
+    }
+
     /// These blocks, if all are here and covered; counts as neither hit nor use.
     async fn peek(&self, keys: Vec<BlockKey>) -> Option<Vec<Held>> {
         let (reply, answer) = tokio::sync::oneshot::channel();
@@ -169,5 +189,13 @@ impl Source for Cached {
             }
         }
         .boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        if !self.shared.was_asked.load(Ordering::Relaxed) {
+            return self.shared.inner.read_many(reads);
+        }
+        let this = self.clone();
+        async move { this.read_many_here(reads).await }.flatten_stream().boxed()
     }
 }

@@ -168,16 +168,28 @@ impl ServerSide {
         }
     }
 
-    /// The most urgent operation, if it is of this tier or above.
-    fn next_incoming(&mut self, least_tier: u8) -> Option<(OpId, Arc<str>, Bytes)> {
-        let first = self.incoming.first_entry()?;
-        let &(Reverse(priority), op) = first.key();
-        if priority.tier < least_tier {
-            return None;
+    /// The most urgent operation, if it is of this tier or above, and those right behind it of the same priority and
+    /// name, up to as many as `most` says of that name.
+    fn next_incoming(&mut self, least_tier: u8, most: impl Fn(&str) -> usize) -> Vec<(OpId, Incoming)> {
+        let mut taken: Vec<(OpId, Incoming)> = Vec::new();
+        let mut first_priority = None;
+        while let Some(next) = self.incoming.first_entry() {
+            let &(Reverse(priority), op) = next.key();
+            let joins = match (taken.first(), first_priority) {
+                (Some((_, first)), Some(same)) => {
+                    priority == same && next.get().name == first.name && taken.len() < most(&first.name)
+                }
+                _ => priority.tier >= least_tier,
+            };
+            if !joins {
+                break;
+            }
+            first_priority = Some(priority);
+            let incoming = next.remove();
+            self.waiting_parameter_bytes -= incoming.parameters.len();
+            taken.push((op, incoming));
         }
-        let Incoming { name, parameters } = first.remove();
-        self.waiting_parameter_bytes -= parameters.len();
-        Some((op, name, parameters))
+        taken
     }
 
     fn update(&mut self, op: OpId, f: impl FnOnce(&mut OpState)) {
@@ -238,6 +250,17 @@ impl ServerSide {
     fn end(&mut self, op: OpId, how: impl FnOnce(&mut Server)) {
         how(&mut self.machine);
         self.look_for_room(op);
+    }
+
+    /// Queues the only item and the end, and forgets the operation; false when there is no room for it.
+    fn answer(&mut self, op: OpId, body: &Bytes, bulk: &Bulk) -> bool {
+        match self.machine.item(op, body.clone(), bulk.clone()) {
+            Err(error) if error.kind() == ErrorKind::Busy => return false,
+            Err(error) => self.end(op, |machine| machine.fail(op, error)),
+            Ok(()) => self.end(op, |machine| machine.done(op)),
+        }
+        self.forget(op);
+        true
     }
 
     fn drop_operation(&mut self, op: OpId) {
@@ -334,16 +357,34 @@ impl ServerConnection {
     /// # Cancel safety
     /// Safe: nothing is lost.
     pub async fn next_of(&self, least_tier: u8) -> Option<Operation> {
+        self.next_together(least_tier, |_| 1).await?.pop()
+    }
+
+    /// As [`next_of`](Self::next_of), with those behind it that are ready too, of the same name and priority: up to as
+    /// many as `most` says of that name. In order; never none.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next_together(
+        &self,
+        least_tier: u8,
+        most: impl Fn(&str) -> usize,
+    ) -> Option<Vec<Operation>> {
+        let operation = |(op, Incoming { name, parameters })| {
+            let shared = Arc::clone(&self.shared);
+            Operation { op, name, parameters, shared, is_over: false }
+        };
         poll_fn(|cx| {
             self.shared.with(|side| {
                 if side.ended.is_some() {
                     return Poll::Ready(None);
                 }
-                let Some((op, name, parameters)) = side.next_incoming(least_tier) else {
+                let taken = side.next_incoming(least_tier, &most);
+                if taken.is_empty() {
                     watch(&mut side.acceptor, cx);
                     return Poll::Pending;
-                };
-                Poll::Ready(Some(Operation { op, name, parameters, shared: Arc::clone(&self.shared) }))
+                }
+                Poll::Ready(Some(taken.into_iter().map(operation).collect()))
             })
         })
         .await
@@ -388,6 +429,8 @@ pub struct Operation {
     name: Arc<str>,
     parameters: Bytes,
     shared: Arc<Shared<ServerSide>>,
+    /// Nothing is left to be said or forgotten.
+    is_over: bool,
 }
 
 impl fmt::Debug for Operation {
@@ -494,6 +537,31 @@ impl Operation {
         }
     }
 
+    /// Sends the only item and the end of each of many operations, as soon as there is room: the same as
+    /// [`answer`](Self::answer) for each, in order, for less. What nobody wants any more is skipped.
+    ///
+    /// # Cancel safety
+    /// Those that are not queued yet fail.
+    pub async fn answer_all(answers: impl IntoIterator<Item = (Self, Bytes, Bytes)>) {
+        let checked = answers.into_iter().map(|(operation, body, bulk)| (operation, body, Bulk::from(bulk)));
+        let mut left: VecDeque<(Self, Bytes, Bulk)> = checked.collect();
+        while let Some((first, ..)) = left.front() {
+            first.room().await;
+            let shared = Arc::clone(&first.shared);
+            // Dropped after the lock was left.
+            let mut ended = Vec::with_capacity(left.len());
+            shared.change(|side| {
+                while let Some((mut operation, body, bulk)) = left.pop_front() {
+                    if !Arc::ptr_eq(&operation.shared, &shared) || !side.answer(operation.op, &body, &bulk) {
+                        return left.push_front((operation, body, bulk));
+                    }
+                    operation.is_over = true;
+                    ended.push(operation);
+                }
+            });
+        }
+    }
+
     /// Sends an item if there is room for it now.
     ///
     /// # Errors
@@ -527,6 +595,8 @@ fn default_urgency() -> Urgency {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        self.shared.change(|side| side.drop_operation(self.op));
+        if !self.is_over {
+            self.shared.change(|side| side.drop_operation(self.op));
+        }
     }
 }

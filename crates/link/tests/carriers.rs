@@ -558,6 +558,49 @@ async fn operations_are_taken_in_order_of_urgency() {
     assert!(futures::poll!(Box::pin(connection.next())).is_pending());
 }
 
+/// A thousand small operations are taken in sixteen steps and answered in as many; what differs begins a step of its own.
+#[tokio::test]
+async fn operations_that_are_ready_together_are_taken_and_answered_together() {
+    let (ours, theirs) = links(Kind::Local).await;
+    let mut tasks = JoinSet::new();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    connection.hello().await.unwrap();
+    connection.accept();
+    let ask = |name, n: u32| {
+        let parameters = Bytes::copy_from_slice(&n.to_le_bytes());
+        client.try_request(name, parameters, Urgency::of(Priority::NORMAL)).unwrap()
+    };
+    let mut asked: Vec<_> = (0..1_000).map(|n| ask("small", n)).collect();
+    let other = ask("other", 0);
+    let _last = client.try_request("urgent", Bytes::new(), Urgency::of(Priority::URGENT)).unwrap();
+    let most = |name: &str| if name == "small" { 64 } else { 1 };
+    assert_eq!(connection.next_together(Priority::URGENT.tier, most).await.unwrap().len(), 1);
+    drop(asked.swap_remove(500));
+    // Answered later than the withdrawal, so that it has arrived.
+    let marker = client.try_request("urgent", Bytes::new(), Urgency::of(Priority::URGENT)).unwrap();
+    let first = connection.next_together(Priority::URGENT.tier, most).await.unwrap();
+    assert_eq!(first[0].name(), "urgent");
+    drop((first, marker));
+    let mut steps = Vec::new();
+    while steps.iter().sum::<usize>() < 999 {
+        let taken = connection.next_together(0, most).await.unwrap();
+        steps.push(taken.len());
+        let echoed = taken.into_iter().map(|o| (o.parameters(), o)).map(|(said, o)| (o, said.clone(), said));
+        Operation::answer_all(echoed).await;
+    }
+    assert_eq!(steps, [vec![64; 15], vec![39]].concat());
+    assert_eq!(connection.next_together(0, most).await.unwrap()[0].name(), "other");
+    for (n, stream) in asked.into_iter().enumerate() {
+        let n = if n == 500 { 999 } else { u32::try_from(n).unwrap() };
+        let item = stream.only_item().await.unwrap();
+        assert_eq!((&item.body[..], &item.bulk[..]), (&n.to_le_bytes()[..], &n.to_le_bytes()[..]));
+    }
+    assert_eq!(other.only_item().await.unwrap_err().kind(), ErrorKind::Internal, "it was dropped unanswered");
+}
+
 #[test]
 fn a_wrong_token_is_refused_with_the_reason() {
     on_all(|kind| async move {

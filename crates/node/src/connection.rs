@@ -1,5 +1,5 @@
 //! One client's connection: hello, then its operations. They begin in the order of the requests; what is not answered
-//! at once goes on in a task of its own.
+//! at once goes on in a task of its own, or in one with others that were ready with it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
 use link::{Flow, Link};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wire::limits::HIGHEST_TIER;
+use wire::limits::{HIGHEST_TIER, MAX_OPERATIONS};
 use wire::{Hello, ServerConfig};
 
 use crate::gate::ClientId;
@@ -22,7 +22,8 @@ use crate::token::Admission;
 const OPERATIONS: RangeInclusive<u64> = 4_096..=65_536;
 /// One operation for so many bytes of the memory for answers. One that waits takes some 300 bytes.
 const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
-/// Operations of one client that are being answered; the others wait, the least urgent longest.
+/// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
+/// least urgent longest.
 const MAX_RUNNING: usize = 512;
 /// Each tier above background has room for this many more.
 const RUNNING_PER_TIER: usize = 64;
@@ -91,24 +92,28 @@ impl Service {
         tracing::debug!(peer = connection.peer(), program = hello.program, "client");
         let client = self.next_client();
         let mut running = JoinSet::new();
+        let places = Arc::new(Semaphore::new(MAX_OPERATIONS as usize));
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
+        let most_together = |name: &str| self.registry.most_together(name);
         loop {
-            let least_tier = least_tier(running.len());
+            let least_tier = least_tier(MAX_OPERATIONS as usize - places.available_permits());
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
-                operation = connection.next_of(least_tier), if least_tier <= HIGHEST_TIER => {
-                    let Some(operation) = operation else { return Ok(()) };
-                    let size = u32::try_from(operation.parameters().len()).unwrap_or(u32::MAX);
-                    let Ok(kept) = Arc::clone(&parameters).try_acquire_many_owned(size) else {
-                        operation.fail(too_many_parameters());
+                operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
+                    let Some(operations) = operations else { return Ok(()) };
+                    let bytes = operations.iter().map(|o| o.parameters().len()).sum();
+                    let taken = take(&places, operations.len()).zip(take(&parameters, bytes));
+                    let Some(kept) = taken.map(Arc::new) else {
+                        operations.iter().for_each(|operation| operation.fail(too_many_parameters()));
                         continue;
                     };
-                    let call = Call { operation, client, node: Arc::clone(&self.shared) };
-                    if let Some(rest) = self.registry.begin(call) {
+                    let call = |operation| Call { operation, client, node: Arc::clone(&self.shared) };
+                    for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
+                        let kept = Arc::clone(&kept);
                         running.spawn(async move {
-                            let _kept = kept;
                             rest.await;
+                            drop(kept);
                         });
                     }
                     tokio::task::consume_budget().await;
@@ -116,6 +121,11 @@ impl Service {
             }
         }
     }
+}
+
+/// So much of what may be under way, until it is dropped; `None` when there is less.
+fn take(of: &Arc<Semaphore>, count: usize) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(of).try_acquire_many_owned(u32::try_from(count).ok()?).ok()
 }
 
 /// Below this tier nothing is begun while so many run.

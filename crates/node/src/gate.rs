@@ -192,7 +192,12 @@ impl Entry {
     /// Gives `bytes` on; the entry is held until the last part of them was dropped, which for bytes of an answer
     /// means: sent, or not wanted any more.
     pub fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        Bytes::from_owner(Held { bytes, _entry: self })
+        Self::hold_part(&Arc::new(self), bytes)
+    }
+
+    /// As [`hold`](Self::hold), for one of several parts: the entry is held until all of them are gone.
+    pub fn hold_part(this: &Arc<Self>, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        Bytes::from_owner(Held { bytes, _entry: Arc::clone(this) })
     }
 }
 
@@ -211,7 +216,7 @@ impl Drop for Entry {
 
 struct Held<B> {
     bytes: B,
-    _entry: Entry,
+    _entry: Arc<Entry>,
 }
 
 impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {

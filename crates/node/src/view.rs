@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Completions, Dataset, ReadRequest, Region, Result, Source, Want};
+use array::{Completions, Dataset, ReadEnds, ReadRequest, Region, Result, Source, Want};
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
 use stream::Session;
@@ -48,5 +48,9 @@ impl Source for Latest {
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         self.0.stack().source.read(request, into)
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.0.stack().source.read_many(reads)
     }
 }

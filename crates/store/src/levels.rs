@@ -18,8 +18,8 @@ mod tests;
 use std::sync::Arc;
 
 use array::{
-    Block, BlockInfo, Completion, Completions, Dataset, ReadRequest, Region, Result, Source, Target, Want,
-    gather,
+    Block, BlockInfo, Completion, Completions, Dataset, ReadEnds, ReadRequest, Region, Result, Source,
+    Target, Want, gather,
 };
 use futures::StreamExt;
 use futures::future::{BoxFuture, Either, FutureExt, select};
@@ -174,5 +174,20 @@ impl Source for Levels {
             }
         }
         .boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let plan = self.plan();
+        let is_stored = |(request, into): &(ReadRequest, Region)| {
+            request.check(&plan.dataset, into).is_ok()
+                && matches!(plan.origin(request.array, request.level), Origin::Stored)
+        };
+        if reads.iter().all(is_stored) {
+            return self.inner.read_many(reads);
+        }
+        let each = reads.into_iter().enumerate();
+        each.map(|(number, (request, into))| self.read(request, into).map(move |end| (number, end)))
+            .collect::<FuturesUnordered<_>>()
+            .boxed()
     }
 }

@@ -29,6 +29,7 @@ mod scratch;
 mod side;
 mod source;
 mod synthetic;
+mod together;
 mod workers;
 mod zarr;
 

@@ -8,7 +8,7 @@ use array::{ArrayInfo, AxisRange, Region, Result, Selection, cut_by_grid};
 use crate::Access;
 
 /// What a piece should cost: enough to be worth a thread, little enough to be withdrawn soon.
-const PIECE_COST: u64 = 4 << 20;
+pub(crate) const PIECE_COST: u64 = 4 << 20;
 /// What one request to a file costs, in bytes copied instead.
 const REQUEST_COST: u64 = 16 << 10;
 /// Most pieces of one read.
@@ -50,6 +50,12 @@ pub(crate) fn cut(
     }
     let selections = selections.into_iter().map(Selection::new).collect::<Result<Vec<_>>>()?;
     Ok(selections.into_iter().zip(regions).collect())
+}
+
+/// What a read costs, in bytes copied instead.
+pub(crate) fn read_cost(array: &ArrayInfo, level: u8, access: Access, selection: &Selection) -> u64 {
+    let units = units(array, level, access, selection);
+    cost(access, selection, array.dtype.size_bytes() as u64, &units)
 }
 
 /// The smallest sensible piece per axis, in indices: a stored chunk, or one selected element.

@@ -9,12 +9,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use array::{BlockInfo, Completions, Dataset, Error, ReadRequest, Region, Result, Selection, Source, Want};
+use array::{
+    BlockInfo, Completions, Dataset, Error, ReadEnds, ReadRequest, Region, Result, Selection, Source, Want,
+};
 use futures::channel::mpsc::unbounded;
 use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop, queue_all};
+use crate::together::{SmallRead, read_together};
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format, pieces};
 
@@ -48,6 +51,15 @@ impl FormatSource {
             permit: None,
             call: call.clone(),
         })
+    }
+
+    /// What a read costs, if it is something and so little that it need not be cut, and nothing has to be prepared first.
+    fn small_cost(&self, dataset: &Dataset, request: &ReadRequest, into: &Region) -> Option<u64> {
+        let array = request.check(dataset, into).ok()?;
+        let access = self.format.access(request.array);
+        let cost = pieces::read_cost(array, request.level, access, &request.selection);
+        let is_prepared = || self.format.prepare(request.array, request.priority).is_none();
+        Some(cost).filter(|&cost| 0 < cost && cost < pieces::PIECE_COST && is_prepared())
     }
 
     fn pieces(&self, request: &ReadRequest, into: Region) -> Result<Vec<(Selection, Region)>> {
@@ -126,6 +138,19 @@ impl Source for FormatSource {
             Ok(())
         }
         .boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let dataset = self.format.dataset();
+        let (mut small, large) = (Vec::new(), FuturesUnordered::new());
+        for (number, (request, into)) in reads.into_iter().enumerate() {
+            match self.small_cost(&dataset, &request, &into) {
+                Some(cost) => small.push(SmallRead { number, request, into, cost }),
+                None => large.push(self.read(request, into).map(move |end| (number, end))),
+            }
+        }
+        let small = read_together(&self.format, small);
+        if large.is_empty() { small } else { futures::stream::select(small, large).boxed() }
     }
 }
 

@@ -5,6 +5,7 @@ mod describe;
 mod list;
 mod read;
 mod read_block;
+mod read_together;
 mod stats;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,23 @@ pub trait Handler: Send + Sync + 'static {
     fn hears_changes(&self) -> bool {
         false
     }
+
+    /// How many calls of one priority that are ready at the same time begin together; those that say
+    /// [`Begun::Together`] share a task.
+    fn most_together(&self) -> usize {
+        1
+    }
+
+    /// Does the work of those, answers each and ends it. It hears no changes, and looks at
+    /// [`Operation::is_cancelled`] as often as is worthwhile.
+    fn run_together(&self, works: Vec<(Self::Work, Call)>) -> impl Future<Output = ()> + Send {
+        async {
+            for (work, call) in works {
+                let result = self.run(work, &call).await;
+                end(&call, result);
+            }
+        }
+    }
 }
 
 /// How an operation began.
@@ -58,6 +76,8 @@ pub enum Begun<W> {
     Done,
     /// The rest, in a task of its own.
     Work(W),
+    /// The rest, in one task with what began together with it.
+    Together(W),
 }
 
 /// One call of an operation.
@@ -122,23 +142,20 @@ impl Registry {
         self.0.insert(handler.name(), Arc::new(handler));
     }
 
-    /// Begins a call; what is left of it is to be run in a task of its own.
-    pub(crate) fn begin(&self, call: Call) -> Option<BoxFuture<'static, ()>> {
-        let name = call.operation.name();
-        let begun = self.0.get(name).ok_or_else(|| self.unknown(name));
-        match begun.and_then(|handler| Arc::clone(handler).begin(call.operation.parameters())) {
-            Ok(Begun::Done) => end(&call, Ok(())),
-            Ok(Begun::Answered(body)) => match call.operation.try_item(body.clone(), Bytes::new()) {
-                // The connection is full of answers that nobody takes.
-                Err(error) if error.kind() == ErrorKind::Busy => {
-                    return Some(answer_later(call, body).boxed());
-                }
-                sent => end(&call, sent),
-            },
-            Ok(Begun::Work(work)) => return Some(run(call, work).boxed()),
-            Err(error) => end(&call, Err(error)),
+    /// How many calls of this name begin together.
+    pub(crate) fn most_together(&self, name: &str) -> usize {
+        self.0.get(name).map_or(1, |handler| handler.most_together())
+    }
+
+    /// Begins calls of one name; what is left of them is to be run in tasks of their own.
+    pub(crate) fn begin(&self, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+        let Some(name) = calls.first().map(|call| call.operation.name()) else { return Vec::new() };
+        if let Some(handler) = self.0.get(name) {
+            return Arc::clone(handler).begin(calls);
         }
-        None
+        let unknown = self.unknown(name);
+        calls.iter().for_each(|call| end(call, Err(unknown.clone())));
+        Vec::new()
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -147,19 +164,29 @@ impl Registry {
     }
 }
 
-async fn answer_later(call: Call, body: Bytes) {
-    let sent = call.operation.item(body, Bytes::new()).await;
-    end(&call, sent);
+/// Answers at once, unless the connection is full of answers that nobody takes.
+fn answer_now(call: Call, body: Bytes) -> Option<BoxFuture<'static, ()>> {
+    match call.operation.try_item(body.clone(), Bytes::new()) {
+        Err(error) if error.kind() == ErrorKind::Busy => {
+            let later = async move {
+                let sent = call.operation.item(body, Bytes::new()).await;
+                end(&call, sent);
+            };
+            return Some(later.boxed());
+        }
+        sent => end(&call, sent),
+    }
+    None
 }
 
-async fn run(call: Call, work: Box<dyn Work>) {
-    let result = if work.hears_changes() {
-        work.run(&call).await
+async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {
+    let result = if handler.hears_changes() {
+        handler.run(work, &call).await
     } else {
         tokio::select! {
             biased;
             () = call.operation.cancelled() => Err(Error::cancelled()),
-            result = work.run(&call) => result,
+            result = handler.run(work, &call) => result,
         }
     };
     end(&call, result);
@@ -177,36 +204,29 @@ fn end(call: &Call, result: Result<()>) {
 
 /// A [`Handler`] of any kind of work.
 trait AnyHandler: Send + Sync {
-    fn begin(self: Arc<Self>, parameters: Bytes) -> Result<Begun<Box<dyn Work>>>;
-}
-
-/// What is left of an operation that has begun.
-trait Work: Send {
-    fn hears_changes(&self) -> bool;
-    fn run<'a>(self: Box<Self>, call: &'a Call) -> BoxFuture<'a, Result<()>>;
+    fn most_together(&self) -> usize;
+    fn begin(self: Arc<Self>, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>>;
 }
 
 impl<H: Handler> AnyHandler for H {
-    fn begin(self: Arc<Self>, parameters: Bytes) -> Result<Begun<Box<dyn Work>>> {
-        Ok(match Handler::begin(&*self, parameters)? {
-            Begun::Answered(body) => Begun::Answered(body),
-            Begun::Done => Begun::Done,
-            Begun::Work(work) => Begun::Work(Box::new(Rest { handler: self, work })),
-        })
-    }
-}
-
-struct Rest<H: Handler> {
-    handler: Arc<H>,
-    work: H::Work,
-}
-
-impl<H: Handler> Work for Rest<H> {
-    fn hears_changes(&self) -> bool {
-        self.handler.hears_changes()
+    fn most_together(&self) -> usize {
+        Handler::most_together(self)
     }
 
-    fn run<'a>(self: Box<Self>, call: &'a Call) -> BoxFuture<'a, Result<()>> {
-        async move { self.handler.run(self.work, call).await }.boxed()
+    fn begin(self: Arc<Self>, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+        let (mut rest, mut together) = (Vec::new(), Vec::new());
+        for call in calls {
+            match Handler::begin(&*self, call.operation.parameters()) {
+                Ok(Begun::Done) => end(&call, Ok(())),
+                Ok(Begun::Answered(body)) => rest.extend(answer_now(call, body)),
+                Ok(Begun::Work(work)) => rest.push(run(Arc::clone(&self), work, call).boxed()),
+                Ok(Begun::Together(work)) => together.push((work, call)),
+                Err(error) => end(&call, Err(error)),
+            }
+        }
+        if !together.is_empty() {
+            rest.push(async move { self.run_together(together).await }.boxed());
+        }
+        rest
     }
 }

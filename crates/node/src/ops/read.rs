@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{self, BlockPlace, ReadBody};
 
+use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
@@ -35,7 +36,16 @@ impl Handler for Read {
     }
 
     fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Read>> {
-        ops::Read::decode(parameters).map(Begun::Work)
+        let read = ops::Read::decode(parameters)?;
+        Ok(if is_small(&read) { Begun::Together(read) } else { Begun::Work(read) })
+    }
+
+    fn most_together(&self) -> usize {
+        MAX_TOGETHER
+    }
+
+    async fn run_together(&self, reads: Vec<(ops::Read, Call)>) {
+        answer_together(reads).await;
     }
 
     async fn run(&self, read: ops::Read, call: &Call) -> Result<()> {
@@ -43,7 +53,8 @@ impl Handler for Read {
     }
 }
 
-async fn answer(ops::Read { place, selection }: ops::Read, call: &Call) -> Result<()> {
+/// Answers one read.
+pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Call) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
     let level = array.level(place.level)?;

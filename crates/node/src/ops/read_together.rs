@@ -1,0 +1,133 @@
+//! Small reads that are ready together are answered together: one look at what is exported, one turn at the gate, one
+//! call of the source, one lock of the connection. Each has its own end all the same. What is large goes its own way
+//! (`read.rs`).
+
+use std::sync::Arc;
+
+use array::{Dataset, Error, ReadRequest, Result, Target};
+use bytes::Bytes;
+use futures::stream::StreamExt;
+use link::Operation;
+use wire::ops::{self, BlockPlace, ReadBody};
+
+use super::{Call, end, read};
+use crate::assemble::Stack;
+use crate::gate::Entry;
+
+/// Most reads of one task: their common costs hardly count any more, and what is urgent waits for little.
+pub(super) const MAX_TOGETHER: usize = 64;
+/// Most elements of a small read: a row of 4,096 bytes is one in any type, as is a small box.
+const MAX_SMALL_ELEMENTS: u64 = 16_384;
+
+/// Whether a read need not be cut into slabs, whatever the type of its elements.
+pub(super) fn is_small(read: &ops::Read) -> bool {
+    read.selection.len().is_some_and(|elements| (1..=MAX_SMALL_ELEMENTS).contains(&elements))
+}
+
+/// Answers small reads of one client and one priority.
+pub(super) async fn answer_together(mut reads: Vec<(ops::Read, Call)>) {
+    while let Some((first, call)) = reads.first() {
+        let (place, node) = (first.place, Arc::clone(&call.node));
+        let (here, elsewhere) = reads.into_iter().partition(|(read, _)| read.place == place);
+        reads = elsewhere;
+        match node.exports.at(&place).await {
+            Ok((stack, dataset)) => answer_at(&stack, &dataset, here).await,
+            Err(error) => here.iter().for_each(|(_, call)| end(call, Err(error.clone()))),
+        }
+    }
+}
+
+/// A read that fits its array, and the bytes of its result.
+struct Small {
+    read: ops::Read,
+    call: Call,
+    item_bytes: usize,
+    size_bytes: u64,
+}
+
+/// Answers reads of one place, as many at a time as fit what a client has for its own.
+async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Call)>) {
+    let (mut part, mut part_bytes) = (Vec::new(), 0);
+    for (read, call) in reads {
+        let most_bytes = call.node.gate.own_bytes();
+        let (item_bytes, size_bytes) = match sizes(dataset, &read) {
+            Ok((_, size_bytes)) if size_bytes > most_bytes => {
+                let answered = read::answer(read, &call).await;
+                end(&call, answered);
+                continue;
+            }
+            Ok(sizes) => sizes,
+            Err(error) => {
+                end(&call, Err(error));
+                continue;
+            }
+        };
+        if part_bytes + size_bytes > most_bytes {
+            answer_part(stack, std::mem::take(&mut part)).await;
+            part_bytes = 0;
+        }
+        part_bytes += size_bytes;
+        part.push(Small { read, call, item_bytes, size_bytes });
+    }
+    answer_part(stack, part).await;
+}
+
+/// Of an element and of the result, bytes.
+fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Result<(usize, u64)> {
+    let array = dataset.array(place.array)?;
+    selection.check(&array.level(place.level)?.shape)?;
+    let item_bytes = array.dtype.size_bytes();
+    Ok((item_bytes, selection.len().unwrap_or(u64::MAX).saturating_mul(item_bytes as u64)))
+}
+
+/// Answers reads whose results fit memory together, those first that are read first.
+async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
+    let Some(memory) = enter(&mut part).await.map(Arc::new) else { return };
+    let (mut reads, mut waiting) = (Vec::with_capacity(part.len()), Vec::with_capacity(part.len()));
+    for Small { read: ops::Read { place, selection }, call, item_bytes, .. } in part {
+        match Target::new(&selection.shape(), item_bytes) {
+            Ok((target, region)) => {
+                let BlockPlace { array, level, .. } = place;
+                let priority = call.operation.urgency().priority;
+                reads.push((ReadRequest { array, level, selection, priority }, region));
+                waiting.push(Some((call, target)));
+            }
+            Err(error) => end(&call, Err(error)),
+        }
+    }
+    let body = ReadBody { offset_bytes: 0 }.encode();
+    let mut ends = stack.source.read_many(reads).ready_chunks(MAX_TOGETHER);
+    while let Some(ended) = ends.next().await {
+        let mut answers = Vec::with_capacity(ended.len());
+        for (number, result) in ended {
+            let Some((call, target)) = waiting.get_mut(number).and_then(Option::take) else { continue };
+            match result.and_then(|()| target.into_vec()) {
+                Ok(bytes) => answers.push(answer(call, &body, Entry::hold_part(&memory, bytes))),
+                Err(error) => end(&call, Err(error)),
+            }
+        }
+        Operation::answer_all(answers).await;
+    }
+    let lost = || Error::internal("expected the end of a read, found none");
+    waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(lost())));
+}
+
+fn answer(Call { operation, .. }: Call, body: &Bytes, bulk: Bytes) -> (Operation, Bytes, Bytes) {
+    (operation, body.clone(), bulk)
+}
+
+/// Waits for room in the connection and for memory; those that are withdrawn meanwhile are left out. `None` when all are.
+async fn enter(part: &mut Vec<Small>) -> Option<Entry> {
+    loop {
+        part.retain(|small| !small.call.operation.is_cancelled());
+        let first = part.first()?;
+        first.call.operation.room().await;
+        if !first.call.operation.is_cancelled() {
+            break;
+        }
+    }
+    let size_bytes = part.iter().map(|small| small.size_bytes).sum();
+    let memory = part.first()?.call.enter(size_bytes).await;
+    part.retain(|small| !small.call.operation.is_cancelled());
+    Some(memory)
+}
