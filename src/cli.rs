@@ -57,7 +57,7 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, controller and max_rate, each with a text in quotes:
+  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, compression and max_rate, each with a text in quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
   With a token in it, it must be readable by you alone (mode 0600).";
@@ -140,6 +140,10 @@ pub(crate) struct Reaching {
     /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
+    /// Compression of data on the way: `auto` where the server measures that it is faster, `none`, or always `lz4` or `zstd`
+    /// [default: auto].
+    #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
+    pub(crate) compression: Option<String>,
 }
 
 /// `corridor demo`
@@ -337,7 +341,8 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
-    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}.
+    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}; from a server also "carried": {"data_bytes": ...,
+    /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
     #[arg(long)]
     pub(crate) json: bool,
 }

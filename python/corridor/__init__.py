@@ -58,7 +58,13 @@ __all__ = [
 ]
 
 
-def open(location: str | Sequence[str], *, token: str | None = None, memory: str | None = None) -> Any:
+def open(
+    location: str | Sequence[str],
+    *,
+    token: str | None = None,
+    memory: str | None = None,
+    compression: str | None = None,
+) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
     Several URLs are servers of the same data, read all at once; one that dies is not missed, one that holds other data is
@@ -66,7 +72,8 @@ def open(location: str | Sequence[str], *, token: str | None = None, memory: str
 
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
-    without it a quarter of the machine's.
+    without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
+    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
@@ -76,7 +83,9 @@ def open(location: str | Sequence[str], *, token: str | None = None, memory: str
     below :class:`Error`.
     """
     locations = [location] if isinstance(location, str) else list(location)
-    dataset = Dataset(_native.open(locations, token, memory), (tuple(locations), token, memory))
+    dataset = Dataset(
+        _native.open(locations, token, memory, compression), (tuple(locations), token, memory, compression)
+    )
     name = dataset._connection.array
     return dataset[name] if name else dataset
 

@@ -24,7 +24,9 @@ class Dataset(Mapping[str, Array]):
     """
 
     def __init__(
-        self, connection: _native.Connection, opened_with: tuple[tuple[str, ...], str | None, str | None]
+        self,
+        connection: _native.Connection,
+        opened_with: tuple[tuple[str, ...], str | None, str | None, str | None],
     ) -> None:
         self._connection = connection
         self._opened_with = opened_with
@@ -93,6 +95,9 @@ class _MissingArray(NotFoundError, KeyError):
 
 
 @lru_cache(maxsize=32)
-def _again(locations: tuple[str, ...], token: str | None, memory: str | None) -> Dataset:
+def _again(
+    locations: tuple[str, ...], token: str | None, memory: str | None, compression: str | None
+) -> Dataset:
     """What a worker process unpickles: one connection per process, not one per task."""
-    return Dataset(_native.open(list(locations), token, memory), (locations, token, memory))
+    connection = _native.open(list(locations), token, memory, compression)
+    return Dataset(connection, (locations, token, memory, compression))

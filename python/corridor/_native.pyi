@@ -9,7 +9,12 @@ _Wanted = tuple[int, int, list[tuple[int, int, int]]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
-def open(locations: list[str], token: str | None = None, memory: str | None = None) -> Connection: ...
+def open(
+    locations: list[str],
+    token: str | None = None,
+    memory: str | None = None,
+    compression: str | None = None,
+) -> Connection: ...
 
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 

@@ -5,6 +5,7 @@
 extern crate corridor_node as node;
 
 mod common;
+mod compression;
 mod copies;
 mod counts;
 mod crowd;
