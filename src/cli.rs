@@ -229,6 +229,7 @@ pub(crate) enum Cut {
 Examples:
   corridor render brain.nii.gz -o brain.png
   corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
+  corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
 
 The picture is the same for the same request on the same kind of processor.")]
@@ -254,6 +255,13 @@ pub(crate) struct Render {
     /// Transfer function: name of a colour map, or JSON as in a view.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
+    /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
+    /// its own, opaque]. Replaces the surfaces of a view.
+    #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
+    pub(crate) iso: Vec<String>,
+    /// What is drawn besides isosurfaces [default: `surfaces` where only --iso says what is seen, else `composite`].
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
     /// Index along the time axis.
     #[arg(long, value_name = "STEP")]
     pub(crate) time: Option<u64>,
@@ -270,6 +278,15 @@ pub(crate) struct Render {
     /// (blocks), then the picture's facts.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is drawn of a volume besides its isosurfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// All that the transfer function shows.
+    Composite,
+    /// Nothing.
+    Surfaces,
 }
 
 /// `corridor info`
