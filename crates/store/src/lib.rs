@@ -30,6 +30,7 @@ mod side;
 mod source;
 mod synthetic;
 mod together;
+mod window;
 mod workers;
 mod zarr;
 
@@ -44,4 +45,5 @@ pub use pool::{on_pool, soon};
 pub use scratch::{DEFAULT_SCRATCH_BYTES, Scratch};
 pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;
+pub use window::Flat;
 pub use workers::MAX_QUEUED_JOBS;
