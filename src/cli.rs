@@ -13,7 +13,8 @@ use node::lobby::MAX_MEMBERS;
 /// `corridor serve` printed: `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...&fp=sha256:...`. For servers of the same
 /// user on the same machine the part after `#` may be left out. Servers that have the same data are named with commas,
 /// `corridor://HOST[:PORT],HOST[:PORT]/DATASET#token=T1,T2&fp=F1,F2`: the data come from all of them, and one that
-/// dies is not missed. Peers of a server (`serve --peer`) need not be named.
+/// dies is not missed. Peers of a server (`serve --peer`) need not be named. Servers that have different data sets are
+/// one catalogue, `corridor://HOST[:PORT],HOST[:PORT]/`; see `--rule`.
 #[derive(Debug, Parser)]
 #[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -47,7 +48,7 @@ Exit codes:
 
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
-  CORRIDOR_LINK  CORRIDOR_CONTROLLER  CORRIDOR_MAX_RATE
+  CORRIDOR_LINK  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -57,7 +58,7 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, compression and max_rate, each with a text in quotes:
+  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, rule and max_rate, each with a text in quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
   With a token in it, it must be readable by you alone (mode 0600).";
@@ -140,10 +141,11 @@ pub(crate) struct Reaching {
     /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
-    /// Compression of data on the way: `auto` where the server measures that it is faster, `none`, or always `lz4` or `zstd`
-    /// [default: auto].
-    #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
-    pub(crate) compression: Option<String>,
+    /// What the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a part of the
+    /// blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that follow one
+    /// another in time are one array; or `auto`: as they say themselves [default: auto].
+    #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
+    pub(crate) rule: Option<String>,
 }
 
 /// `corridor demo`
@@ -229,7 +231,6 @@ pub(crate) enum Cut {
 Examples:
   corridor render brain.nii.gz -o brain.png
   corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
-  corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
 
 The picture is the same for the same request on the same kind of processor.")]
@@ -255,13 +256,6 @@ pub(crate) struct Render {
     /// Transfer function: name of a colour map, or JSON as in a view.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
-    /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
-    /// its own, opaque]. Replaces the surfaces of a view.
-    #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
-    pub(crate) iso: Vec<String>,
-    /// What is drawn besides isosurfaces [default: `surfaces` where only --iso says what is seen, else `composite`].
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<Mode>,
     /// Index along the time axis.
     #[arg(long, value_name = "STEP")]
     pub(crate) time: Option<u64>,
@@ -278,15 +272,6 @@ pub(crate) struct Render {
     /// (blocks), then the picture's facts.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What is drawn of a volume besides its isosurfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// All that the transfer function shows.
-    Composite,
-    /// Nothing.
-    Surfaces,
 }
 
 /// `corridor info`
@@ -358,8 +343,7 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
-    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}; from a server also "carried": {"data_bytes": ...,
-    /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
+    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}.
     #[arg(long)]
     pub(crate) json: bool,
 }

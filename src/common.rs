@@ -6,11 +6,12 @@ use std::path::Path;
 
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
-use node::dial::{Compression, Protocol, Reach, Refusal, parse_rate};
+use node::dial::{Protocol, Reach, Refusal, parse_rate};
 use node::identity::IdentityChoice;
 use node::memory::{Budget, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
+use node::servers::Sharing;
 use node::token::{Admission, Token};
 use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
@@ -50,8 +51,7 @@ pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
     let protocol = options.link.as_deref().map_or(Ok(otherwise), str::parse)?;
     let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
     let choice = options.controller.as_deref().map(str::parse).transpose().map_err(unknown)?;
-    let compression = options.compression.as_deref().map_or(Ok(Compression::default()), str::parse)?;
-    Ok(Reach { protocol, choice, compression })
+    Ok(Reach { protocol, choice })
 }
 
 /// A rate such as `400Mb/s`, bytes per second.
@@ -74,7 +74,9 @@ pub(crate) fn context(
     if let Some(folder) = cache_dir {
         places.cache = folder.to_path_buf();
     }
-    Ok(Context::new(places, budget, Some(progress::of_opening(progress))).reaching(reach(reaching)?))
+    let sharing = reaching.rule.as_deref().map_or_else(|| Ok(Sharing::default()), str::parse)?;
+    let context = Context::new(places, budget, Some(progress::of_opening(progress)));
+    Ok(context.reaching(reach(reaching)?).sharing(sharing))
 }
 
 /// Opens what a person named; gives the name of the array too, if it was in there.

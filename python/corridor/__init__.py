@@ -63,17 +63,19 @@ def open(
     *,
     token: str | None = None,
     memory: str | None = None,
-    compression: str | None = None,
+    rule: str = "auto",
 ) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
     Several URLs are servers of the same data, read all at once; one that dies is not missed, one that holds other data is
-    left out.
+    left out. Where they name no data set (``corridor://HOST/``), servers of different ones are one catalogue, in which data
+    sets that follow one another in time are one array. ``rule`` says what they have: ``"replicated"``, all the same;
+    ``"blocks"``, all the same, of which each keeps a part in its memory; ``"files"``, data sets of their own; or ``"auto"``, as
+    they say themselves.
 
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
-    without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
-    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``.
+    without it a quarter of the machine's.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
@@ -83,9 +85,7 @@ def open(
     below :class:`Error`.
     """
     locations = [location] if isinstance(location, str) else list(location)
-    dataset = Dataset(
-        _native.open(locations, token, memory, compression), (tuple(locations), token, memory, compression)
-    )
+    dataset = Dataset(_native.open(locations, token, memory, rule), (tuple(locations), token, memory, rule))
     name = dataset._connection.array
     return dataset[name] if name else dataset
 

@@ -12,6 +12,8 @@ from ._errors import NotFoundError
 
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
+# Locations, token, memory and rule.
+_OpenedWith = tuple[tuple[str, ...], str | None, str | None, str]
 
 
 class Dataset(Mapping[str, Array]):
@@ -23,11 +25,7 @@ class Dataset(Mapping[str, Array]):
     (['waves'], 1, True)
     """
 
-    def __init__(
-        self,
-        connection: _native.Connection,
-        opened_with: tuple[tuple[str, ...], str | None, str | None, str | None],
-    ) -> None:
+    def __init__(self, connection: _native.Connection, opened_with: _OpenedWith) -> None:
         self._connection = connection
         self._opened_with = opened_with
         self._description: Description = json.loads(connection.description())
@@ -95,9 +93,6 @@ class _MissingArray(NotFoundError, KeyError):
 
 
 @lru_cache(maxsize=32)
-def _again(
-    locations: tuple[str, ...], token: str | None, memory: str | None, compression: str | None
-) -> Dataset:
+def _again(locations: tuple[str, ...], token: str | None, memory: str | None, rule: str) -> Dataset:
     """What a worker process unpickles: one connection per process, not one per task."""
-    connection = _native.open(list(locations), token, memory, compression)
-    return Dataset(connection, (locations, token, memory, compression))
+    return Dataset(_native.open(list(locations), token, memory, rule), (locations, token, memory, rule))

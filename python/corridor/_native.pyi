@@ -10,10 +10,7 @@ _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 def open(
-    locations: list[str],
-    token: str | None = None,
-    memory: str | None = None,
-    compression: str | None = None,
+    locations: list[str], token: str | None = None, memory: str | None = None, rule: str = "auto"
 ) -> Connection: ...
 
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...

@@ -37,10 +37,10 @@ class CorridorBackend(BackendEntrypoint):
         level: int = 0,
         token: str | None = None,
         memory: str | None = None,
-        compression: str | None = None,
+        rule: str = "auto",
     ) -> xr.Dataset:
         """As xarray's other engines. ``level``: a coarser resolution; ``group``: only arrays below this path."""
-        opened = corridor.open(str(filename_or_obj), token=token, memory=memory, compression=compression)
+        opened = corridor.open(str(filename_or_obj), token=token, memory=memory, rule=rule)
         dataset = opened.dataset if isinstance(opened, Array) else opened
         arrays = [opened] if isinstance(opened, Array) else list(dataset.values())
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())

@@ -9,7 +9,6 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use node::array::{Dataset, Error, Priority, Result, Source, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
-use node::dial::{Compression, Reach};
 use node::memory::{Budget, parse_size};
 use node::places::Places;
 use node::url::{Location, Url};
@@ -27,18 +26,18 @@ use crate::wanted::Wanted;
 const MAX_READS_UNDER_WAY: usize = 16_384;
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
-/// machine's if not given. `compression`: of what servers send.
+/// machine's if not given; `rule` says what several servers have.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, compression=None))]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto"))]
 #[expect(clippy::needless_pass_by_value, reason = "a list from Python")]
 pub(crate) fn open(
     py: Python<'_>,
     locations: Vec<String>,
     token: Option<String>,
     memory: Option<&str>,
-    compression: Option<&str>,
+    rule: &str,
 ) -> PyResult<Connection> {
-    let work = prepare(&locations, token, memory, compression).map_err(|e| raise(py, &e))?;
+    let work = prepare(&locations, token, memory, rule).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
@@ -47,16 +46,15 @@ fn prepare(
     locations: &[String],
     token: Option<String>,
     memory: Option<&str>,
-    compression: Option<&str>,
+    rule: &str,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
     if let (Location::Remote(url), Some(token)) = (&mut location, token) {
         url.set_token(&token);
     }
-    let compression = compression.map_or(Ok(Compression::default()), str::parse)?;
-    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?
-        .reaching(Reach { compression, ..Reach::default() });
+    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?;
+    let context = context.sharing(rule.parse()?);
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;

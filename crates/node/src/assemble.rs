@@ -3,25 +3,32 @@
 //! ```text
 //!   path, synthetic:   store::open (format, levels, side cache)  --+
 //!                                                                  +-->  cache::Cached  -->  whoever asks
-//!   corridor://        dial -> RemoteSource  (one, or several -> Servers)  --+
+//!   corridor://        dial -> RemoteSource  (one, or several -> Servers, Catalogue)  --+
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{Error, ErrorKind, LongWork, Priority, Result, Retry, Source, Urgency};
 use cache::Cached;
+use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{ListEntry, Stats, StatsRequest};
 
 use crate::asks::{Ask, List};
+use crate::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::dial::{self, Dialer, Reach};
 use crate::memory::Budget;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
-use crate::remote::{Carried, RemoteSource};
+use crate::remote::RemoteSource;
 use crate::runtime;
-use crate::servers::{MAX_SERVERS, Rule, Server, Servers};
+use crate::servers::{MAX_SERVERS, Rule, Server, Servers, Sharing};
 use crate::statistics;
 use crate::url::{Location, Url};
+
+/// Data sets of several servers that are compared at a time.
+const CHECKED_AT_ONCE: usize = 64;
 
 /// What a stack is built with.
 #[derive(Clone)]
@@ -34,6 +41,8 @@ pub struct Context {
     pub on_progress: Option<store::OnProgress>,
     /// How other servers are reached.
     pub reach: Reach,
+    /// What several servers of one URL have.
+    pub sharing: Sharing,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -43,13 +52,19 @@ impl Context {
     #[must_use]
     pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
-        Self { places, budget, on_progress, reach: Reach::default(), scratch }
+        Self { places, budget, on_progress, reach: Reach::default(), sharing: Sharing::default(), scratch }
     }
 
     /// The same, reaching other servers by `reach`.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Self { reach, ..self }
+    }
+
+    /// The same, for servers of which a person said what they have.
+    #[must_use]
+    pub fn sharing(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
     }
 
     /// The same for one of `count` data sets that share the memory.
@@ -72,8 +87,35 @@ pub struct Stack {
     pub work: LongWork,
     /// Name of the array that the location ended with, where only the other side can know; else empty.
     pub array: String,
-    /// Who computes statistics: the other side where there is one; several have the same data.
-    remotes: Vec<RemoteSource>,
+    upstream: Upstream,
+}
+
+/// Where the data of a stack come from.
+#[derive(Clone)]
+enum Upstream {
+    /// They are read here.
+    Here,
+    /// These servers have all of them, and can compute what is asked of them.
+    Whole(Vec<RemoteSource>),
+    /// Each of these servers has a part.
+    Parts(Vec<RemoteSource>),
+}
+
+impl Upstream {
+    fn remotes(&self) -> &[RemoteSource] {
+        match self {
+            Self::Here => &[],
+            Self::Whole(remotes) | Self::Parts(remotes) => remotes,
+        }
+    }
+
+    /// Who can be asked for something else than reading.
+    fn computing(&self) -> &[RemoteSource] {
+        match self {
+            Self::Whole(remotes) => remotes,
+            Self::Here | Self::Parts(_) => &[],
+        }
+    }
 }
 
 /// Builds the stack for a location. Reads headers only; of a server, the description.
@@ -83,34 +125,35 @@ pub struct Stack {
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     let work = LongWork::default();
     let mut array = String::new();
-    let (name, inner, remotes) = match location {
+    let (name, inner, upstream) = match location {
         Location::Path(path) => {
             let text = path.to_str().ok_or_else(|| {
                 Error::unsupported(format!("expected a path in UTF-8, found `{}`", path.display()))
             })?;
             let name = path.file_name().map_or_else(|| "data".into(), |n| n.to_string_lossy().into_owned());
-            (name, open(text, context, &work).await?, Vec::new())
+            (name, open(text, context, &work).await?, Upstream::Here)
         }
-        Location::Synthetic(text) => (synthetic_name(text), open(text, context, &work).await?, Vec::new()),
+        Location::Synthetic(text) => {
+            (synthetic_name(text), open(text, context, &work).await?, Upstream::Here)
+        }
         Location::Remote(url) => {
-            let (inner, remotes) = remote(url, context).await?;
+            let (inner, upstream) = remote(url, context).await?;
             let name = match url.dataset.as_str() {
                 "" => inner.describe().await?.name.clone(),
                 name => name.to_owned(),
             };
-            (name, inner, remotes)
+            (name, inner, upstream)
         }
         Location::Ssh(address) => {
-            let dialer =
-                Dialer::through_ssh(address.clone(), context.budget.receive, context.reach.compression);
+            let dialer = Dialer::through_ssh(address.clone(), context.budget.receive);
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, vec![remote])
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote]))
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
-    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, remotes })
+    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
 }
 
 /// The data sets that a server exports.
@@ -149,7 +192,7 @@ impl Stack {
     /// # Errors
     /// The source's; `Invalid` for a place that is none.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
-        if self.remotes.is_empty() {
+        if self.upstream.computing().is_empty() {
             return statistics::gather(&self.source, request, urgency, memory_bytes).await;
         }
         self.ask(request.clone(), urgency).await
@@ -165,7 +208,7 @@ impl Stack {
     pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
         let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
         let mut last = None;
-        for remote in &self.remotes {
+        for remote in self.upstream.computing() {
             match remote.ask(ask.clone(), urgency).await {
                 Err(error) if another_may(&error) => last = Some(error),
                 answer => return answer,
@@ -180,25 +223,76 @@ impl Stack {
         }))
     }
 
-    /// What has come over the network, and how much it took; none where data are read here.
-    #[must_use]
-    pub fn carried(&self) -> Option<Carried> {
-        self.remotes.iter().map(RemoteSource::carried).reduce(|a, b| Carried {
-            data_bytes: a.data_bytes + b.data_bytes,
-            carried_bytes: a.carried_bytes + b.carried_bytes,
-        })
+    /// The servers that have all of the data and can compute over them; none where they are read here.
+    pub(crate) fn computing(&self) -> &[RemoteSource] {
+        self.upstream.computing()
     }
 
     /// The servers behind it, if that is where the data come from.
     pub(crate) fn remotes(&self) -> &[RemoteSource] {
-        &self.remotes
+        self.upstream.remotes()
     }
 }
 
-/// The servers of a URL, and if it names one, that one's peers: as one source.
-async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Vec<RemoteSource>)> {
+/// The servers of a URL as one source: of the same data, or of data sets of their own.
+async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let complete = |url: Url| runtime::complete(&context.places.runtime, url);
-    let mut urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
+    let urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
+    let may_differ = match context.sharing {
+        Sharing::Auto => urls.len() > 1 && url.dataset.is_empty(),
+        Sharing::Files => true,
+        Sharing::Replicated | Sharing::Blocks => false,
+    };
+    if may_differ {
+        let hosts = hosts(&urls, context)?;
+        match catalogue::find(&hosts, &url.dataset).await {
+            // One that cannot be asked now may be a copy of the others; who knows better says so.
+            Err(_) if context.sharing == Sharing::Auto => {}
+            Err(error) => return Err(error),
+            Ok(found) if context.sharing == Sharing::Auto && catalogue::is_one(&hosts, &found).await => {}
+            Ok(found) => return parts(&hosts, &found).await,
+        }
+    }
+    replicas(urls, context).await
+}
+
+fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
+    let window_bytes = context.budget.receive / urls.len().max(1) as u64;
+    let host = |url: &Url| {
+        let dialer = Dialer::new(dial::Server::of(url, window_bytes)?.by(context.reach));
+        Ok(Host { name: url.authority(), dialer })
+    };
+    urls.iter().map(host).collect()
+}
+
+/// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
+async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upstream)> {
+    let mut entries = Vec::with_capacity(found.len());
+    // A server's first data set speaks for it.
+    let mut remotes: BTreeMap<usize, RemoteSource> = BTreeMap::new();
+    let checks: Vec<_> = found.iter().map(|found| catalogue::same_everywhere(hosts, found).boxed()).collect();
+    stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
+    for Found { name, hosts: having } in found {
+        let server = |&number: &usize| {
+            let remote = RemoteSource::new(hosts[number].dialer.clone(), name.clone());
+            remotes.entry(number).or_insert_with(|| remote.clone());
+            Server { name: hosts[number].name.clone(), source: Arc::new(remote) as Arc<dyn Source> }
+        };
+        let mut servers: Vec<Server> = having.iter().map(server).collect();
+        let source = match servers.pop() {
+            Some(only) if servers.is_empty() => only.source,
+            last => {
+                servers.extend(last);
+                Arc::new(Servers::new(servers, Rule::Spread)?)
+            }
+        };
+        entries.push(Entry { name: name.clone(), source });
+    }
+    Ok((Arc::new(Catalogue::new(entries)?), Upstream::Parts(remotes.into_values().collect())))
+}
+
+/// Servers of the same data; of one, its peers too.
+async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let share_of = |servers: usize| context.budget.receive / servers as u64;
     let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
         Ok(RemoteSource::new(
@@ -221,14 +315,14 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Vec<Re
         }
     }
     if let [only] = &remotes[..] {
-        return Ok((Arc::new(only.clone()), remotes));
+        return Ok((Arc::new(only.clone()), Upstream::Whole(remotes)));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| Server {
         name: url.public(),
         source: Arc::new(remote.clone()) as Arc<dyn Source>,
     };
-    let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
-    Ok((Arc::new(servers), remotes))
+    let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
+    Ok((Arc::new(servers), Upstream::Whole(remotes)))
 }
 
 /// The peers that a server told of, without itself and what is no URL. Where it told no token, its own may do.

@@ -7,14 +7,16 @@
 //! ```text
 //!   url -> assemble -> exports -> ops -> connection -> port <- http
 //!            |  ^                  gate       lobby      |
-//!         servers, remote, dial  <-- other nodes ------'
+//!  catalogue, servers, remote, dial  <-- other nodes ---'
 //! ```
 
+mod again;
 pub mod asks;
 pub mod assemble;
 mod assets;
 mod base64;
 pub mod called;
+pub mod catalogue;
 mod colormaps;
 pub mod connection;
 pub mod demo;
@@ -22,6 +24,7 @@ pub mod describe;
 mod descriptors;
 pub mod dial;
 pub mod exports;
+mod follow;
 pub mod gate;
 pub mod get;
 mod http;
@@ -32,7 +35,6 @@ pub mod lobby;
 pub mod memory;
 pub mod node;
 pub mod ops;
-mod outlet;
 mod output;
 mod patience;
 pub mod peers;
@@ -41,7 +43,6 @@ pub mod picture;
 pub mod places;
 pub mod port;
 pub mod remote;
-mod restoring;
 pub mod runtime;
 pub mod scan;
 pub mod servers;

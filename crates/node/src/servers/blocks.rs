@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use array::{Block, BlockKey, Completion, Completions, Error, Result, Source, Urgency, Want, want};
+use array::{Block, Completion, Completions, Result, Want};
 use futures::StreamExt;
 use futures::stream;
 
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::Group;
 use super::{Rule, homes};
+use crate::follow::one_block;
 
 /// Wants of one call that stand in line or are under way; what servers have in hand is bounded by their windows.
 const MAX_WANTS: usize = 1024;
@@ -45,31 +46,7 @@ async fn fetch(group: &Group, rule: Rule, want: &Want) -> Result<Arc<Block>> {
     };
     let piece = Piece { asked: Asked::Want(want), bytes, candidates, first: None };
     first_answer(group, piece, |member, urgency| {
-        Box::pin(at_one(Arc::clone(group.source(member)), key, urgency, want))
+        Box::pin(one_block(Arc::clone(group.source(member)), key, urgency, want))
     })
     .await
-}
-
-/// The block from one server; its want follows the asker's.
-async fn at_one(
-    source: Arc<dyn Source>,
-    key: BlockKey,
-    urgency: Urgency,
-    asker: &Want,
-) -> Result<Arc<Block>> {
-    let (want, handle) = want(key, urgency);
-    let mut answers = source.blocks(vec![want]);
-    let mut seen = 0;
-    loop {
-        tokio::select! {
-            biased;
-            answer = answers.next() => {
-                return answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result;
-            }
-            version = asker.changed(seen) => {
-                seen = version;
-                handle.adjust(asker.urgency());
-            }
-        }
-    }
 }

@@ -19,15 +19,19 @@ mod rest;
 mod shares;
 mod speed;
 
+use std::str::FromStr;
 use std::sync::Arc;
 
-use array::{Completions, Dataset, ReadRequest, Region, Result, Source, Want, gather};
+use array::{Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want, gather};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use group::Group;
 pub use group::{Server, ServerState};
 pub use shares::MAX_SERVERS;
+
+/// Servers that answer for a block where each answers for a part: one that dies is not missed.
+const HOMES_OF_A_BLOCK: usize = 2;
 
 /// Who is asked for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,50 @@ pub enum Rule {
         /// How many servers may answer for a block; at least 1.
         copies: usize,
     },
+}
+
+/// What the servers of one URL have, as a person says who names several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// As they say themselves: the same data set, or each data sets of its own where the URL names none.
+    #[default]
+    Auto,
+    /// All have the same: [`Rule::Spread`].
+    Replicated,
+    /// Each keeps a part of the blocks in its memory: [`Rule::Homes`], two of them for each block.
+    Blocks,
+    /// Each has data sets of its own, or copies of others'; together they are a catalogue.
+    Files,
+}
+
+impl Sharing {
+    const ALL: [(&'static str, Self); 4] = [
+        ("auto", Self::Auto),
+        ("replicated", Self::Replicated),
+        ("blocks", Self::Blocks),
+        ("files", Self::Files),
+    ];
+
+    /// How work on one data set is shared out.
+    #[must_use]
+    pub fn rule(self) -> Rule {
+        match self {
+            Self::Blocks => Rule::Homes { copies: HOMES_OF_A_BLOCK },
+            Self::Auto | Self::Replicated | Self::Files => Rule::Spread,
+        }
+    }
+}
+
+impl FromStr for Sharing {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, sharing)| *sharing).ok_or_else(|| {
+            let names = Self::ALL.map(|(name, _)| name).join("`, `");
+            Error::invalid(format!("expected one of the rules `{names}`, found `{text}`"))
+        })
+    }
 }
 
 /// Several servers of the same data. Clones share everything.

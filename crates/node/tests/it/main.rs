@@ -4,8 +4,9 @@
 
 extern crate corridor_node as node;
 
+mod catalogue;
+mod chains;
 mod common;
-mod compression;
 mod copies;
 mod counts;
 mod crowd;

@@ -1,0 +1,120 @@
+//! Which server has which data set: each is asked for its list, and what has the same name must be the same.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use array::{DatasetId, Error, ErrorKind, Generation, Priority, Result, Source, Urgency};
+use futures::future::join_all;
+use wire::ops::ListEntry;
+
+use crate::asks::List;
+use crate::dial::Dialer;
+use crate::remote::RemoteSource;
+
+/// Most data sets of one catalogue.
+pub const MAX_DATASETS: usize = 1024;
+/// How long a server may take to say what it has.
+const LIST_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server that may have some of the data sets.
+pub(crate) struct Host {
+    /// Its address for people.
+    pub(crate) name: String,
+    pub(crate) dialer: Dialer,
+}
+
+/// A data set, and who has it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) name: String,
+    /// Numbers of the servers, at least one.
+    pub(crate) hosts: Vec<usize>,
+}
+
+/// The data sets of all servers by name; only the one called `dataset` unless that is empty.
+///
+/// # Errors
+/// That of a server that does not answer: what it has is not known. `NotFound` for no data set, `TooLarge` for more
+/// than [`MAX_DATASETS`].
+pub(crate) async fn find(hosts: &[Host], dataset: &str) -> Result<Vec<Found>> {
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let answers = join_all(hosts.iter().map(list)).await;
+    for (number, answer) in answers.into_iter().enumerate() {
+        for entry in answer? {
+            if dataset.is_empty() || entry.name == dataset {
+                found.entry(entry.name).or_default().push(number);
+            }
+        }
+    }
+    if found.is_empty() {
+        let names: Vec<&str> = hosts.iter().map(|h| h.name.as_str()).collect();
+        let wanted =
+            if dataset.is_empty() { "a data set".into() } else { format!("the data set `{dataset}`") };
+        return Err(Error::not_found(format!(
+            "expected {wanted} on one of the servers {names:?}, found none"
+        )));
+    }
+    if found.len() > MAX_DATASETS {
+        let count = found.len();
+        return Err(Error::too_large(format!("expected at most {MAX_DATASETS} data sets, found {count}")));
+    }
+    Ok(found.into_iter().map(|(name, hosts)| Found { name, hosts }).collect())
+}
+
+async fn list(host: &Host) -> Result<Vec<ListEntry>> {
+    let asked = host.dialer.ask(List, Urgency::of(Priority::INTERACTIVE));
+    let late = || Err(Error::new(ErrorKind::TimedOut, "it did not answer"));
+    let answer = tokio::time::timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| late());
+    answer.map_err(|e| {
+        e.context(format!(
+            "server {}: what it has is not known; leave it out of the URL to go on without",
+            host.name
+        ))
+    })
+}
+
+/// Whether every server has one data set and all have the same: then they are replicas, whatever they call it. Those
+/// that cannot be asked now are not counted.
+pub(crate) async fn is_one(hosts: &[Host], found: &[Found]) -> bool {
+    let each = |host: usize| found.iter().filter(|f| f.hosts.contains(&host)).count() == 1;
+    if !(0..hosts.len()).all(each) {
+        return false;
+    }
+    let only = hosts.iter().map(|host| identity(host, ""));
+    let mut identities = join_all(only).await.into_iter().filter_map(Result::ok);
+    let first = identities.next();
+    identities.all(|other| Some(other) == first)
+}
+
+/// That all servers of a data set have the same. Those that cannot be asked now are looked at when they can.
+///
+/// # Errors
+/// `Invalid`, naming two that differ.
+pub(crate) async fn same_everywhere(hosts: &[Host], found: &Found) -> Result<()> {
+    if found.hosts.len() < 2 {
+        return Ok(());
+    }
+    let asked = found.hosts.iter().map(|&number| async move {
+        let identity = identity(&hosts[number], &found.name).await;
+        identity.ok().map(|identity| (identity, &hosts[number].name))
+    });
+    let mut answers = join_all(asked).await.into_iter().flatten();
+    let Some((expected, first)) = answers.next() else { return Ok(()) };
+    match answers.find(|(identity, _)| *identity != expected) {
+        None => Ok(()),
+        Some(((id, generation), other)) => Err(Error::invalid(format!(
+            "expected the same data set `{name}` on {first} and {other}, found {expected_id} generation \
+             {expected_generation} and {id} generation {}: other data, or a copy with another time of modification \
+             (`cp -p` and `rsync -t` keep it)",
+            generation.0,
+            name = found.name,
+            expected_id = expected.0,
+            expected_generation = expected.1.0,
+        ))),
+    }
+}
+
+async fn identity(host: &Host, dataset: &str) -> Result<(DatasetId, Generation)> {
+    let described = RemoteSource::new(host.dialer.clone(), dataset.to_owned()).describe().await?;
+    Ok((described.id, described.generation))
+}

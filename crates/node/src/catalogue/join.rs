@@ -1,0 +1,319 @@
+//! One description of many data sets, and where each stretch of an array lies. Pure.
+//!
+//! Data sets that differ in nothing but time are a *series*: the same arrays, of which those whose first axis is time
+//! continue one another. They are joined in the order of their first times, which must have the same units and must not
+//! overlap; then each such array is one, and of the others (a grid's latitudes) the first data set's stand for all. A
+//! data set that continues nothing is a series of itself.
+//!
+//! Where everything is one series, arrays have their own names; else `SERIES/ARRAY`, a series of several being called
+//! `FIRST..LAST`.
+
+use std::sync::Arc;
+
+use array::{
+    ArrayInfo, Attributes, AxisKind, AxisRange, BlockKey, Coordinates, Dataset, DatasetId, Error, ErrorKind,
+    Generation, LeftOut, Level, Region, Result, Selection, choose_blocks,
+};
+
+/// So far may the steps of regular times differ, as a share of the step.
+const STEP_TOLERANCE: f64 = 1e-6;
+
+/// A stretch of an array along its first axis, and where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Number of the data set in the catalogue.
+    pub(super) entry: usize,
+    /// Number of the array there.
+    pub(super) array: u32,
+    id: DatasetId,
+    generation: Generation,
+    /// First index of the stretch.
+    from: u64,
+    /// One past its last index.
+    to: u64,
+    /// Blocks per level there.
+    blocks: Vec<Vec<u64>>,
+}
+
+impl Part {
+    /// That a data set still is in the state that was joined.
+    ///
+    /// # Errors
+    /// `Stale`.
+    pub(super) fn check_same(&self, found: &Dataset) -> Result<()> {
+        if (self.id, self.generation) == (found.id, found.generation) {
+            return Ok(());
+        }
+        let what = format!("expected data set {} generation {}", self.id, self.generation.0);
+        let found = format!("found {} generation {}", found.id, found.generation.0);
+        Err(Error::new(ErrorKind::Stale, format!("{what}, {found}; describe it again")))
+    }
+}
+
+/// What a catalogue describes.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub(super) dataset: Arc<Dataset>,
+    /// Of each array, in order; at least one.
+    parts: Vec<Vec<Part>>,
+}
+
+impl Joined {
+    /// The block of one data set that is exactly this one, if there is one.
+    pub(super) fn block_there(&self, key: BlockKey, selection: &Selection) -> Option<(&Part, BlockKey)> {
+        let parts = self.parts.get(key.array as usize)?;
+        let level = self.dataset.array(key.array).ok()?.level(key.level).ok()?;
+        let there = |part: &Part, index| BlockKey {
+            dataset: part.id,
+            generation: part.generation,
+            array: part.array,
+            level: key.level,
+            index,
+        };
+        if let [only] = &parts[..] {
+            return Some((only, there(only, key.index)));
+        }
+        let range = selection.ranges().first()?;
+        let part = parts.iter().find(|p| p.from <= range.start && range.start < p.to)?;
+        let block = part.blocks.get(usize::from(key.level))?;
+        if *block != level.block || part.from % block[0] != 0 || range.end() > part.to {
+            return None;
+        }
+        let mut at = level.grid_position(key.index).ok()?;
+        at[0] -= part.from / block[0];
+        let mut own = level.clone();
+        own.shape[0] = part.to - part.from;
+        Some((part, there(part, own.block_index(&at))))
+    }
+
+    /// Cuts a selection of an array, and its target, into stretches of one data set each, as selections there.
+    pub(super) fn stretches(
+        &self,
+        array: u32,
+        selection: &Selection,
+        into: Region,
+    ) -> Vec<(&Part, Selection, Region)> {
+        let parts = self.parts.get(array as usize).map_or(&[][..], Vec::as_slice);
+        if let [only] = parts {
+            return vec![(only, selection.clone(), into)];
+        }
+        let mut rest = into;
+        let mut found = Vec::new();
+        for part in parts {
+            let Some((range, others)) = selection.ranges().split_first() else { break };
+            let (first, count) = range.within(part.from, part.to);
+            if count == 0 {
+                continue;
+            }
+            let own = AxisRange { start: range.index(first) - part.from, count, step: range.step };
+            let ranges = [&[own], others].concat();
+            // Counts of a target in memory.
+            let (region, left) = rest.split(0, usize::try_from(count).unwrap_or(usize::MAX));
+            rest = left;
+            // A part of a legal selection is legal.
+            found.extend(Selection::new(ranges).ok().map(|selection| (part, selection, region)));
+        }
+        found
+    }
+}
+
+/// Joins data sets, given with their names.
+///
+/// # Errors
+/// `Corrupt` or `TooLarge` when what comes of it is no description.
+pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
+    let mut warnings = Vec::new();
+    let all_series = series(described, &mut warnings);
+    let is_one = all_series.len() == 1;
+    let (mut arrays, mut parts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for members in &all_series {
+        let name = series_name(described, members);
+        let named =
+            |own: &str| if is_one { own.to_owned() } else { format!("{name}/{}", own.trim_matches('/')) };
+        let first = &described[members[0]].1;
+        for (number, array) in (0u32..).zip(&first.arrays) {
+            let (joined, lies) = joined_array(described, members, number, array);
+            arrays.push(ArrayInfo { name: named(&array.name), ..joined });
+            parts.push(lies);
+        }
+        left_out.extend(first.left_out.iter().map(|l| LeftOut { name: named(&l.name), ..l.clone() }));
+    }
+    for (name, dataset) in described {
+        warnings.extend(dataset.warnings.iter().map(|warning| format!("`{name}`: {warning}")));
+    }
+    let dataset = Dataset {
+        id: identity(described),
+        generation: Generation(0),
+        name: if is_one { series_name(described, &all_series[0]) } else { "catalogue".into() },
+        format: format!("catalogue of {} data sets", described.len()),
+        arrays,
+        attributes: if is_one { described[all_series[0][0]].1.attributes.clone() } else { Attributes::new() },
+        left_out,
+        warnings,
+    };
+    dataset.check()?;
+    Ok(Joined { dataset: Arc::new(dataset), parts })
+}
+
+/// Of all of them in their states.
+fn identity(described: &[(String, Arc<Dataset>)]) -> DatasetId {
+    let part = |(name, d): &(String, Arc<Dataset>)| format!("{name}\n{}\n{}", d.id, d.generation.0);
+    DatasetId::of(std::iter::once("catalogue".to_owned()).chain(described.iter().map(part)))
+}
+
+fn series_name(described: &[(String, Arc<Dataset>)], members: &[usize]) -> String {
+    let name = |n: usize| described[n].0.as_str();
+    match members {
+        [first, .., last] => format!("{}..{}", name(*first), name(*last)),
+        [only] => name(*only).to_owned(),
+        [] => String::new(),
+    }
+}
+
+/// The data sets by series, each in the order of time.
+fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Vec<ArrayInfo>, Members)> = Vec::new();
+    let mut found = Vec::new();
+    for (number, (_, dataset)) in described.iter().enumerate() {
+        let Some(span) = Span::of(dataset) else {
+            found.push(vec![number]);
+            continue;
+        };
+        let timeless: Vec<ArrayInfo> = dataset.arrays.iter().map(timeless).collect();
+        match groups.iter_mut().find(|(known, _)| *known == timeless) {
+            Some((_, members)) => members.push((number, span)),
+            None => groups.push((timeless, vec![(number, span)])),
+        }
+    }
+    for (_, mut members) in groups {
+        members.sort_by(|a, b| a.1.first.total_cmp(&b.1.first));
+        let overlap = members.windows(2).find(|pair| pair[0].1.last >= pair[1].1.first);
+        if let Some([(a, _), (b, _)]) = overlap {
+            let (a, b) = (&described[*a].0, &described[*b].0);
+            warnings.push(format!("`{a}` and `{b}` overlap in time: they are not joined"));
+            found.extend(members.iter().map(|(number, _)| vec![*number]));
+        } else {
+            found.push(members.iter().map(|(number, _)| *number).collect());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Data sets that may continue one another, and when each of them is.
+type Members = Vec<(usize, Span)>;
+
+/// From when to when a data set is.
+struct Span {
+    first: f64,
+    last: f64,
+}
+
+impl Span {
+    /// `None` where times are not known, or not those of all arrays with time.
+    fn of(dataset: &Dataset) -> Option<Self> {
+        let mut timed = dataset.arrays.iter().filter(|a| is_timed(a));
+        let array = timed.next()?;
+        let (axis, count) = (array.axes.first()?, *array.shape().first()?);
+        let last = count.checked_sub(1)?;
+        let span = Self { first: axis.coordinates.at(0), last: axis.coordinates.at(last) };
+        let is_known = axis.coordinates != Coordinates::Index && span.first <= span.last;
+        let same = |other: &ArrayInfo| other.axes.first().is_some_and(|a| a.coordinates == axis.coordinates);
+        let full = |a: &ArrayInfo| a.levels.iter().all(|level| level.shape.first() == Some(&count));
+        (is_known && full(array) && timed.all(|a| same(a) && full(a))).then_some(span)
+    }
+}
+
+fn is_timed(array: &ArrayInfo) -> bool {
+    array.axes.first().is_some_and(|axis| axis.kind == AxisKind::Time)
+}
+
+/// What must be equal of arrays that continue one another.
+fn timeless(array: &ArrayInfo) -> ArrayInfo {
+    let mut array = ArrayInfo { attributes: Attributes::new(), notes: Vec::new(), ..array.clone() };
+    if is_timed(&array) {
+        array.axes[0].coordinates = Coordinates::Index;
+        for level in &mut array.levels {
+            level.shape[0] = 0;
+            level.block = Vec::new();
+            level.chunk = None;
+        }
+    }
+    array
+}
+
+/// One array of a series, and its parts.
+fn joined_array(
+    described: &[(String, Arc<Dataset>)],
+    members: &[usize],
+    number: u32,
+    first: &ArrayInfo,
+) -> (ArrayInfo, Vec<Part>) {
+    let members = if is_timed(first) { members } else { &members[..1] };
+    let of_member = |&n: &usize| described[n].1.arrays.get(number as usize).map(|array| (n, array));
+    let arrays: Vec<(usize, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
+    let mut parts = Vec::with_capacity(arrays.len());
+    let mut from = 0;
+    for &(entry, array) in &arrays {
+        let dataset = &described[entry].1;
+        let to = from + array.shape().first().copied().unwrap_or(1);
+        let blocks = array.levels.iter().map(|level| level.block.clone()).collect();
+        parts.push(Part {
+            entry,
+            array: number,
+            id: dataset.id,
+            generation: dataset.generation,
+            from,
+            to,
+            blocks,
+        });
+        from = to;
+    }
+    let mut joined = first.clone();
+    if let [_, _, ..] = &arrays[..] {
+        joined.axes[0].coordinates = coordinates(&arrays, from);
+        let kinds: Vec<AxisKind> = first.axes.iter().map(|axis| axis.kind).collect();
+        for (number, level) in joined.levels.iter_mut().enumerate() {
+            level.shape[0] = from;
+            let of_level = || arrays.iter().map(|(_, array)| &array.levels[number]);
+            level.chunk = same(of_level().map(|l| &l.chunk)).flatten();
+            level.block = shared_blocks(&parts, of_level())
+                .unwrap_or_else(|| choose_blocks(&level.shape, &kinds, first.dtype, level.chunk.as_deref()));
+        }
+    }
+    (joined, parts)
+}
+
+/// The blocks that all parts have, where they continue one another without a gap.
+fn shared_blocks<'a>(parts: &[Part], levels: impl Iterator<Item = &'a Level>) -> Option<Vec<u64>> {
+    let block = same(levels.map(|level| &level.block))?;
+    parts.iter().all(|part| part.from % block[0] == 0).then_some(block)
+}
+
+/// What all are, if they are all the same.
+fn same<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then(|| first.clone())
+}
+
+/// Where the samples of a series of `count` lie in time.
+fn coordinates(arrays: &[(usize, &ArrayInfo)], count: u64) -> Coordinates {
+    let of_time = || arrays.iter().map(|(_, array)| (&array.axes[0].coordinates, array.shape()[0]));
+    if let Some((&Coordinates::Regular { origin, step }, _)) = of_time().next() {
+        let mut at = 0;
+        let is_regular = of_time().all(|(c, n)| {
+            let expected = Coordinates::Regular { origin, step };
+            let near = |i: u64| (c.at(i) - expected.at(at + i)).abs() <= step.abs() * STEP_TOLERANCE;
+            let fits = n == 0 || (near(0) && near(n - 1));
+            at += n;
+            matches!(c, Coordinates::Regular { .. }) && fits
+        });
+        if is_regular {
+            return Coordinates::Regular { origin, step };
+        }
+    }
+    if count > Coordinates::MAX_EXPLICIT as u64 {
+        return Coordinates::Index;
+    }
+    Coordinates::Explicit(of_time().flat_map(|(c, n)| (0..n).map(|i| c.at(i))).collect())
+}

@@ -1,0 +1,216 @@
+//! A catalogue: data sets of several servers as one [`Source`], and those that follow one another in time as one array.
+//!
+//! - `found` asks servers what they have.
+//! - `join` (pure) makes one description of many, and says where each stretch of an array lies.
+//!
+//! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
+//! together from two states of a data set: when one changes, all of the catalogue is stale.
+
+mod found;
+mod join;
+
+use std::sync::Arc;
+
+use array::stats::value_range;
+use array::{
+    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadRequest,
+    Region, Result, Selection, Source, Target, Urgency, Want,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+
+use crate::follow::one_block;
+pub use found::MAX_DATASETS;
+pub(crate) use found::{Found, Host, find, is_one, same_everywhere};
+use join::{Joined, Part};
+
+/// Data sets that are described at a time.
+const DESCRIBED_AT_ONCE: usize = 64;
+/// Blocks of one call that are under way.
+const MAX_BLOCKS_UNDER_WAY: usize = 512;
+/// Stretches of one read that are under way: each is cut further by whoever has it.
+const MAX_STRETCHES_UNDER_WAY: usize = 64;
+
+/// One data set of a catalogue.
+#[derive(Clone)]
+pub struct Entry {
+    /// Its name where it is.
+    pub name: String,
+    /// How it is asked.
+    pub source: Arc<dyn Source>,
+}
+
+/// Several data sets as one. Clones share everything.
+#[derive(Clone)]
+pub struct Catalogue(Arc<Inner>);
+
+struct Inner {
+    entries: Vec<Entry>,
+    known: Mutex<Option<Arc<Joined>>>,
+    describing: tokio::sync::Mutex<()>,
+}
+
+impl Catalogue {
+    /// Of these data sets; asks nothing yet.
+    ///
+    /// # Errors
+    /// `Invalid` for none, `TooLarge` for more than [`MAX_DATASETS`].
+    pub fn new(entries: Vec<Entry>) -> Result<Self> {
+        if entries.is_empty() {
+            return Err(Error::invalid("expected data sets for a catalogue, found none"));
+        }
+        if entries.len() > MAX_DATASETS {
+            let found = entries.len();
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_DATASETS} data sets, found {found}"
+            )));
+        }
+        Ok(Self(Arc::new(Inner {
+            entries,
+            known: Mutex::default(),
+            describing: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    async fn joined(&self) -> Result<Arc<Joined>> {
+        if let Some(known) = self.0.known.lock().clone() {
+            return Ok(known);
+        }
+        let _only_one_asks = self.0.describing.lock().await;
+        if let Some(known) = self.0.known.lock().clone() {
+            return Ok(known);
+        }
+        let described: Vec<(String, Arc<Dataset>)> = stream::iter(self.0.entries.clone())
+            .map(|entry| async move {
+                let dataset = entry.source.describe().await.map_err(|e| of_dataset(e, &entry.name))?;
+                Ok::<_, Error>((entry.name, dataset))
+            })
+            .buffered(DESCRIBED_AT_ONCE)
+            .try_collect()
+            .await?;
+        let joined = Arc::new(join::join(&described)?);
+        *self.0.known.lock() = Some(Arc::clone(&joined));
+        Ok(joined)
+    }
+
+    /// Says of which data set an error is. A stale one means that what is known of all is old.
+    fn heed(&self, part: &Part, error: Error) -> Error {
+        if error.kind() == ErrorKind::Stale {
+            *self.0.known.lock() = None;
+        }
+        of_dataset(error, &self.0.entries[part.entry].name)
+    }
+
+    /// One block; `None` when it was withdrawn.
+    async fn one(&self, want: Want) -> Option<Completion> {
+        let key = want.key();
+        tokio::select! {
+            biased;
+            () = want.cancelled() => None,
+            result = self.fetch(&want) => Some(Completion { key, result }),
+        }
+    }
+
+    async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
+        let key = want.key();
+        let joined = self.joined().await?;
+        let info = joined.dataset.block(key)?;
+        let content = match joined.block_there(key, &info.selection) {
+            Some((part, there)) => {
+                let source = Arc::clone(&self.0.entries[part.entry].source);
+                let block = one_block(source, there, want.urgency(), want).await;
+                block.map_err(|e| self.heed(part, e))?.content.clone()
+            }
+            None => self.gathered(&joined, key, &info, want.urgency()).await?,
+        };
+        Ok(Arc::new(Block { key, content }))
+    }
+
+    /// A block that no data set has as one.
+    async fn gathered(
+        &self,
+        joined: &Arc<Joined>,
+        key: BlockKey,
+        info: &BlockInfo<'_>,
+        urgency: Urgency,
+    ) -> Result<Content> {
+        let (dtype, selection) = (info.array.dtype, info.selection.clone());
+        let (target, region) = Target::new(&selection.shape(), dtype.size_bytes())?;
+        let request =
+            ReadRequest { array: key.array, level: key.level, selection, priority: urgency.priority };
+        self.stretches(joined, request, region).await?;
+        let bytes = target.into_vec()?;
+        let range = value_range(&bytes, dtype, &info.array.decoding);
+        Ok(Content::Data { bytes: bytes.into(), range })
+    }
+
+    /// Reads every stretch from where it lies.
+    async fn stretches(&self, joined: &Joined, request: ReadRequest, into: Region) -> Result<()> {
+        let stretches = joined.stretches(request.array, &request.selection, into);
+        let reads = stretches.into_iter().map(|(part, selection, region)| {
+            let request = ReadRequest { array: part.array, selection, ..request.clone() };
+            let source = &self.0.entries[part.entry].source;
+            async move { self.stretch(source, part, request, region).await.map_err(|e| self.heed(part, e)) }
+                .boxed()
+        });
+        let reads: Vec<BoxFuture<'_, Result<()>>> = reads.collect();
+        stream::iter(reads).buffer_unordered(MAX_STRETCHES_UNDER_WAY).try_collect().await
+    }
+
+    /// Reads one stretch; afterwards its data set must still be in the state that was joined.
+    async fn stretch(
+        &self,
+        source: &Arc<dyn Source>,
+        part: &Part,
+        request: ReadRequest,
+        into: Region,
+    ) -> Result<()> {
+        part.check_same(&*source.describe().await?)?;
+        source.read(request, into).await?;
+        part.check_same(&*source.describe().await?)
+    }
+
+    async fn read_into(&self, request: ReadRequest, into: Region) -> Result<()> {
+        let joined = self.joined().await?;
+        request.check(&joined.dataset, &into)?;
+        if Selection::is_empty(&request.selection) {
+            return Ok(());
+        }
+        self.stretches(&joined, request, into).await
+    }
+}
+
+fn of_dataset(error: Error, name: &str) -> Error {
+    error.context(format!("data set `{name}` of the catalogue"))
+}
+
+impl Source for Catalogue {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let this = self.clone();
+        async move { Ok(Arc::clone(&this.joined().await?.dataset)) }.boxed()
+    }
+
+    fn blocks(&self, mut wants: Vec<Want>) -> Completions {
+        // Whoever has them orders those under way; of the others the most urgent come first.
+        wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
+        let this = self.clone();
+        stream::iter(wants)
+            .map(move |want| {
+                let this = this.clone();
+                async move { this.one(want).await }
+            })
+            .buffer_unordered(MAX_BLOCKS_UNDER_WAY)
+            .filter_map(std::future::ready)
+            .boxed()
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let this = self.clone();
+        async move { this.read_into(request, into).await }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

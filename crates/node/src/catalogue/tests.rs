@@ -1,0 +1,172 @@
+//! Data sets joined, block for block.
+
+use array::conformance::{MemorySource, check_source, fetch, one_array};
+use array::{AxisKind, Coordinates, DatasetId, Priority, WantHandle, want};
+
+use super::*;
+
+/// One array `a[t, z, y, x]` of bytes that count up from `first`, at times from `origin` on, one apart.
+fn steps(times: u64, origin: f64, block: &[u64; 4], first: u8) -> Arc<MemorySource> {
+    let shape = [times, 2, 6, 5];
+    let mut dataset = one_array("u1".parse().unwrap(), &shape, block);
+    dataset.id = DatasetId::of([format!("{times} {origin} {block:?} {first}")]);
+    dataset.arrays[0].axes[0].coordinates = Coordinates::Regular { origin, step: 1.0 };
+    let count = u8::try_from(shape.iter().product::<u64>() % 251).unwrap();
+    let elements: Vec<u8> = (0..shape.iter().product::<u64>())
+        .map(|i| u8::try_from(i % 251).unwrap().wrapping_add(first).wrapping_add(count))
+        .collect();
+    Arc::new(MemorySource::new(dataset, vec![vec![elements.into()]]).unwrap())
+}
+
+fn entry(name: &str, source: impl Source) -> Entry {
+    Entry { name: name.into(), source: Arc::new(source) }
+}
+
+async fn read(source: &dyn Source, array: u32, text: &str) -> Result<Vec<u8>> {
+    let dataset = source.describe().await?;
+    let selection = Selection::parse(text, dataset.array(array)?.shape())?;
+    let (target, region) = Target::new(&selection.shape(), 1)?;
+    source.read(ReadRequest { array, level: 0, selection, priority: Priority::NORMAL }, region).await?;
+    target.into_vec()
+}
+
+#[tokio::test]
+async fn a_series_is_one_array_and_keeps_every_promise_of_a_source() {
+    // Blocks of one time step lie in one data set each; of two, some reach from one into the next.
+    for block in [[1, 2, 3, 5], [2, 2, 6, 5], [4, 1, 6, 5]] {
+        let all = [steps(3, 0.0, &block, 1), steps(4, 3.0, &block, 77), steps(2, 9.0, &block, 150)];
+        let named = ["b", "c", "a"].iter().zip(&all).map(|(name, source)| entry(name, source.clone()));
+        let catalogue: Arc<dyn Source> = Arc::new(Catalogue::new(named.collect()).unwrap());
+        let dataset = catalogue.describe().await.unwrap();
+        assert_eq!((dataset.name.as_str(), dataset.arrays[0].name.as_str()), ("b..a", "a"));
+        assert_eq!(dataset.arrays[0].shape(), [9, 2, 6, 5]);
+        let times = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 10.0];
+        assert_eq!(dataset.arrays[0].axes[0].coordinates, Coordinates::Explicit(times.into()));
+        let mut expected = Vec::new();
+        for source in &all {
+            expected.extend(read(source, 0, "").await.unwrap());
+        }
+        assert_eq!(read(&catalogue, 0, "").await.unwrap(), expected, "{block:?}");
+        let row = |t: usize| &expected[t * 60..(t + 1) * 60];
+        assert_eq!(read(&catalogue, 0, "1:9:3").await.unwrap(), [row(1), row(4), row(7)].concat());
+        check_source(catalogue).await;
+    }
+}
+
+#[tokio::test]
+async fn a_block_that_lies_in_one_data_set_is_asked_there_as_it_is() {
+    let parts = [steps(4, 0.0, &[2, 2, 6, 5], 1), steps(4, 4.0, &[2, 2, 6, 5], 9)];
+    let catalogue = Catalogue::new(vec![entry("a", parts[0].clone()), entry("b", parts[1].clone())]).unwrap();
+    let dataset = catalogue.describe().await.unwrap();
+    let key = BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index: 3 };
+    let found = fetch(&catalogue, &[key]).await.remove(&key).unwrap().result.unwrap();
+    assert_eq!(parts[1].asked(), [parts[1].key(1)]);
+    assert!(parts[0].asked().is_empty() && parts[0].reads().is_empty() && parts[1].reads().is_empty());
+    let there = fetch(&*parts[1], &[parts[1].key(1)]).await.remove(&parts[1].key(1)).unwrap().result.unwrap();
+    assert_eq!((found.key, &found.content), (key, &there.content));
+}
+
+#[tokio::test]
+async fn what_is_no_series_is_listed_by_data_set() {
+    let block = [1, 2, 6, 5];
+    let early = || steps(3, 0.0, &block, 1);
+    let of = |change: fn(&mut Dataset)| {
+        let mut dataset = (*steps(2, 3.0, &block, 9).dataset()).clone();
+        change(&mut dataset);
+        Arc::new(MemorySource::new(dataset, vec![vec![vec![7; 120].into()]]).unwrap())
+    };
+    let cases: [(&str, Arc<MemorySource>); 5] = [
+        ("", of(|d| d.arrays[0].axes[0].units = "hours since 1900-01-01".into())),
+        ("", of(|d| d.arrays[0].decoding.scale = 0.5)),
+        ("", of(|d| d.arrays[0].name = "b".into())),
+        ("", of(|d| d.arrays[0].axes[0].coordinates = Coordinates::Index)),
+        (
+            "overlap",
+            of(|d| d.arrays[0].axes[0].coordinates = Coordinates::Regular { origin: 2.0, step: 1.0 }),
+        ),
+    ];
+    for (number, (warning, other)) in cases.into_iter().enumerate() {
+        let name = other.dataset().arrays[0].name.clone();
+        let catalogue = Catalogue::new(vec![entry("x", early()), entry("y", other)]).unwrap();
+        let dataset = catalogue.describe().await.unwrap();
+        let names: Vec<&str> = dataset.arrays.iter().map(|a| a.name.as_str()).collect();
+        assert_eq!(names, ["x/a", &format!("y/{name}")], "case {number}");
+        assert!(dataset.warnings.concat().contains(warning), "case {number}: {:?}", dataset.warnings);
+        assert_eq!(read(&catalogue, 1, "").await.unwrap(), [7; 120], "case {number}");
+    }
+}
+
+#[tokio::test]
+async fn times_that_go_on_regularly_stay_regular() {
+    let block = [1, 2, 6, 5];
+    let catalogue = Catalogue::new(vec![
+        entry("late", steps(2, 3.0, &block, 9)),
+        entry("early", steps(3, 0.0, &block, 1)),
+    ])
+    .unwrap();
+    let axis = catalogue.describe().await.unwrap().arrays[0].axes[0].clone();
+    assert_eq!(axis.coordinates, Coordinates::Regular { origin: 0.0, step: 1.0 });
+    assert_eq!(axis.kind, AxisKind::Time);
+}
+
+/// A data set that becomes another one.
+#[derive(Clone)]
+struct Changing(Arc<Mutex<Arc<MemorySource>>>);
+
+impl Changing {
+    fn now(&self) -> Arc<MemorySource> {
+        self.0.lock().clone()
+    }
+}
+
+impl Source for Changing {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.now().describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.now().blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.now().read(request, into)
+    }
+}
+
+fn urgent(key: BlockKey) -> (Want, WantHandle) {
+    want(key, Urgency::of(Priority::NORMAL))
+}
+
+#[tokio::test]
+async fn a_data_set_that_changes_makes_all_of_the_catalogue_stale() {
+    let block = [2, 2, 6, 5];
+    let changing = Changing(Arc::new(Mutex::new(steps(4, 4.0, &block, 9))));
+    let entries = || vec![entry("a", steps(4, 0.0, &block, 1)), entry("b", changing.clone())];
+    for is_read in [true, false] {
+        let catalogue = Catalogue::new(entries()).unwrap();
+        let before = catalogue.describe().await.unwrap();
+        *changing.0.lock() = steps(4, 4.0, &block, if is_read { 50 } else { 60 });
+        let error = if is_read {
+            read(&catalogue, 0, "5").await.unwrap_err()
+        } else {
+            let key =
+                BlockKey { dataset: before.id, generation: before.generation, array: 0, level: 0, index: 3 };
+            let (want, _handle) = urgent(key);
+            catalogue.blocks(vec![want]).next().await.unwrap().result.unwrap_err()
+        };
+        assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+        assert!(error.to_string().contains("`b`"), "{error}");
+        let after = catalogue.describe().await.unwrap();
+        assert_ne!(after.id, before.id);
+        let expected = read(&changing, 0, "1").await.unwrap();
+        assert_eq!(read(&catalogue, 0, "5").await.unwrap(), expected, "the new one");
+    }
+}
+
+#[test]
+fn a_catalogue_has_a_bounded_number_of_data_sets() {
+    let many = |count| (0..count).map(|n| entry(&n.to_string(), steps(1, 0.0, &[1, 2, 6, 5], 0))).collect();
+    assert!(Catalogue::new(many(MAX_DATASETS)).is_ok());
+    assert_eq!(Catalogue::new(many(MAX_DATASETS + 1)).err().unwrap().kind(), ErrorKind::TooLarge);
+    assert_eq!(Catalogue::new(Vec::new()).err().unwrap().kind(), ErrorKind::Invalid);
+}

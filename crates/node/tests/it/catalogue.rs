@@ -1,0 +1,146 @@
+//! Servers that hold different data sets, as one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use node::array::conformance::check_source;
+use node::array::{Error, ErrorKind, Result, Selection, Source};
+use node::assemble::{Stack, assemble};
+use node::servers::Sharing;
+use node::url::{Location, Url};
+
+use crate::common::{Served, context, local, read};
+
+/// Days of each year.
+const DAYS: u64 = 6;
+
+/// A raw file of some days of a year, with its description; gives the description's path.
+fn year(folder: &Path, number: u64, value: u8) -> String {
+    let name = format!("year{number}");
+    let bytes: Vec<u8> = (0..DAYS * 8 * 9).map(|i| u8::try_from(i % 200).unwrap() + value).collect();
+    std::fs::write(folder.join(format!("{name}.bin")), bytes).unwrap();
+    let origin = number * DAYS;
+    let description = folder.join(format!("{name}.toml"));
+    let text = format!(
+        "file = \"{name}.bin\"\nshape = [{DAYS}, 8, 9]\ndtype = \"u1\"\nname = \"t2m\"\naxes = [\n\
+         {{ name = \"time\", kind = \"time\", units = \"days since 1990-01-01\", spacing = 1, origin = {origin} }},\n\
+         {{ name = \"lat\", kind = \"y\" }},\n{{ name = \"lon\", kind = \"x\" }},\n]\n"
+    );
+    std::fs::write(&description, text).unwrap();
+    description.to_string_lossy().into_owned()
+}
+
+/// One URL of several servers that names no data set.
+fn all(servers: &[&Served]) -> Url {
+    let of = |server: &&Served| Url { dataset: String::new(), ..server.url().clone() };
+    Url::joined(servers.iter().map(of)).expect("servers without a data set")
+}
+
+async fn open(server: &Served, url: Url, sharing: Sharing) -> Result<Stack> {
+    let mut context = context(server.folder.path()).sharing(sharing);
+    context.places.runtime = server.folder.path().join("elsewhere");
+    assemble(&Location::Remote(url), &context).await
+}
+
+async fn everything(source: &Arc<dyn Source>, array: u32) -> Result<Vec<u8>> {
+    let described = source.describe().await?;
+    read(source, array, Selection::all(described.array(array)?.shape())).await
+}
+
+/// That nothing more can be read there: connections end a moment after their server.
+async fn lost(source: &Arc<dyn Source>, array: u32, text: &str) -> Error {
+    let described = source.describe().await.unwrap();
+    let selection = Selection::parse(text, described.array(array).unwrap().shape()).unwrap();
+    loop {
+        match read(source, array, selection.clone()).await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let years: Vec<String> = (0..4).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
+    let mut expected = Vec::new();
+    for path in &years {
+        expected.extend(everything(&local(folder.path(), path).await.source, 0).await.unwrap());
+    }
+    let mut first = Served::start(&[&years[2], &years[0]]).await;
+    let mut second = Served::start(&[&years[1]]).await;
+    let third = Served::start(&[&years[3], &years[0], &years[2]]).await;
+    for sharing in [Sharing::Auto, Sharing::Files] {
+        let stack = open(&third, all(&[&first, &second, &third]), sharing).await.unwrap();
+        let described = stack.source.describe().await.unwrap();
+        assert_eq!(described.arrays.len(), 1, "{:?}", described.warnings);
+        assert_eq!(
+            (described.arrays[0].name.as_str(), described.arrays[0].shape()),
+            ("t2m", &[24, 8, 9][..])
+        );
+        check_source(Arc::clone(&stack.source)).await;
+    }
+    // Without the cache's memory of what was read.
+    let stack = open(&third, all(&[&first, &second, &third]), Sharing::Files).await.unwrap();
+    first.task.shutdown().await;
+    assert!(everything(&stack.source, 0).await.unwrap() == expected, "the third has copies of the first's");
+    second.task.shutdown().await;
+    let error = lost(&stack.source, 0, "7").await;
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    assert!(error.to_string().contains("data set `year1.toml`"), "{error}");
+    let selection = Selection::parse("18:24", &[24, 8, 9]).unwrap();
+    assert_eq!(read(&stack.source, 0, selection).await.unwrap(), expected[18 * 72..], "the others go on");
+    let refused = open(&third, all(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unreachable);
+    assert!(refused.to_string().contains("leave it out of the URL"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() {
+    let servers = [
+        Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await,
+        Served::start(&["synthetic:noise?shape=5,6,7&dtype=u8"]).await,
+    ];
+    let url = all(&servers.each_ref());
+    let middle = Served::changed(&[&url.to_string()], |_| {}).await.unwrap();
+    for stack in [open(&servers[0], url, Sharing::Auto).await.unwrap(), middle.stack().await] {
+        let described = stack.source.describe().await.unwrap();
+        let names: Vec<&str> = described.arrays.iter().map(|a| a.name.as_str()).collect();
+        assert_eq!(names, ["noise/noise", "waves/waves"]);
+        for (array, server) in [(1, &servers[0]), (0, &servers[1])] {
+            let there = everything(&server.stack().await.source, 0).await.unwrap();
+            assert_eq!(everything(&stack.source, array).await.unwrap(), there);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_disagree_about_a_data_set_are_named() {
+    let servers = [
+        Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await,
+        Served::start(&["synthetic:waves?shape=7,9,12&dtype=u16"]).await,
+    ];
+    for sharing in [Sharing::Auto, Sharing::Files] {
+        let error = open(&servers[0], all(&servers.each_ref()), sharing).await.map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        for server in &servers {
+            assert!(error.to_string().contains(&server.url().authority()), "{error}");
+        }
+    }
+    let missing = Url { dataset: "none".into(), ..servers[0].url().clone() };
+    let error = open(&servers[0], missing, Sharing::Files).await.map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_come_from_their_homes_where_a_person_says_so() {
+    let waves = "synthetic:waves?shape=90,200,200&dtype=u16";
+    let mut servers =
+        [Served::start(&[waves]).await, Served::start(&[waves]).await, Served::start(&[waves]).await];
+    let url = Url::joined(servers.iter().map(|s| s.url().clone())).unwrap();
+    let stack = open(&servers[0], url, Sharing::Blocks).await.unwrap();
+    let expected = everything(&local(servers[0].folder.path(), waves).await.source, 0).await.unwrap();
+    assert!(everything(&stack.source, 0).await.unwrap() == expected);
+    servers[1].task.shutdown().await;
+    assert!(everything(&stack.source, 0).await.unwrap() == expected, "each block has two homes");
+}
