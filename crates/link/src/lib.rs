@@ -46,6 +46,7 @@ mod room;
 mod server;
 pub mod tcp;
 pub mod tls;
+mod waiting;
 pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
@@ -59,6 +60,7 @@ pub use ordered::Ordered;
 pub use receive::{Counts, Receiver, Receiving};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
-    ServerConnection, serve,
+    ServerConnection, serve, serve_among,
 };
 pub use tls::{Fingerprint, Identity, Trust};
+pub use waiting::{OWN_WAITING_OPERATIONS, WaitingRoom};

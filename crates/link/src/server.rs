@@ -16,6 +16,7 @@ use wire::{
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::waiting::{Share, WaitingRoom};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
 pub const MAX_WAITING_NOTES: usize = 1_024;
@@ -30,12 +31,27 @@ pub const MAX_WAITING_PARAMETER_BYTES: usize = 32 << 20;
 /// # Errors
 /// When something in `config` exceeds its limit.
 pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driver)> {
+    let places = u64::from(config.most_operations);
+    serve_among(link, config, WaitingRoom::new(places))
+}
+
+/// Puts a server on a link whose operations wait in a room that other connections share: beyond its places, and beyond
+/// those that each connection has of its own, they fail with *busy*.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_among(
+    link: Link,
+    config: ServerConfig,
+    room: WaitingRoom,
+) -> Result<(ServerConnection, Driver)> {
     let peer = link.peer().to_owned();
     let machine = Server::new(config, now())?;
     let shared = Shared::new(ServerSide {
         machine,
         hello: None,
         incoming: BTreeMap::new(),
+        places: Share::of(room),
         ops: HashMap::new(),
         waiting_parameter_bytes: 0,
         waiting_notes: 0,
@@ -80,6 +96,7 @@ struct ServerSide {
     machine: Server,
     hello: Option<Hello>,
     incoming: BTreeMap<Rank, Incoming>,
+    places: Share,
     ops: HashMap<OpId, OpState>,
     waiting_parameter_bytes: usize,
     waiting_notes: usize,
@@ -110,6 +127,7 @@ impl ServerSide {
                 self.ended = Some(error);
                 std::mem::take(&mut self.waiting_for_room).into_values().flatten().for_each(Waker::wake);
                 self.incoming.clear();
+                self.places.shrink(0);
                 self.ops.values_mut().for_each(|state| {
                     state.cancelled = true;
                     state.wake();
@@ -123,6 +141,10 @@ impl ServerSide {
         if self.waiting_parameter_bytes + parameters.len() > MAX_WAITING_PARAMETER_BYTES {
             let most = MAX_WAITING_PARAMETER_BYTES;
             let what = format!("expected at most {most} bytes of parameters that wait, found more");
+            return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
+        }
+        if !self.places.admit(self.incoming.len()) {
+            let what = "expected fewer operations of all clients that wait for this server, found too many";
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
         self.waiting_parameter_bytes += parameters.len();
@@ -155,6 +177,7 @@ impl ServerSide {
             return self.update(op, |state| state.cancelled = true);
         };
         self.waiting_parameter_bytes -= waiting.parameters.len();
+        self.places.shrink(self.incoming.len());
         self.forget(op);
     }
 
@@ -189,6 +212,7 @@ impl ServerSide {
             self.waiting_parameter_bytes -= incoming.parameters.len();
             taken.push((op, incoming));
         }
+        self.places.shrink(self.incoming.len());
         taken
     }
 

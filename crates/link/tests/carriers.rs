@@ -635,3 +635,51 @@ fn the_last_handle_closes_the_connection() {
         assert!(pair.server.is_finished(), "{kind:?}");
     });
 }
+
+#[tokio::test]
+async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_places() {
+    const SHARED: u64 = 1000;
+    const ASKED: usize = 4000;
+    let room = link::WaitingRoom::new(SHARED);
+    let mut tasks = JoinSet::new();
+    let (mut clients, mut asked, mut connections) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let (ours, theirs) = link::local::pair();
+        let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+        tasks.spawn(driver);
+        let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();
+        tasks.spawn(driver);
+        connection.hello().await.unwrap();
+        connection.accept();
+        client.welcomed().await.unwrap();
+        let all: Vec<_> =
+            (0..ASKED).map(|_| client.try_request("wait", Bytes::new(), normal()).unwrap()).collect();
+        asked.push(all);
+        clients.push(client);
+        connections.push(connection);
+    }
+    // What is refused is told; the rest is never taken, and never answered.
+    let refused = ASKED * 5 - usize::try_from(SHARED).unwrap() - 5 * link::OWN_WAITING_OPERATIONS;
+    let mut busy = 0;
+    let mut answers: futures::stream::SelectAll<_> = asked.into_iter().flatten().collect();
+    while busy < refused {
+        let answer =
+            tokio::time::timeout(Duration::from_secs(60), futures::StreamExt::next(&mut answers)).await;
+        assert_eq!(answer.expect("more refusals").unwrap().unwrap_err().kind(), ErrorKind::Busy);
+        busy += 1;
+    }
+    assert_eq!(room.taken(), SHARED, "no more than there are places for, and no less");
+    // Who comes last still has places of its own, and is served.
+    let (ours, theirs) = link::local::pair();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();
+    tasks.spawn(driver);
+    tasks.spawn(answer_all(connection, answer));
+    let last = client.call("echo", Bytes::from("here"), normal()).await.unwrap();
+    assert_eq!(last.body, "here");
+    drop((answers, connections));
+    while room.taken() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

@@ -19,14 +19,18 @@ pub trait Ask: Send + Sync {
     fn name(&self) -> &str;
 
     /// Encoded parameters, at most 1 MiB.
-    fn parameters(&self) -> Bytes;
+    ///
+    /// # Errors
+    /// Why they cannot be said.
+    fn parameters(&self) -> Result<Bytes>;
 
     /// Reads the answer: one item ([`OpStream::only_item`]), several, or pieces as they come. Nothing in it can be
-    /// trusted. Dropping the stream cancels the operation.
+    /// trusted. Dropping the stream cancels the operation. It is asked again where a server was too busy, or another
+    /// server may answer.
     ///
     /// # Errors
     /// The operation's; `Corrupt` when the answer is something else.
-    fn answer(self, replies: OpStream) -> impl Future<Output = Result<Self::Answer>> + Send;
+    fn answer(&self, replies: OpStream) -> impl Future<Output = Result<Self::Answer>> + Send;
 }
 
 /// What data sets there are.
@@ -40,11 +44,11 @@ impl Ask for List {
         ops::LIST
     }
 
-    fn parameters(&self) -> Bytes {
-        Bytes::new()
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(Bytes::new())
     }
 
-    async fn answer(self, replies: OpStream) -> Result<Vec<ListEntry>> {
+    async fn answer(&self, replies: OpStream) -> Result<Vec<ListEntry>> {
         ListEntry::decode_all(&replies.only_item().await?.body)
     }
 }
@@ -56,11 +60,11 @@ impl Ask for Describe {
         ops::DESCRIBE
     }
 
-    fn parameters(&self) -> Bytes {
-        self.encode()
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(self.encode())
     }
 
-    async fn answer(self, replies: OpStream) -> Result<Arc<Dataset>> {
+    async fn answer(&self, replies: OpStream) -> Result<Arc<Dataset>> {
         let item = replies.only_item().await?;
         // A description may be longer than a body may: then it comes as bulk.
         let text = if item.body.is_empty() { &item.bulk } else { &item.body };
@@ -75,11 +79,11 @@ impl Ask for StatsRequest {
         ops::STATS
     }
 
-    fn parameters(&self) -> Bytes {
-        self.encode()
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(self.encode())
     }
 
-    async fn answer(self, replies: OpStream) -> Result<Stats> {
+    async fn answer(&self, replies: OpStream) -> Result<Stats> {
         Stats::decode(&replies.only_item().await?.body)
     }
 }

@@ -51,7 +51,9 @@ impl Of {
         Self { dataset, generation, array, level, selection: selection.map(|s| s.ranges().to_vec()) }
     }
 
-    fn place(&self) -> BlockPlace {
+    /// The array and level that the elements are of.
+    #[must_use]
+    pub fn place(&self) -> BlockPlace {
         let Self { dataset, generation, array, level, .. } = *self;
         BlockPlace { dataset, generation, array, level }
     }
@@ -84,6 +86,35 @@ impl<P: DeserializeOwned> Asked<P> {
     /// `Invalid`, saying what was expected.
     pub fn parse(parameters: &[u8]) -> Result<Self> {
         serde_json::from_slice(parameters).map_err(|e| Error::invalid(format!("parameters: {e}")))
+    }
+}
+
+/// What an operation asks beside its elements, and what it answers: [`Asked`] with it is the client's side of the operation.
+pub trait Question: Serialize + Send + Sync {
+    /// The operation's registered name.
+    const NAME: &'static str;
+    /// The result beside the array, if there is one.
+    type Result: DeserializeOwned + Send;
+
+    /// Largest array taken, bytes.
+    fn most_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl<Q: Question> Ask for Asked<Q> {
+    type Answer = Answer<Q::Result>;
+
+    fn name(&self) -> &str {
+        Q::NAME
+    }
+
+    fn parameters(&self) -> Result<Bytes> {
+        self.encode()
+    }
+
+    async fn answer(&self, replies: OpStream) -> Result<Self::Answer> {
+        receive(replies, self.with.most_bytes(), |_| ()).await
     }
 }
 
@@ -267,11 +298,11 @@ impl Ask for Called {
         &self.name
     }
 
-    fn parameters(&self) -> Bytes {
-        self.parameters.clone()
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(self.parameters.clone())
     }
 
-    async fn answer(self, replies: OpStream) -> Result<Self::Answer> {
+    async fn answer(&self, replies: OpStream) -> Result<Self::Answer> {
         receive(replies, self.most_bytes, &*self.on_progress).await
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
-use link::{Flow, Link};
+use link::{Flow, Link, WaitingRoom};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use wire::limits::{HIGHEST_TIER, MAX_OPERATIONS};
@@ -15,7 +15,6 @@ use wire::{Hello, ServerConfig};
 use crate::gate::ClientId;
 use crate::lobby::Visit;
 use crate::ops::{Call, Registry, Shared};
-use crate::outlet::Outlet;
 use crate::token::Admission;
 
 /// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
@@ -23,6 +22,9 @@ use crate::token::Admission;
 const OPERATIONS: RangeInclusive<u64> = 4_096..=65_536;
 /// One operation for so many bytes of the memory for answers. One that waits takes some 300 bytes.
 const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
+/// So many clients may have as many operations waiting as one may; beyond, those of all clients together are refused as
+/// busy, except for the first ones of each ([`link::OWN_WAITING_OPERATIONS`]).
+const CLIENTS_IN_FULL: u64 = 4;
 /// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
 /// least urgent longest.
 const MAX_RUNNING: usize = 512;
@@ -40,23 +42,20 @@ pub struct Service {
     /// What there is.
     pub shared: Arc<Shared>,
     clients: AtomicU64,
+    waiting: WaitingRoom,
 }
 
 impl Service {
     /// A service without clients yet.
     #[must_use]
     pub fn new(admission: Admission, registry: Registry, shared: Arc<Shared>) -> Self {
-        Self { admission, registry, shared, clients: AtomicU64::new(0) }
+        let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
+        Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
     }
 
     /// A name for one more client.
     pub(crate) fn next_client(&self) -> ClientId {
         ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn most_operations(&self) -> u32 {
-        let fitting = self.shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
-        u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
     }
 
     /// Lets the client in, with the controller that it asks for.
@@ -77,9 +76,10 @@ impl Service {
     /// # Cancel safety
     /// Dropping it ends the connection and withdraws its operations.
     pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
-        let config = ServerConfig { most_operations: self.most_operations(), ..ServerConfig::default() };
+        let config =
+            ServerConfig { most_operations: most_operations(&self.shared), ..ServerConfig::default() };
         let flow = link.flow();
-        let (connection, driver) = link::serve(link, config)?;
+        let (connection, driver) = link::serve_among(link, config, self.waiting.clone())?;
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
@@ -92,7 +92,6 @@ impl Service {
         connection.accept();
         tracing::debug!(peer = connection.peer(), program = hello.program, "client");
         let client = self.next_client();
-        let outlet = Arc::new(Outlet::new(&hello));
         let mut running = JoinSet::new();
         let places = Arc::new(Semaphore::new(MAX_OPERATIONS as usize));
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
@@ -110,12 +109,7 @@ impl Service {
                         operations.iter().for_each(|operation| operation.fail(too_many_parameters()));
                         continue;
                     };
-                    let call = |operation| Call {
-                        operation,
-                        client,
-                        node: Arc::clone(&self.shared),
-                        outlet: Arc::clone(&outlet),
-                    };
+                    let call = |operation| Call { operation, client, node: Arc::clone(&self.shared) };
                     for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
                         let kept = Arc::clone(&kept);
                         running.spawn(async move {
@@ -128,6 +122,11 @@ impl Service {
             }
         }
     }
+}
+
+fn most_operations(shared: &Shared) -> u32 {
+    let fitting = shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
+    u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
 /// So much of what may be under way, until it is dropped; `None` when there is less.

@@ -4,22 +4,22 @@
 //! pauses between attempts in vain.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
+use bytes::Bytes;
 use link::{Choice, ClientHandle, Driver, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ClientConfig;
 
+use crate::again::Again;
 use crate::asks::Ask;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
-use wire::compression::{COMPRESS, LZ4, ZSTD};
 
 use crate::url::Url;
 
@@ -54,51 +54,6 @@ pub struct Reach {
     pub protocol: Protocol,
     /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
     pub choice: Option<Choice>,
-    /// Of data on their way here.
-    pub compression: Compression,
-}
-
-/// Whether a server compresses what it sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// Where it measures that data come sooner.
-    #[default]
-    Auto,
-    /// Never.
-    None,
-    /// By LZ4, whatever it brings.
-    Lz4,
-    /// By Zstandard, whatever it brings.
-    Zstd,
-}
-
-impl Compression {
-    /// What is said to the server.
-    pub(crate) fn capabilities(self) -> impl Iterator<Item = String> {
-        let names: &[&str] = match self {
-            Self::Auto => &[LZ4, ZSTD],
-            Self::None => &[],
-            Self::Lz4 => &[LZ4, COMPRESS],
-            Self::Zstd => &[ZSTD, COMPRESS],
-        };
-        names.iter().map(|&name| name.to_owned())
-    }
-}
-
-impl FromStr for Compression {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "none" => Ok(Self::None),
-            "lz4" => Ok(Self::Lz4),
-            "zstd" => Ok(Self::Zstd),
-            _ => Err(Error::invalid(format!(
-                "expected the compression `auto`, `none`, `lz4` or `zstd`, found `{text}`"
-            ))),
-        }
-    }
 }
 
 impl Server {
@@ -132,7 +87,7 @@ impl Server {
 #[derive(Clone, Debug)]
 enum Way {
     Port(Server),
-    Ssh { address: Address, window_bytes: u64, compression: Compression },
+    Ssh { address: Address, window_bytes: u64 },
 }
 
 impl Way {
@@ -204,9 +159,8 @@ impl Dialer {
 
     /// Logs in nowhere yet.
     #[must_use]
-    pub fn through_ssh(address: Address, window_bytes: u64, compression: Compression) -> Self {
-        let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
-        Self::by(Way::Ssh { address, window_bytes, compression })
+    pub fn through_ssh(address: Address, window_bytes: u64) -> Self {
+        Self::by(Way::Ssh { address, window_bytes: window_bytes.max(MIN_WINDOW_BYTES) })
     }
 
     fn by(way: Way) -> Self {
@@ -278,9 +232,8 @@ impl Dialer {
                 state.drivers.spawn(driver);
                 (handle, None)
             }
-            Way::Ssh { address, window_bytes, compression } => {
-                let begun = Login::begin(address, *window_bytes, *compression).await?;
-                let (login, handle, driver, attending) = begun;
+            Way::Ssh { address, window_bytes } => {
+                let (login, handle, driver, attending) = Login::begin(address, *window_bytes).await?;
                 state.drivers.spawn(driver);
                 let state_then = Arc::downgrade(&self.state);
                 state.drivers.spawn(attending.attend(move |direct| take_over(state_then, number, direct)));
@@ -328,7 +281,7 @@ impl Dialer {
         .context(self.way.name())
     }
 
-    /// Asks once and reads the answer.
+    /// Asks and reads the answer; again after a pause, a few times, where the server says that it is busy.
     ///
     /// # Errors
     /// The operation's, or why there is no connection.
@@ -336,8 +289,14 @@ impl Dialer {
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
-        let replies = self.request(&ask, urgency).await?;
-        ask.answer(replies).await
+        let mut again = Again::default();
+        loop {
+            let replies = self.request(&ask, urgency).await?;
+            match ask.answer(replies).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => again.after(error, urgency.deadline).await?,
+            }
+        }
     }
 
     /// Asks one-way: returns as soon as the operation is on its way. Nobody hears of its end.
@@ -354,8 +313,21 @@ impl Dialer {
 
     /// Asks at once: on a new connection together with the hello, which saves a round trip.
     async fn request<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
+        self.begin_operation(ask.name(), ask.parameters()?, urgency).await
+    }
+
+    /// Asks for an operation by name, with parameters as they travel.
+    ///
+    /// # Errors
+    /// As [`tell`](Self::tell).
+    pub(crate) async fn begin_operation(
+        &self,
+        name: &str,
+        parameters: Bytes,
+        urgency: Urgency,
+    ) -> Result<OpStream> {
         let connection = self.connection().await?;
-        let asked = connection.handle.request(ask.name(), ask.parameters(), urgency).await;
+        let asked = connection.handle.request(name, parameters, urgency).await;
         self.settled(&connection).await?;
         asked
     }
@@ -363,7 +335,7 @@ impl Dialer {
 
 /// Connects, without waiting to be welcomed.
 pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
-    let Reach { protocol, choice, compression } = server.reach;
+    let Reach { protocol, choice } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -378,7 +350,6 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
         ..ClientConfig::default()
     };
     config.capabilities.extend(choice.map(link::asking));
-    config.capabilities.extend(compression.capabilities());
     link::connect(link, config)
 }
 

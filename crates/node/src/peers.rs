@@ -50,11 +50,11 @@ impl Ask for AskPeers {
         PEERS
     }
 
-    fn parameters(&self) -> Bytes {
-        Describe { name: self.dataset.clone() }.encode()
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(Describe { name: self.dataset.clone() }.encode())
     }
 
-    async fn answer(self, replies: OpStream) -> Result<Peers> {
+    async fn answer(&self, replies: OpStream) -> Result<Peers> {
         let mut found: Peers = decode_json(&replies.only_item().await?.body, "the peers of a data set")?;
         // Nothing in it can be trusted; what is more than anybody needs is left out.
         found.peers.truncate(MAX_SERVERS);

@@ -17,11 +17,9 @@ use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::fade::Fade;
 use crate::frustum::Sight;
-use crate::hunt::Surfaces;
 use crate::kernel::Shading;
-use crate::light::Lamp;
+use crate::packet::{PLACES, SIDE};
 use crate::pool::Snapshot;
-use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
 use crate::simd::{Instructions, Job, Simd};
 use crate::skip::Field;
@@ -121,12 +119,11 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) fields: Vec<Option<Arc<Field>>>,
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
-    pub(crate) surfaces: Surfaces,
     instructions: Instructions,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
-    pub(crate) fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
+    fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
         let view = &scene.view;
         let wanted_rank = view.rank_of(scene.finest_level)?;
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
@@ -154,14 +151,11 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let lens = Lens::new(&scene.camera, scene.size)?;
         let sight = Sight::new(view, &lens, scene.clip.as_ref());
         let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));
-        let volume_from_world = view.world_from_volume.inverse();
-        let lamp = Lamp::new(&volume_from_world);
         Ok(Self {
-            surfaces: Surfaces::new(&scene.surfaces, view, lamp),
             scene,
             blocks,
             lens,
-            volume_from_world,
+            volume_from_world: view.world_from_volume.inverse(),
             ranks,
             wanted_rank,
             step_world,

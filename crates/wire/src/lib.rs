@@ -20,7 +20,6 @@ mod outgoing;
 mod server;
 mod window;
 
-pub mod compression;
 pub mod limits;
 pub mod ops;
 

@@ -6,23 +6,22 @@
 
 use bytes::Bytes;
 use node::array::{ArrayInfo, Error, Result};
-use node::asks::Ask;
-use node::called::{Asked, Of, receive};
-use node::ops::{Begun, Call, Handler, OpStream};
+use node::called::{Asked, Of, Question};
+use node::ops::{Begun, Call, Handler};
 use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 
 use crate::OneOrMany;
 
-const NAME: &str = "isosurface_cells";
 /// Most isovalues of one call.
 const MOST_ISOVALUES: usize = 20;
 /// More memory than this makes nothing faster, bytes.
 const MOST_BYTES: u64 = 8 * MOST_PART_BYTES;
 
+/// Asks for the number of cells that isosurfaces cross.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameters {
+pub struct IsosurfaceCells {
     isovalues: OneOrMany,
 }
 
@@ -35,44 +34,27 @@ pub struct CellCounts {
     pub crossed: Vec<u64>,
 }
 
-/// Asks for the number of cells.
-#[derive(Clone, Debug)]
-pub struct IsosurfaceCells {
-    asked: Asked<Parameters>,
-}
-
 impl IsosurfaceCells {
     /// The cells that `isovalues` cross among some elements.
     #[must_use]
-    pub fn new(of: Of, isovalues: Vec<f64>) -> Self {
-        Self { asked: Asked { of, with: Parameters { isovalues: OneOrMany::Many(isovalues) } } }
+    pub fn asked(of: Of, isovalues: Vec<f64>) -> Asked<Self> {
+        Asked { of, with: Self { isovalues: OneOrMany::Many(isovalues) } }
     }
 }
 
-impl Ask for IsosurfaceCells {
-    type Answer = CellCounts;
-
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn parameters(&self) -> Bytes {
-        self.asked.encode().unwrap_or_default()
-    }
-
-    async fn answer(self, replies: OpStream) -> Result<CellCounts> {
-        Ok(receive(replies, 0, |_| ()).await?.result)
-    }
+impl Question for IsosurfaceCells {
+    const NAME: &'static str = "isosurface_cells";
+    type Result = CellCounts;
 }
 
 /// The server's side.
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<Parameters>;
+    type Work = Asked<IsosurfaceCells>;
 
     fn name(&self) -> &'static str {
-        NAME
+        IsosurfaceCells::NAME
     }
 
     fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {

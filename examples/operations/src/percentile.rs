@@ -9,15 +9,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use node::array::{ArrayInfo, Result};
-use node::asks::Ask;
-use node::called::{Asked, Of, receive};
-use node::ops::{Begun, Call, Handler, OpStream};
+use node::called::{Asked, Of, Question};
+use node::ops::{Begun, Call, Handler};
 use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 
 use crate::OneOrMany;
 
-const NAME: &str = "percentile";
 /// Most percentages of one call.
 const MOST_PERCENTAGES: usize = 100;
 /// More memory than this makes it little faster, bytes.
@@ -27,10 +25,10 @@ const KEY_BITS: u32 = u64::BITS;
 /// Most bits counted in one pass.
 const MOST_DIGIT_BITS: u32 = 16;
 
-/// What is asked: percentages of 0 to 100.
+/// Asks for percentages of 0 to 100.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameters {
+pub struct Percentile {
     q: OneOrMany,
 }
 
@@ -43,44 +41,27 @@ pub struct Percentiles {
     pub count: u64,
 }
 
-/// Asks for percentiles.
-#[derive(Clone, Debug)]
-pub struct Percentile {
-    asked: Asked<Parameters>,
-}
-
 impl Percentile {
     /// The percentages `q` of some elements.
     #[must_use]
-    pub fn new(of: Of, q: Vec<f64>) -> Self {
-        Self { asked: Asked { of, with: Parameters { q: OneOrMany::Many(q) } } }
+    pub fn asked(of: Of, q: Vec<f64>) -> Asked<Self> {
+        Asked { of, with: Self { q: OneOrMany::Many(q) } }
     }
 }
 
-impl Ask for Percentile {
-    type Answer = Percentiles;
-
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn parameters(&self) -> Bytes {
-        self.asked.encode().unwrap_or_default()
-    }
-
-    async fn answer(self, replies: OpStream) -> Result<Percentiles> {
-        Ok(receive(replies, 0, |_| ()).await?.result)
-    }
+impl Question for Percentile {
+    const NAME: &'static str = "percentile";
+    type Result = Percentiles;
 }
 
 /// The server's side.
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<Parameters>;
+    type Work = Asked<Percentile>;
 
     fn name(&self) -> &'static str {
-        NAME
+        Percentile::NAME
     }
 
     fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {

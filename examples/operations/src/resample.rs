@@ -11,15 +11,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use node::array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
-use node::asks::Ask;
-use node::called::{Answer, Asked, Elements, Of, receive};
+use node::called::{Asked, Elements, Of, Question};
 use node::gate::Entry;
-use node::ops::{Begun, Call, Handler, OpStream};
+use node::ops::{Begun, Call, Handler};
 use node::scan::{PARTS_IN_MEMORY, Part, Scan};
 use node::slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
 
-const NAME: &str = "resample";
 /// More memory than this makes nothing faster, bytes.
 const MOST_BYTES: u64 = 48 << 20;
 /// A sum and its weight.
@@ -36,12 +34,16 @@ pub enum Method {
     Linear,
 }
 
+/// Asks for another grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameters {
+pub struct Resample {
     shape: Vec<u64>,
     #[serde(default)]
     method: Method,
+    /// Of the answer; the asker's own business.
+    #[serde(skip)]
+    most_bytes: u64,
 }
 
 /// The result beside the array.
@@ -51,34 +53,20 @@ pub struct Resampled {
     pub method: Method,
 }
 
-/// Asks for another grid.
-#[derive(Clone, Debug)]
-pub struct Resample {
-    asked: Asked<Parameters>,
-    most_bytes: u64,
-}
-
 impl Resample {
     /// Some elements on a grid of `shape`; an answer of more than `most_bytes` is refused.
     #[must_use]
-    pub fn new(of: Of, shape: Vec<u64>, method: Method, most_bytes: u64) -> Self {
-        Self { asked: Asked { of, with: Parameters { shape, method } }, most_bytes }
+    pub fn asked(of: Of, shape: Vec<u64>, method: Method, most_bytes: u64) -> Asked<Self> {
+        Asked { of, with: Self { shape, method, most_bytes } }
     }
 }
 
-impl Ask for Resample {
-    type Answer = Answer<Resampled>;
+impl Question for Resample {
+    const NAME: &'static str = "resample";
+    type Result = Resampled;
 
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn parameters(&self) -> Bytes {
-        self.asked.encode().unwrap_or_default()
-    }
-
-    async fn answer(self, replies: OpStream) -> Result<Self::Answer> {
-        receive(replies, self.most_bytes, |_| ()).await
+    fn most_bytes(&self) -> u64 {
+        self.most_bytes
     }
 }
 
@@ -86,10 +74,10 @@ impl Ask for Resample {
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<Parameters>;
+    type Work = Asked<Resample>;
 
     fn name(&self) -> &'static str {
-        NAME
+        Resample::NAME
     }
 
     fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
@@ -106,7 +94,7 @@ impl Handler for Answering {
 
     async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
         let scan = call.scan(&asked.of).await?;
-        let Parameters { shape, method } = asked.with;
+        let Resample { shape, method, .. } = asked.with;
         let grid = Grid::new(method, &scan.selection().shape(), &shape)?;
         let dtype = output(scan.array()?.decoding.output.element());
         call.elements(Elements { dtype, shape: shape.clone() }).await?;

@@ -86,7 +86,8 @@ async fn percentiles_are_those_of_the_sorted_values() {
         let mut sorted = served.values(selection).await;
         sorted.sort_by(f64::total_cmp);
         let q = vec![0.0, 50.0, 100.0];
-        let found = served.stack.ask(Percentile::new(served.of(selection), q), normal()).await.unwrap();
+        let found =
+            served.stack.ask(Percentile::asked(served.of(selection), q), normal()).await.unwrap().result;
         let last = sorted.len() - 1;
         let median = f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]);
         assert_eq!(found.values, [Some(sorted[0]), Some(median), Some(sorted[last])], "[{selection}]");
@@ -120,8 +121,8 @@ async fn cells_are_those_of_the_whole_grid_however_it_is_read() {
                 }
             }
         }
-        let ask = IsosurfaceCells::new(served.of(selection), isovalues.to_vec());
-        assert_eq!(served.stack.ask(ask, normal()).await.unwrap(), expect, "[{selection}]");
+        let ask = IsosurfaceCells::asked(served.of(selection), isovalues.to_vec());
+        assert_eq!(served.stack.ask(ask, normal()).await.unwrap().result, expect, "[{selection}]");
     }
 }
 
@@ -129,7 +130,7 @@ async fn cells_are_those_of_the_whole_grid_however_it_is_read() {
 async fn a_mean_of_whole_cells_is_the_mean() {
     let served = Served::start(NOISE).await;
     let values = served.values("").await;
-    let ask = Resample::new(served.of(""), vec![48, 50, 52], Method::Mean, 1 << 20);
+    let ask = Resample::asked(served.of(""), vec![48, 50, 52], Method::Mean, 1 << 20);
     let (what, bytes) = served.stack.ask(ask, normal()).await.unwrap().elements.unwrap();
     assert_eq!((what.dtype.to_string().as_str(), &what.shape[..]), ("<f4", &[48, 50, 52][..]));
     let found: Vec<f32> = elements::<f32>(&bytes, what.dtype.order()).collect();
@@ -145,12 +146,12 @@ async fn a_mean_of_whole_cells_is_the_mean() {
 async fn the_same_shape_is_the_same_array_and_a_larger_one_is_no_smaller_than_asked() {
     let served = Served::start(NOISE).await;
     for (method, shape) in [(Method::Mean, [96, 100, 104]), (Method::Linear, [96, 100, 104])] {
-        let ask = Resample::new(served.of(""), shape.to_vec(), method, 8 << 20);
+        let ask = Resample::asked(served.of(""), shape.to_vec(), method, 8 << 20);
         let (what, bytes) = served.stack.ask(ask, normal()).await.unwrap().elements.unwrap();
         let found: Vec<f64> = elements::<f32>(&bytes, what.dtype.order()).map(f64::from).collect();
         assert_eq!(found, served.values("").await, "{method:?}");
     }
-    let ask = Resample::new(served.of("0, 0, :3"), vec![1, 1, 6], Method::Linear, 1 << 20);
+    let ask = Resample::asked(served.of("0, 0, :3"), vec![1, 1, 6], Method::Linear, 1 << 20);
     assert_eq!(served.stack.ask(ask, normal()).await.unwrap().elements.unwrap().1.len(), 24);
 }
 
@@ -179,10 +180,10 @@ async fn wrong_parameters_are_answered_with_what_was_expected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_stops_waiting_stops_the_work_and_others_go_on() {
     let served = Served::start("synthetic:noise?shape=2000,2000,2000&dtype=f32").await;
-    let ask = Percentile::new(served.of(""), vec![50.0]);
+    let ask = Percentile::asked(served.of(""), vec![50.0]);
     let waiting = tokio::time::timeout(Duration::from_millis(300), served.stack.ask(ask, normal()));
     assert!(waiting.await.is_err(), "32 GB cannot be read so fast");
-    let ask = Percentile::new(served.of("0, 0"), vec![50.0]);
+    let ask = Percentile::asked(served.of("0, 0"), vec![50.0]);
     let found = tokio::time::timeout(Duration::from_secs(60), served.stack.ask(ask, normal()));
-    assert_eq!(found.await.expect("an answer").unwrap().count, 2000);
+    assert_eq!(found.await.expect("an answer").unwrap().result.count, 2000);
 }

@@ -2,6 +2,7 @@
 //! more [`Ask`](crate::asks::Ask) on the other side; `examples/operations` has three.
 
 mod describe;
+mod forward;
 mod list;
 mod read;
 mod read_block;
@@ -19,9 +20,9 @@ pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
-use crate::outlet::Outlet;
 use crate::peers::TellPeers;
 use crate::url::Url;
+use forward::{Forwarded, forward};
 
 /// One kind of operation. The server's side of a registered operation.
 pub trait Handler: Send + Sync + 'static {
@@ -89,8 +90,6 @@ pub struct Call {
     pub client: ClientId,
     /// What there is.
     pub node: Arc<Shared>,
-    /// How answers leave for this client.
-    pub(crate) outlet: Arc<Outlet>,
 }
 
 /// What all operations of a node share.
@@ -157,8 +156,7 @@ impl Registry {
             return Arc::clone(handler).begin(calls);
         }
         let unknown = self.unknown(name);
-        calls.iter().for_each(|call| end(call, Err(unknown.clone())));
-        Vec::new()
+        calls.into_iter().map(|call| run_elsewhere(call, unknown.clone()).boxed()).collect()
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -186,13 +184,35 @@ async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {
     let result = if handler.hears_changes() {
         handler.run(work, &call).await
     } else {
-        tokio::select! {
-            biased;
-            () = call.operation.cancelled() => Err(Error::cancelled()),
-            result = handler.run(work, &call) => result,
-        }
+        let working = async {
+            match forward(&call).await? {
+                Forwarded::Answered => Ok(()),
+                Forwarded::NotThere => handler.run(work, &call).await,
+            }
+        };
+        until_cancelled(&call, working).await
     };
     end(&call, result);
+}
+
+/// A call that nobody knows here, but perhaps the server that has the data.
+async fn run_elsewhere(call: Call, unknown: Error) {
+    let working = async {
+        match forward(&call).await? {
+            Forwarded::Answered => Ok(()),
+            Forwarded::NotThere => Err(unknown),
+        }
+    };
+    let result = until_cancelled(&call, working).await;
+    end(&call, result);
+}
+
+async fn until_cancelled(call: &Call, working: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::select! {
+        biased;
+        () = call.operation.cancelled() => Err(Error::cancelled()),
+        result = working => result,
+    }
 }
 
 fn end(call: &Call, result: Result<()>) {

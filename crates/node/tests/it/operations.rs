@@ -65,11 +65,11 @@ impl Ask for AskAdd {
         "add"
     }
 
-    fn parameters(&self) -> Bytes {
-        Bytes::from_static(self.0.as_bytes())
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(Bytes::from_static(self.0.as_bytes()))
     }
 
-    async fn answer(self, replies: OpStream) -> Result<u64> {
+    async fn answer(&self, replies: OpStream) -> Result<u64> {
         let item = replies.only_item().await?;
         std::str::from_utf8(&item.body)
             .ok()
@@ -103,7 +103,8 @@ async fn operations_begin_in_the_order_in_which_they_were_asked() {
     let (served, _) = served().await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
-    let asked = (0..2000).map(|_| client.try_request("add", AskAdd("+").parameters(), normal()).unwrap());
+    let asked =
+        (0..2000).map(|_| client.try_request("add", AskAdd("+").parameters().unwrap(), normal()).unwrap());
     let asked: Vec<OpStream> = asked.collect();
     for (n, replies) in asked.into_iter().enumerate() {
         assert_eq!(AskAdd("+").answer(replies).await.unwrap(), n as u64 + 1);

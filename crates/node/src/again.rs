@@ -1,0 +1,99 @@
+//! Asking again what a server was too busy for: after a pause that grows, a few times.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use array::{Error, ErrorKind, Result};
+use tokio::time::{Duration, sleep};
+
+/// Pause after the first answer of *busy*; doubled after each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// Longest pause, before it is spread.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// So often is asked again: for about ten seconds.
+const MOST_ATTEMPTS: u32 = 10;
+/// Golden ratio of 2^32: multiples of it, wrapped around, are spread evenly.
+const SPREAD: u32 = 0x9E37_79B9;
+
+/// One question, and how often it was asked in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Again(u32);
+
+impl Again {
+    /// Waits before the question is asked again.
+    ///
+    /// # Errors
+    /// `error` itself: when it says anything else than busy, when it was said too often, or when there is no time left
+    /// before `deadline`.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(crate) async fn after(&mut self, error: Error, deadline: Option<Instant>) -> Result<()> {
+        if error.kind() != ErrorKind::Busy || self.0 >= MOST_ATTEMPTS {
+            return Err(error);
+        }
+        let pause = spread(FIRST_PAUSE.saturating_mul(1 << self.0).min(MAX_PAUSE));
+        let end = tokio::time::Instant::now() + pause;
+        if deadline.is_some_and(|at| at <= end.into_std()) {
+            return Err(error);
+        }
+        self.0 += 1;
+        sleep(pause).await;
+        Ok(())
+    }
+}
+
+/// From three quarters of a pause to five quarters, so that those who were refused together do not come back together.
+fn spread(pause: Duration) -> Duration {
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_mul(SPREAD);
+    pause.mul_f64(0.75 + f64::from(turn) / f64::from(u32::MAX) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy() -> Error {
+        Error::new(ErrorKind::Busy, "too many")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_and_end() {
+        let begun = tokio::time::Instant::now();
+        let (mut again, mut pauses, mut last) = (Again::default(), Vec::new(), begun);
+        while again.after(busy(), None).await.is_ok() {
+            pauses.push(last.elapsed());
+            last = tokio::time::Instant::now();
+        }
+        assert_eq!(pauses.len(), MOST_ATTEMPTS as usize);
+        assert!(pauses[0] >= FIRST_PAUSE.mul_f64(0.74) && pauses[0] < FIRST_PAUSE.mul_f64(1.3), "{pauses:?}");
+        assert!(
+            pauses[3] > pauses[0] * 4 && pauses.iter().all(|p| *p < MAX_PAUSE.mul_f64(1.3)),
+            "{pauses:?}"
+        );
+        assert!((6..15).contains(&begun.elapsed().as_secs()), "{pauses:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_refused_together_come_back_apart() {
+        let waits = (0..100).map(|_| async {
+            Again::default().after(busy(), None).await.unwrap();
+            tokio::time::Instant::now()
+        });
+        let mut back = futures::future::join_all(waits).await;
+        back.sort();
+        back.dedup();
+        assert!(back.len() > 5, "{} moments", back.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_errors_and_deadlines_are_not_waited_for() {
+        let begun = tokio::time::Instant::now();
+        let mut again = Again::default();
+        assert_eq!(again.after(Error::invalid("no"), None).await.unwrap_err().kind(), ErrorKind::Invalid);
+        let soon = begun.into_std() + FIRST_PAUSE / 4;
+        assert_eq!(again.after(busy(), Some(soon)).await.unwrap_err(), busy());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,94 @@
+//! Operations that are called by name over data of another server: that server computes, and its answer is passed on. Only
+//! where it does not know the operation are the data fetched and computed over here.
+
+use std::collections::BTreeMap;
+
+use array::{Error, ErrorKind, Result, Retry};
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+
+use super::{Call, OpStream, Reply};
+use crate::called::Asked;
+use crate::gate::Entry;
+use crate::remote::RemoteSource;
+
+/// What another server made of a call.
+pub(super) enum Forwarded {
+    /// It was answered.
+    Answered,
+    /// Nobody else has the data, or can compute this.
+    NotThere,
+}
+
+/// Has a server that has the data answer `call`.
+///
+/// # Errors
+/// That server's; `Stale` when the data are others now.
+///
+/// # Cancel safety
+/// Dropping it cancels the operation there.
+pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
+    let parameters = call.operation.parameters();
+    let Some(asked) = called(&parameters) else { return Ok(Forwarded::NotThere) };
+    let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
+    let mut last = None;
+    for remote in stack.computing() {
+        match pass_on(call, remote, &parameters).await {
+            Ok(()) => return Ok(Forwarded::Answered),
+            Err(Failed { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
+            Err(Failed { error, is_begun: false }) if error.retry() == Retry::MayHelp => last = Some(error),
+            Err(Failed { error, .. }) => return Err(error),
+        }
+    }
+    last.map_or(Ok(Forwarded::NotThere), Err)
+}
+
+/// The parameters of an operation that says in the common way of which elements it is.
+fn called(parameters: &[u8]) -> Option<Asked<IgnoredAny>> {
+    parameters.starts_with(b"{").then(|| Asked::parse(parameters).ok()).flatten()
+}
+
+/// Why an answer did not come whole.
+struct Failed {
+    error: Error,
+    /// A part of it was passed on already.
+    is_begun: bool,
+}
+
+async fn pass_on(call: &Call, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), Failed> {
+    let before = |error| Failed { error, is_begun: false };
+    let urgency = call.operation.urgency();
+    let name = call.operation.name();
+    let mut replies =
+        remote.dialer().begin_operation(name, parameters.clone(), urgency).await.map_err(before)?;
+    let first = match replies.next().await {
+        Some(Err(error)) => return Err(before(error)),
+        first => first.transpose().map_err(before)?,
+    };
+    pass_on_replies(call, first, &mut replies).await.map_err(|error| Failed { error, is_begun: true })
+}
+
+/// Passes items on, each once it is whole. Their memory is the gate's: nothing more is taken from the other server than
+/// the client takes.
+async fn pass_on_replies(call: &Call, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
+    let mut open: BTreeMap<u32, (Bytes, Entry, Vec<u8>)> = BTreeMap::new();
+    let mut next = first;
+    while let Some(reply) = next {
+        match reply {
+            Reply::Item { body, bulk_bytes: 0, .. } => call.operation.item(body, Bytes::new()).await?,
+            Reply::Item { item, body, bulk_bytes } => {
+                let memory = call.enter(bulk_bytes).await;
+                open.insert(item, (body, memory, Vec::new()));
+            }
+            Reply::Piece { item, bytes, complete, .. } => {
+                let missing = || Error::corrupt("expected a piece of an open item");
+                open.get_mut(&item).ok_or_else(missing)?.2.extend_from_slice(&bytes);
+                if complete && let Some((body, memory, bulk)) = open.remove(&item) {
+                    call.operation.item(body, memory.hold(bulk)).await?;
+                }
+            }
+        }
+        next = replies.next().await.transpose()?;
+    }
+    Ok(())
+}
