@@ -58,7 +58,8 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, rule and max_rate, each with a text in quotes:
+  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, compression, rule and max_rate, each with a text in
+  quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
   With a token in it, it must be readable by you alone (mode 0600).";
@@ -141,6 +142,10 @@ pub(crate) struct Reaching {
     /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
+    /// Compression of data on the way: `auto` where the server measures that it is faster, `none`, or always `lz4` or `zstd`
+    /// [default: auto].
+    #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
+    pub(crate) compression: Option<String>,
     /// What the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a part of the
     /// blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that follow one
     /// another in time are one array; or `auto`: as they say themselves [default: auto].
@@ -231,6 +236,7 @@ pub(crate) enum Cut {
 Examples:
   corridor render brain.nii.gz -o brain.png
   corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
+  corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
 
 The picture is the same for the same request on the same kind of processor.")]
@@ -256,6 +262,13 @@ pub(crate) struct Render {
     /// Transfer function: name of a colour map, or JSON as in a view.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
+    /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
+    /// its own, opaque]. Replaces the surfaces of a view.
+    #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
+    pub(crate) iso: Vec<String>,
+    /// What is drawn besides isosurfaces [default: `surfaces` where only --iso says what is seen, else `composite`].
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
     /// Index along the time axis.
     #[arg(long, value_name = "STEP")]
     pub(crate) time: Option<u64>,
@@ -272,6 +285,15 @@ pub(crate) struct Render {
     /// (blocks), then the picture's facts.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is drawn of a volume besides its isosurfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// All that the transfer function shows.
+    Composite,
+    /// Nothing.
+    Surfaces,
 }
 
 /// `corridor info`
@@ -343,7 +365,8 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
-    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}.
+    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}; from a server also "carried": {"data_bytes": ...,
+    /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
-use node::dial::{Protocol, Reach, Refusal, parse_rate};
+use node::dial::{Compression, Protocol, Reach, Refusal, parse_rate};
 use node::identity::IdentityChoice;
 use node::memory::{Budget, parse_size};
 use node::node::{Listen, Node, Options};
@@ -51,7 +51,8 @@ pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
     let protocol = options.link.as_deref().map_or(Ok(otherwise), str::parse)?;
     let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
     let choice = options.controller.as_deref().map(str::parse).transpose().map_err(unknown)?;
-    Ok(Reach { protocol, choice })
+    let compression = options.compression.as_deref().map_or(Ok(Compression::default()), str::parse)?;
+    Ok(Reach { protocol, choice, compression })
 }
 
 /// A rate such as `400Mb/s`, bytes per second.

@@ -19,8 +19,19 @@ const VARIABLE: &str = "CORRIDOR_CONFIG";
 /// Longest file that is read, bytes.
 const MAX_BYTES: u64 = 64 << 10;
 /// What may stand in it: the names of options of the same meaning, with `_` for `-`.
-const KEYS: &[&str] =
-    &["listen", "token", "cert", "key", "memory", "cache_dir", "link", "controller", "rule", "max_rate"];
+const KEYS: &[&str] = &[
+    "listen",
+    "token",
+    "cert",
+    "key",
+    "memory",
+    "cache_dir",
+    "link",
+    "controller",
+    "compression",
+    "rule",
+    "max_rate",
+];
 /// Keys whose value nobody else may read.
 const SECRET: &str = "token";
 
@@ -125,7 +136,7 @@ mod tests {
             (
                 "listen = ':1'\nlisten_to = ':2'\n",
                 2,
-                "listen, token, cert, key, memory, cache_dir, link, controller, rule, max_rate",
+                "listen, token, cert, key, memory, cache_dir, link, controller, compression, rule, max_rate",
             ),
             ("\n\nmemory = 4", 3, "in quotes"),
             ("memory = '1GiB'\nmemory = '2GiB'", 2, "duplicate"),

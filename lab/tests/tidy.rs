@@ -23,7 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("render", &["array"]),
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),
-    ("node", &["array", "store", "cache", "wire", "link", "render", "session", "stream"]),
+    ("node", &["array", "store", "cache", "wire", "control", "link", "render", "session", "stream"]),
     ("python", &["node"]),
     ("example-operations", &["node"]),
     ("lab", &["array", "wire", "control", "link", "session", "node"]),

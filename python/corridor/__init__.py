@@ -64,6 +64,7 @@ def open(
     token: str | None = None,
     memory: str | None = None,
     rule: str = "auto",
+    compression: str | None = None,
 ) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
@@ -75,7 +76,8 @@ def open(
 
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
-    without it a quarter of the machine's.
+    without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
+    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
@@ -85,7 +87,8 @@ def open(
     below :class:`Error`.
     """
     locations = [location] if isinstance(location, str) else list(location)
-    dataset = Dataset(_native.open(locations, token, memory, rule), (tuple(locations), token, memory, rule))
+    opened_with = (tuple(locations), token, memory, rule, compression)
+    dataset = Dataset(_native.open(locations, token, memory, rule, compression), opened_with)
     name = dataset._connection.array
     return dataset[name] if name else dataset
 

@@ -13,7 +13,7 @@ from ._errors import NotFoundError
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
 # Locations, token, memory and rule.
-_OpenedWith = tuple[tuple[str, ...], str | None, str | None, str]
+_OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, str | None]
 
 
 class Dataset(Mapping[str, Array]):
@@ -93,6 +93,9 @@ class _MissingArray(NotFoundError, KeyError):
 
 
 @lru_cache(maxsize=32)
-def _again(locations: tuple[str, ...], token: str | None, memory: str | None, rule: str) -> Dataset:
+def _again(
+    locations: tuple[str, ...], token: str | None, memory: str | None, rule: str, compression: str | None
+) -> Dataset:
     """What a worker process unpickles: one connection per process, not one per task."""
-    return Dataset(_native.open(list(locations), token, memory, rule), (locations, token, memory, rule))
+    connection = _native.open(list(locations), token, memory, rule, compression)
+    return Dataset(connection, (locations, token, memory, rule, compression))

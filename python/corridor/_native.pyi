@@ -10,7 +10,11 @@ _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 def open(
-    locations: list[str], token: str | None = None, memory: str | None = None, rule: str = "auto"
+    locations: list[str],
+    token: str | None = None,
+    memory: str | None = None,
+    rule: str = "auto",
+    compression: str | None = None,
 ) -> Connection: ...
 
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...

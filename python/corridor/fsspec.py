@@ -130,7 +130,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
 @lru_cache(maxsize=32)
 def _opened(url: str, token: str | None) -> Dataset:
-    return Dataset(_native.open([url], token, None), ((url,), token, None, "auto"))
+    return Dataset(_native.open([url], token), ((url,), token, None, "auto", None))
 
 
 def _split(path: str) -> tuple[str, str, str]:

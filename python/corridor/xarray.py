@@ -38,9 +38,12 @@ class CorridorBackend(BackendEntrypoint):
         token: str | None = None,
         memory: str | None = None,
         rule: str = "auto",
+        compression: str | None = None,
     ) -> xr.Dataset:
         """As xarray's other engines. ``level``: a coarser resolution; ``group``: only arrays below this path."""
-        opened = corridor.open(str(filename_or_obj), token=token, memory=memory, rule=rule)
+        opened = corridor.open(
+            str(filename_or_obj), token=token, memory=memory, rule=rule, compression=compression
+        )
         dataset = opened.dataset if isinstance(opened, Array) else opened
         arrays = [opened] if isinstance(opened, Array) else list(dataset.values())
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())

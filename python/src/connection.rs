@@ -9,6 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use node::array::{Dataset, Error, Priority, Result, Source, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
+use node::dial::{Compression, Reach};
 use node::memory::{Budget, parse_size};
 use node::places::Places;
 use node::url::{Location, Url};
@@ -26,9 +27,9 @@ use crate::wanted::Wanted;
 const MAX_READS_UNDER_WAY: usize = 16_384;
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
-/// machine's if not given; `rule` says what several servers have.
+/// machine's if not given; `rule` says what several servers have. `compression`: of what servers send.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, rule="auto"))]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto", compression=None))]
 #[expect(clippy::needless_pass_by_value, reason = "a list from Python")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -36,8 +37,9 @@ pub(crate) fn open(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
+    compression: Option<&str>,
 ) -> PyResult<Connection> {
-    let work = prepare(&locations, token, memory, rule).map_err(|e| raise(py, &e))?;
+    let work = prepare(&locations, token, memory, rule, compression).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
@@ -47,14 +49,17 @@ fn prepare(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
+    compression: Option<&str>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
     if let (Location::Remote(url), Some(token)) = (&mut location, token) {
         url.set_token(&token);
     }
-    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?;
-    let context = context.sharing(rule.parse()?);
+    let compression = compression.map_or(Ok(Compression::default()), str::parse)?;
+    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?
+        .sharing(rule.parse()?)
+        .reaching(Reach { compression, ..Reach::default() });
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;

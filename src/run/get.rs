@@ -5,6 +5,7 @@ use node::describe::{self, size};
 use node::get::{GetRequest, get};
 use node::memory::Budget;
 use node::pick::Pick;
+use node::remote::Carried;
 use serde_json::json;
 
 use crate::cli::Get;
@@ -20,6 +21,7 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     let progress = Progress::before_result(options.json);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
+    let remote = stack.clone();
     for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
         pick.array.clone_from(&array);
     }
@@ -35,10 +37,12 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     meter.clear();
     let done = done?;
     if options.json {
-        return print(
-            &json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes})
-                .to_string(),
-        );
+        let mut said =
+            json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes});
+        if let Some(Carried { data_bytes, carried_bytes }) = remote.carried() {
+            said["carried"] = json!({"data_bytes": data_bytes, "carried_bytes": carried_bytes});
+        }
+        return print(&said.to_string());
     }
     say(&format!(
         "{}: shape {:?}, {}, {}",
@@ -47,6 +51,11 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
         done.dtype,
         size(done.bytes)
     ));
+    if let Some(Carried { data_bytes, carried_bytes }) =
+        remote.carried().filter(|c| c.carried_bytes < c.data_bytes)
+    {
+        say(&format!("{} of data came compressed as {}", size(data_bytes), size(carried_bytes)));
+    }
     Ok(())
 }
 

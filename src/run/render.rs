@@ -2,10 +2,10 @@
 
 use node::array::{Error, Result};
 use node::memory::Budget;
-use node::picture::{PictureRequest, draw, parse_size};
+use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_surface};
 use serde_json::json;
 
-use crate::cli::Render;
+use crate::cli::{Mode, Render};
 use crate::common::{context, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -26,6 +26,11 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         array: options.array.clone().or(Some(array).filter(|a| !a.is_empty())),
         camera: options.camera.clone(),
         transfer: options.tf.clone(),
+        surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
+        mode: options.mode.map(|mode| match mode {
+            Mode::Composite => ViewMode::Composite,
+            Mode::Surfaces => ViewMode::Surfaces,
+        }),
         time: options.time,
         level: options.level,
     };

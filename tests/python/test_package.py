@@ -49,6 +49,16 @@ def data(served: str) -> corridor.Dataset:
     return corridor.open(served)
 
 
+def test_compression_on_the_way_changes_nothing_but_the_bytes_that_travel(served: str) -> None:
+    plain = corridor.open(served, compression="none")
+    for way in ("auto", "lz4", "zstd"):
+        packed = corridor.open(served, compression=way)
+        for name, array in plain.items():
+            assert np.array_equal(packed[name][...], array[...], equal_nan=array.dtype.kind == "f")
+    with pytest.raises(corridor.InvalidError, match="zip"):
+        corridor.open(served, compression="zip")
+
+
 def random_index(size: int, pick: random.Random) -> int | slice:
     if pick.random() < 0.3:
         return pick.randrange(-size, size)

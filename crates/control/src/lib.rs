@@ -1,4 +1,4 @@
-//! How fast it may go: congestion controllers and pacing.
+//! How fast it may go: congestion controllers and pacing, and when compression makes it faster.
 //!
 //! A controller is a small state machine. An engine (QUIC, a block protocol, the laboratory's simulator) tells it what
 //! happened to packets ([`Event`]) and asks how much may be sent ([`Limits`]). This crate is pure: it stands on nothing,
@@ -10,6 +10,7 @@
 mod auto;
 mod bbr;
 mod choice;
+pub mod compression;
 mod config;
 mod controller;
 mod event;

@@ -21,7 +21,7 @@ use crate::dial::{self, Dialer, Reach};
 use crate::memory::Budget;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
-use crate::remote::RemoteSource;
+use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
 use crate::servers::{MAX_SERVERS, Rule, Server, Servers, Sharing};
 use crate::statistics;
@@ -145,7 +145,8 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             (name, inner, upstream)
         }
         Location::Ssh(address) => {
-            let dialer = Dialer::through_ssh(address.clone(), context.budget.receive);
+            let dialer =
+                Dialer::through_ssh(address.clone(), context.budget.receive, context.reach.compression);
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
@@ -226,6 +227,15 @@ impl Stack {
     /// The servers that have all of the data and can compute over them; none where they are read here.
     pub(crate) fn computing(&self) -> &[RemoteSource] {
         self.upstream.computing()
+    }
+
+    /// What has come over the network, and how much it took; none where data are read here.
+    #[must_use]
+    pub fn carried(&self) -> Option<Carried> {
+        self.remotes().iter().map(RemoteSource::carried).reduce(|a, b| Carried {
+            data_bytes: a.data_bytes + b.data_bytes,
+            carried_bytes: a.carried_bytes + b.carried_bytes,
+        })
     }
 
     /// The servers behind it, if that is where the data come from.

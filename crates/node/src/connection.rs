@@ -15,6 +15,7 @@ use wire::{Hello, ServerConfig};
 use crate::gate::ClientId;
 use crate::lobby::Visit;
 use crate::ops::{Call, Registry, Shared};
+use crate::outlet::Outlet;
 use crate::token::Admission;
 
 /// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
@@ -92,6 +93,7 @@ impl Service {
         connection.accept();
         tracing::debug!(peer = connection.peer(), program = hello.program, "client");
         let client = self.next_client();
+        let outlet = Arc::new(Outlet::new(&hello));
         let mut running = JoinSet::new();
         let places = Arc::new(Semaphore::new(MAX_OPERATIONS as usize));
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
@@ -109,7 +111,12 @@ impl Service {
                         operations.iter().for_each(|operation| operation.fail(too_many_parameters()));
                         continue;
                     };
-                    let call = |operation| Call { operation, client, node: Arc::clone(&self.shared) };
+                    let call = |operation| Call {
+                        operation,
+                        client,
+                        node: Arc::clone(&self.shared),
+                        outlet: Arc::clone(&outlet),
+                    };
                     for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
                         let kept = Arc::clone(&kept);
                         running.spawn(async move {

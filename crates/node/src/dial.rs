@@ -4,6 +4,7 @@
 //! pauses between attempts in vain.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::again::Again;
 use crate::asks::Ask;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
+use wire::compression::{COMPRESS, LZ4, ZSTD};
 
 use crate::url::Url;
 
@@ -54,6 +56,51 @@ pub struct Reach {
     pub protocol: Protocol,
     /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
     pub choice: Option<Choice>,
+    /// Of data on their way here.
+    pub compression: Compression,
+}
+
+/// Whether a server compresses what it sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Where it measures that data come sooner.
+    #[default]
+    Auto,
+    /// Never.
+    None,
+    /// By LZ4, whatever it brings.
+    Lz4,
+    /// By Zstandard, whatever it brings.
+    Zstd,
+}
+
+impl Compression {
+    /// What is said to the server.
+    pub(crate) fn capabilities(self) -> impl Iterator<Item = String> {
+        let names: &[&str] = match self {
+            Self::Auto => &[LZ4, ZSTD],
+            Self::None => &[],
+            Self::Lz4 => &[LZ4, COMPRESS],
+            Self::Zstd => &[ZSTD, COMPRESS],
+        };
+        names.iter().map(|&name| name.to_owned())
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::None),
+            "lz4" => Ok(Self::Lz4),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(Error::invalid(format!(
+                "expected the compression `auto`, `none`, `lz4` or `zstd`, found `{text}`"
+            ))),
+        }
+    }
 }
 
 impl Server {
@@ -87,7 +134,7 @@ impl Server {
 #[derive(Clone, Debug)]
 enum Way {
     Port(Server),
-    Ssh { address: Address, window_bytes: u64 },
+    Ssh { address: Address, window_bytes: u64, compression: Compression },
 }
 
 impl Way {
@@ -159,8 +206,9 @@ impl Dialer {
 
     /// Logs in nowhere yet.
     #[must_use]
-    pub fn through_ssh(address: Address, window_bytes: u64) -> Self {
-        Self::by(Way::Ssh { address, window_bytes: window_bytes.max(MIN_WINDOW_BYTES) })
+    pub fn through_ssh(address: Address, window_bytes: u64, compression: Compression) -> Self {
+        let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
+        Self::by(Way::Ssh { address, window_bytes, compression })
     }
 
     fn by(way: Way) -> Self {
@@ -232,8 +280,9 @@ impl Dialer {
                 state.drivers.spawn(driver);
                 (handle, None)
             }
-            Way::Ssh { address, window_bytes } => {
-                let (login, handle, driver, attending) = Login::begin(address, *window_bytes).await?;
+            Way::Ssh { address, window_bytes, compression } => {
+                let begun = Login::begin(address, *window_bytes, *compression).await?;
+                let (login, handle, driver, attending) = begun;
                 state.drivers.spawn(driver);
                 let state_then = Arc::downgrade(&self.state);
                 state.drivers.spawn(attending.attend(move |direct| take_over(state_then, number, direct)));
@@ -335,7 +384,7 @@ impl Dialer {
 
 /// Connects, without waiting to be welcomed.
 pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
-    let Reach { protocol, choice } = server.reach;
+    let Reach { protocol, choice, compression } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -350,6 +399,7 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
         ..ClientConfig::default()
     };
     config.capabilities.extend(choice.map(link::asking));
+    config.capabilities.extend(compression.capabilities());
     link::connect(link, config)
 }
 

@@ -304,7 +304,7 @@ impl Copy {
             Sink::Flat(file) => {
                 let (stretch_bytes, offsets) = placed.stretches(&whole, item);
                 let stretches = bytes.chunks_exact(usize::try_from(stretch_bytes).unwrap_or(usize::MAX));
-                let mut places = offsets.zip(stretches);
+                let mut places = offsets.into_iter().zip(stretches);
                 places.try_for_each(|(at, stretch)| file.put(begins_at + at, stretch))
             }
             Sink::Zarr(folder) => folder.put(&kept_start, &kept_shape, &bytes),

@@ -1,28 +1,65 @@
 //! Where the bulk of an answer lands: pieces of a C-order result, each written to its place as it comes, in any order.
-//! Nothing that is missing, comes twice or lies outside goes unnoticed.
+//! Nothing that is missing, comes twice or lies outside goes unnoticed. Compressed pieces are restored first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use array::{Error, Region, Result};
+use array::{Error, Priority, Region, Result};
 use bytes::Bytes;
 use link::{Receiver, Reply};
-use wire::ops::ReadBody;
+use parking_lot::Mutex;
+use wire::compression::Compressed;
+use wire::ops::{Piece, ReadBody, Rows};
+
+use crate::restoring::{Restoring, Tally};
 
 /// Separate stretches of a result that may be there before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
 
 /// A result that is being received.
 pub(crate) struct Landing {
-    into: Region,
-    /// Where the bulk of each open item begins.
-    items: BTreeMap<u32, u64>,
+    into: Arc<Mutex<Region>>,
+    size_bytes: u64,
+    items: BTreeMap<u32, Open>,
     there: Stretches,
+    tally: Arc<Tally>,
+    /// Who restores compressed pieces beside whoever brings them; they are restored at once where there is nobody.
+    restoring: Option<Arc<Restoring>>,
+}
+
+/// An item whose bulk has not all come.
+enum Open {
+    /// Where it begins in the result.
+    Plain(u64),
+    Compressed {
+        rows: Rows,
+        how: Compressed,
+        carried: Vec<u8>,
+    },
 }
 
 impl Landing {
     /// Into a region, which may have gaps.
     pub(crate) fn new(into: Region) -> Self {
-        Self { into, items: BTreeMap::new(), there: Stretches::default() }
+        Self::counted(into, Arc::default())
+    }
+
+    /// The same, counted.
+    pub(crate) fn counted(into: Region, tally: Arc<Tally>) -> Self {
+        Self {
+            size_bytes: into.size_bytes() as u64,
+            into: Arc::new(Mutex::new(into)),
+            items: BTreeMap::new(),
+            there: Stretches::default(),
+            tally,
+            restoring: None,
+        }
+    }
+
+    /// The same, restoring on other threads: it is all there when the second value has ended.
+    pub(crate) fn restoring(self, priority: Priority) -> (Self, Arc<Restoring>) {
+        let restoring = Restoring::new(priority);
+        (Self { restoring: Some(Arc::clone(&restoring)), ..self }, restoring)
     }
 
     /// An item, whose body says where its bulk belongs, or some of its bulk.
@@ -35,28 +72,36 @@ impl Landing {
 
     /// That all of it has come.
     pub(crate) fn check_whole(&self) -> Result<()> {
-        self.there.check_whole(self.into.size_bytes() as u64)
+        self.there.check_whole(self.size_bytes)
     }
 }
 
 impl Receiver for Landing {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
-        let start = ReadBody::decode(body)?.offset_bytes;
-        self.there.add(start, bulk_bytes)?;
-        if bulk_bytes > 0 {
-            self.items.insert(item, start);
+        match Piece::decode(body)? {
+            Piece::Plain(ReadBody { offset_bytes }) => {
+                self.there.add(offset_bytes, bulk_bytes)?;
+                self.tally.add(bulk_bytes, bulk_bytes);
+                if bulk_bytes > 0 {
+                    self.items.insert(item, Open::Plain(offset_bytes));
+                }
+            }
+            Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
         Ok(())
     }
 
     fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()> {
-        let start =
-            self.items.get(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
-        let at = start.checked_add(offset).and_then(|n| usize::try_from(n).ok());
-        let at = at.ok_or_else(|| Error::corrupt("expected a piece inside the result"))?;
-        self.into.write_at(at, bytes)?;
-        if complete {
-            self.items.remove(&item);
+        let open =
+            self.items.get_mut(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
+        match open {
+            Open::Plain(start) => {
+                self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
+            }
+            Open::Compressed { carried, .. } => carried.extend_from_slice(bytes),
+        }
+        if complete && let Some(Open::Compressed { rows, how, carried }) = self.items.remove(&item) {
+            return self.restore(rows, how, carried);
         }
         Ok(())
     }
@@ -64,6 +109,52 @@ impl Receiver for Landing {
     fn finish(&mut self) -> Result<()> {
         self.check_whole()
     }
+}
+
+impl Landing {
+    /// An item whose bulk is kept until it is whole. All that is kept is smaller than the result.
+    fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
+        let plain_bytes = u64::from(how.plain_bytes);
+        if bulk_bytes == 0 || bulk_bytes >= plain_bytes {
+            return Err(Error::corrupt(format!(
+                "expected less than {plain_bytes} bytes for as many compressed ones, found {bulk_bytes}"
+            )));
+        }
+        let row_bytes = plain_bytes / rows.count();
+        for start in rows.clone() {
+            if start.checked_add(row_bytes).is_none_or(|end| end > self.size_bytes) {
+                return Err(outside());
+            }
+            self.there.add(start, row_bytes)?;
+        }
+        self.tally.add(plain_bytes, bulk_bytes);
+        let carried = Vec::with_capacity(usize::try_from(bulk_bytes).unwrap_or(0));
+        self.items.insert(item, Open::Compressed { rows, how, carried });
+        Ok(())
+    }
+
+    fn restore(&self, rows: Rows, how: Compressed, carried: Vec<u8>) -> Result<()> {
+        let into = Arc::clone(&self.into);
+        let write = move || {
+            let data = how.restore(&carried)?;
+            let row_bytes = data.len() / usize::try_from(rows.count()).unwrap_or(usize::MAX).max(1);
+            let mut into = into.lock();
+            let mut rows = rows.into_iter().zip(data.chunks_exact(row_bytes.max(1)));
+            rows.try_for_each(|(start, row)| into.write_at(place(start)?, row))
+        };
+        match &self.restoring {
+            Some(restoring) => restoring.restore(how.plain_bytes, write),
+            None => write(),
+        }
+    }
+}
+
+fn place(start: u64) -> Result<usize> {
+    usize::try_from(start).map_err(|_| outside())
+}
+
+fn outside() -> Error {
+    Error::corrupt("expected a piece inside the result, found one beyond")
 }
 
 /// Which stretches of a result are there: start to end, without overlap.
@@ -114,9 +205,65 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
-    use array::ErrorKind;
+    use array::{ErrorKind, Target};
+    use wire::compression::{Algorithm, Way};
 
     use super::*;
+
+    /// Two planes of three rows of 64 bytes each, of a result of 1,000 bytes.
+    fn rows() -> Rows {
+        Rows { offset_bytes: 10, axes: vec![(2, 500), (3, 100)] }
+    }
+
+    fn compressed(data: &[u8]) -> (Compressed, Vec<u8>) {
+        Way { algorithm: Algorithm::Lz4, level: 1, width: 4 }.compress(data).expect("zeros and ones")
+    }
+
+    #[test]
+    fn compressed_rows_are_restored_to_their_places() {
+        let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
+        let (how, carried) = compressed(&data);
+        let (target, region) = Target::new(&[1000], 1).unwrap();
+        let mut landing = Landing::new(region);
+        let body = Piece::Compressed(rows(), how).encode();
+        landing.item(0, body.clone(), carried.len() as u64).unwrap();
+        assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
+        let (first, second) = carried.split_at(5);
+        landing.piece(0, 0, first, false).unwrap();
+        landing.piece(0, 5, second, true).unwrap();
+        assert!(landing.check_whole().is_err(), "the rest is missing");
+        drop(landing);
+        let bytes = target.into_vec().unwrap();
+        for (row, start) in rows().into_iter().map(|n| usize::try_from(n).unwrap()).enumerate() {
+            assert!(bytes[start..start + 64].iter().all(|&b| usize::from(b) == row + 1), "row {row}");
+        }
+        assert_eq!(bytes.iter().filter(|&&b| b > 0).count(), 384);
+    }
+
+    #[test]
+    fn compressed_pieces_that_lie_are_corrupt() {
+        let (how, carried) = compressed(&[0; 384]);
+        let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
+            let (_target, region) = Target::new(&[1000], 1).unwrap();
+            let mut landing = Landing::new(region);
+            landing.item(0, Piece::Compressed(rows, how).encode(), carried.len() as u64)?;
+            landing.piece(0, 0, carried, true)
+        };
+        assert!(try_it(rows(), how, &carried).is_ok());
+        let beyond = Rows { offset_bytes: 300, ..rows() };
+        let nowhere = Rows { offset_bytes: u64::MAX, ..rows() };
+        let larger = Compressed { plain_bytes: 390, ..how };
+        let bomb = Compressed { plain_bytes: 60 << 20, ..how };
+        for (rows, how) in [(beyond, how), (nowhere, how), (rows(), larger), (Rows::one(0), bomb)] {
+            assert_eq!(
+                try_it(rows.clone(), how, &carried).unwrap_err().kind(),
+                ErrorKind::Corrupt,
+                "{rows:?}"
+            );
+        }
+        assert!(try_it(rows(), how, &[7; 384]).is_err(), "not smaller than what it stands for");
+        assert!(try_it(rows(), how, &[7; 9]).is_err(), "not LZ4");
+    }
 
     #[test]
     fn pieces_in_any_order_make_a_whole() {

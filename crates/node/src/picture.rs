@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
 use render::{Background, ImageSize, VolumeView};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+pub use session::Mode as ViewMode;
 use session::{Truth, View};
 use stream::{StillRequest, render_still};
 
@@ -23,10 +24,59 @@ pub struct PictureRequest {
     pub camera: Option<String>,
     /// JSON as in a view, or the name of a colour map: the rest is then as in the view, or chosen.
     pub transfer: Option<String>,
+    /// Isosurfaces, instead of those in the view; see [`parse_surface`].
+    pub surfaces: Vec<SurfaceRequest>,
+    /// What is drawn besides them.
+    pub mode: Option<ViewMode>,
     /// Index on the time axis.
     pub time: Option<u64>,
     /// This level and no other.
     pub level: Option<u8>,
+}
+
+/// An isosurface as a person asks for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SurfaceRequest {
+    /// Decoded value.
+    pub value: f64,
+    /// sRGB; `None` for a colour of its own.
+    pub colour: Option<[u8; 3]>,
+    /// 0 to 1.
+    pub opacity: f64,
+}
+
+/// Reads `VALUE[:COLOUR[:OPACITY]]`, such as `0.5`, `-3:#c03020` or `1e-3:#c03020:0.4`.
+///
+/// # Errors
+/// `Invalid`.
+pub fn parse_surface(text: &str) -> Result<SurfaceRequest> {
+    let bad = || {
+        Error::invalid(format!(
+            "expected an isosurface such as `0.5`, `0.5:#c03020` or `0.5:#c03020:0.4`, found `{text}`"
+        ))
+    };
+    let mut parts = text.split(':').map(str::trim);
+    let value: f64 = parts.next().and_then(|v| v.parse().ok()).ok_or_else(bad)?;
+    let colour = parts.next().map(|c| hex_colour(c).ok_or_else(bad)).transpose()?;
+    let opacity = parts.next().map_or(Ok(1.0), |o| o.parse().map_err(|_| bad()))?;
+    let is_legal = value.is_finite() && (0.0..=1.0).contains(&opacity) && parts.next().is_none();
+    if is_legal { Ok(SurfaceRequest { value, colour, opacity }) } else { Err(bad()) }
+}
+
+fn hex_colour(text: &str) -> Option<[u8; 3]> {
+    let digits =
+        text.strip_prefix('#').filter(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let [_, r, g, b] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some([r, g, b])
+}
+
+/// A surface of a view; the `number`-th of those without a colour gets one that is not the others'.
+fn surface_field(number: usize, surface: &SurfaceRequest) -> Value {
+    // A light one first; the others keep apart from it and each other, also for most colour-blind eyes.
+    const COLOURS: [[u8; 3]; 6] =
+        [[230, 200, 160], [86, 180, 233], [213, 94, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66]];
+    let colour = surface.colour.unwrap_or(COLOURS[number % COLOURS.len()]);
+    json!({"value": surface.value, "colour": colour, "opacity": surface.opacity})
 }
 
 /// Reads `1024x800`.
@@ -91,6 +141,14 @@ fn fields(
     if let Some(level) = request.level {
         fields.insert("level".into(), level.into());
     }
+    if !request.surfaces.is_empty() {
+        let surfaces = request.surfaces.iter().enumerate().map(|(i, s)| surface_field(i, s)).collect();
+        fields.insert("surfaces".into(), Value::Array(surfaces));
+    }
+    let only_surfaces = !request.surfaces.is_empty() && request.view.is_none() && request.transfer.is_none();
+    if let Some(mode) = request.mode.or(only_surfaces.then_some(ViewMode::Surfaces)) {
+        fields.insert("mode".into(), json!(mode));
+    }
     if let Some(camera) = &request.camera {
         let value = match side(camera) {
             Some(direction) => camera_from(direction, size, view, dataset)?,
@@ -143,4 +201,23 @@ fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
         )));
     }
     Ok(Some(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isosurfaces_are_read_as_people_write_them() {
+        let read = |text: &str| parse_surface(text).unwrap();
+        assert_eq!(read("0.5"), SurfaceRequest { value: 0.5, colour: None, opacity: 1.0 });
+        let both = SurfaceRequest { value: -1e-3, colour: Some([192, 48, 32]), opacity: 0.4 };
+        assert_eq!(read("-1e-3:#C03020:0.4"), both);
+        for wrong in
+            ["", "x", "nan", "1:red", "1:#12345", "1:#1234567", "1:#00000g", "1:#000000:2", "1:#000000:1:1"]
+        {
+            let error = parse_surface(wrong).unwrap_err().to_string();
+            assert!(error.contains(&format!("found `{wrong}`")), "{error}");
+        }
+    }
 }

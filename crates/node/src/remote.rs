@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use array::{
     Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest,
-    Region, Result, Source, Urgency, Want,
+    Region, Result, Source, Urgency, ValueRange, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
@@ -15,12 +15,15 @@ use futures::stream::{self, StreamExt};
 use link::Receiver;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 
 use crate::again::Again;
 use crate::asks::Ask;
 use crate::dial::Dialer;
 use crate::landing::Landing;
+pub use crate::restoring::Carried;
+use crate::restoring::Tally;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -31,19 +34,26 @@ pub struct RemoteSource {
     dialer: Dialer,
     name: String,
     described: Arc<Mutex<Option<Arc<Dataset>>>>,
+    tally: Arc<Tally>,
 }
 
 impl RemoteSource {
     /// The data set exported under `name` (empty: the only one). Asks nothing yet.
     #[must_use]
     pub fn new(dialer: Dialer, name: String) -> Self {
-        Self { dialer, name, described: Arc::default() }
+        Self { dialer, name, described: Arc::default(), tally: Arc::default() }
     }
 
     /// Its name on the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What has come of reads and blocks, and how much it took.
+    #[must_use]
+    pub fn carried(&self) -> Carried {
+        self.tally.carried()
     }
 
     /// What asks its server.
@@ -102,7 +112,7 @@ impl RemoteSource {
         let key = want.key();
         let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
         let client = self.dialer.client().await?;
-        let (collector, block) = Collector::new(key, expected_bytes);
+        let (collector, block) = Collector::new(key, expected_bytes, want.urgency().priority, &self.tally);
         let parameters = ReadBlock { key }.encode();
         let mut receiving =
             client.receive(ops::READ_BLOCK, parameters, want.urgency(), Box::new(collector)).await?;
@@ -117,7 +127,8 @@ impl RemoteSource {
                 }
             }
         }
-        block.await.map(Arc::new).map_err(|_| Error::corrupt("expected a block, found the end of the answer"))
+        let nothing = |_| Error::corrupt("expected a block, found the end of the answer");
+        block.await.map_err(nothing)?.map(Arc::new)
     }
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
@@ -138,9 +149,12 @@ impl RemoteSource {
         loop {
             let (loan, lent) = place.lend();
             let client = self.dialer.client().await?;
-            let landing = Box::new(Landing::new(lent));
+            let landing = Landing::counted(lent, Arc::clone(&self.tally));
+            let (landing, restoring) = landing.restoring(request.priority);
+            let landing = Box::new(landing);
             let receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;
-            let Err(error) = receiving.await else { return Ok(()) };
+            let received = receiving.await;
+            let Err(error) = restoring.ended().await.and(received) else { return Ok(()) };
             again.after(self.heed(error), None).await?;
             let still_lent = |_| Error::internal("a read that ended still writes");
             place = loan.try_end().map_err(still_lent)?;
@@ -152,29 +166,52 @@ impl RemoteSource {
 struct Collector {
     key: BlockKey,
     expected_bytes: u64,
-    body: Option<BlockBody>,
+    priority: Priority,
+    tally: Arc<Tally>,
+    body: Option<(BlockBody, Option<Compressed>)>,
     bytes: Vec<u8>,
-    block: Option<oneshot::Sender<Block>>,
+    block: Option<oneshot::Sender<Result<Block>>>,
 }
 
 impl Collector {
-    fn new(key: BlockKey, expected_bytes: u64) -> (Self, oneshot::Receiver<Block>) {
+    fn new(
+        key: BlockKey,
+        expected_bytes: u64,
+        priority: Priority,
+        tally: &Arc<Tally>,
+    ) -> (Self, oneshot::Receiver<Result<Block>>) {
         let (sender, block) = oneshot::channel();
-        (Self { key, expected_bytes, body: None, bytes: Vec::new(), block: Some(sender) }, block)
+        let (tally, block_to) = (Arc::clone(tally), Some(sender));
+        (Self { key, expected_bytes, priority, tally, body: None, bytes: Vec::new(), block: block_to }, block)
+    }
+
+    /// Sends the block, restored on a storage thread if it is compressed. Nobody may be waiting any more.
+    fn give(&mut self, how: Option<Compressed>, range: Option<ValueRange>) {
+        let (key, carried) = (self.key, std::mem::take(&mut self.bytes));
+        let Some(to) = self.block.take() else { return };
+        let block =
+            move |bytes: Vec<u8>| Block { key, content: Content::Data { bytes: bytes.into(), range } };
+        match how {
+            None => drop(to.send(Ok(block(carried)))),
+            // Blocks under way are bounded, and each has one of these at most.
+            Some(how) => store::soon(self.priority, move || drop(to.send(how.restore(&carried).map(block)))),
+        }
     }
 }
 
 impl Receiver for Collector {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
-        let body = BlockBody::decode(body)?;
+        let (body, how) = BlockBody::decode_with(body)?;
         let expected = if body == BlockBody::NotCovered { 0 } else { self.expected_bytes };
-        if item > 0 || bulk_bytes != expected {
-            let found = format!("item {item} of {bulk_bytes} bytes");
+        let found = how.map_or(bulk_bytes, |how| u64::from(how.plain_bytes));
+        if item > 0 || found != expected || bulk_bytes > expected {
+            let found = format!("item {item} of {found} bytes, carried by {bulk_bytes}");
             return Err(Error::corrupt(format!("expected one block of {expected} bytes, found {found}")));
         }
+        self.tally.add(expected, bulk_bytes);
         // The description says that blocks of this size are within the limits.
         self.bytes.reserve_exact(usize::try_from(bulk_bytes).unwrap_or(0));
-        self.body = Some(body);
+        self.body = Some((body, how));
         Ok(())
     }
 
@@ -184,16 +221,13 @@ impl Receiver for Collector {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let content = match self.body.take() {
+        match self.body.take() {
             None => return Err(Error::corrupt("expected a block, found the end of the answer")),
-            Some(BlockBody::NotCovered) => Content::NotCovered,
-            Some(BlockBody::Data { range }) => {
-                Content::Data { bytes: std::mem::take(&mut self.bytes).into(), range }
+            Some((BlockBody::NotCovered, _)) => {
+                let block = Block { key: self.key, content: Content::NotCovered };
+                self.block.take().into_iter().for_each(|to| drop(to.send(Ok(block.clone()))));
             }
-        };
-        if let Some(block) = self.block.take() {
-            // Nobody may be waiting any more.
-            drop(block.send(Block { key: self.key, content }));
+            Some((BlockBody::Data { range }, how)) => self.give(how, range),
         }
         Ok(())
     }

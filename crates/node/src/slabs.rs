@@ -6,6 +6,7 @@
 //! elements costs nothing until its slabs are read.
 
 use array::{AxisRange, Selection};
+use wire::ops::Rows;
 
 /// One part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +54,9 @@ impl Slab {
         self
     }
 
-    /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result each of them
-    /// begins. The stretches are the slab's own elements, cut into equal parts.
-    pub fn stretches(
-        &self,
-        shape: &[u64],
-        item_bytes: usize,
-    ) -> (u64, impl Iterator<Item = u64> + Send + use<>) {
+    /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result they begin. The
+    /// stretches are the slab's own elements, cut into equal parts.
+    pub fn stretches(&self, shape: &[u64], item_bytes: usize) -> (u64, Rows) {
         let counts = self.selection.shape();
         // The last axis that is not whole, and all after it.
         let outer = (0..counts.len()).rev().find(|&axis| counts[axis] < shape[axis]).unwrap_or(0);
@@ -68,16 +65,8 @@ impl Slab {
         let strides: Vec<u64> = (0..counts.len()).map(stride).collect();
         let first: u64 = self.start.iter().zip(&strides).map(|(s, stride)| s.saturating_mul(*stride)).sum();
         let stretch_bytes = counts[outer..].iter().fold(item, |n, &v| n.saturating_mul(v));
-        let rows: u64 = counts[..outer].iter().product();
-        let offsets = (0..rows).map(move |row| {
-            let mut rest = row;
-            (0..outer).rev().fold(first, |at, axis| {
-                let along = rest % counts[axis];
-                rest /= counts[axis];
-                at + along * strides[axis]
-            })
-        });
-        (stretch_bytes, offsets)
+        let axes = counts.into_iter().zip(strides).take(outer).collect();
+        (stretch_bytes, Rows { offset_bytes: first, axes })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Draws a synthetic volume and says what it cost: `cast [voxels a side] [element type] [folder for PNGs]`.
 //!
 //! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
-//! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface).
+//! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface), `iso` (an isosurface alone),
+//! `mixed` (an isosurface seen through another one in a haze).
 
 #![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
 #![expect(clippy::cast_possible_truncation, reason = "values lie between 0 and 255")]
@@ -15,8 +16,8 @@ use array::{
     Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
 };
 use corridor_render::{
-    Background, BlockPool, Camera, Cancel, ImageSize, OpacityPoint, Quality, Scene, TransferFunction,
-    VolumeView, cast,
+    Background, BlockPool, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Quality, Scene,
+    TransferFunction, VolumeView, cast,
 };
 
 /// Pictures per measurement.
@@ -24,12 +25,15 @@ const REPEATS: u32 = 10;
 
 type Points = &'static [(f64, f64)];
 
-const SCENES: [(&str, Points); 5] = [
-    ("haze", &[(90.0, 0.0), (255.0, 0.06)]),
-    ("dense", &[(140.0, 0.0), (200.0, 0.5)]),
-    ("fog", &[(0.0, 0.01), (255.0, 0.03)]),
-    ("sparse", &[(196.0, 0.0), (200.0, 0.3), (204.0, 0.0)]),
-    ("solid", &[(150.0, 0.0), (150.0, 1.0)]),
+/// Name, opacity, isovalues with their opacity.
+const SCENES: [(&str, Points, Points); 7] = [
+    ("haze", &[(90.0, 0.0), (255.0, 0.06)], &[]),
+    ("dense", &[(140.0, 0.0), (200.0, 0.5)], &[]),
+    ("fog", &[(0.0, 0.01), (255.0, 0.03)], &[]),
+    ("sparse", &[(196.0, 0.0), (200.0, 0.3), (204.0, 0.0)], &[]),
+    ("solid", &[(150.0, 0.0), (150.0, 1.0)], &[]),
+    ("iso", &[(0.0, 0.0)], &[(150.0, 1.0)]),
+    ("mixed", &[(90.0, 0.0), (255.0, 0.06)], &[(60.0, 0.3), (180.0, 1.0)]),
 ];
 
 fn main() -> Result<()> {
@@ -48,11 +52,13 @@ fn main() -> Result<()> {
     let cpu = load[1].as_secs_f64() * 1e3;
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
 
-    for (name, points) in SCENES {
+    for (name, points, isovalues) in SCENES {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
             camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),
             transfer: TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) },
+            surfaces: isovalues.iter().map(|&(value, opacity)| surface(value, opacity as f32)).collect(),
+            mode: Mode::Composite,
             size: ImageSize { width: 1024, height: 800 },
             clip: None,
             quality: Quality { step: 1.0, ..Quality::MOVING },
@@ -73,6 +79,10 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn surface(value: f64, opacity: f32) -> Isosurface {
+    Isosurface { value, colour: [0.9, 0.75, 0.6], opacity }
 }
 
 fn dataset(side: u64, dtype: DType) -> Dataset {

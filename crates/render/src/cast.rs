@@ -17,9 +17,11 @@ use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::fade::Fade;
 use crate::frustum::Sight;
+use crate::hunt::Surfaces;
 use crate::kernel::Shading;
-use crate::packet::{PLACES, SIDE};
+use crate::light::Lamp;
 use crate::pool::Snapshot;
+use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
 use crate::simd::{Instructions, Job, Simd};
 use crate::skip::Field;
@@ -119,11 +121,12 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) fields: Vec<Option<Arc<Field>>>,
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
+    pub(crate) surfaces: Surfaces,
     instructions: Instructions,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
-    fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
+    pub(crate) fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
         let view = &scene.view;
         let wanted_rank = view.rank_of(scene.finest_level)?;
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
@@ -151,11 +154,14 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let lens = Lens::new(&scene.camera, scene.size)?;
         let sight = Sight::new(view, &lens, scene.clip.as_ref());
         let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));
+        let volume_from_world = view.world_from_volume.inverse();
+        let lamp = Lamp::new(&volume_from_world);
         Ok(Self {
+            surfaces: Surfaces::new(&scene.surfaces, view, lamp),
             scene,
             blocks,
             lens,
-            volume_from_world: view.world_from_volume.inverse(),
+            volume_from_world,
             ranks,
             wanted_rank,
             step_world,

@@ -258,6 +258,18 @@ impl<T: Voxel> Resident<T> {
         is_whole.then(|| trilinear(&corners, share))
     }
 
+    /// The eight voxels around a cell `(x, y, z)`, bits of their number: 1 x, 2 y, 4 z. Beyond the first voxel and
+    /// the apron these go on.
+    pub(crate) fn corners(&self, cell: [isize; 3]) -> [T; 8] {
+        let Layout { shape, strides, .. } = self.layout;
+        let pair = |axis: usize| {
+            let last = shape[2 - axis].cast_signed();
+            [0, 1].map(|up| (cell[axis] + up).clamp(0, last).cast_unsigned() * strides[2 - axis])
+        };
+        let [x, y, z] = [pair(0), pair(1), pair(2)];
+        std::array::from_fn(|i| self.data[z[i >> 2] + y[i >> 1 & 1] + x[i & 1]])
+    }
+
     /// The eight voxels around a position (bits of their number: 1 x, 2 y, 4 z), and the shares of the upper ones.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the block")]
     fn around(&self, local: DVec3) -> ([T; 8], DVec3) {

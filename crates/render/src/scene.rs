@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Camera, TransferFunction, VolumeView};
+use crate::{Bounds, Camera, Isosurface, TransferFunction, VolumeView};
 
 /// Pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +64,16 @@ impl Default for Quality {
     }
 }
 
+/// What is drawn of a volume besides its isosurfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// All that the transfer function shows.
+    #[default]
+    Composite,
+    /// Nothing.
+    Surfaces,
+}
+
 /// Everything that one picture needs besides the blocks.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -73,6 +83,10 @@ pub struct Scene {
     pub camera: Camera,
     /// How values become colour and opacity.
     pub transfer: TransferFunction,
+    /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
+    pub surfaces: Vec<Isosurface>,
+    /// What is drawn besides them.
+    pub mode: Mode,
     /// Pixels.
     pub size: ImageSize,
     /// Only what lies inside is drawn (world space).
@@ -91,6 +105,7 @@ impl Scene {
         self.size.check()?;
         self.camera.check()?;
         self.transfer.check()?;
+        Isosurface::check_of(&self.surfaces, &self.view)?;
         if !(self.quality.step >= Self::MIN_STEP && self.quality.step <= Self::MAX_STEP) {
             return Err(Error::invalid(format!(
                 "expected a step between {} and {} voxels, found {}",

@@ -7,6 +7,7 @@
 
 mod message;
 mod room;
+mod surface;
 mod transfer;
 mod view;
 
@@ -16,5 +17,6 @@ pub use message::{
     ViewChange,
 };
 pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
+pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
 pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, thick_sides};

@@ -10,7 +10,7 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Transfer;
+use crate::{Mode, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -90,6 +90,12 @@ pub struct View {
     /// Which values are seen, and how.
     #[serde(default)]
     pub transfer: Option<Transfer>,
+    /// Isosurfaces, at most [`crate::MAX_SURFACES`].
+    #[serde(default)]
+    pub surfaces: Vec<Surface>,
+    /// What is drawn besides isosurfaces.
+    #[serde(default)]
+    pub mode: Mode,
     /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
     #[serde(default)]
     pub clip: Option<[[f64; 3]; 2]>,
@@ -119,6 +125,8 @@ impl Default for View {
             level: None,
             camera: None,
             transfer: None,
+            surfaces: Vec::new(),
+            mode: Mode::default(),
             clip: None,
             background: DEFAULT_BACKGROUND,
             other: Map::new(),
@@ -205,7 +213,7 @@ impl View {
         if old_number == new_number {
             return all;
         }
-        let mut forget = vec!["transfer", "at", "level"];
+        let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if !is_same_space(old, new) {
             forget.extend(["camera", "clip"]);
         }
@@ -244,6 +252,7 @@ impl View {
         if let Some(transfer) = &self.transfer {
             transfer.check()?;
         }
+        Surface::check_all(&self.surfaces)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
@@ -351,6 +360,7 @@ mod tests {
             "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
                        "projection": {"perspective": {"fov_y_rad": 0.6}}},
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
+            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}], "mode": "composite",
             "clip": null, "background": [0, 0, 0]})
     }
 
@@ -408,6 +418,14 @@ mod tests {
             ("/transfer/opacity", json!(points), "points"),
             ("/transfer/opacity", json!([[0.0, 0.0], [0.5, 1.5]]), "0 to 1"),
             ("/transfer/opacity", json!([[1.0, 0.0], [0.0, 0.5]]), "ascending"),
+            (
+                "/surfaces",
+                json!(vec![json!({"value": 1.0, "colour": [0, 0, 0], "opacity": 1.0}); 21]),
+                "20 isosurfaces",
+            ),
+            ("/surfaces/0/opacity", json!(1.5), "opacity from 0 to 1"),
+            ("/surfaces/0/colour", json!([0, 0, 256]), "JSON"),
+            ("/mode", json!("sideways"), "JSON"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), "low below high"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]]), "0 to 1"),
             ("/background", json!([0, 0, 256]), "JSON"),
@@ -490,6 +508,7 @@ mod tests {
         };
         let same = switched(json!({"array": "same"}));
         assert_eq!((same.transfer, same.camera, same.time), (None, view.camera.clone(), 7));
+        assert!(same.surfaces.is_empty(), "values of another array mean something else");
         let other = switched(json!({"array": "other", "transfer": all["transfer"].clone()}));
         assert_eq!((other.transfer, other.camera, other.time), (view.transfer.clone(), None, 0));
         assert_eq!(switched(json!({"array": "a", "time": 3})).transfer, view.transfer);

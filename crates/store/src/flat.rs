@@ -4,6 +4,8 @@
 //! and thrown away, large gaps are skipped. Scratch memory is bounded whatever is asked. Shared by every format
 //! with uncompressed contiguous arrays; it knows nothing of headers or types.
 
+use std::ops::Range;
+
 use array::{Error, Region, Result, Selection};
 
 use crate::portions::{PORTION_BYTES, Portions};
@@ -11,7 +13,7 @@ use crate::{ByteStore, Cancel};
 
 /// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
 /// request, with its look whether the file changed, was measured to cost as much as copying 8 KiB.
-const MAX_GAP_BYTES: u64 = 4 << 10;
+pub(crate) const MAX_GAP_BYTES: u64 = 4 << 10;
 /// Most bytes of one request that reads gaps.
 const MAX_SPAN_BYTES: u64 = 1 << 20;
 
@@ -120,6 +122,15 @@ impl FlatArray {
             region.write_all(&out)?;
         }
         Ok(())
+    }
+
+    /// From the first to the last byte of a selection that has elements, and how many of these bytes are its.
+    pub(crate) fn stretch(&self, selection: &Selection) -> (Range<u64>, u64) {
+        let ranges = selection.ranges().iter().zip(&self.strides);
+        let start = self.offset + ranges.clone().map(|(r, &stride)| r.start * stride).sum::<u64>();
+        let reach: u64 = ranges.map(|(r, &stride)| r.count.saturating_sub(1) * r.step * stride).sum();
+        let data_bytes = selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64);
+        (start..start + reach + self.item_bytes as u64, data_bytes)
     }
 
     /// How a small selection is read.

@@ -10,6 +10,7 @@ use array::{
 use futures::future::BoxFuture;
 
 use crate::flat::FlatArray;
+use crate::window::Flat;
 use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions};
 
 /// One array with its place.
@@ -73,6 +74,11 @@ impl Format for FlatFile {
 
     fn prepare(&self, array: u32, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
         self.arrays.get(array as usize).and_then(|(_, store, _)| store.prepare(priority))
+    }
+
+    fn flat(&self, array: u32, level: u8) -> Option<Flat> {
+        let (place, store, access) = self.arrays.get(array as usize).filter(|_| level == 0)?;
+        (*access == Access::Flat).then(|| Flat { place: place.clone(), store: Arc::clone(store) })
     }
 
     fn read(

@@ -12,6 +12,8 @@ use array::{Dataset, Error, Priority, Region, Result, Selection};
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::window::Flat;
+
 /// How often whoever waits looks whether the work is still wanted.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -69,6 +71,12 @@ pub trait Format: Send + Sync + 'static {
     /// What has to be done once, and is long, before elements of this array can be read; see
     /// [`ByteStore::prepare`](crate::ByteStore::prepare).
     fn prepare(&self, _array: u32, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        None
+    }
+
+    /// Where elements of a stored level lie, if any of them is found by its offset: small reads that lie next to each other
+    /// are then made together.
+    fn flat(&self, _array: u32, _level: u8) -> Option<Flat> {
         None
     }
 

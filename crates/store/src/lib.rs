@@ -30,6 +30,7 @@ mod side;
 mod source;
 mod synthetic;
 mod together;
+mod window;
 mod workers;
 mod zarr;
 
@@ -40,7 +41,9 @@ pub use hdf5::{NewHdf5, create_hdf5};
 pub use jobs::MAX_BYTES_IN_HAND;
 pub use levels::{BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, PIECE_BYTES, PIECES_AT_ONCE};
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
+pub use pool::{on_pool, soon};
 pub use scratch::{DEFAULT_SCRATCH_BYTES, Scratch};
 pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;
+pub use window::Flat;
 pub use workers::MAX_QUEUED_JOBS;

@@ -9,7 +9,10 @@ use crate::workers::{Job, Workers};
 
 /// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
 /// later when it looks at what it is given.
-pub(crate) async fn on_pool<T: Send + 'static>(
+///
+/// # Errors
+/// The work's; `Internal` when it panicked.
+pub async fn on_pool<T: Send + 'static>(
     priority: Priority,
     work: impl FnOnce(&Cancel) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -19,6 +22,18 @@ pub(crate) async fn on_pool<T: Send + 'static>(
     let place = Workers::shared().place().await;
     Workers::shared().submit(Box::new(task), place);
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
+}
+
+/// Does `work` on a storage thread when it is the most urgent, without waiting for a place in the queue: for those who
+/// bound how much they have there.
+pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
+    // Nobody waits for the answer.
+    let (reply, _) = oneshot::channel();
+    let work = move |_: &Cancel| {
+        work();
+        Ok(())
+    };
+    Workers::shared().submit(Box::new(Task { priority, work, reply, cancel: Cancel::default() }), None);
 }
 
 struct Task<T, F> {

@@ -1,5 +1,6 @@
 //! Small reads that are wanted at the same time: a storage thread makes many of them in one job, in the order in which
-//! they lie in the file, and tells of all of them at once. It knows neither formats nor how long a read waits.
+//! they lie in the file, and tells of all of them at once; neighbours in a flat file come by one request. It knows neither
+//! formats nor how long a read waits.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ use futures::stream::{self, StreamExt};
 
 use crate::jobs::WithdrawOnDrop;
 use crate::pieces::PIECE_COST;
+use crate::window::{Flat, Window};
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format};
 
@@ -104,15 +106,53 @@ impl Job for Together {
     }
 
     fn run(mut self: Box<Self>) {
+        let mut near = Near { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
+            let end = self.read(&mut near, &request, into);
             let ReadRequest { array, level, selection, .. } = request;
-            let end = self.format.read(array, level, &selection, into, &self.cancel);
             let end =
                 end.map_err(|e| e.context(format!("read [{selection}] of level {level}, array {array}")));
             self.ended.push((number, end));
             self.reading = None;
         }
+    }
+}
+
+/// What the last reads have left for the next ones.
+struct Near {
+    /// Of which array and level, and where that lies, if it is flat.
+    flat: Option<((u32, u8), Option<Flat>)>,
+    window: Option<Window>,
+}
+
+impl Near {
+    fn flat(&mut self, format: &dyn Format, array: u32, level: u8) -> Option<Flat> {
+        if self.flat.as_ref().is_none_or(|(of, _)| *of != (array, level)) {
+            self.flat = Some(((array, level), format.flat(array, level)));
+        }
+        self.flat.as_ref().and_then(|(_, flat)| flat.clone())
+    }
+}
+
+impl Together {
+    fn read(&self, near: &mut Near, request: &ReadRequest, into: Region) -> Result<()> {
+        let ReadRequest { array, level, ref selection, .. } = *request;
+        if let Some(flat) = near.flat(&*self.format, array, level)
+            && let Some(stretch) = flat.stretch(selection)
+        {
+            if near.window.as_ref().is_none_or(|window| !window.covers(&flat, &stretch)) {
+                let same = self.unread.iter().map(|read| &read.request);
+                let same = same.take_while(|r| (r.array, r.level) == (array, level));
+                let next = same.map_while(|r| flat.stretch(&r.selection));
+                // What is wrong with a neighbour is its own affair: then each is read by itself.
+                near.window = Window::over(&flat, &stretch, next, &self.cancel).ok().flatten();
+            }
+            if let Some(window) = near.window.as_ref().filter(|window| window.covers(&flat, &stretch)) {
+                return window.read(&flat, selection, into, &self.cancel);
+            }
+        }
+        self.format.read(array, level, selection, into, &self.cancel)
     }
 }
 
@@ -129,9 +169,12 @@ impl Drop for Together {
 
 #[cfg(test)]
 mod tests {
-    use array::{Priority, Selection, Target};
+    use array::{Axis, AxisKind, Priority, Selection, Target};
 
     use super::*;
+    use crate::flat::FlatArray;
+    use crate::flat_file::{About, FlatFile, Placed};
+    use crate::{Access, ByteStore, FileBytes, describe};
 
     fn small(number: usize, row: u64, cost: u64, priority: Priority) -> SmallRead {
         let selection = Selection::of_box(&[row, 0], &[1, 4096]);
@@ -147,6 +190,56 @@ mod tests {
         assert_eq!(jobs.len(), 5);
         let rows = jobs.iter().flatten().map(|r| r.request.selection.ranges()[0].start);
         assert!(rows.eq(0..1_000));
+    }
+
+    /// Reads rows of 4 KiB of a file of a thousand; gives what was asked of the system, and checks the bytes.
+    fn read_rows(rows: impl Iterator<Item = u64>) -> (u64, u64) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.raw");
+        let content: Vec<u8> = (0..4_096_000_u32).map(|n| (n % 251).to_le_bytes()[0]).collect();
+        std::fs::write(&path, &content).expect("a file");
+        let file = FileBytes::open(&path).expect("it is there");
+        let kinds = [AxisKind::Y, AxisKind::X];
+        let axes = kinds.iter().map(|&kind| Axis::new("a", kind)).collect();
+        let placed = Placed {
+            info: describe::array("a", "u1".parse().expect("a type"), axes, &[1_000, 4_096], None),
+            place: FlatArray::c_order(0, 1, &[1_000, 4_096]).expect("it fits"),
+            store: Arc::clone(&file) as Arc<dyn ByteStore>,
+            access: Access::Flat,
+        };
+        let about = About::default();
+        let format: Arc<dyn Format> =
+            Arc::new(FlatFile::new(&[&file], about, vec![placed]).expect("a description"));
+        let (reads, targets): (Vec<_>, Vec<_>) = rows
+            .enumerate()
+            .map(|(number, row)| {
+                let selection = Selection::of_box(&[row, 0], &[1, 4096]);
+                let (target, into) = Target::new(&selection.shape(), 1).expect("memory");
+                let request = ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+                (SmallRead { number, request, into, cost: 20 << 10 }, (row, target))
+            })
+            .unzip();
+        let before = file.counts();
+        let ends: Vec<_> = futures::executor::block_on(read_together(&format, reads).collect());
+        assert!(ends.len() == targets.len() && ends.iter().all(|(_, end)| end.is_ok()), "{ends:?}");
+        for (row, target) in targets {
+            let start = usize::try_from(row * 4096).expect("small");
+            assert!(target.into_vec().expect("read") == content[start..start + 4096], "row {row}");
+        }
+        (file.counts().requests - before.requests, file.counts().bytes - before.bytes)
+    }
+
+    #[test]
+    fn neighbours_come_by_one_request_and_small_gaps_with_them() {
+        assert_eq!(read_rows((0..1_000).rev()), (5, 1_000 * 4096), "one request per job, no byte twice");
+        assert_eq!(
+            read_rows((0..200).map(|n| n * 2 % 199)),
+            (1, 199 * 4096),
+            "in any order, also the same twice"
+        );
+        assert_eq!(read_rows((0..100).map(|n| n * 2)), (1, 199 * 4096), "gaps of a page are read");
+        assert_eq!(read_rows((0..100).map(|n| n * 3)), (100, 100 * 4096), "larger ones are not");
+        assert_eq!(read_rows(std::iter::once(7)), (1, 4096));
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use array::{Dataset, Result, Share, Source, Task};
 use bytes::Bytes;
+use render::Isosurface;
 use serde_json::{Map, Value};
 use session::{Event, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, View, ViewChange};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::feed::Feed;
-use crate::picture::{camera_of, transfer_of, volume_of};
+use crate::picture::{camera_of, surfaces_of, transfer_of, volume_of};
 use crate::seat::Seat;
 use crate::volume::Volumes;
 
@@ -224,5 +225,6 @@ impl People {
 pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     let volume = volume_of(view, dataset)?;
     camera_of(view, &volume)?;
+    Isosurface::check_of(&surfaces_of(view), &volume)?;
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use array::stats::Histogram;
 use array::{Dataset, Meaning, Result};
-use render::{Bounds, Camera, ImageSize, OpacityPoint, Projection, TransferFunction, VolumeView};
+use render::{
+    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Projection, TransferFunction, VolumeView,
+};
 use session::{PictureSize, Transfer, View};
 
 /// The volume that a view shows.
@@ -57,6 +59,25 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
     };
     function.check()?;
     Ok(function)
+}
+
+/// The isosurfaces of a view.
+#[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
+pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
+    let surface = |s: &session::Surface| Isosurface {
+        value: s.value,
+        colour: s.colour.map(|c| f32::from(c) / 255.0),
+        opacity: s.opacity as f32,
+    };
+    view.surfaces.iter().map(surface).collect()
+}
+
+/// What is drawn besides them.
+pub(crate) fn mode_of(view: &View) -> Mode {
+    match view.mode {
+        session::Mode::Composite => Mode::Composite,
+        session::Mode::Surfaces => Mode::Surfaces,
+    }
 }
 
 /// The clip box in world space: fractions of the box around the volume.

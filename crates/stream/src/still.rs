@@ -10,7 +10,7 @@ use crate::aim::Aim;
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
-use crate::picture::{any_transfer, camera_of, shared_camera, transfer_of, volume_of};
+use crate::picture::{any_transfer, camera_of, mode_of, shared_camera, surfaces_of, transfer_of, volume_of};
 use crate::truth::Facts;
 
 /// Who looks, where nobody does.
@@ -119,6 +119,8 @@ async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still
         view: Arc::clone(&volume.view),
         camera: aim.camera,
         transfer: transfer_of(&transfer)?,
+        surfaces: surfaces_of(&view),
+        mode: mode_of(&view),
         size: aim.size,
         clip: aim.clip,
         quality: Quality::STILL,

@@ -20,6 +20,7 @@ mod outgoing;
 mod server;
 mod window;
 
+pub mod compression;
 pub mod limits;
 pub mod ops;
 

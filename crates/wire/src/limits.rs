@@ -38,6 +38,8 @@ pub const MAX_SMALL_BODY_BYTES: usize = 4 << 10;
 pub const MAX_ANSWERS_BYTES: usize = 64 << 10;
 /// Items of which a client has seen the head but not yet the last chunk, over all operations.
 pub const MAX_OPEN_ITEMS: usize = 4_096;
+/// Rows of the result in one compressed piece of a read.
+pub const MAX_PIECE_ROWS: u64 = 16_384;
 /// A string: its length is a `u16`.
 pub const MAX_STR_BYTES: usize = 65_535;
 /// Name of an operation, a capability or a program.

@@ -16,7 +16,9 @@ use corridor_wire as wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use session::{Join, Note};
-use wire::ops::{BlockBody, BlockPlace, Describe, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest};
+use wire::ops::{
+    BlockBody, BlockPlace, Describe, ListEntry, Piece, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+};
 use wire::{
     Answer, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello, ItemHead,
     Machine, OpId, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem, limits,
@@ -183,7 +185,8 @@ fn decode_all(bytes: &Bytes) {
     survives(Frame::decode(bytes.clone()));
     survives(Describe::decode(bytes.clone()));
     survives(Read::decode(bytes.clone()));
-    survives(ReadBody::decode(bytes.clone()));
+    survives(Piece::decode(bytes.clone()));
+    survives(BlockBody::decode_with(bytes.clone()));
     survives(ReadBlock::decode(bytes.clone()));
     survives(BlockBody::decode(bytes.clone()));
     survives(StatsRequest::decode(bytes.clone()));
@@ -267,6 +270,7 @@ proptest! {
         prop_assert_eq!(BlockBody::decode(body.encode()).unwrap(), body);
         let body = ReadBody { offset_bytes: index };
         prop_assert_eq!(ReadBody::decode(body.encode()).unwrap(), body);
+        prop_assert_eq!(Piece::decode(body.encode()).unwrap(), Piece::Plain(body));
         let describe = Describe { name };
         prop_assert_eq!(Describe::decode(describe.encode()).unwrap(), describe);
     }

@@ -20,9 +20,10 @@ use session::{
     Codec, FrameInfo, Item, Join, Limit, Note, ParticipantId, ParticipantInfo, Role, Severity, State, Truth,
     View, ViewChange,
 };
+use wire::compression::{Algorithm, Compressed};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, Histogram, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest,
-    decode_json, encode_json,
+    BlockBody, BlockPlace, Describe, Histogram, ListEntry, Piece, Read, ReadBlock, ReadBody, Rows, Stats,
+    StatsRequest, decode_json, encode_json,
 };
 use wire::{
     Answer, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome, WholeItem,
@@ -310,6 +311,16 @@ fn binary_bodies() -> Vec<(&'static str, Bytes, Value)> {
         ),
         ("params.stats.all", stats(0, None), with(of_place(), json!({"bins": 0, "ranges": []}))),
         ("body.read", ReadBody { offset_bytes: 4096 }.encode(), json!({"offset_bytes": 4096})),
+        (
+            "body.read.compressed",
+            piece(),
+            with(of_compressed(), json!({"offset_bytes": 4096, "rows": [[2, 1000], [3, 50]]})),
+        ),
+        (
+            "body.read_block.compressed",
+            BlockBody::Data { range: None }.encode_with(Some(compressed())),
+            with(of_compressed(), json!({"content": 1})),
+        ),
         ("body.read_block.not_covered", BlockBody::NotCovered.encode(), json!({"content": 0})),
         ("body.read_block.no_range", BlockBody::Data { range: None }.encode(), json!({"content": 1})),
         (
@@ -328,6 +339,18 @@ fn binary_bodies() -> Vec<(&'static str, Bytes, Value)> {
             json!({"content": 2, "min": -0.5, "max": "Infinity"}),
         ),
     ]
+}
+
+fn compressed() -> Compressed {
+    Compressed { algorithm: Algorithm::Zstd, width: 4, plain_bytes: 240 }
+}
+
+fn of_compressed() -> Value {
+    json!({"compression": 2, "width": 4, "plain_bytes": 240})
+}
+
+fn piece() -> Bytes {
+    Piece::Compressed(Rows { offset_bytes: 4096, axes: vec![(2, 1000), (3, 50)] }, compressed()).encode()
 }
 
 fn json_bodies() -> Vec<(&'static str, Bytes)> {
@@ -504,8 +527,11 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
         ["params", "read_block"] => ReadBlock::decode(bytes.clone()).unwrap().encode(),
         ["params", "stats"] => StatsRequest::decode(bytes.clone()).unwrap().encode(),
         ["params", "join"] => encode_json(&Join::parse(&bytes).unwrap()).unwrap(),
-        ["body", "read"] => ReadBody::decode(bytes.clone()).unwrap().encode(),
-        ["body", "read_block"] => BlockBody::decode(bytes.clone()).unwrap().encode(),
+        ["body", "read"] => Piece::decode(bytes.clone()).unwrap().encode(),
+        ["body", "read_block"] => {
+            let (body, compressed) = BlockBody::decode_with(bytes.clone()).unwrap();
+            body.encode_with(compressed)
+        }
         ["body", "list"] => ListEntry::encode_all(&ListEntry::decode_all(&bytes).unwrap()).unwrap(),
         ["body", "stats"] => Stats::decode(&bytes).unwrap().encode().unwrap(),
         ["body", "join"] => encode_json(&decode_json::<Item>(&bytes, "an item").unwrap()).unwrap(),

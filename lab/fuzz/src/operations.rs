@@ -3,8 +3,9 @@
 use array::Result;
 use bytes::Bytes;
 use session::{Item, Join, Note};
+use wire::compression::{Compressed, Way};
 use wire::ops::{
-    BlockBody, Describe, ListEntry, Read, ReadBlock, ReadBody, Stats, StatsRequest, decode_json, encode_json,
+    BlockBody, Describe, ListEntry, Piece, Read, ReadBlock, Stats, StatsRequest, decode_json, encode_json,
 };
 
 /// Reads `bytes` without the first one, which names the type, as parameters or as the body of an item.
@@ -14,16 +15,31 @@ pub fn decode(bytes: &[u8]) {
     match which {
         0 => settles(body, Describe::decode, |v| Ok(v.encode())),
         1 => settles(body, Read::decode, |v| Ok(v.encode())),
-        2 => settles(body, ReadBody::decode, |v| Ok(v.encode())),
+        2 => settles(body, Piece::decode, |v| Ok(v.encode())),
         3 => settles(body, ReadBlock::decode, |v| Ok(v.encode())),
-        4 => settles(body, BlockBody::decode, |v| Ok(v.encode())),
+        4 => settles(body, BlockBody::decode_with, |(v, how)| Ok(v.encode_with(*how))),
         5 => settles(body, StatsRequest::decode, |v| Ok(v.encode())),
         6 => settles(body, |b| ListEntry::decode_all(&b), |v| ListEntry::encode_all(v)),
         7 => settles(body, |b| Stats::decode(&b), Stats::encode),
         8 => settles(body, |b| Join::parse(&b), encode_json),
         9 => settles(body, |b| decode_json::<Item>(&b, "an item"), encode_json),
         10 => settles(body, |b| Note::parse(&b), encode_json),
+        11 => restores(&body),
         _ => {}
+    }
+}
+
+/// The body of a block, its length in front, then its bulk: what is restored has the size that was said, and is restored
+/// from what it is compressed to.
+fn restores(bytes: &[u8]) {
+    let Some((&head, rest)) = bytes.split_first() else { return };
+    let Some((head, carried)) = rest.split_at_checked(usize::from(head)) else { return };
+    let Ok((_, Some(how))) = BlockBody::decode_with(Bytes::copy_from_slice(head)) else { return };
+    let Compressed { algorithm, width, plain_bytes } = how;
+    let Ok(plain) = how.restore(carried) else { return };
+    assert_eq!(plain.len(), plain_bytes as usize);
+    if let Some((how, again)) = (Way { algorithm, level: 1, width }).compress(&plain) {
+        assert_eq!(how.restore(&again).expect("what was compressed is restored"), plain);
     }
 }
 

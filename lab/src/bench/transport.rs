@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use array::{Error, ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, assemble};
-use node::dial::{Protocol, Reach};
+use node::dial::{Compression, Protocol, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::Location;
@@ -87,7 +87,7 @@ impl Bench<'_> {
         let others = if self.options.only.iter().any(|name| name == "all") { OTHERS } else { &[] };
         let names = FIRST.iter().chain(others).map(|name| (*name).to_owned());
         for name in rate.into_iter().chain(names) {
-            let reach = Reach { protocol: Protocol::Quic, choice: Some(parse(&name)?) };
+            let reach = Reach { choice: Some(parse(&name)?), ..plain(Protocol::Quic) };
             let label = name.split('=').next().unwrap_or_default();
             let mut case = self.case(&format!("one read, {label} by QUIC"), reach).await?;
             case.peers =
@@ -99,7 +99,7 @@ impl Bench<'_> {
                 .join("; ");
             report.cases.push(case.with("controller", name));
         }
-        let by_tcp = Reach { protocol: Protocol::Tcp, choice: None };
+        let by_tcp = plain(Protocol::Tcp);
         report.cases.push(self.case("one read, TCP with TLS", by_tcp).await?);
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Bench<'_> {
     }
 
     async fn small(&self) -> Result<Case> {
-        let source = self.source(Reach { protocol: Protocol::Quic, choice: None }).await?;
+        let source = self.source(plain(Protocol::Quic)).await?;
         read(&source, self.bytes.min(QUICK_BYTES)).await?;
         let mut times = Vec::new();
         for _ in 0..self.options.runs.unwrap_or(3) * usize::try_from(SMALL_READS).unwrap_or(1) {
@@ -183,6 +183,11 @@ impl Bench<'_> {
         let bits = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
         bits.map(|bits| bits / 8.0).ok_or_else(|| Error::internal(format!("iperf3 said {}", said["error"])))
     }
+}
+
+/// By a protocol, as it is: data go as they are, so that bytes tell of the link.
+fn plain(protocol: Protocol) -> Reach {
+    Reach { protocol, choice: None, compression: Compression::None }
 }
 
 fn parse(name: &str) -> Result<link::Choice> {

@@ -20,6 +20,7 @@ pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
+use crate::outlet::Outlet;
 use crate::peers::TellPeers;
 use crate::url::Url;
 use forward::{Forwarded, forward};
@@ -90,6 +91,8 @@ pub struct Call {
     pub client: ClientId,
     /// What there is.
     pub node: Arc<Shared>,
+    /// How answers leave for this client.
+    pub(crate) outlet: Arc<Outlet>,
 }
 
 /// What all operations of a node share.

@@ -4,15 +4,20 @@
 //! the connection and memory for it, and in smaller parts where others have taken the memory. So a request for more
 //! than any machine holds costs the server nothing: pieces go as fast as they are taken.
 
-use array::{ReadRequest, Result, Selection, Target};
+use std::sync::Arc;
+
+use array::{Error, ReadRequest, Result, Selection, Target};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use wire::ops::{self, BlockPlace, ReadBody};
+use wire::compression::Way;
+use wire::limits::MAX_PIECE_ROWS;
+use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
+use crate::outlet::{COMPRESSED_PIECE_BYTES, Kind, LEAST_BYTES};
 use crate::slabs::{Slab, slabs};
 
 /// Most bulk bytes of one item.
@@ -23,6 +28,8 @@ const SLAB_BYTES: u64 = 8 << 20;
 /// Most stretches of the result that are open at a time because chunks are followed. Half of it must fit what clients
 /// keep (see docs/wire.md). A chunk with more rows is read in parts, one decoding per so many rows.
 const MAX_STRETCHES: u64 = 16_384;
+/// Parts of a slab that are compressed at the same time.
+const COMPRESSED_AT_ONCE: usize = 4;
 /// Slabs under way in one operation.
 const SLABS_UNDER_WAY: usize = 2;
 
@@ -83,6 +90,22 @@ fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
     grain
 }
 
+/// Data of `rows` that lie one after another, in parts to be compressed: short rows together, long ones cut. Gives the
+/// bytes of a row, the rows and their data.
+fn pieces(row_bytes: usize, rows: Rows, mut data: Bytes) -> impl Iterator<Item = (usize, Rows, Bytes)> {
+    let together = row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS;
+    let whole = together.then(|| (row_bytes, rows.clone(), data.clone()));
+    let offsets = (!together).then(|| rows.into_iter()).into_iter().flatten();
+    let cut = offsets.flat_map(move |offset| {
+        let row = data.split_to(row_bytes.min(data.len()));
+        (0..row.len()).step_by(COMPRESSED_PIECE_BYTES).map(move |at| {
+            let part = row.slice(at..row.len().min(at + COMPRESSED_PIECE_BYTES));
+            (part.len(), Rows::one(offset + at as u64), part)
+        })
+    });
+    whole.into_iter().chain(cut)
+}
+
 struct Reading<'a> {
     call: &'a Call,
     stack: &'a Stack,
@@ -97,12 +120,15 @@ impl Reading<'_> {
     /// Reads and sends a slab, in as many parts as memory demands.
     async fn slab(&self, slab: Slab) -> Result<()> {
         let size = slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64);
+        // Where data are compressed, both are in memory for a while.
+        let copies = if self.call.outlet.may_compress() { 2 } else { 1 };
+        let size = size.saturating_mul(copies);
         let mut memory = self.call.enter(size).await;
         let granted = memory.admitted().await;
         if granted >= size {
             return self.part(slab, memory).await;
         }
-        let mut parts = slab.parts(self.item_bytes, self.grain.as_deref(), granted);
+        let mut parts = slab.parts(self.item_bytes, self.grain.as_deref(), granted / copies);
         if let Some(first) = parts.next() {
             self.part(first, memory).await?;
         }
@@ -114,20 +140,61 @@ impl Reading<'_> {
 
     /// Reads and sends what fits into `memory`, which is held until the peer took it.
     async fn part(&self, slab: Slab, memory: Entry) -> Result<()> {
-        let (stretch_bytes, offsets) = slab.stretches(&self.shape, self.item_bytes);
+        let (stretch_bytes, rows) = slab.stretches(&self.shape, self.item_bytes);
+        let priority = self.call.operation.urgency().priority;
         let (target, region) = Target::new(&slab.selection.shape(), self.item_bytes)?;
         let request = ReadRequest {
             array: self.place.array,
             level: self.place.level,
             selection: slab.selection,
-            priority: self.call.operation.urgency().priority,
+            priority,
         };
         self.stack.source.read(request, region).await?;
-        let mut rest = memory.hold(target.into_vec()?);
-        for offset in offsets {
-            // Of a slab in memory.
-            let stretch = rest.split_to(usize::try_from(stretch_bytes).unwrap_or(usize::MAX).min(rest.len()));
-            self.send(stretch, offset).await?;
+        let data = Bytes::from(target.into_vec()?);
+        // Of a slab in memory.
+        let stretch_bytes = usize::try_from(stretch_bytes).unwrap_or(usize::MAX);
+        match self.call.outlet.way(self.kind(), &data, priority).await? {
+            Some(way) => self.send_compressed(way, stretch_bytes, rows, data, memory).await,
+            None => self.send_rows(stretch_bytes, rows, memory.hold(data)).await,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind { dataset: self.place.dataset, array: self.place.array, item_bytes: self.item_bytes }
+    }
+
+    /// Compresses parts side by side and sends them; as they are where nothing is won.
+    async fn send_compressed(
+        &self,
+        way: Way,
+        row_bytes: usize,
+        rows: Rows,
+        data: Bytes,
+        memory: Entry,
+    ) -> Result<()> {
+        let memory = Arc::new(memory);
+        let priority = self.call.operation.urgency().priority;
+        let compressed = stream::iter(pieces(row_bytes, rows, data)).map(async |(row_bytes, rows, data)| {
+            let done = self.call.outlet.compress(self.kind(), way, data.clone(), priority).await?;
+            Ok::<_, Error>((row_bytes, rows, data, done))
+        });
+        let mut compressed = std::pin::pin!(compressed.buffered(COMPRESSED_AT_ONCE));
+        while let Some((row_bytes, rows, data, done)) = compressed.try_next().await? {
+            let Some((how, carried)) = done else {
+                self.send_rows(row_bytes, rows, Entry::hold_part(&memory, data)).await?;
+                continue;
+            };
+            let body = Piece::Compressed(rows, how).encode();
+            self.put(body, Entry::hold_part(&memory, carried), data.len() as u64).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends rows of the result, one after another.
+    async fn send_rows(&self, row_bytes: usize, rows: Rows, mut data: Bytes) -> Result<()> {
+        for offset in rows {
+            let row = data.split_to(row_bytes.min(data.len()));
+            self.send(row, offset).await?;
         }
         Ok(())
     }
@@ -140,14 +207,23 @@ impl Reading<'_> {
     /// Sends one stretch of the result that begins at byte `offset`.
     async fn send(&self, mut stretch: Bytes, mut offset: u64) -> Result<()> {
         while !stretch.is_empty() {
-            let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
+            let piece = stretch.split_to(stretch.len().min(self.call.outlet.piece_bytes(PIECE_BYTES)));
             let body = ReadBody { offset_bytes: offset }.encode();
-            offset += piece.len() as u64;
-            if piece.len() as u64 == self.size_bytes() {
-                return self.call.operation.answer(body, piece).await;
-            }
-            self.call.operation.item(body, piece).await?;
+            let data_bytes = piece.len() as u64;
+            offset += data_bytes;
+            self.put(body, piece, data_bytes).await?;
         }
         Ok(())
+    }
+
+    /// Sends an item of so many bytes of the result; with the end, when they are all of it.
+    async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
+        let Call { operation, outlet, .. } = self.call;
+        outlet.room().await;
+        let bulk = outlet.measured(bulk);
+        if data_bytes == self.size_bytes() {
+            return operation.answer(body, bulk).await;
+        }
+        operation.item(body, bulk).await
     }
 }

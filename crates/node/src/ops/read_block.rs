@@ -6,11 +6,13 @@ use array::{Block, BlockKey, Content, Error, Result, want};
 use bytes::Bytes;
 use futures::StreamExt;
 use link::Change;
+use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
 use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
+use crate::outlet::Kind;
 
 pub(super) struct ReadBlock;
 
@@ -39,14 +41,38 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
         BlockPlace { dataset: key.dataset, generation: key.generation, array: key.array, level: key.level };
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let size_bytes = dataset.block(key)?.size_bytes;
+    let item_bytes = dataset.array(key.array)?.dtype.size_bytes();
     call.operation.room().await;
-    let memory = admitted(call, size_bytes).await?;
+    // Where data are compressed, both are in memory for a while.
+    let copies = if call.outlet.may_compress() { 2 } else { 1 };
+    let memory = admitted(call, size_bytes.saturating_mul(copies)).await?;
     let block = fetch(call, &stack, key).await?;
     let (body, bulk) = match &block.content {
-        Content::NotCovered => (BlockBody::NotCovered, Bytes::new()),
-        Content::Data { bytes, range } => (BlockBody::Data { range: *range }, memory.hold(bytes.clone())),
+        Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
+        Content::Data { bytes, range } => {
+            let kind = Kind { dataset: key.dataset, array: key.array, item_bytes };
+            let (how, bulk) = carried(call, kind, bytes.clone(), memory).await?;
+            (BlockBody::Data { range: *range }.encode_with(how), bulk)
+        }
     };
-    call.operation.answer(body.encode(), bulk).await
+    call.outlet.room().await;
+    call.operation.answer(body, call.outlet.measured(bulk)).await
+}
+
+/// The bytes as they travel.
+async fn carried(
+    call: &Call,
+    kind: Kind,
+    bytes: Bytes,
+    memory: Entry,
+) -> Result<(Option<Compressed>, Bytes)> {
+    let priority = call.operation.urgency().priority;
+    if let Some(way) = call.outlet.way(kind, &bytes, priority).await?
+        && let Some((how, carried)) = call.outlet.compress(kind, way, bytes.clone(), priority).await?
+    {
+        return Ok((Some(how), memory.hold(carried)));
+    }
+    Ok((None, memory.hold(bytes)))
 }
 
 /// Waits at the gate with the priority of the moment.

@@ -7,6 +7,7 @@ extern crate corridor_node as node;
 mod catalogue;
 mod chains;
 mod common;
+mod compression;
 mod copies;
 mod counts;
 mod crowd;

@@ -12,7 +12,7 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSource {
-    let reach = Reach { protocol, choice: choice.map(|text| text.parse().unwrap()) };
+    let reach = Reach { protocol, choice: choice.map(|text| text.parse().unwrap()), ..Reach::default() };
     let server = Server::of(served.url(), 16 << 20).unwrap().by(reach);
     RemoteSource::new(Dialer::new(server), String::new())
 }

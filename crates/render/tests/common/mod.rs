@@ -12,7 +12,7 @@ use array::{
 };
 use bytes::Bytes;
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, OpacityPoint, Quality, Scene,
+    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, Mode, OpacityPoint, Quality, Scene,
     TransferFunction, VolumeView, cast,
 };
 use glam::DVec3;
@@ -165,6 +165,8 @@ impl Synthetic {
         Scene {
             camera,
             transfer: TransferFunction::ramp(0.0, 200.0, 0.08),
+            surfaces: Vec::new(),
+            mode: Mode::Composite,
             size: ImageSize { width: 96, height: 80 },
             clip: None,
             quality: Quality::STILL,

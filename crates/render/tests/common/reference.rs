@@ -5,10 +5,12 @@
 //! runs evenly, and that way is composited in many parts, colour and opacity from the transfer
 //! function, opacity corrected for the length of a part, premultiplied, front to back.
 
-use corridor_render::{Image, Projection, Scene};
+use corridor_render::{Image, Mode, Projection, Scene};
 use glam::{DVec3, DVec4};
 
 use super::Synthetic;
+#[path = "surfaces.rs"]
+mod surfaces;
 
 pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
     let step_world = scene.view.spacing_world(0) * scene.quality.step;
@@ -45,27 +47,49 @@ fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3,
     let [z, y, x] = synthetic.shape.map(|n| n as f64);
     let size = DVec3::new(x, y, z);
     let mut colour = DVec4::ZERO;
-    // Far enough for every scene here; parallel rays begin behind the eye.
-    for i in -4000..4000 {
-        let world = origin + step * f64::from(i);
+    let is_drawn = |i: f64| {
+        let world = origin + step * i;
         let p = map.transform_point3(world);
-        let behind_eye = i < 0 && matches!(scene.camera.projection, Projection::Perspective { .. });
+        let behind_eye = i < 0.0 && matches!(scene.camera.projection, Projection::Perspective { .. });
         let inside = p.cmpge(DVec3::splat(-0.5)).all() && p.cmplt(size - 0.5).all();
         let clipped = scene
             .clip
             .is_some_and(|c| world.cmplt(DVec3::from(c.min)).any() || world.cmpge(DVec3::from(c.max)).any());
-        if behind_eye || !inside || clipped {
+        !behind_eye && inside && !clipped
+    };
+    let place = |i: f64| map.transform_point3(origin + step * i);
+    let value_at = |i: f64| trilinear(synthetic, place(i).clamp(DVec3::ZERO, size - 1.0));
+    // Far enough for every scene here; parallel rays begin behind the eye.
+    for i in -4000..4000 {
+        let (start, end) = (f64::from(i) - 1.0, f64::from(i));
+        if !is_drawn(start) && !is_drawn(end) {
             continue;
         }
-        let value_at = |i: f64| {
-            let p = map.transform_point3(origin + step * i);
-            trilinear(synthetic, p.clamp(DVec3::ZERO, size - 1.0))
-        };
-        let (before, value) = (value_at(f64::from(i) - 1.0), value_at(f64::from(i)));
-        for part in 0..PARTS {
-            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
-            colour += classes.of(before + (value - before) * share) * (1.0 - colour.w);
+        let mut from = (start, value_at(start));
+        for hit in surfaces::hits(scene, &value_at, start, end).iter().filter(|hit| is_drawn(hit.at.0)) {
+            if scene.mode == Mode::Composite {
+                colour = stretch(classes, colour, from, hit.at);
+            }
+            colour += surfaces::lit(synthetic, scene, hit, place(hit.at.0), step) * (1.0 - colour.w);
+            from = hit.at;
         }
+        // A step belongs to the sample at its end.
+        if scene.mode == Mode::Composite && is_drawn(end) {
+            colour = stretch(classes, colour, from, (end, value_at(end)));
+        }
+    }
+    colour
+}
+
+/// A way on which the value runs evenly, between two places along the ray with their values.
+fn stretch(classes: &Classes, mut colour: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
+    let length = to.0 - from.0;
+    for part in 0..PARTS {
+        let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+        let entry = classes.of(from.1 + (to.1 - from.1) * share);
+        let opacity = 1.0 - (1.0 - entry.w).powf(length);
+        let entry = if entry.w > 0.0 { entry * (opacity / entry.w) } else { entry };
+        colour += entry * (1.0 - colour.w);
     }
     colour
 }
@@ -106,7 +130,7 @@ impl Classes {
     }
 }
 
-fn trilinear(synthetic: &Synthetic, p: DVec3) -> f64 {
+pub(crate) fn trilinear(synthetic: &Synthetic, p: DVec3) -> f64 {
     let cell = p.floor();
     let share = p - cell;
     let [z, y, x] = synthetic.shape.map(|n| n as f64 - 1.0);

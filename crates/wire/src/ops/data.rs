@@ -254,12 +254,15 @@ impl BlockBody {
     /// # Errors
     /// `Corrupt` when cut short or of an unknown kind.
     pub fn decode(body: Bytes) -> Result<Self> {
-        let mut r = Reader::new(body);
+        Self::read(&mut Reader::new(body))
+    }
+
+    pub(super) fn read(r: &mut Reader) -> Result<Self> {
         match r.u8("content")? {
             0 => Ok(Self::NotCovered),
             1 => Ok(Self::Data { range: None }),
             2 => {
-                let range = ValueRange { min: decode_scalar(&mut r)?, max: decode_scalar(&mut r)? };
+                let range = ValueRange { min: decode_scalar(r)?, max: decode_scalar(r)? };
                 Ok(Self::Data { range: Some(range) })
             }
             other => Err(Error::corrupt(format!("expected a content of 0, 1 or 2, found {other}"))),

@@ -4,11 +4,13 @@
 //! its owner, the crate `session`, understands.
 
 mod data;
+mod piece;
 
 pub use data::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, Read, ReadBlock, ReadBody, Stats,
     StatsRequest, decode_dataset, encode_dataset,
 };
+pub use piece::{Offsets, Piece, Rows};
 
 use array::{Error, Result};
 use bytes::Bytes;

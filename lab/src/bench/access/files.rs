@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use array::{Error, Result, Selection, Target};
+use node::dial::Compression;
 
 use super::super::options::Options;
 use super::super::process::{Running, Side, command};
@@ -12,6 +13,8 @@ use super::contest::{Contest, Measured, aim, measure};
 use super::ours::Ours;
 use super::peers::free_port;
 
+/// Corridor itself, without compression.
+const PLAIN: &str = "--compression none";
 /// Those who copy files.
 const COPIERS: &[Copier] = &[Copier::Rsync, Copier::RsyncPacked, Copier::Scp];
 
@@ -58,19 +61,23 @@ async fn fetch(program: &Path, options: &Options, file: &Path, runs: usize) -> R
     let file_bytes = std::fs::metadata(file)?.len();
     let mut contest =
         Contest::new(&format!("all arrays of {name}"), bytes as u64).with("file_bytes", file_bytes);
+    let (there, url) = (folder.path().join("there"), served.text("url")?);
     for _ in 0..runs {
-        let mut found = Vec::new();
-        let reading = async {
-            found =
-                contents(&Ours::connect(served.text("url")?, &folder.path().join("there")).await?).await?;
-            Ok(())
+        let read = async |compression| {
+            let mut found = Vec::new();
+            let reading = async {
+                found = contents(&Ours::connect_with(url, &there, compression).await?).await?;
+                Ok(())
+            };
+            let measured = measure(&served, reading).await?;
+            if found == expected {
+                return Ok(measured);
+            }
+            Err(Error::corrupt(format!("the arrays of `{name}` have other bytes than the file here")))
         };
-        contest.ours.push(measure(&served, reading).await?);
-        if found != expected {
-            return Err(Error::corrupt(format!(
-                "the arrays of `{name}` have other bytes than the file here"
-            )));
-        }
+        contest.ours.push(read(Compression::Auto).await?);
+        let plain = read(Compression::None).await;
+        contest.add(PLAIN, plain.map_err(|e| e.to_string()));
         for &copier in COPIERS.iter().filter(|copier| options.wants_peer(copier.name())) {
             let copied = copy(copier, &side, file, folder.path()).await;
             contest.add(copier.name(), copied.map_err(|e| e.to_string()));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use array::{Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use node::assemble::{Context, assemble};
+use node::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::Location;
@@ -23,8 +24,14 @@ pub(super) struct Ours {
 impl Ours {
     /// Connects, and learns what there is.
     pub(super) async fn connect(url: &str, home: &Path) -> Result<Self> {
+        Self::connect_with(url, home, Compression::Auto).await
+    }
+
+    /// The same, with data compressed on the way or not.
+    pub(super) async fn connect_with(url: &str, home: &Path, compression: Compression) -> Result<Self> {
         let location: Location = url.parse()?;
-        let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None);
+        let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None)
+            .reaching(Reach { compression, ..Reach::default() });
         let source = assemble(&location, &context).await?.source;
         source.describe().await?;
         Ok(Self { source })

@@ -1,0 +1,90 @@
+//! How fast a link takes what is queued for it, from when bytes were queued and when they left.
+//!
+//! Only what leaves while more is waiting tells something about the link, and not the first part of it, which buffers
+//! below take at once. Where the queue runs empty again and again, the link is not what is waited for: it counts as
+//! twice as fast after some time, so that a link that became faster is noticed while little is sent.
+
+use std::time::Duration;
+
+/// What buffers below take at once when they are empty, bytes.
+const ABSORBED_BYTES: u64 = 320 << 10;
+/// A measurement takes at least so long, with [`LEAST_BYTES`], or so many bytes.
+const WINDOW: Duration = Duration::from_millis(20);
+const LEAST_BYTES: u64 = 64 << 10;
+const WINDOW_BYTES: u64 = 1 << 20;
+/// What leaves without having waited before the link counts as twice as fast.
+const UNHURRIED_BYTES: u64 = 8 << 20;
+/// Most that is queued while nothing is known, bytes: what is queued is not compressed any more.
+const UNKNOWN_QUEUE_BYTES: u64 = 256 << 10;
+/// Weight of the newest measurement.
+const GAIN: f64 = 0.5;
+
+/// How fast a link is, as seen by whoever queues for it.
+#[derive(Clone, Debug, Default)]
+pub struct Goodput {
+    queued_bytes: u64,
+    /// Left since the queue was empty.
+    left_bytes: u64,
+    /// When the measurement under way began, and what left since.
+    window: Option<(Duration, u64)>,
+    unhurried_bytes: u64,
+    bytes_per_sec: Option<f64>,
+}
+
+impl Goodput {
+    /// Bytes were queued.
+    pub fn queue(&mut self, bytes: u64) {
+        self.queued_bytes += bytes;
+    }
+
+    /// Bytes that were queued left, or are not wanted any more.
+    pub fn leave(&mut self, now: Duration, bytes: u64) {
+        self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+        self.left_bytes += bytes;
+        match &mut self.window {
+            Some((_, left)) => *left += bytes,
+            None if self.left_bytes >= ABSORBED_BYTES => self.window = Some((now, 0)),
+            None => {}
+        }
+        self.close_window(now);
+        if self.queued_bytes == 0 {
+            self.rest();
+        }
+    }
+
+    /// Bytes per second; none while nothing was measured.
+    #[must_use]
+    pub fn bytes_per_sec(&self) -> Option<f64> {
+        self.bytes_per_sec
+    }
+
+    /// False while more should not be queued, because how to send it will be known soon.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.bytes_per_sec.is_some() || self.queued_bytes < UNKNOWN_QUEUE_BYTES
+    }
+
+    fn close_window(&mut self, now: Duration) {
+        let Some((start, bytes)) = self.window else { return };
+        let elapsed = now.saturating_sub(start);
+        let enough = bytes >= WINDOW_BYTES || (bytes >= LEAST_BYTES && elapsed >= WINDOW);
+        if !enough || elapsed.is_zero() {
+            return;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let found = bytes as f64 / elapsed.as_secs_f64();
+        self.bytes_per_sec = Some(self.bytes_per_sec.map_or(found, |known| known + (found - known) * GAIN));
+        self.window = Some((now, 0));
+        self.unhurried_bytes = 0;
+    }
+
+    /// Nothing is queued any more.
+    fn rest(&mut self) {
+        self.unhurried_bytes += std::mem::take(&mut self.left_bytes);
+        self.window = None;
+        if self.unhurried_bytes >= UNHURRIED_BYTES {
+            self.unhurried_bytes = 0;
+            self.bytes_per_sec = self.bytes_per_sec.map(|known| known * 2.0);
+        }
+    }
+}

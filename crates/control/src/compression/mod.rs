@@ -1,0 +1,59 @@
+//! Whether data are compressed before they are sent, and how: decided from what was measured of the link and of samples
+//! of the data, never from what either is called.
+//!
+//! A way of compressing delivers data at the rate of its slowest stage: compressing, the link times what the way saves,
+//! restoring. It is taken when that beats sending the data as they are by a margin, for cores that compress do not
+//! encrypt meanwhile. [`Goodput`] measures the link, [`Sampling`] says when another sample is due, [`choose`] decides.
+
+mod goodput;
+mod sampling;
+
+pub use goodput::Goodput;
+pub use sampling::Sampling;
+
+/// What a way of compressing did to a sample of the data, with one core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampled {
+    /// Bytes of data for each byte that is sent.
+    pub ratio: f64,
+    /// Data compressed, bytes per second.
+    pub compress_bytes_per_sec: f64,
+    /// Data restored, bytes per second.
+    pub restore_bytes_per_sec: f64,
+}
+
+/// The part of a core's speed that is counted upon: the rest is for encryption, reading and other clients.
+const CORE_SHARE: f64 = 0.5;
+/// A way has to be better than no compression by this factor, and than another way by the second one.
+const LEAST_GAIN: f64 = 1.2;
+const LEAST_CHANGE: f64 = 1.1;
+/// A link that is faster than this is never compressed for, and no sample is taken for it: bytes per second.
+pub const FASTEST_BYTES_PER_SEC: f64 = 2e9;
+
+impl Sampled {
+    /// Data delivered, bytes per second, over a link that carries `link_bytes_per_sec`.
+    #[must_use]
+    pub fn delivers(&self, link_bytes_per_sec: f64) -> f64 {
+        let cores = self.compress_bytes_per_sec.min(self.restore_bytes_per_sec) * CORE_SHARE;
+        (link_bytes_per_sec * self.ratio).min(cores)
+    }
+}
+
+/// The way to take over a link that carries `link_bytes_per_sec`: its place in `ways`, or none. `current` is kept where
+/// nothing is clearly better.
+#[must_use]
+pub fn choose(link_bytes_per_sec: f64, ways: &[Sampled], current: Option<usize>) -> Option<usize> {
+    let delivers = |way: Option<usize>| match way.and_then(|place| ways.get(place)) {
+        Some(way) => way.delivers(link_bytes_per_sec),
+        None => link_bytes_per_sec,
+    };
+    // What is slower than no compression at all is not kept.
+    let current = current.filter(|&place| delivers(Some(place)) > link_bytes_per_sec);
+    let places = (0..ways.len()).map(Some);
+    let best = places.max_by(|&a, &b| delivers(a).total_cmp(&delivers(b))).flatten();
+    let least = if current.is_none() { LEAST_GAIN } else { LEAST_CHANGE };
+    if delivers(best) > delivers(current) * least { best } else { current }
+}
+
+#[cfg(test)]
+mod tests;

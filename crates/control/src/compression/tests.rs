@@ -1,0 +1,168 @@
+//! The decision in virtual time: a sender with endless data, a queue, a link.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::*;
+
+/// 50 Mb/s, 1 Gb/s, and memory, bytes per second.
+const SLOW: f64 = 6.25e6;
+const FAST: f64 = 125e6;
+const LOOPBACK: f64 = 1.5e9;
+
+/// LZ4, Zstandard 1 and 9 for data that become `ratio` times smaller with the middle one.
+fn ways(ratio: f64) -> Vec<Sampled> {
+    let way = |saved: f64, compress, restore| Sampled {
+        ratio: 1.0 + (ratio - 1.0) * saved,
+        compress_bytes_per_sec: compress,
+        restore_bytes_per_sec: restore,
+    };
+    vec![way(0.5, 600e6, 2e9), way(1.0, 300e6, 800e6), way(1.2, 60e6, 800e6)]
+}
+
+/// A sender before a link: every piece is compressed as is chosen at the moment.
+struct Sender {
+    ways: Vec<Sampled>,
+    /// How fast pieces of data can be had at all.
+    source_bytes_per_sec: f64,
+    goodput: Goodput,
+    current: Option<usize>,
+    now_secs: f64,
+    core_free_secs: f64,
+    /// When the link has sent all it was given.
+    link_free_secs: f64,
+    /// When each queued piece leaves, and its size.
+    queue: VecDeque<(f64, u64)>,
+    samples: u32,
+    sampling: Sampling,
+}
+
+const PIECE_BYTES: u64 = 128 << 10;
+/// What the sender may queue.
+const QUEUE_BYTES: u64 = 8 << 20;
+
+impl Sender {
+    fn new(ratio: f64) -> Self {
+        Self {
+            ways: ways(ratio),
+            source_bytes_per_sec: 3e9,
+            goodput: Goodput::default(),
+            current: None,
+            now_secs: 0.0,
+            core_free_secs: 0.0,
+            link_free_secs: 0.0,
+            queue: VecDeque::new(),
+            samples: 0,
+            sampling: Sampling::default(),
+        }
+    }
+
+    fn leave_until(&mut self, secs: f64) {
+        while let Some(&(at, bytes)) = self.queue.front().filter(|(at, _)| *at <= secs) {
+            self.queue.pop_front();
+            self.goodput.leave(Duration::from_secs_f64(at), bytes);
+        }
+    }
+
+    /// Sends so much data over a link of this rate; gives data bytes per second.
+    fn send(&mut self, link_bytes_per_sec: f64, data_bytes: u64) -> f64 {
+        let start = self.now_secs;
+        for _ in 0..data_bytes / PIECE_BYTES {
+            self.leave_until(self.now_secs);
+            let queued = |queue: &VecDeque<(f64, u64)>| queue.iter().map(|(_, bytes)| bytes).sum::<u64>();
+            while (!self.goodput.has_room() || queued(&self.queue) >= QUEUE_BYTES)
+                && let Some(&(at, _)) = self.queue.front()
+            {
+                self.now_secs = self.now_secs.max(at);
+                self.leave_until(self.now_secs);
+            }
+            self.send_piece(link_bytes_per_sec);
+        }
+        self.leave_until(self.link_free_secs);
+        self.now_secs = self.now_secs.max(self.link_free_secs);
+        data_bytes as f64 / (self.now_secs - start)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "bytes of a piece")]
+    fn send_piece(&mut self, link_bytes_per_sec: f64) {
+        self.now_secs += PIECE_BYTES as f64 / self.source_bytes_per_sec;
+        if let Some(known) = self.goodput.bytes_per_sec().filter(|known| *known < FASTEST_BYTES_PER_SEC) {
+            self.samples += u32::from(self.sampling.pass(PIECE_BYTES));
+            self.current = choose(known, &self.ways, self.current);
+        } else {
+            self.current = None;
+        }
+        let way = self.current.map(|place| self.ways[place]);
+        // One core, beside whoever reads, who is a piece ahead.
+        let takes_secs = way.map_or(0.0, |w| PIECE_BYTES as f64 / w.compress_bytes_per_sec);
+        self.core_free_secs = self.core_free_secs.max(self.now_secs) + takes_secs;
+        self.now_secs = self.now_secs.max(self.core_free_secs - takes_secs);
+        let bytes = (PIECE_BYTES as f64 / way.map_or(1.0, |w| w.ratio)) as u64;
+        self.link_free_secs =
+            self.link_free_secs.max(self.core_free_secs) + bytes as f64 / link_bytes_per_sec;
+        self.queue.push_back((self.link_free_secs, bytes));
+        self.goodput.queue(bytes);
+    }
+}
+
+#[test]
+fn a_slow_link_gets_what_saves_most_soon() {
+    let mut sender = Sender::new(3.0);
+    let rate = sender.send(SLOW, 20 << 20);
+    assert_eq!(sender.current, Some(2), "there is time to try hard");
+    assert!(rate > 2.6 * SLOW, "{rate}: less than a tenth of the data goes as it is");
+}
+
+#[test]
+fn a_fast_link_gets_what_keeps_up_with_it_and_memory_nothing() {
+    let mut sender = Sender::new(3.0);
+    assert!(sender.send(FAST, 1 << 30) > 1.1 * FAST);
+    assert_ne!(sender.current, Some(2), "too slow for this link");
+    let mut sender = Sender::new(3.0);
+    let rate = sender.send(LOOPBACK, 1 << 30);
+    assert_eq!(sender.current, None);
+    assert!(rate > 0.97 * LOOPBACK, "{rate}");
+}
+
+#[test]
+fn incompressible_data_go_as_they_are_after_few_samples() {
+    for link in [SLOW, FAST, LOOPBACK] {
+        let mut sender = Sender::new(1.02);
+        let rate = sender.send(link, 2 << 30);
+        assert_eq!(sender.current, None);
+        assert!(rate > 0.97 * link, "{rate} of {link}");
+        assert!(sender.samples <= 6, "{} samples in 2 GiB", sender.samples);
+    }
+}
+
+#[test]
+fn a_link_that_changes_is_followed_both_ways() {
+    let mut sender = Sender::new(3.0);
+    sender.send(LOOPBACK, 256 << 20);
+    assert_eq!(sender.current, None);
+    sender.send(SLOW, 32 << 20);
+    assert_eq!(sender.current, Some(2));
+    // The link is never waited for any more, which is how its being faster shows.
+    sender.send(LOOPBACK, 1 << 30);
+    assert_eq!(sender.current, None, "{:?}", sender.goodput);
+}
+
+#[test]
+fn data_that_come_slowly_are_compressed_for_a_slow_link_only_while_they_wait() {
+    let mut sender = Sender::new(3.0);
+    sender.source_bytes_per_sec = SLOW / 2.0;
+    let rate = sender.send(SLOW, 64 << 20);
+    assert!(rate > 0.97 * SLOW / 2.0, "{rate}: nothing is lost where the source is slower than the link");
+}
+
+#[test]
+fn nothing_better_by_little_is_worth_a_change() {
+    let way = |ratio| Sampled { ratio, compress_bytes_per_sec: 1e9, restore_bytes_per_sec: 1e9 };
+    assert_eq!(choose(SLOW, &[way(1.15)], None), None);
+    assert_eq!(choose(SLOW, &[way(1.25)], None), Some(0));
+    assert_eq!(choose(SLOW, &[way(1.15)], Some(0)), Some(0), "what is done goes on");
+    assert_eq!(choose(SLOW, &[way(2.0), way(2.1)], Some(0)), Some(0));
+    assert_eq!(choose(SLOW, &[way(2.0), way(2.5)], Some(0)), Some(1));
+    assert_eq!(choose(SLOW, &[way(0.9)], Some(0)), None);
+    assert_eq!(choose(SLOW, &[], Some(3)), None);
+}

@@ -1,0 +1,240 @@
+//! How answers leave for one client: how fast the link takes them is measured, and they are compressed where that brings
+//! them sooner. What is decided, and from what, is [`control::compression`]'s business; here are clock, threads and the
+//! data.
+//!
+//! Answers too small to tell anything pass by.
+
+mod samples;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use array::{DatasetId, Priority, Result};
+use bytes::Bytes;
+use control::compression::{FASTEST_BYTES_PER_SEC, Goodput, Sampled, Sampling, choose};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use wire::Hello;
+use wire::compression::{Algorithm, COMPRESS, Compressed, LZ4, Way, ZSTD};
+
+/// Bulk of fewer bytes is neither measured nor compressed.
+pub(crate) const LEAST_BYTES: usize = 16 << 10;
+/// Bulk of one item while nothing is known of the link.
+const UNKNOWN_PIECE_BYTES: usize = 64 << 10;
+/// Data of one compressed item: large enough to compress well, small enough to be compressed beside others.
+pub(crate) const COMPRESSED_PIECE_BYTES: usize = 1 << 20;
+/// Arrays of which samples are remembered.
+const MAX_ARRAYS: usize = 256;
+/// Of Zstandard, where the client wants it whatever it brings.
+const DEFAULT_LEVEL: u8 = 3;
+
+/// Which data: what is known of a sample holds for the same array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    pub(crate) dataset: DatasetId,
+    pub(crate) array: u32,
+    /// Bytes of an element.
+    pub(crate) item_bytes: usize,
+}
+
+impl Kind {
+    fn width(self) -> u8 {
+        u8::try_from(self.item_bytes).unwrap_or(1)
+    }
+}
+
+/// What a client said that it can restore.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    algorithms: Vec<Algorithm>,
+    always: bool,
+}
+
+impl Wanted {
+    fn by(hello: &Hello) -> Self {
+        let says = |name: &str| hello.capabilities.iter().any(|c| c == name);
+        let known = [(LZ4, Algorithm::Lz4), (ZSTD, Algorithm::Zstd)];
+        let algorithms = known.into_iter().filter(|(name, _)| says(name)).map(|(_, algorithm)| algorithm);
+        Self { algorithms: algorithms.collect(), always: says(COMPRESS) }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.algorithms.is_empty()
+    }
+}
+
+/// What was tried with the data of one array.
+#[derive(Default)]
+struct Tried {
+    sampling: Sampling,
+    ways: Vec<(Way, Sampled)>,
+    current: Option<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    goodput: Goodput,
+    tried: BTreeMap<Kind, Tried>,
+}
+
+/// One client's.
+pub(crate) struct Outlet {
+    wanted: Wanted,
+    begun: Instant,
+    state: Mutex<State>,
+    left: Notify,
+}
+
+impl Outlet {
+    /// For a client that said this.
+    pub(crate) fn new(hello: &Hello) -> Self {
+        let wanted = Wanted::by(hello);
+        Self { wanted, begun: Instant::now(), state: Mutex::default(), left: Notify::new() }
+    }
+
+    /// True while data may be compressed, which takes memory besides them.
+    pub(crate) fn may_compress(&self) -> bool {
+        !self.wanted.is_nothing() && (self.wanted.always || self.link().is_some())
+    }
+
+    /// Bytes per second of a link that is worth compressing for; none while it is not known.
+    fn link(&self) -> Option<f64> {
+        self.state.lock().goodput.bytes_per_sec().filter(|known| *known < FASTEST_BYTES_PER_SEC)
+    }
+
+    /// Most bulk bytes of an item that is not compressed, of those that an item may have.
+    pub(crate) fn piece_bytes(&self, most: usize) -> usize {
+        let unknown = self.is_measured() && self.state.lock().goodput.bytes_per_sec().is_none();
+        if unknown { UNKNOWN_PIECE_BYTES.min(most) } else { most }
+    }
+
+    fn is_measured(&self) -> bool {
+        !self.wanted.is_nothing() && !self.wanted.always
+    }
+
+    /// Waits while more should not be queued, because how to send it will be known soon.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is held.
+    pub(crate) async fn room(&self) {
+        while self.is_measured() {
+            let left = self.left.notified();
+            if self.state.lock().goodput.has_room() {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    /// The same bytes; when they leave is measured.
+    pub(crate) fn measured(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        if !self.is_measured() || bytes.len() < LEAST_BYTES {
+            return bytes;
+        }
+        self.state.lock().goodput.queue(bytes.len() as u64);
+        Bytes::from_owner(Leaving { bytes, outlet: Arc::clone(self) })
+    }
+
+    /// How to compress these data, if it is worth it.
+    ///
+    /// # Errors
+    /// When no thread takes the work.
+    ///
+    /// # Cancel safety
+    /// Safe: a sample may be lost.
+    pub(crate) async fn way(&self, kind: Kind, data: &Bytes, priority: Priority) -> Result<Option<Way>> {
+        if self.wanted.is_nothing() || data.len() < LEAST_BYTES {
+            return Ok(None);
+        }
+        if self.wanted.always {
+            let forced = |&algorithm| Way { algorithm, level: DEFAULT_LEVEL, width: kind.width() };
+            return Ok(self.wanted.algorithms.last().map(forced));
+        }
+        let Some(link_bytes_per_sec) = self.link() else { return Ok(None) };
+        let is_due = self.tried(kind, |tried| tried.sampling.pass(data.len() as u64));
+        if is_due {
+            let (sample, algorithms) =
+                (samples::middle(data, kind.item_bytes), self.wanted.algorithms.clone());
+            let try_all = move |_: &store::Cancel| Ok(samples::try_all(&sample, kind.width(), &algorithms));
+            let ways = store::on_pool(priority, try_all).await?;
+            self.tried(kind, |tried| tried.ways = ways);
+        }
+        Ok(self.tried(kind, |tried| tried.choose(link_bytes_per_sec)))
+    }
+
+    /// Compresses on the storage threads; `None` where nothing is won. What it took counts for the next choice.
+    ///
+    /// # Errors
+    /// When no thread takes the work.
+    ///
+    /// # Cancel safety
+    /// Dropping it withdraws the work.
+    pub(crate) async fn compress(
+        &self,
+        kind: Kind,
+        way: Way,
+        data: Bytes,
+        priority: Priority,
+    ) -> Result<Option<(Compressed, Vec<u8>)>> {
+        let data_bytes = data.len();
+        let compress = move |_: &store::Cancel| {
+            let start = Instant::now();
+            Ok((way.compress(&data), start.elapsed()))
+        };
+        let (done, took) = store::on_pool(priority, compress).await?;
+        let carried_bytes = done.as_ref().map_or(data_bytes, |(_, carried)| carried.len());
+        self.tried(kind, |tried| tried.learn(way, data_bytes, carried_bytes, took));
+        Ok(done)
+    }
+
+    fn tried<T>(&self, kind: Kind, f: impl FnOnce(&mut Tried) -> T) -> T {
+        let mut state = self.state.lock();
+        if state.tried.len() >= MAX_ARRAYS && !state.tried.contains_key(&kind) {
+            state.tried.pop_first();
+        }
+        f(state.tried.entry(kind).or_default())
+    }
+}
+
+impl Tried {
+    fn choose(&mut self, link_bytes_per_sec: f64) -> Option<Way> {
+        let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
+        let before = self.current;
+        self.current = choose(link_bytes_per_sec, &sampled, before);
+        let chosen = self.current.map(|place| self.ways[place]);
+        if self.current != before {
+            tracing::info!(link_bytes_per_sec, chosen = ?chosen, "compression on the way");
+        }
+        chosen.map(|(way, _)| way)
+    }
+
+    /// What compressing a piece showed, with a quarter of the weight of what was known.
+    fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: std::time::Duration) {
+        let Some((_, sampled)) = self.ways.iter_mut().find(|(known, _)| *known == way) else { return };
+        let found = samples::sampled(data_bytes, carried_bytes, took, sampled.restore_bytes_per_sec);
+        let towards = |known: &mut f64, found: f64| *known += (found - *known) / 4.0;
+        towards(&mut sampled.ratio, found.ratio);
+        towards(&mut sampled.compress_bytes_per_sec, found.compress_bytes_per_sec);
+    }
+}
+
+/// Bytes under way. Dropped when they have left for the kernel, or are not wanted any more.
+struct Leaving {
+    bytes: Bytes,
+    outlet: Arc<Outlet>,
+}
+
+impl AsRef<[u8]> for Leaving {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let Outlet { begun, state, left, .. } = &*self.outlet;
+        state.lock().goodput.leave(begun.elapsed(), self.bytes.len() as u64);
+        left.notify_waiters();
+    }
+}

@@ -1,0 +1,124 @@
+//! Surfaces in their order along sixteen rays, mixed with what the transfer function shows.
+//!
+//! Rays march to the sample before their next surface, meet it, and go on from the sample behind it. The step in
+//! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
+//! what lies before a surface is never drawn behind it. Few steps hold a surface: this is written lane by lane.
+
+use glam::Vec4;
+
+use crate::cast::Caster;
+use crate::hunt::{Hunt, Line};
+use crate::rays::{Lanes, Rays, Region};
+use crate::simd::LANES;
+use crate::table::{ERROR_PER_BEND, PARTS, TOLERANCE, Table};
+use crate::voxel::Voxel;
+
+/// The hunts along the rays of one packet.
+pub(crate) struct Hunts {
+    hunts: [Hunt; LANES],
+    /// Where each ray really ends.
+    end: Lanes,
+    near: Vec<Region>,
+}
+
+/// What a ray has gathered, as in `kernel::Gathered`.
+pub(crate) struct Lane {
+    pub(crate) colour: Vec4,
+    /// Place in the table of the sample before the next one; NaN where it is not known.
+    pub(crate) before: f32,
+}
+
+impl Hunts {
+    pub(crate) fn new(rays: &Rays) -> Self {
+        let line = |lane| Line {
+            origin: rays.origin_of(lane),
+            step: rays.step_of(lane),
+            direction: rays.direction[lane],
+        };
+        let hunt = |lane| Hunt::new(line(lane), rays.reach[0][lane], rays.reach[1][lane]);
+        Self { hunts: std::array::from_fn(hunt), end: rays.end, near: Vec::new() }
+    }
+
+    /// Lets each ray that is not `opaque` go on to its next surface, or to its end.
+    #[inline(never)]
+    pub(crate) fn send<T: Voxel>(
+        &mut self,
+        caster: &Caster<'_, T>,
+        rays: &mut Rays,
+        is_opaque: impl Fn(usize) -> bool,
+    ) {
+        for lane in (0..LANES).filter(|&lane| !is_opaque(lane)) {
+            let hit = self.hunts[lane].peek(caster, &mut self.near);
+            let stop = hit.map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
+            rays.end[lane] = stop.min(self.end[lane]);
+        }
+    }
+
+    /// Draws the surfaces of a ray that has come to the sample before one, and the rest of the step they lie in; false
+    /// where there is none.
+    #[inline(never)]
+    pub(crate) fn meet<T: Voxel>(
+        &mut self,
+        caster: &Caster<'_, T>,
+        rays: &mut Rays,
+        lane: usize,
+        table: &Table,
+        opaque: f32,
+        gathered: &mut Lane,
+    ) -> bool {
+        let hunt = &mut self.hunts[lane];
+        let Some(hit) = hunt.peek(caster, &mut self.near) else { return false };
+        let (draws, whole) = (caster.draws_volume(), hit.at.floor());
+        let (origin, step) = (rays.origin_of(lane), rays.step_of(lane));
+        let place_at = |sample: f64| caster.place_at(origin + step * sample, table);
+        let (mut at, mut place) = (whole, gathered.before);
+        if draws && place.is_nan() {
+            place = place_at(whole);
+        }
+        while let Some(hit) = hunt.peek(caster, &mut self.near).filter(|hit| hit.at < whole + 1.0) {
+            let next = table.scale.place(hit.stored);
+            if draws {
+                gathered.colour += stretch(table, [place, next], hit.at - at) * (1.0 - gathered.colour.w);
+            }
+            gathered.colour += hit.colour * (1.0 - gathered.colour.w);
+            (at, place) = (hit.at, next);
+            hunt.take();
+            if gathered.colour.w >= opaque {
+                return true;
+            }
+        }
+        gathered.before = f32::NAN;
+        rays.next[lane] = whole + 1.0;
+        if draws && whole + 1.0 < self.end[lane] {
+            gathered.before = place_at(whole + 1.0);
+            gathered.colour +=
+                stretch(table, [place, gathered.before], whole + 1.0 - at) * (1.0 - gathered.colour.w);
+            rays.next[lane] = whole + 2.0;
+        }
+        true
+    }
+}
+
+/// The premultiplied colour of a way along which the place in the table runs evenly, `length` steps long; nothing
+/// where it ends at what is missing.
+#[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
+fn stretch(table: &Table, [from, to]: [f32; 2], length: f64) -> Vec4 {
+    if to.is_nan() || length <= 0.0 {
+        return Vec4::ZERO;
+    }
+    let from = if from.is_nan() { to } else { from };
+    let (low, high) = (from.min(to), from.max(to));
+    let error = (table.bend(high + 1.0) - table.bend(low)) * (high - low) * ERROR_PER_BEND;
+    let is_enough = |parts: &&u32| error < TOLERANCE * (*parts * *parts) as f32;
+    let parts = *PARTS.iter().find(is_enough).unwrap_or(&PARTS[PARTS.len() - 1]);
+    let thickness = length as f32 / parts as f32;
+    let mut colour = Vec4::ZERO;
+    for part in 0..parts {
+        let entry = table.entry(from + (to - from) * (part as f32 + 0.5) / parts as f32);
+        if entry.w > 0.0 {
+            let opacity = 1.0 - (1.0 - entry.w).powf(thickness);
+            colour += entry * (opacity / entry.w) * (1.0 - colour.w);
+        }
+    }
+    colour
+}

@@ -1,0 +1,195 @@
+//! Drawing spans of sixteen rays from one block: in one piece, or in several where its samples stand for more than
+//! one step or lead over to a coarser block.
+
+use glam::{DVec3, Vec4};
+
+use crate::cast::Caster;
+use crate::fade;
+use crate::kernel::{Gathered, Shading, Way, march};
+use crate::packet::known;
+use crate::rays::{Rays, Spans};
+use crate::simd::{LANES, Simd, each_axis};
+use crate::skip::Field;
+use crate::table::Table;
+use crate::voxel::Voxel;
+
+/// How spans of a block are drawn.
+#[derive(Clone, Copy)]
+enum How {
+    /// In the transition to a coarser block.
+    Faded,
+    /// Each sample stands for so many steps (logarithm to the base of 2).
+    Strided(usize),
+}
+
+impl<T: Voxel> Caster<'_, T> {
+    /// Draws spans from one block, with what leads over to coarser ones.
+    #[inline(always)]
+    pub(crate) fn draw_block<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        (slot, field): (u32, &Field),
+        shadings: &[Shading<'_, T>],
+        gathered: &mut Gathered<S>,
+    ) {
+        let log2 = self.strides_log2[self.blocks.resident(slot).rank];
+        let (whole, pieces);
+        let pieces: &[(Spans, How)] = if log2 == 0 && !self.fades[slot as usize].any() {
+            whole = [(*spans, How::Strided(0))];
+            &whole
+        } else {
+            pieces = self.pieces(rays, spans, slot, log2);
+            &pieces
+        };
+        for (spans, how) in pieces {
+            let unknown = spans.bits() & !known(simd, gathered);
+            self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
+            match *how {
+                How::Faded => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                How::Strided(log2) => {
+                    let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
+                    let block = self.blocks.resident(slot);
+                    march(simd, block, field, &way, &shadings[log2], gathered);
+                    if log2 > 0 {
+                        // The sample before the next one is one step away, not half a stride.
+                        let known = spans.bits() & known(simd, gathered);
+                        self.find_before(simd, rays, &spans.to, known, &shadings[0], gathered);
+                    }
+                }
+            }
+        }
+    }
+
+    /// True where a block's values lead over to those of a coarser one.
+    #[inline(always)]
+    pub(crate) fn is_fading(&self, slot: u32, volume: DVec3) -> bool {
+        let fade = self.fades[slot as usize];
+        fade.any() && {
+            let block = self.blocks.resident(slot);
+            fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
+        }
+    }
+
+    /// Spans in a block that begins beside a coarser one, or whose samples stand for several steps. Such a sample
+    /// lies in their middle, and single steps lead up to whole multiples at both ends, so that no step is left
+    /// out or counted twice.
+    #[inline(never)]
+    fn pieces(&self, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, How)> {
+        let [before, within, behind] = self.split_fade(rays, spans, slot);
+        let mut pieces = vec![(before, How::Faded)];
+        if log2 == 0 {
+            pieces.push((within, How::Strided(0)));
+        } else {
+            let [head, body, tail] = within.split(f64::from(1u32 << log2));
+            pieces.extend([(head, How::Strided(0)), (body, How::Strided(log2)), (tail, How::Strided(0))]);
+        }
+        pieces.push((behind, How::Faded));
+        pieces
+    }
+
+    /// What lies in the transition to coarser blocks before, what outside it, what in it behind.
+    fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
+        let fade = self.fades[slot as usize];
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let (mut first, mut end) = (spans.from, spans.to);
+        for lane in 0..LANES {
+            let (from, to) = (spans.from[lane], spans.to[lane]);
+            let step = DVec3::from_array([0, 1, 2].map(|a| rays.step[a][lane])) * level.scale;
+            #[expect(clippy::cast_possible_truncation, reason = "numbers of samples are whole")]
+            let outside =
+                fade::outside(fade, level.local(block.at, rays.at(lane, from)), step, (to - from) as i64);
+            (first[lane], end[lane]) = (from + outside.start as f64, from + outside.end as f64);
+        }
+        [
+            Spans { from: spans.from, to: first },
+            Spans { from: first, to: end },
+            Spans { from: end, to: spans.to },
+        ]
+    }
+
+    /// The way of spans through a block whose samples stand for 2^`log2` steps each; `None` where there is none.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positions are f32; saturates"
+    )]
+    fn way<S: Simd>(&self, simd: S, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Option<Way<S>> {
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let (scale, origin) = level.local_map(block.at);
+        let stride = f64::from(1u32 << log2);
+        let mut base = f64::INFINITY;
+        for lane in 0..LANES {
+            let from = if spans.from[lane] < spans.to[lane] { spans.from[lane] } else { f64::INFINITY };
+            base = base.min(from);
+        }
+        if base == f64::INFINITY {
+            return None;
+        }
+        let middle = base + (stride - 1.0) / 2.0;
+        let (mut start, mut step) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                let volume = rays.origin[axis][lane] + rays.step[axis][lane] * middle;
+                start[axis][lane] = (volume * scale[axis] + origin[axis]) as f32;
+                step[axis][lane] = (rays.step[axis][lane] * scale[axis] * stride) as f32;
+            }
+        }
+        let (mut first, mut end, mut count) = ([0.0; LANES], [0.0; LANES], 0.0f32);
+        for lane in 0..LANES {
+            first[lane] = ((spans.from[lane] - base) / stride) as f32;
+            end[lane] = ((spans.to[lane] - base) / stride) as f32;
+            let is_own = spans.from[lane] < spans.to[lane];
+            count = if is_own { count.max(end[lane]) } else { count };
+        }
+        Some(Way {
+            start: each_axis!(a => simd.load(&start[a])),
+            step: each_axis!(a => simd.load(&step[a])),
+            first: simd.load(&first),
+            end: simd.load(&end),
+            count: count as u32,
+        })
+    }
+
+    /// Draws samples one by one, each between its block's value and that of a coarser one.
+    #[inline(always)]
+    fn draw_faded<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        slot: u32,
+        shading: &Shading<'_, T>,
+        gathered: &mut Gathered<S>,
+    ) {
+        let mut rgba = gathered.store(simd);
+        let mut before = simd.store(gathered.before);
+        for lane in 0..LANES {
+            let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
+            let mut sample = spans.from[lane];
+            while sample < spans.to[lane] && colour.w < shading.opaque {
+                let place = self.faded(rays.at(lane, sample), slot, shading.table);
+                let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
+                colour += shading.table.entry(middle) * (1.0 - colour.w);
+                before[lane] = place;
+                sample += 1.0;
+            }
+            (0..4).for_each(|part| rgba[part][lane] = colour[part]);
+        }
+        gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
+        gathered.before = simd.load(&before);
+    }
+
+    /// The place in the table at a volume position in the transition of a block; NaN where something is missing.
+    #[inline(never)]
+    pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &Table) -> f32 {
+        let block = self.blocks.resident(slot);
+        let local = self.scene.view.levels[block.rank].local(block.at, volume);
+        let value = self.blocks.faded(block, self.fades[slot as usize], local, volume);
+        value.map_or(f32::NAN, |value| table.scale.place(value))
+    }
+}

@@ -1,0 +1,52 @@
+//! Isosurfaces: where the decoded values of a volume cross one value.
+//!
+//! Values a person sets; how they are found on a ray is told in `hunt.rs`.
+
+use array::{Error, Meaning, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::VolumeView;
+
+/// All places at which the volume has one value, as a lit surface.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Isosurface {
+    /// Decoded value.
+    pub value: f64,
+    /// sRGB, components 0 to 1.
+    pub colour: [f32; 3],
+    /// What it takes of the light from behind, 0 to 1; however thin the voxels are.
+    pub opacity: f32,
+}
+
+impl Isosurface {
+    /// Most surfaces in one picture.
+    pub const MAX_COUNT: usize = 20;
+
+    /// Checks the surfaces of one picture of a volume.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is wrong: labels have no isosurfaces.
+    pub fn check_of(surfaces: &[Self], view: &VolumeView) -> Result<()> {
+        if view.meaning == Meaning::Labels && !surfaces.is_empty() {
+            return Err(Error::invalid(
+                "expected an array of intensities to draw isosurfaces of, found labels",
+            ));
+        }
+        if surfaces.len() > Self::MAX_COUNT {
+            return Err(Error::invalid(format!(
+                "expected at most {} isosurfaces, found {}",
+                Self::MAX_COUNT,
+                surfaces.len()
+            )));
+        }
+        let is_share = |v: &f32| (0.0..=1.0).contains(v);
+        let is_legal =
+            |s: &Self| s.value.is_finite() && s.colour.iter().all(is_share) && is_share(&s.opacity);
+        match surfaces.iter().find(|s| !is_legal(s)) {
+            Some(bad) => Err(Error::invalid(format!(
+                "expected an isosurface of a finite value with colour and opacity from 0 to 1, found {bad:?}"
+            ))),
+            None => Ok(()),
+        }
+    }
+}

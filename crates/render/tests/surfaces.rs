@@ -1,0 +1,165 @@
+//! Isosurfaces: against a second caster in double precision, on shapes whose surface is known, and across blocks,
+//! levels and missing values.
+
+mod common;
+#[path = "common/reference.rs"]
+mod reference;
+
+use array::Affine;
+use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
+use corridor_render::{Camera, Image, ImageSize, Isosurface, Mode, Quality, Scene};
+use glam::DVec3;
+
+/// A map with a rotation, a shear and three spacings.
+const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
+
+const RED: [f32; 3] = [0.9, 0.2, 0.1];
+
+fn surface(value: f64, opacity: f32) -> Isosurface {
+    Isosurface { value, colour: RED, opacity }
+}
+
+fn scene(synthetic: &Synthetic, surfaces: Vec<Isosurface>, mode: Mode) -> Scene {
+    Scene { surfaces, mode, size: ImageSize { width: 24, height: 20 }, ..synthetic.scene() }
+}
+
+/// Components that are farther apart than `tolerance` 255ths, and the largest difference.
+fn apart(a: &Image, b: &Image, tolerance: f64) -> (usize, f64) {
+    let pairs = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened());
+    (pairs.filter(|(a, b)| f64::from((*a - *b).abs()) * 255.0 > tolerance).count(), difference(a, b))
+}
+
+/// Surfaces alone are exact to rounding; mixed with the volume they add nothing to what tables and the early end may
+/// change. At a silhouette rounding may decide otherwise for a ray that only just touches.
+#[test]
+fn pictures_agree_with_the_reference() {
+    for (field, dtype) in [(cubic as common::Field, "<f8"), (cubic, "|u1"), (linear, "<i2")] {
+        for map in [Affine::IDENTITY, SKEWED] {
+            let synthetic = Synthetic { map, ..Synthetic::new([20, 33, 29], [8, 16, 16], field) }
+                .typed(dtype.parse().unwrap());
+            let surfaces = vec![surface(95.3, 0.5), surface(110.2, 0.6), surface(120.1, 1.0)];
+            for (mode, tolerance) in [(Mode::Surfaces, 0.1), (Mode::Composite, 1.0)] {
+                let scene = scene(&synthetic, surfaces.clone(), mode);
+                let scene = Scene { quality: Quality { termination: 1e-4, ..Quality::STILL }, ..scene };
+                for scene in [Scene { camera: scene.camera.orthographic(), ..scene.clone() }, scene] {
+                    let drawn = draw(&scene, &synthetic.full_pool()).image;
+                    let (wrong, most) = apart(&drawn, &reference::cast(&synthetic, &scene), tolerance);
+                    assert!(
+                        wrong <= 4,
+                        "{mode:?}, {dtype}, {map:?}: {wrong} components are wrong, by up to {most}"
+                    );
+                    assert!(covered(&drawn) > 0.003, "something must be seen");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn clipped_surfaces_agree_with_the_reference() {
+    let synthetic = Synthetic::new([32; 3], [16; 3], cubic);
+    let mut scene = scene(&synthetic, vec![surface(108.0, 1.0)], Mode::Surfaces);
+    scene.clip = Some(voxel_box(&scene.view, [3.3, 8.0, 5.5], [20.2, 30.0, 25.0]));
+    let drawn = draw(&scene, &synthetic.full_pool()).image;
+    let (wrong, most) = apart(&drawn, &reference::cast(&synthetic, &scene), 0.1);
+    assert!(wrong <= 4 && covered(&drawn) > 0.05, "{wrong} components are wrong, by up to {most}");
+}
+
+#[test]
+fn a_sphere_is_round_and_lit_as_one() {
+    let ball = |p: DVec3| p.distance(DVec3::splat(31.5));
+    let synthetic = Synthetic::new([64; 3], [16; 3], ball);
+    let mut scene = scene(&synthetic, vec![surface(20.0, 1.0)], Mode::Surfaces);
+    scene.camera = Camera::framing(&scene.view.bounds(), [0.0, 1.0, 0.0]).orthographic();
+    scene.size = ImageSize { width: 100, height: 100 };
+    let image = draw(&scene, &synthetic.full_pool()).image;
+    let corridor_render::Projection::Orthographic { height_world } = scene.camera.projection else {
+        panic!()
+    };
+    let voxels_per_pixel = height_world / 100.0;
+    for (i, pixel) in image.rgba.iter().enumerate() {
+        let offset = |i: usize| (i as f64 + 0.5 - 50.0) * voxels_per_pixel;
+        let radius = offset(i % 100).hypot(offset(i / 100));
+        assert!(pixel[3] == 0.0 || pixel[3] == 1.0);
+        // Interpolation between voxels flattens a sphere by less than a hundredth of a voxel.
+        assert!((radius - 20.0).abs() < 0.01 || (pixel[3] == 1.0) == (radius < 20.0), "{radius}");
+        if radius < 18.0 {
+            let cosine = (1.0 - (radius / 20.0).powi(2)).sqrt();
+            let expected = f64::from(RED[0]) * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32);
+            assert!(
+                (f64::from(pixel[0]) - expected.min(1.0)).abs() < 0.03,
+                "{} at {radius}, not {expected}",
+                pixel[0]
+            );
+        }
+    }
+}
+
+/// Rays pass thin corners of blocks without a sample in them; the surface is there all the same.
+#[test]
+fn block_borders_do_not_show() {
+    for map in [Affine::IDENTITY, SKEWED] {
+        let whole = Synthetic { map, ..Synthetic::new([48; 3], [48; 3], cubic) };
+        let surfaces = vec![surface(100.0, 0.4), surface(112.0, 1.0)];
+        for mode in [Mode::Surfaces, Mode::Composite] {
+            let scene =
+                Scene { size: ImageSize { width: 96, height: 80 }, ..scene(&whole, surfaces.clone(), mode) };
+            let one = draw(&scene, &whole.full_pool()).image;
+            for block in [[7, 16, 11], [3, 5, 2]] {
+                let cut = Synthetic { block, ..whole.clone() };
+                let many = draw(&Scene { view: cut.view(), ..scene.clone() }, &cut.full_pool()).image;
+                let (wrong, most) = apart(&one, &many, 1.0);
+                assert!(wrong == 0, "{wrong} components, by up to {most}, with {block:?}");
+            }
+        }
+    }
+}
+
+/// A closed surface has no hole wherever levels meet: each ray that passes well inside its silhouette meets it.
+#[test]
+fn levels_that_meet_leave_no_cracks() {
+    let ball = |p: DVec3| 100.0 - p.distance(DVec3::splat(31.5));
+    let synthetic = Synthetic { levels: 3, ..Synthetic::new([64; 3], [16; 3], ball) };
+    let mut scene = scene(&synthetic, vec![surface(76.0, 1.0)], Mode::Surfaces);
+    scene.camera = Camera::framing(&scene.view.bounds(), [0.3, 1.0, -0.2]).orthographic();
+    scene.size = ImageSize { width: 200, height: 200 };
+    let corridor_render::Projection::Orthographic { height_world } = scene.camera.projection else {
+        panic!()
+    };
+    for keep in [2, 3, 5] {
+        let fine = synthetic.blocks(0).into_iter().filter(|b| b.key.index % keep == 0);
+        let middle = synthetic.blocks(1).into_iter().filter(|b| b.key.index % 2 == 0);
+        let image = draw(&scene, &pool_of(&synthetic, fine.chain(middle).chain(synthetic.blocks(2)))).image;
+        let holes = image.rgba.iter().enumerate().filter(|(i, pixel)| {
+            let offset = |i: usize| (i as f64 + 0.5 - 100.0) * height_world / 200.0;
+            offset(i % 200).hypot(offset(i / 200)) < 22.0 && pixel[3] < 1.0
+        });
+        assert_eq!(holes.count(), 0, "one of {keep} fine blocks");
+    }
+}
+
+#[test]
+fn skipping_changes_nothing_and_missing_values_hold_no_surface() {
+    fn holes(p: DVec3) -> f64 {
+        if p.x > 20.0 && p.y < 15.0 { f64::NAN } else { cubic(p) }
+    }
+    let synthetic = Synthetic::new([40; 3], [16, 40, 13], holes);
+    let scene = scene(&synthetic, vec![surface(108.0, 0.5), surface(115.0, 1.0)], Mode::Surfaces);
+    let image = draw(&scene, &synthetic.full_pool()).image;
+    assert!(covered(&image) > 0.1);
+    // A wall of missing values is no surface: all of the field before it lies on one side.
+    let flat = Synthetic { field: |p| if p.y > 20.0 { f64::NAN } else { 50.0 }, ..synthetic };
+    let scene = Scene { view: flat.view(), surfaces: vec![surface(60.0, 1.0), surface(40.0, 1.0)], ..scene };
+    assert!(covered(&draw(&scene, &flat.full_pool()).image) == 0.0);
+}
+
+#[test]
+fn a_hidden_volume_shows_its_surfaces_and_nothing_else() {
+    let synthetic = Synthetic::new([32; 3], [16; 3], cubic);
+    let mut scene = scene(&synthetic, vec![surface(110.0, 0.7)], Mode::Composite);
+    scene.transfer.opacity = points(&[(0.0, 0.0)]);
+    let mixed = draw(&scene, &synthetic.full_pool());
+    let alone = draw(&Scene { mode: Mode::Surfaces, ..scene }, &synthetic.full_pool());
+    assert_eq!(mixed.image, alone.image);
+    assert!(alone.truth.is_complete() && covered(&alone.image) > 0.1);
+}

@@ -1,0 +1,190 @@
+//! Bulk that travels compressed: lossless, restored to the very bytes, of a size that is said before.
+//!
+//! The bytes of an element are sorted by their significance first where that helps (a *shuffle*). How fast a way is and
+//! whether it is worth it is measured and decided elsewhere; here are the functions, and how a body says what was done.
+//! What is restored never takes more memory than the body says, and the body never says more than an item may hold.
+
+mod shuffle;
+
+use array::{Error, Result};
+
+use crate::codec::{Reader, Writer};
+use crate::limits::MAX_ITEM_BULK_BYTES;
+
+/// The capability of a client that can restore LZ4.
+pub const LZ4: &str = "lz4";
+/// The capability of a client that can restore Zstandard.
+pub const ZSTD: &str = "zstd";
+/// The capability of a client that wants everything compressed, measured or not.
+pub const COMPRESS: &str = "compress";
+
+/// Widest element whose bytes are sorted.
+const MAX_WIDTH: u8 = 16;
+
+/// A compressed format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// One LZ4 block.
+    Lz4,
+    /// Zstandard frames (RFC 8878).
+    Zstd,
+}
+
+/// How to compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// The format.
+    pub algorithm: Algorithm,
+    /// Of Zstandard: how hard to try, from 1. LZ4 has one level.
+    pub level: u8,
+    /// Bytes of an element, to be sorted by significance first; 1: not sorted.
+    pub width: u8,
+}
+
+/// What was done to some bulk, and so how to undo it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// The format.
+    pub algorithm: Algorithm,
+    /// Bytes of an element that were sorted; 1: not sorted.
+    pub width: u8,
+    /// Size when restored.
+    pub plain_bytes: u32,
+}
+
+impl Way {
+    /// Compresses; `None` where nothing is won, or there is more than an item may hold.
+    #[must_use]
+    pub fn compress(self, plain: &[u8]) -> Option<(Compressed, Vec<u8>)> {
+        let plain_bytes = u32::try_from(plain.len()).ok().filter(|&n| u64::from(n) <= MAX_ITEM_BULK_BYTES)?;
+        let width = self.width.clamp(1, MAX_WIDTH);
+        let sorted = (width > 1).then(|| shuffle::sort(plain, usize::from(width)));
+        let input = sorted.as_deref().unwrap_or(plain);
+        let carried = match self.algorithm {
+            Algorithm::Lz4 => lz4_flex::block::compress(input),
+            Algorithm::Zstd => zstd::bulk::compress(input, i32::from(self.level)).ok()?,
+        };
+        let compressed = Compressed { algorithm: self.algorithm, width, plain_bytes };
+        (carried.len() < plain.len()).then_some((compressed, carried))
+    }
+}
+
+impl Compressed {
+    /// The bytes as they were.
+    ///
+    /// # Errors
+    /// `Corrupt` when `carried` is not what it is said to be, or has another size when restored.
+    pub fn restore(self, carried: &[u8]) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.plain_bytes as usize];
+        let (name, restored) = match self.algorithm {
+            Algorithm::Lz4 => (
+                LZ4,
+                lz4_flex::block::decompress_into(carried, &mut bytes).map_err(|error| error.to_string()),
+            ),
+            Algorithm::Zstd => (
+                ZSTD,
+                zstd::bulk::decompress_to_buffer(carried, &mut bytes[..]).map_err(|error| error.to_string()),
+            ),
+        };
+        let found = match restored {
+            Ok(size_bytes) if size_bytes == bytes.len() => {
+                let width = usize::from(self.width);
+                return Ok(if width > 1 { shuffle::unsort(&bytes, width) } else { bytes });
+            }
+            Ok(size_bytes) => format!("{size_bytes} bytes"),
+            Err(error) => error,
+        };
+        Err(Error::corrupt(format!(
+            "expected {} bytes compressed by {name}, found {found}",
+            self.plain_bytes
+        )))
+    }
+
+    pub(crate) fn encode(self, w: &mut Writer) {
+        let algorithm = match self.algorithm {
+            Algorithm::Lz4 => 1,
+            Algorithm::Zstd => 2,
+        };
+        w.u8(algorithm).u8(self.width).u32(self.plain_bytes);
+    }
+
+    pub(crate) fn decode(r: &mut Reader) -> Result<Self> {
+        let algorithm = match r.u8("compression")? {
+            1 => Algorithm::Lz4,
+            2 => Algorithm::Zstd,
+            other => return Err(Error::corrupt(format!("expected the compression 1 or 2, found {other}"))),
+        };
+        let (width, plain_bytes) = (r.u8("width")?, r.u32("plain bytes")?);
+        if !(1..=MAX_WIDTH).contains(&width) || u64::from(plain_bytes) > MAX_ITEM_BULK_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected elements of 1 to {MAX_WIDTH} bytes, at most {MAX_ITEM_BULK_BYTES} bytes of them, found \
+                 {width} and {plain_bytes}"
+            )));
+        }
+        Ok(Self { algorithm, width, plain_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ways() -> impl Iterator<Item = Way> {
+        let formats = [(Algorithm::Lz4, 1), (Algorithm::Zstd, 1), (Algorithm::Zstd, 9)];
+        formats
+            .into_iter()
+            .flat_map(|(algorithm, level)| [1, 2, 3, 4, 8, 16].map(|width| Way { algorithm, level, width }))
+    }
+
+    /// A slow wave in `f32`.
+    fn wave(count: u16) -> Vec<u8> {
+        (0..count).flat_map(|n| (f32::from(n) * 0.01).sin().to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn what_was_compressed_is_restored() {
+        // Also where the last element is cut.
+        for size_bytes in [64, 1000, 4099, 40_000] {
+            let plain = &wave(10_000)[..size_bytes];
+            for way in ways() {
+                let Some((compressed, carried)) = way.compress(plain) else { continue };
+                assert!(carried.len() < plain.len(), "{way:?}");
+                assert_eq!(compressed.restore(&carried).unwrap(), plain, "{way:?} of {size_bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn sorting_by_significance_helps_floats() {
+        let size = |width| {
+            Way { algorithm: Algorithm::Zstd, level: 1, width }.compress(&wave(60_000)).unwrap().1.len()
+        };
+        assert!(size(4) * 10 < size(1) * 9, "{} and {}", size(4), size(1));
+    }
+
+    #[test]
+    fn nothing_is_won_by_noise() {
+        let mut state = 1_u64;
+        let noise: Vec<u8> = (0..10_000)
+            .map(|_| {
+                state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+                state.to_le_bytes()[7]
+            })
+            .collect();
+        assert!(ways().all(|way| way.compress(&noise).is_none()));
+    }
+
+    #[test]
+    fn a_wrong_size_or_other_bytes_are_corrupt_and_take_no_more_memory_than_was_said() {
+        let plain = vec![0; 1 << 20];
+        for way in ways() {
+            let (compressed, carried) = way.compress(&plain).unwrap();
+            for plain_bytes in [compressed.plain_bytes - 1, compressed.plain_bytes + 1, 0] {
+                assert!(Compressed { plain_bytes, ..compressed }.restore(&carried).is_err(), "{way:?}");
+            }
+            assert!(compressed.restore(&carried[..carried.len() / 2]).is_err(), "{way:?}");
+            assert!(compressed.restore(b"something else").is_err(), "{way:?}");
+            assert!(compressed.restore(&[]).is_err(), "{way:?}");
+        }
+    }
+}
