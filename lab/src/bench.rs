@@ -88,6 +88,7 @@ pub fn table(report: &Report) -> String {
     out
 }
 
+/// A case for people.
 fn line(case: &Case) -> String {
     let figure = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), |v| format!("{v:.4}"));
     let mut out = format!(

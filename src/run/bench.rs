@@ -13,7 +13,7 @@ pub(crate) async fn run(chosen: &Bench) -> Result<()> {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));
     }
     if let (Some(file), Some(listen)) = (&chosen.serve_file, chosen.listen) {
-        return serve_ceiling(file, listen, |address| print(&json!({ "address": address }).to_string()));
+        return serve_ceiling(file, listen, |ready| print(&json!(ready).to_string()));
     }
     let program = std::env::current_exe().map_err(Error::from)?;
     let names: Vec<&str> = match chosen.name.as_str() {
@@ -29,6 +29,9 @@ pub(crate) async fn run(chosen: &Bench) -> Result<()> {
             print(&text)?;
         } else {
             print(bench::table(&report).trim_end())?;
+        }
+        if let Some(error) = report.error {
+            return Err(Error::internal(format!("some cases of `{name}` failed: {error}")));
         }
     }
     Ok(())

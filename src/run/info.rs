@@ -17,7 +17,12 @@ pub(crate) async fn run(options: &Info) -> Result<()> {
     let dataset = stack.source.describe().await?;
     let shown = if array.is_empty() { (*dataset).clone() } else { only(&dataset, &array)? };
     if options.json {
-        let text = serde_json::to_string_pretty(&describe::json(&shown)?)
+        let mut value = describe::json(&shown)?;
+        let servers = stack.servers();
+        if !servers.is_empty() {
+            value["servers"] = describe::servers(&servers);
+        }
+        let text = serde_json::to_string_pretty(&value)
             .map_err(|e| Error::internal(format!("a description in JSON: {e}")))?;
         return print(&text);
     }

@@ -1,6 +1,7 @@
-"""Several servers of the same data: what is read stays right when some of them are killed."""
+"""Several servers: what is read stays right when some of them are killed, and data sets of several are one."""
 
 import contextlib
+import json
 import random
 import signal
 import threading
@@ -110,3 +111,33 @@ def test_with_none_left_the_error_names_every_server(home, tmp_path, data):
     for url in urls:
         assert url.split("#")[0] in done.stderr
         assert url.split("token=")[1].split("&")[0] not in done.stderr
+
+
+def test_years_on_two_servers_are_one_array(home, tmp_path):
+    axes = '[{ name = "time", kind = "time", units = "days since 1990-01-01", spacing = 1, origin = %d }, ' + (
+        '{ name = "y", kind = "y" }, { name = "x", kind = "x" }]'
+    )
+    values = np.random.default_rng(9).normal(size=(10, 20, 30)).astype("<f4")
+    for number in range(2):
+        values[number * 5 : number * 5 + 5].tofile(home / f"{number}.bin")
+        (home / f"{number}.toml").write_text(
+            f'file = "{number}.bin"\nshape = [5, 20, 30]\ndtype = "<f4"\nname = "t2m"\naxes = {axes % (number * 5)}\n'
+        )
+    with contextlib.ExitStack() as stack:
+        arguments = ("--listen", "127.0.0.1:0", "--json")
+        first = stack.enter_context(running(home, "serve", str(home / "0.toml"), *arguments))
+        victim = running(home, "serve", str(home / "1.toml"), *arguments)
+        killed = victim.__enter__()
+        url = several([first.url, killed.url]).replace("/0.toml#", "/#")
+        output = tmp_path / "out.npy"
+        check(corridor(home, "get", url, "t2m[1:9:2]", "-o", str(output)), output, values[1:9:2])
+        info = corridor(home, "info", url, "--rule", "files", "--json")
+        assert info.returncode == 0, info.stderr
+        told = json.loads(info.stdout)
+        assert [(s["dataset"], s["is_used"]) for s in told["servers"]] == [("0.toml", True), ("1.toml", True)]
+        assert told["arrays"][0]["shape"] == [10, 20, 30]
+        killed.process.send_signal(signal.SIGKILL)
+        with contextlib.suppress(AssertionError):
+            victim.__exit__(None, None, None)
+        refused = corridor(home, "get", url, "t2m", "--rule", "files", "-o", str(tmp_path / "all.npy"))
+        assert refused.returncode == 5 and "leave it out of the URL" in refused.stderr

@@ -203,7 +203,11 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(refused)
 }
 
-pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig> {
+/// How a client speaks TLS to servers that it trusts so; it offers no protocol by name yet.
+///
+/// # Errors
+/// `Internal` when there are no usable versions.
+pub fn client_config(trust: &Trust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(crypto())
         .with_safe_default_protocol_versions()
         .map_err(|e| Error::internal(format!("expected usable TLS versions, found: {e}")))?;

@@ -23,7 +23,7 @@ use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
 use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
-use crate::servers::{MAX_SERVERS, Rule, Server, Servers, Sharing};
+use crate::servers::{MAX_SERVERS, Rule, Server, ServerState, Servers, Sharing};
 use crate::statistics;
 use crate::url::{Location, Url};
 
@@ -95,25 +95,26 @@ pub struct Stack {
 enum Upstream {
     /// They are read here.
     Here,
-    /// These servers have all of them, and can compute what is asked of them.
-    Whole(Vec<RemoteSource>),
-    /// Each of these servers has a part.
-    Parts(Vec<RemoteSource>),
+    /// These servers have all of them, and can compute what is asked of them. Where there are several, what is known of
+    /// them.
+    Whole(Vec<RemoteSource>, Option<Servers>),
+    /// Each of these servers has some data sets; and who has which, by name.
+    Parts(Vec<RemoteSource>, Vec<(String, Servers)>),
 }
 
 impl Upstream {
     fn remotes(&self) -> &[RemoteSource] {
         match self {
             Self::Here => &[],
-            Self::Whole(remotes) | Self::Parts(remotes) => remotes,
+            Self::Whole(remotes, _) | Self::Parts(remotes, _) => remotes,
         }
     }
 
     /// Who can be asked for something else than reading.
     fn computing(&self) -> &[RemoteSource] {
         match self {
-            Self::Whole(remotes) => remotes,
-            Self::Here | Self::Parts(_) => &[],
+            Self::Whole(remotes, _) => remotes,
+            Self::Here | Self::Parts(..) => &[],
         }
     }
 }
@@ -150,7 +151,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote]))
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote], None))
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
@@ -224,6 +225,22 @@ impl Stack {
         }))
     }
 
+    /// What became of each of several servers so far, with the data set that it has where each has its own.
+    #[must_use]
+    pub fn servers(&self) -> Vec<(Option<String>, ServerState)> {
+        match &self.upstream {
+            Upstream::Here | Upstream::Whole(_, None) => Vec::new(),
+            Upstream::Whole(_, Some(servers)) => servers.states().into_iter().map(|s| (None, s)).collect(),
+            Upstream::Parts(_, known) => {
+                let of = |(name, servers): &(String, Servers)| {
+                    let name = name.clone();
+                    servers.states().into_iter().map(move |s| (Some(name.clone()), s)).collect::<Vec<_>>()
+                };
+                known.iter().flat_map(of).collect()
+            }
+        }
+    }
+
     /// The servers that have all of the data and can compute over them; none where they are read here.
     pub(crate) fn computing(&self) -> &[RemoteSource] {
         self.upstream.computing()
@@ -277,7 +294,7 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
 
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
 async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upstream)> {
-    let mut entries = Vec::with_capacity(found.len());
+    let (mut entries, mut known) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
     // A server's first data set speaks for it.
     let mut remotes: BTreeMap<usize, RemoteSource> = BTreeMap::new();
     let checks: Vec<_> = found.iter().map(|found| catalogue::same_everywhere(hosts, found).boxed()).collect();
@@ -288,17 +305,11 @@ async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upst
             remotes.entry(number).or_insert_with(|| remote.clone());
             Server { name: hosts[number].name.clone(), source: Arc::new(remote) as Arc<dyn Source> }
         };
-        let mut servers: Vec<Server> = having.iter().map(server).collect();
-        let source = match servers.pop() {
-            Some(only) if servers.is_empty() => only.source,
-            last => {
-                servers.extend(last);
-                Arc::new(Servers::new(servers, Rule::Spread)?)
-            }
-        };
-        entries.push(Entry { name: name.clone(), source });
+        let servers = Servers::new(having.iter().map(server).collect(), Rule::Spread)?;
+        entries.push(Entry { name: name.clone(), source: Arc::new(servers.clone()) });
+        known.push((name.clone(), servers));
     }
-    Ok((Arc::new(Catalogue::new(entries)?), Upstream::Parts(remotes.into_values().collect())))
+    Ok((Arc::new(Catalogue::new(entries)?), Upstream::Parts(remotes.into_values().collect(), known)))
 }
 
 /// Servers of the same data; of one, its peers too.
@@ -325,14 +336,14 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
         }
     }
     if let [only] = &remotes[..] {
-        return Ok((Arc::new(only.clone()), Upstream::Whole(remotes)));
+        return Ok((Arc::new(only.clone()), Upstream::Whole(remotes, None)));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| Server {
         name: url.public(),
         source: Arc::new(remote.clone()) as Arc<dyn Source>,
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
-    Ok((Arc::new(servers), Upstream::Whole(remotes)))
+    Ok((Arc::new(servers.clone()), Upstream::Whole(remotes, Some(servers))))
 }
 
 /// The peers that a server told of, without itself and what is no URL. Where it told no token, its own may do.

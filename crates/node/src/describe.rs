@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use array::{ArrayInfo, Attribute, Dataset, Decoding, Error, Level, LevelOrigin, Result, Scalar};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::servers::ServerState;
+use crate::url::without_tokens;
 
 /// Attributes shown to people, per array.
 const MAX_ATTRIBUTES: usize = 20;
@@ -24,6 +27,22 @@ pub fn json(dataset: &Dataset) -> Result<Value> {
         }
     }
     Ok(value)
+}
+
+/// What became of several servers, as [`Stack::servers`](crate::assemble::Stack::servers) tells.
+#[must_use]
+pub fn servers(states: &[(Option<String>, ServerState)]) -> Value {
+    let one = |(dataset, state): &(Option<String>, ServerState)| {
+        json!({
+            "server": state.name,
+            "dataset": dataset,
+            "is_used": state.away.is_none(),
+            "why_not": state.away.as_ref().map(|why| without_tokens(&why.to_string()).into_owned()),
+            "delivered_bytes": state.delivered_bytes,
+            "rate_bytes_per_sec": state.rate_bytes_per_sec,
+        })
+    };
+    states.iter().map(one).collect()
 }
 
 /// The description as text.

@@ -8,14 +8,20 @@ mod ceiling;
 mod contest;
 mod field;
 mod files;
+mod login;
 mod ours;
 mod peers;
 mod reads;
+mod sealed;
+mod sshd;
 mod urgent;
 
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
-use array::Result;
+use array::{Error, Result};
+use link::Fingerprint;
 use tempfile::TempDir;
 
 use super::options::Options;
@@ -23,11 +29,11 @@ use super::process::{Running, Side};
 use super::report::{Case, Report};
 use peers::Peers;
 
-pub use ceiling::serve as serve_ceiling;
+pub use ceiling::{Ready, serve as serve_ceiling};
 pub(super) use field::Field;
 
 /// Groups of cases, as [`Options::only`] names them.
-pub const GROUPS: &[&str] = &["random", "split", "hyperslab", "urgent"];
+pub const GROUPS: &[&str] = &["random", "split", "hyperslab", "urgent", "ssh"];
 
 /// Runs of each case.
 const RUNS: usize = 3;
@@ -55,38 +61,98 @@ impl Scene {
         Ok(Self { field, folder, served, ceiling, runs })
     }
 
-    fn ceiling_address(&self) -> Result<std::net::SocketAddr> {
-        self.ceiling.text("address")?.parse().map_err(|e| array::Error::internal(format!("an address: {e}")))
+    fn ceiling_address(&self) -> Result<SocketAddr> {
+        self.ceiling_at("address")
+    }
+
+    fn sealed_address(&self) -> Result<(SocketAddr, Fingerprint)> {
+        Ok((self.ceiling_at("tls")?, self.ceiling.text("fingerprint")?.parse()?))
+    }
+
+    fn ceiling_at(&self, field: &str) -> Result<SocketAddr> {
+        self.ceiling.text(field)?.parse().map_err(|e| Error::internal(format!("an address: {e}")))
+    }
+}
+
+/// Cases that have ended. Each is shown at once on standard error: a later one may take long, or fail.
+#[derive(Default)]
+struct Finished {
+    cases: Vec<Case>,
+    failures: Vec<String>,
+}
+
+impl Finished {
+    fn add(&mut self, case: Case) {
+        // Somebody who closed it does not want it.
+        writeln!(std::io::stderr(), "{}", super::line(&case)).unwrap_or_default();
+        self.cases.push(case);
+    }
+
+    fn add_all(&mut self, cases: Vec<Case>) {
+        cases.into_iter().for_each(|case| self.add(case));
+    }
+
+    /// What is left of a group of cases when one of them failed: those before it, and why.
+    fn end_of(&mut self, group: &str, result: Result<()>) {
+        if let Err(error) = result {
+            self.failures.push(format!("{group}: {error}"));
+        }
+    }
+
+    fn into_report(self, mut report: Report) -> Report {
+        report.cases = self.cases;
+        report.error = (!self.failures.is_empty()).then(|| self.failures.join("; "));
+        report
     }
 }
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let mut report = Report::here("access", options.link.clone());
+    let report = Report::here("access", options.link.clone());
+    let mut finished = Finished::default();
     if !options.files.is_empty() {
-        report.cases = files::run(program, options, options.runs.unwrap_or(RUNS)).await?;
-        return Ok(report);
+        let runs = options.runs.unwrap_or(RUNS);
+        let result = files::run(program, options, runs, &mut finished).await;
+        finished.end_of("files", result);
+        return Ok(finished.into_report(report));
     }
     let scene = Scene::open(program, options).await?;
     let mut peers = Peers::new(options, &scene.field, scene.folder.path())?;
-    let mut cases: Vec<Case> = Vec::new();
-    if options.has("random") {
-        cases.extend(reads::random(&scene, options, &mut peers).await?);
+    for &group in GROUPS.iter().filter(|group| options.has(group)) {
+        let result = match group {
+            "random" => reads::random(&scene, options, &mut peers, &mut finished).await,
+            "split" => reads::split(&scene, options, &mut finished).await,
+            "hyperslab" => reads::hyperslab(&scene, options, &mut peers, &mut finished).await,
+            "urgent" => urgent::run(&scene).await.map(|case| finished.add(case)),
+            _ => login::run(program, options, &scene, &mut finished).await,
+        };
+        finished.end_of(group, result);
     }
-    if options.has("split") {
-        cases.extend(reads::split(&scene, options).await?);
-    }
-    if options.has("hyperslab") {
-        cases.extend(reads::hyperslab(&scene, options, &mut peers).await?);
-    }
-    if options.has("urgent") {
-        cases.push(urgent::run(&scene).await?);
-    }
-    report.cases = cases;
-    Ok(report)
+    Ok(finished.into_report(report))
 }
 
 /// A peer's server may run as another user.
 fn open_to_all(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::{Better, Link};
+    use super::*;
+
+    #[test]
+    fn what_has_ended_is_kept_when_a_later_case_fails() {
+        let mut finished = Finished::default();
+        finished.end_of("random", Ok(()));
+        finished.add(Case::measured("a split", "s", Better::Lower, vec![1.0]));
+        finished.end_of("split", Err(Error::corrupt("other bytes")));
+        finished.add(Case::measured("urgent", "s", Better::Lower, vec![2.0]));
+        let report = finished.into_report(Report::here("access", Link::default()));
+        let told = serde_json::to_value(&report).unwrap();
+        assert_eq!(told["cases"].as_array().map(Vec::len), Some(2));
+        assert_eq!(told["error"], "split: other bytes");
+        let fine = Finished::default().into_report(Report::here("access", report.link));
+        assert!(serde_json::to_value(&fine).unwrap().get("error").is_none());
+    }
 }

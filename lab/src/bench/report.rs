@@ -18,6 +18,9 @@ pub struct Report {
     pub link: Link,
     /// What was measured.
     pub cases: Vec<Case>,
+    /// Why some cases are missing; left out where none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The machine.
@@ -152,7 +155,8 @@ impl Report {
     /// An empty report of `bench` on this machine.
     #[must_use]
     pub fn here(bench: &str, link: Link) -> Self {
-        Self { bench: bench.to_owned(), machine: Machine::here(), commit: commit(), link, cases: Vec::new() }
+        let machine = Machine::here();
+        Self { bench: bench.to_owned(), machine, commit: commit(), link, cases: Vec::new(), error: None }
     }
 }
 

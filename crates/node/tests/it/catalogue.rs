@@ -88,6 +88,16 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
     let error = lost(&stack.source, 0, "7").await;
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     assert!(error.to_string().contains("data set `year1.toml`"), "{error}");
+    let states = stack.servers();
+    let is_used = |server: &Served, dataset: &str| {
+        let (_, state) = states
+            .iter()
+            .find(|(name, state)| name.as_deref() == Some(dataset) && state.name == server.url().authority())
+            .expect("a server of the data set");
+        state.away.is_none() && state.delivered_bytes > 0
+    };
+    assert!(is_used(&third, "year0.toml") && is_used(&third, "year3.toml"), "{states:?}");
+    assert!(!is_used(&first, "year0.toml") && !is_used(&second, "year1.toml"), "{states:?}");
     let selection = Selection::parse("18:24", &[24, 8, 9]).unwrap();
     assert_eq!(read(&stack.source, 0, selection).await.unwrap(), expected[18 * 72..], "the others go on");
     let refused = open(&third, all(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();

@@ -10,12 +10,16 @@ use std::path::Path;
 use std::thread;
 
 use array::{Error, Result};
+use serde::Serialize;
+
+use super::sealed;
 
 /// Bytes of answers gathered before a write.
 const GATHERED_BYTES: usize = 1 << 20;
 /// Bytes of requests written or read at once.
-const REQUESTS_BYTES: usize = 64 << 10;
-const REQUEST_BYTES: usize = 12;
+pub(super) const REQUESTS_BYTES: usize = 64 << 10;
+/// A request: an offset and a count.
+pub(super) const REQUEST_BYTES: usize = 12;
 
 /// A stretch of the file.
 #[derive(Clone, Copy, Debug)]
@@ -25,30 +29,51 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    fn encode(self) -> [u8; REQUEST_BYTES] {
+    pub(super) fn encode(self) -> [u8; REQUEST_BYTES] {
         let mut out = [0; REQUEST_BYTES];
         out[..8].copy_from_slice(&self.offset.to_le_bytes());
         out[8..].copy_from_slice(&self.bytes.to_le_bytes());
         out
     }
 
-    fn decode(bytes: [u8; REQUEST_BYTES]) -> Self {
+    pub(super) fn decode(bytes: [u8; REQUEST_BYTES]) -> Self {
         let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;
         Self { offset: u64::from_le_bytes([a, b, c, d, e, f, g, h]), bytes: u32::from_le_bytes(rest) }
     }
 }
 
-/// Serves `file` at `listen` until the process ends; tells the address by `ready`.
+/// Where a ceiling server can be asked.
+#[derive(Debug, Serialize)]
+pub struct Ready {
+    /// Plainly.
+    pub address: SocketAddr,
+    /// Over TLS.
+    pub tls: SocketAddr,
+    /// Of its certificate.
+    pub fingerprint: String,
+}
+
+/// Serves `file` at `listen`, and over TLS at another port, until the process ends; tells where by `ready`.
 ///
 /// # Errors
-/// Those of the file and the socket.
-pub fn serve(file: &Path, listen: SocketAddr, ready: impl FnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+/// Those of the file and the sockets.
+pub fn serve(file: &Path, listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let file = File::open(file)?;
-    let listener = TcpListener::bind(listen)?;
-    ready(listener.local_addr()?)?;
+    let (plain, encrypted) = (TcpListener::bind(listen)?, TcpListener::bind((listen.ip(), 0))?);
+    let identity = sealed::identity()?;
+    let (address, tls) = (plain.local_addr()?, encrypted.local_addr()?);
+    ready(&Ready { address, tls, fingerprint: identity.fingerprint().to_string() })?;
+    thread::scope(|scope| {
+        let sealed = || sealed::serve(&file, &encrypted, &identity);
+        thread::Builder::new().name("ceilings-tls".into()).spawn_scoped(scope, sealed)?;
+        serve_plainly(&file, &plain)
+    })
+}
+
+fn serve_plainly(file: &File, listener: &TcpListener) -> Result<()> {
     thread::scope(|scope| {
         for stream in listener.incoming() {
-            let (stream, file) = (stream?, &file);
+            let stream = stream?;
             // A client that leaves ends its own conversation only.
             let work = move || drop(answer(&stream, file));
             thread::Builder::new().name("ceiling".into()).spawn_scoped(scope, work)?;

@@ -52,6 +52,9 @@ pub(super) fn least_secs(link: &Link, bytes: f64) -> Option<f64> {
     link.rate.map(|rate| bytes / (rate * (mtu - HEADER_BYTES) / mtu))
 }
 
+/// Share of the best that there is on a link that is to be reached.
+pub(super) const SHARE_SOUGHT: f64 = 0.95;
+
 /// How `least_secs` was computed.
 pub(super) const LEAST_WHY: &str = "bytes / (rate x (MTU - 52) / MTU): headers of IPv4 and TCP";
 

@@ -8,10 +8,11 @@ use node::dial::Compression;
 
 use super::super::options::Options;
 use super::super::process::{Running, Side, command};
-use super::super::report::Case;
+use super::Finished;
 use super::contest::{Contest, Measured, aim, measure};
 use super::ours::Ours;
 use super::peers::free_port;
+use super::sshd::Sshd;
 
 /// Corridor itself, without compression.
 const PLAIN: &str = "--compression none";
@@ -36,18 +37,22 @@ impl Copier {
 }
 
 /// Fetches each file.
-pub(super) async fn run(program: &Path, options: &Options, runs: usize) -> Result<Vec<Case>> {
-    let mut cases = Vec::new();
+pub(super) async fn run(
+    program: &Path,
+    options: &Options,
+    runs: usize,
+    finished: &mut Finished,
+) -> Result<()> {
     for file in &options.files {
         // Servers of others are given their configuration by path, from another folder.
         let file = std::fs::canonicalize(file)?;
         let contest = fetch(program, options, &file, runs).await?;
         let fastest =
             COPIERS.iter().filter_map(|copier| contest.peer_secs(copier.name())).min_by(f64::total_cmp);
-        cases.push(aim(contest.time(&options.link), fastest));
-        cases.extend(contest.costs());
+        finished.add(aim(contest.time(&options.link), fastest));
+        finished.add_all(contest.costs());
     }
-    Ok(cases)
+    Ok(())
 }
 
 async fn fetch(program: &Path, options: &Options, file: &Path, runs: usize) -> Result<Contest> {
@@ -104,7 +109,7 @@ async fn copy(copier: Copier, side: &Side, file: &Path, folder: &Path) -> Result
     let port = free_port()?;
     let out = folder.join(format!("copy-{port}"));
     let (server, program, arguments) = match copier {
-        Copier::Scp => scp(side, file, folder, port).await?,
+        Copier::Scp => scp(side, file, folder).await?,
         _ => rsync(side, file, folder, port, copier == Copier::RsyncPacked).await?,
     };
     let copying = async {
@@ -147,37 +152,11 @@ async fn rsync(side: &Side, file: &Path, folder: &Path, port: u16, is_packed: bo
     Ok((server, "rsync", words))
 }
 
-async fn scp(side: &Side, file: &Path, folder: &Path, port: u16) -> Result<Started> {
-    let key = folder.join("key");
-    if !key.exists() {
-        let text = key.to_string_lossy();
-        let made = command(Path::new("ssh-keygen"), folder)
-            .args(["-q", "-t", "ed25519", "-N", "", "-f", &text])
-            .status();
-        if !made.await?.success() {
-            return Err(Error::internal("`ssh-keygen` failed"));
-        }
-    }
-    let configuration = folder.join("sshd.conf");
-    let (address, key) = (side.address, key.display());
-    std::fs::write(
-        &configuration,
-        format!(
-            "ListenAddress {address}:{port}\nHostKey {key}\nAuthorizedKeysFile {key}.pub\nStrictModes no\nUsePAM no\n\
-             PidFile none\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-        ),
-    )?;
-    let path = configuration.to_string_lossy();
-    let server = Running::other(side, "/usr/sbin/sshd", &["-D", "-f", &path], port).await?;
-    let user = command(Path::new("id"), folder).arg("-un").stdout(Stdio::piped()).output().await?.stdout;
-    let user = String::from_utf8_lossy(&user).trim().to_owned();
-    let options =
-        ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "LogLevel=ERROR"];
-    let mut words =
-        vec!["-q".to_owned(), "-P".to_owned(), port.to_string(), "-i".to_owned(), key.to_string()];
-    words.extend(options.iter().flat_map(|option| ["-o".to_owned(), (*option).to_owned()]));
-    words.push(format!("{user}@{address}:{}", file.display()));
-    Ok((server, "scp", words))
+async fn scp(side: &Side, file: &Path, folder: &Path) -> Result<Started> {
+    let Sshd { running, user, configuration, .. } = Sshd::start(side, folder).await?;
+    let from = format!("{user}@{}:{}", side.address, file.display());
+    let words = ["-q", "-F", &configuration.to_string_lossy(), &from].map(str::to_owned).to_vec();
+    Ok((running, "scp", words))
 }
 
 fn split(file: &Path) -> Result<(PathBuf, String)> {

@@ -3,22 +3,21 @@
 use array::{Result, Selection, Target};
 
 use super::super::options::Options;
-use super::super::report::Case;
-use super::Scene;
 use super::ceiling::{Ceiling, Stretch};
-use super::contest::{Contest, Measured, aim, least_secs, measure};
+use super::contest::{Contest, Measured, SHARE_SOUGHT, aim, least_secs, measure};
 use super::field::{ROW_BYTES, check_rows};
 use super::ours::{Ours, Work};
 use super::peers::{ALL, Peer, Peers, Reads};
+use super::sealed::Sealed;
+use super::{Finished, Scene};
 
 const CEILING: &str = "ceiling";
+const SEALED: &str = "ceiling over TLS";
 /// Into how many operations the whole array is split.
 const SPLITS: &[u64] = &[1, 10, 100, 1000, 10_000, 100_000, 500_000];
 const QUICK_SPLITS: &[u64] = &[1, 100, 10_000];
 /// A link counts as warm after this share of the array was read over it.
 const WARMING: u64 = 10;
-/// Share of the link's goodput that every split is to reach.
-const SHARE_SOUGHT: f64 = 0.95;
 
 /// Reads of runs of rows, each run an operation; what all contestants do.
 struct Plan<'a> {
@@ -74,18 +73,33 @@ impl Plan<'_> {
 
     /// The ceiling's, likewise.
     async fn ceiling(&self, is_warm: bool) -> Result<Measured> {
+        let address = self.scene.ceiling_address()?;
+        self.asked(is_warm, || Ceiling::connect(address), Ceiling::read).await
+    }
+
+    /// The ceiling's over TLS, over a connection that has carried data already.
+    async fn sealed(&self) -> Result<Measured> {
+        let (address, fingerprint) = self.scene.sealed_address()?;
+        self.asked(true, || Sealed::connect(address, fingerprint), Sealed::read).await
+    }
+
+    /// All stretches in one go, over a new connection or over one that has carried data already.
+    async fn asked<C>(
+        &self,
+        is_warm: bool,
+        connect: impl Fn() -> Result<C>,
+        read: impl Fn(&C, &[Stretch], &mut [u8]) -> Result<()>,
+    ) -> Result<Measured> {
         let stretches = self.stretches();
         let mut into = vec![1; usize::try_from(self.bytes()).unwrap_or(usize::MAX)];
-        let address = self.scene.ceiling_address()?;
         let measured = if is_warm {
-            let client = Ceiling::connect(address)?;
+            let client = connect()?;
             let bytes = self.warming()?.len().unwrap_or(0);
             let warming = Stretch { offset: 0, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
-            client.read(&[warming], &mut into[..warming.bytes as usize])?;
-            measure(&self.scene.ceiling, async { client.read(&stretches, &mut into) }).await?
+            read(&client, &[warming], &mut into[..warming.bytes as usize])?;
+            measure(&self.scene.ceiling, async { read(&client, &stretches, &mut into) }).await?
         } else {
-            let work = async { Ceiling::connect(address)?.read(&stretches, &mut into) };
-            measure(&self.scene.ceiling, work).await?
+            measure(&self.scene.ceiling, async { read(&connect()?, &stretches, &mut into) }).await?
         };
         check_rows(&into, self.rows())?;
         Ok(measured)
@@ -93,13 +107,19 @@ impl Plan<'_> {
 }
 
 /// Every row once, in random order, each an operation of its own.
-pub(super) async fn random(scene: &Scene, options: &Options, peers: &mut Peers<'_>) -> Result<Vec<Case>> {
+pub(super) async fn random(
+    scene: &Scene,
+    options: &Options,
+    peers: &mut Peers<'_>,
+    finished: &mut Finished,
+) -> Result<()> {
     let plan = Plan { scene, firsts: scene.field.shuffled_rows(), each: 1 };
     let name = format!("{} random reads of {ROW_BYTES} bytes", plan.firsts.len());
     let mut contest = Contest::new(&name, plan.bytes()).with("operations", plan.firsts.len());
     for run in 0..scene.runs {
         contest.ours.push(plan.ours(true).await?);
         contest.add(CEILING, Ok(plan.ceiling(true).await?));
+        contest.add(SEALED, Ok(plan.sealed().await?));
         compete(&mut contest, options, peers, &Reads::Rows(&plan.firsts), run).await;
     }
     let ceiling = contest.peer_secs(CEILING);
@@ -108,14 +128,13 @@ pub(super) async fn random(scene: &Scene, options: &Options, peers: &mut Peers<'
         Some(_) => ceiling.map(|secs| secs / SHARE_SOUGHT),
         None => contest.peer_secs("xrootd").zip(ceiling).map(|(peer, least)| (peer / 2.0).min(least * 1.3)),
     };
-    let mut cases = vec![aim(contest.time(&options.link), goal)];
-    cases.extend(contest.costs());
-    Ok(cases)
+    finished.add(aim(contest.time(&options.link), goal));
+    finished.add_all(contest.costs());
+    Ok(())
 }
 
 /// The whole array in order, as more and more operations.
-pub(super) async fn split(scene: &Scene, options: &Options) -> Result<Vec<Case>> {
-    let mut cases = Vec::new();
+pub(super) async fn split(scene: &Scene, options: &Options, finished: &mut Finished) -> Result<()> {
     for &operations in if options.is_quick { QUICK_SPLITS } else { SPLITS } {
         let each = scene.field.rows() / operations;
         let firsts = (0..operations).map(|i| i * each).collect();
@@ -135,17 +154,26 @@ pub(super) async fn split(scene: &Scene, options: &Options) -> Result<Vec<Case>>
                 None => None,
             };
             let case = contest.time(&options.link);
-            cases.push(match goal {
+            finished.add(match goal {
                 Some(goal) => case.aiming(goal),
                 None => case,
             });
+            // Of less data they are fewer than a clock's tick.
+            if !options.is_quick {
+                finished.add_all(contest.costs());
+            }
         }
     }
-    Ok(cases)
+    Ok(())
 }
 
 /// One selection of very many runs, as one operation.
-pub(super) async fn hyperslab(scene: &Scene, options: &Options, peers: &mut Peers<'_>) -> Result<Vec<Case>> {
+pub(super) async fn hyperslab(
+    scene: &Scene,
+    options: &Options,
+    peers: &mut Peers<'_>,
+    finished: &mut Finished,
+) -> Result<()> {
     let slab = scene.field.hyperslab()?;
     let expected = scene.field.expected(&slab.selection);
     let bytes = expected.len() as u64;
@@ -163,9 +191,9 @@ pub(super) async fn hyperslab(scene: &Scene, options: &Options, peers: &mut Peer
     }
     let (tensorstore, h5py) = (contest.peer_secs("tensorstore"), contest.peer_secs("h5py"));
     let goal = tensorstore.zip(h5py).map(|(a, b)| (a / 200.0).min(b / 5000.0));
-    let mut cases = vec![aim(contest.time(&options.link), goal)];
-    cases.extend(contest.costs());
-    Ok(cases)
+    finished.add(aim(contest.time(&options.link), goal));
+    finished.add_all(contest.costs());
+    Ok(())
 }
 
 /// Has every chosen peer do the same; those that are slow by far in the first run only.
