@@ -269,6 +269,10 @@ pub(crate) struct Render {
     /// What is drawn besides isosurfaces [default: `surfaces` where only --iso says what is seen, else `composite`].
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
+    /// Light what the transfer function shows by the gradient of the values [default: as in the view, else off].
+    /// Isosurfaces are always lit.
+    #[arg(long, value_enum)]
+    pub(crate) shading: Option<Switch>,
     /// Index along the time axis.
     #[arg(long, value_name = "STEP")]
     pub(crate) time: Option<u64>,
@@ -285,6 +289,15 @@ pub(crate) struct Render {
     /// (blocks), then the picture's facts.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// Done.
+    On,
+    /// Left out.
+    Off,
 }
 
 /// What is drawn of a volume besides its isosurfaces.
@@ -325,9 +338,12 @@ Examples:
   corridor get corridor://data.example.org/sst.nc 'sst[-1]' --decoded -o last.npy
   corridor get tooth.nhdr '[::4, ::4, ::4]' -o small.raw
   corridor get run42.h5 --selections parts.txt -o parts.raw
+  corridor get run42.h5 'rho[5]' --iso 0.8 -o surface.glb
 
 A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
 integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
+
+With --iso the output is that isosurface instead, as triangles in world coordinates: .ply, .glb (glTF) or .vtp (VTK).
 
 Outputs:
   .npy         numpy's format, in this machine's byte order
@@ -358,6 +374,9 @@ pub(crate) struct Get {
     /// Apply scale, offset and fill value; missing values become NaN.
     #[arg(long)]
     pub(crate) decoded: bool,
+    /// Write the isosurface of this decoded value as a mesh: into a .ply, .glb or .vtp file.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true, conflicts_with = "selections")]
+    pub(crate) iso: Option<f64>,
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,

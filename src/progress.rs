@@ -48,6 +48,7 @@ pub(crate) enum Meter {
 pub(crate) enum Unit {
     Bytes,
     Blocks,
+    Voxels,
 }
 
 impl Meter {
@@ -62,6 +63,7 @@ impl Meter {
         let template = match unit {
             Unit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
             Unit::Blocks => "{msg} {wide_bar} {pos}/{len} blocks",
+            Unit::Voxels => "{msg} {wide_bar} {percent} % {eta}",
         };
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -1,9 +1,12 @@
 //! `corridor get`
 
-use node::array::{Error, Result};
+use std::sync::Arc;
+
+use node::array::{Error, Result, Source};
 use node::describe::{self, size};
 use node::get::{GetRequest, get};
 use node::memory::Budget;
+use node::mesh::{self, MeshReport, MeshRequest};
 use node::pick::Pick;
 use node::remote::Carried;
 use serde_json::json;
@@ -24,6 +27,16 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     let remote = stack.clone();
     for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
         pick.array.clone_from(&array);
+    }
+    if let (Some(value), [pick]) = (options.iso, &picks[..]) {
+        let request = MeshRequest {
+            pick: pick.clone(),
+            level: options.level,
+            value,
+            output: options.output.clone(),
+            memory_bytes: budget.render,
+        };
+        return export_mesh(stack.source, &request, options, progress).await;
     }
     let request = GetRequest {
         picks,
@@ -56,6 +69,25 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     {
         say(&format!("{} of data came compressed as {}", size(data_bytes), size(carried_bytes)));
     }
+    Ok(())
+}
+
+async fn export_mesh(
+    source: Arc<dyn Source>,
+    request: &MeshRequest,
+    options: &Get,
+    progress: Progress,
+) -> Result<()> {
+    let meter = Meter::new(Unit::Voxels, progress);
+    let done = mesh::export(source, request, |done, total| meter.set("marching", done, total)).await;
+    meter.clear();
+    let MeshReport { vertices, triangles } = done?;
+    if options.json {
+        let said = json!({"output": options.output, "vertices": vertices, "triangles": triangles});
+        return print(&said.to_string());
+    }
+    let output = describe::plain(&options.output.display().to_string());
+    say(&format!("{output}: {vertices} vertices, {triangles} triangles"));
     Ok(())
 }
 

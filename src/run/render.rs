@@ -5,7 +5,7 @@ use node::memory::Budget;
 use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_surface};
 use serde_json::json;
 
-use crate::cli::{Mode, Render};
+use crate::cli::{Mode, Render, Switch};
 use crate::common::{context, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -27,6 +27,7 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         camera: options.camera.clone(),
         transfer: options.tf.clone(),
         surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
+        shading: options.shading.map(|switch| switch == Switch::On),
         mode: options.mode.map(|mode| match mode {
             Mode::Composite => ViewMode::Composite,
             Mode::Surfaces => ViewMode::Surfaces,

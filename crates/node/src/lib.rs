@@ -33,6 +33,7 @@ pub mod join;
 mod landing;
 pub mod lobby;
 pub mod memory;
+pub mod mesh;
 pub mod node;
 pub mod ops;
 mod outlet;

@@ -28,6 +28,8 @@ pub struct PictureRequest {
     pub surfaces: Vec<SurfaceRequest>,
     /// What is drawn besides them.
     pub mode: Option<ViewMode>,
+    /// Light what the transfer function shows.
+    pub shading: Option<bool>,
     /// Index on the time axis.
     pub time: Option<u64>,
     /// This level and no other.
@@ -148,6 +150,9 @@ fn fields(
     let only_surfaces = !request.surfaces.is_empty() && request.view.is_none() && request.transfer.is_none();
     if let Some(mode) = request.mode.or(only_surfaces.then_some(ViewMode::Surfaces)) {
         fields.insert("mode".into(), json!(mode));
+    }
+    if let Some(shading) = request.shading {
+        fields.insert("shading".into(), shading.into());
     }
     if let Some(camera) = &request.camera {
         let value = match side(camera) {

@@ -52,13 +52,15 @@ fn main() -> Result<()> {
     let cpu = load[1].as_secs_f64() * 1e3;
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
 
-    for (name, points, isovalues) in SCENES {
+    let lit = SCENES.iter().map(|scene| (scene, true));
+    for ((name, points, isovalues), is_lit) in SCENES.iter().map(|scene| (scene, false)).chain(lit) {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
             camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),
             transfer: TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) },
             surfaces: isovalues.iter().map(|&(value, opacity)| surface(value, opacity as f32)).collect(),
             mode: Mode::Composite,
+            is_lit,
             size: ImageSize { width: 1024, height: 800 },
             clip: None,
             quality: Quality { step: 1.0, ..Quality::MOVING },
@@ -71,9 +73,13 @@ fn main() -> Result<()> {
         });
         frame = drawn?.pop().unwrap_or(frame);
         let [wall, cpu] = took.map(|t| t.as_secs_f64() * 1e3 / f64::from(REPEATS));
-        println!("{name:7} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads", rayon::current_num_threads());
+        let light = if is_lit { "lit" } else { "" };
+        println!(
+            "{name:7} {light:4} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads",
+            rayon::current_num_threads()
+        );
         if let Some(folder) = &folder {
-            let file = folder.join(format!("{name}-{side}.png"));
+            let file = folder.join(format!("{name}{light}-{side}.png"));
             let png = frame.image.to_png(Background::BLACK)?;
             std::fs::write(&file, png).map_err(|e| Error::internal(format!("{e}: {}", file.display())))?;
         }

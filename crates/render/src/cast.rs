@@ -19,7 +19,7 @@ use crate::fade::Fade;
 use crate::frustum::Sight;
 use crate::hunt::Surfaces;
 use crate::kernel::Shading;
-use crate::light::Lamp;
+use crate::light::{Lamp, Metric};
 use crate::pool::Snapshot;
 use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
@@ -122,6 +122,8 @@ pub(crate) struct Caster<'a, T> {
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
+    /// How samples are lit, if they are.
+    pub(crate) metric: Option<Metric>,
     instructions: Instructions,
 }
 
@@ -157,6 +159,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let volume_from_world = view.world_from_volume.inverse();
         let lamp = Lamp::new(&volume_from_world);
         Ok(Self {
+            metric: scene.is_lit.then(|| Metric::new(&volume_from_world, step_world)),
             surfaces: Surfaces::new(&scene.surfaces, view, lamp),
             scene,
             blocks,
@@ -199,7 +202,11 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let nearest = self.scene.view.meaning == Meaning::Labels;
         let opaque = 1.0 - self.scene.quality.termination;
         let missing = &self.blocks.missing;
-        self.tables.by_stride.iter().map(|table| Shading { table, missing, opaque, nearest }).collect()
+        self.tables
+            .by_stride
+            .iter()
+            .map(|table| Shading { table, missing, opaque, nearest, metric: self.metric })
+            .collect()
     }
 
     fn tiles(&self) -> Vec<Tile> {

@@ -84,6 +84,74 @@ impl<'a, T: Voxel> Grid<'a, T> {
         scale.places::<T, S>(simd, mix(simd, near, far, z))
     }
 
+    /// The values, and how they change along x, y and z, per voxel.
+    #[inline(always)]
+    fn sloped<S: Simd>(simd: S, rows: &[[S::F; 2]; 4], share: &[S::F; 3]) -> (S::F, [S::F; 3]) {
+        let [x, y, z] = *share;
+        let rises = [
+            simd.sub(rows[0][1], rows[0][0]),
+            simd.sub(rows[1][1], rows[1][0]),
+            simd.sub(rows[2][1], rows[2][0]),
+            simd.sub(rows[3][1], rows[3][0]),
+        ];
+        let along = [
+            simd.mul_add(rises[0], x, rows[0][0]),
+            simd.mul_add(rises[1], x, rows[1][0]),
+            simd.mul_add(rises[2], x, rows[2][0]),
+            simd.mul_add(rises[3], x, rows[3][0]),
+        ];
+        let (near, far) = (mix(simd, along[0], along[1], y), mix(simd, along[2], along[3], y));
+        let along_x = mix(simd, mix(simd, rises[0], rises[1], y), mix(simd, rises[2], rises[3], y), z);
+        let along_y = mix(simd, simd.sub(along[1], along[0]), simd.sub(along[3], along[2]), z);
+        (mix(simd, near, far, z), [along_x, along_y, simd.sub(far, near)])
+    }
+
+    /// [`Grid::linear`], and the slopes of what is interpolated as it was loaded.
+    #[inline(always)]
+    pub(crate) fn linear_sloped<S: Simd>(
+        &self,
+        simd: S,
+        corners: &Corners<S>,
+        scale: &Scale,
+    ) -> (S::F, [S::F; 3]) {
+        let rows = self.rows();
+        // SAFETY: as in `along_x`.
+        let pairs = unsafe {
+            [
+                T::pairs(simd, rows[0], &corners.lowest, scale),
+                T::pairs(simd, rows[1], &corners.lowest, scale),
+                T::pairs(simd, rows[2], &corners.lowest, scale),
+                T::pairs(simd, rows[3], &corners.lowest, scale),
+            ]
+        };
+        let (value, slopes) = Self::sloped(simd, &pairs, &corners.share);
+        (scale.places::<T, S>(simd, value), slopes)
+    }
+
+    /// The slopes among those of the eight that are there; `place` stands for the others.
+    #[inline(always)]
+    pub(crate) fn slopes_present<S: Simd>(
+        &self,
+        simd: S,
+        corners: &Corners<S>,
+        scale: &Scale,
+        missing: &Missing<T>,
+        place: S::F,
+    ) -> [S::F; 3] {
+        let middle = scale.loaded::<T, S>(simd, place);
+        let rows = self.rows();
+        let mut pairs = [[middle; 2]; 4];
+        let mut number = 0;
+        while number < rows.len() {
+            // SAFETY: as in `along_x`.
+            let pair = unsafe { missing.pairs(simd, rows[number], &corners.lowest, scale) };
+            pairs[number] =
+                [simd.select(pair[0].1, pair[0].0, middle), simd.select(pair[1].1, pair[1].0, middle)];
+            number += 1;
+        }
+        Self::sloped(simd, &pairs, &corners.share).1
+    }
+
     /// Places of what is interpolated among those of the eight that are there, their weights scaled up to one;
     /// and where at least half of the weight is there.
     #[inline(always)]

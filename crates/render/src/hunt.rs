@@ -23,7 +23,7 @@ use crate::{Isosurface, VolumeView};
 pub(crate) struct Surfaces {
     /// By increasing stored value.
     sorted: Vec<Surface>,
-    lamp: Lamp,
+    pub(crate) lamp: Lamp,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,8 @@ pub(crate) struct Hit {
     pub(crate) stored: f64,
     /// Lit, premultiplied.
     pub(crate) colour: Vec4,
+    /// Between the gradient there and the ray; see [`Lamp::cosine`].
+    pub(crate) cosine: f32,
 }
 
 /// A ray in volume space: `origin + t * step`, its direction in world space of unit length.
@@ -222,9 +224,9 @@ impl Hunt {
             let mut note = |s: f64| {
                 let share = local.origin + local.step * (self.at + s) - cell;
                 let gradient = gradient(corners, share.clamp(DVec3::ZERO, DVec3::ONE)) * local.scale;
-                let cosine = caster.surfaces.lamp.cosine(gradient, self.line.direction);
-                let colour = lit(surface.colour, cosine as f32);
-                self.found.push(Hit { at: self.at + s, stored: surface.stored, colour });
+                let cosine = caster.surfaces.lamp.cosine(gradient, self.line.direction) as f32;
+                let colour = lit(surface.colour, cosine);
+                self.found.push(Hit { at: self.at + s, stored: surface.stored, colour, cosine });
             };
             if side(last) != side(values[0]) {
                 note(0.0);

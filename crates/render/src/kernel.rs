@@ -8,8 +8,9 @@
 #![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
 use crate::corners::Grid;
+use crate::light::{Light, Metric};
 use crate::resident::{CELL, Resident};
-use crate::simd::{LANES, Simd, each_axis};
+use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::skip::{BENT, Field};
 use crate::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::voxel::{Missing, Voxel};
@@ -27,6 +28,8 @@ pub(crate) struct Shading<'a, T> {
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,
     pub(crate) nearest: bool,
+    /// How gradients are lit; `None` where colours stay as they are.
+    pub(crate) metric: Option<Metric>,
 }
 
 /// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
@@ -37,6 +40,9 @@ pub(crate) struct Way<S: Simd> {
     pub(crate) end: S::F,
     /// The largest `end`.
     pub(crate) count: u32,
+    /// As [`Metric::direction`] says, and voxels of the block per voxel of level 0; used only where samples are lit.
+    pub(crate) direction: [S::F; 3],
+    pub(crate) scale: [f32; 3],
 }
 
 impl<S: Simd> Way<S> {
@@ -59,12 +65,15 @@ pub(crate) struct Gathered<S: Simd> {
     pub(crate) rgba: [S::F; 4],
     /// Place in the table of each ray's sample before its next one; NaN where it is missing or was skipped.
     pub(crate) before: S::F,
+    /// How places change around that sample, in volume space; 0 where it is not known. Of lit samples only.
+    pub(crate) slope: [S::F; 3],
 }
 
 impl<S: Simd> Gathered<S> {
     #[inline(always)]
     pub(crate) fn new(simd: S) -> Self {
-        Self { rgba: [simd.splat(0.0); 4], before: simd.splat(f32::NAN) }
+        let zero = simd.splat(0.0);
+        Self { rgba: [zero; 4], before: simd.splat(f32::NAN), slope: [zero; 3] }
     }
 
     /// Red, green, blue and opacity of each ray.
@@ -79,16 +88,23 @@ impl<S: Simd> Gathered<S> {
     pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
         let passed = simd.ge(simd.load(&passed), simd.splat(1.0));
         self.before = simd.select(passed, simd.splat(f32::NAN), self.before);
+        self.slope = each_axis!(a => simd.select(passed, simd.splat(0.0), self.slope[a]));
     }
 
     /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`.
     #[inline(always)]
-    fn add(&mut self, simd: S, entries: &Entries, places: S::F, seen: S::M) {
+    fn add(&mut self, simd: S, entries: &Entries, places: S::F, seen: S::M, light: Option<Light<S>>) {
         let last = simd.splat((ENTRIES - 1) as f32);
         let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
         let at = simd.store_u(simd.truncate(near));
         // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
-        let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+        let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+        if let Some(Light { scattered, mirrored }) = light {
+            let opacity = entry[3];
+            let white = simd.mul(mirrored, opacity);
+            let lit = each_axis!(c => simd.min(simd.mul_add(entry[c], scattered, white), opacity));
+            entry = [lit[0], lit[1], lit[2], opacity];
+        }
         let unit = simd.splat(entries.unit);
         let through = simd.mul(simd.sub(simd.splat(1.0), self.rgba[3]), unit);
         let weight = simd.select(seen, through, simd.splat(0.0));
@@ -119,9 +135,53 @@ enum Sampling {
     Nearest,
 }
 
+/// What is found at a sample: its place in the table, NaN where nothing is present, and how places change around it,
+/// in volume space.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<S: Simd> {
+    pub(crate) place: S::F,
+    pub(crate) slope: [S::F; 3],
+}
+
 /// Draws sixteen rays through one block behind what they have gathered.
 #[inline(always)]
 pub(crate) fn march<S: Simd, T: Voxel>(
+    simd: S,
+    block: &Resident<T>,
+    field: &Field,
+    way: &Way<S>,
+    shading: &Shading<'_, T>,
+    gathered: &mut Gathered<S>,
+) {
+    // Two instances of the loop: samples that are not lit do not pay for those that are.
+    if shading.metric.is_some() && !shading.nearest {
+        simd.call(LitMarch { block, field, way, shading, gathered });
+    } else {
+        march_as::<S, T, false>(simd, block, field, way, shading, gathered);
+    }
+}
+
+/// A march with light.
+struct LitMarch<'a, 'b, S: Simd, T> {
+    block: &'a Resident<T>,
+    field: &'a Field,
+    way: &'a Way<S>,
+    shading: &'a Shading<'b, T>,
+    gathered: &'a mut Gathered<S>,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for LitMarch<'_, '_, S, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, simd: S) {
+        let Self { block, field, way, shading, gathered } = self;
+        march_as::<S, T, true>(simd, block, field, way, shading, gathered);
+    }
+}
+
+#[inline(always)]
+fn march_as<S: Simd, T: Voxel, const LIT: bool>(
     simd: S,
     block: &Resident<T>,
     field: &Field,
@@ -157,12 +217,15 @@ pub(crate) fn march<S: Simd, T: Voxel>(
             Look::Draw { bent } => bent,
             Look::Skip(samples) => {
                 let end = simd.splat((i + samples.min(way.count - i)) as f32);
-                land(simd, &grid, way, [number, end], sampling, shading, &mut state);
+                land::<S, T, LIT>(simd, &grid, way, [number, end], sampling, shading, &mut state);
                 i = i.saturating_add(samples);
                 is_fresh = sampling != Sampling::Nearest;
                 // Those that have begun know of no sample before their next one.
                 let begun = simd.and(mine, simd.lt(way.first, end));
                 state.before = simd.select(begun, simd.splat(f32::NAN), state.before);
+                if LIT {
+                    state.slope = each_axis!(a => simd.select(begun, simd.splat(0.0), state.slope[a]));
+                }
                 continue;
             }
         };
@@ -170,9 +233,9 @@ pub(crate) fn march<S: Simd, T: Voxel>(
         let bent = bent || simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
         let end = way.count.min(i + walk.run);
         if is_fresh {
-            look_back(simd, &grid, way, number, sampling, shading, &mut state);
+            look_back::<S, T, LIT>(simd, &grid, way, number, sampling, shading, &mut state);
         }
-        run(simd, &grid, way, [i, end], bent, sampling, shading, &mut state);
+        run::<S, T, LIT>(simd, &grid, way, [i, end], bent, sampling, shading, &mut state);
         is_fresh = false;
         i = end;
     }
@@ -182,7 +245,7 @@ pub(crate) fn march<S: Simd, T: Voxel>(
 /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what lies
 /// between may be seen.
 #[inline(always)]
-fn land<S: Simd, T: Voxel>(
+fn land<S: Simd, T: Voxel, const LIT: bool>(
     simd: S,
     grid: &Grid<'_, T>,
     way: &Way<S>,
@@ -198,14 +261,15 @@ fn land<S: Simd, T: Voxel>(
     if simd.bits(own) == 0 {
         return;
     }
-    let place = place(simd, grid, &way.at(simd, numbers), sampling, shading);
-    let seen = simd.and(own, simd.eq(place, place));
-    add_way(simd, shading.table, state.before, place, seen, true, state);
+    let found = find::<S, T, LIT>(simd, grid, &way.at(simd, numbers), &way.scale, sampling, shading);
+    let seen = simd.and(own, simd.eq(found.place, found.place));
+    let light = light::<S, T, LIT>(simd, way, &found, shading, state);
+    add_way(simd, shading.table, state.before, found.place, seen, true, light, state);
 }
 
 /// Finds the place of the sample before `number` for rays that have leapt over it.
 #[inline(always)]
-fn look_back<S: Simd, T: Voxel>(
+fn look_back<S: Simd, T: Voxel, const LIT: bool>(
     simd: S,
     grid: &Grid<'_, T>,
     way: &Way<S>,
@@ -216,9 +280,60 @@ fn look_back<S: Simd, T: Voxel>(
 ) {
     let before = simd.sub(number, simd.splat(1.0));
     let is_known = simd.eq(state.before, state.before);
-    let place = place(simd, grid, &way.at(simd, before), sampling, shading);
-    let found = simd.select(is_known, state.before, place);
-    state.before = simd.select(way.has(simd, before), found, state.before);
+    let found = find::<S, T, LIT>(simd, grid, &way.at(simd, before), &way.scale, sampling, shading);
+    let place = simd.select(is_known, state.before, found.place);
+    let has = way.has(simd, before);
+    state.before = simd.select(has, place, state.before);
+    if LIT {
+        state.slope = each_axis!(a => {
+            let slope = simd.select(is_known, state.slope[a], found.slope[a]);
+            simd.select(has, slope, state.slope[a])
+        });
+    }
+}
+
+/// Light on the way from the sample before to this one, of what changes over both.
+#[inline(always)]
+fn light<S: Simd, T: Voxel, const LIT: bool>(
+    simd: S,
+    way: &Way<S>,
+    found: &Found<S>,
+    shading: &Shading<'_, T>,
+    state: &Gathered<S>,
+) -> Option<Light<S>> {
+    let metric = shading.metric.as_ref().filter(|_| LIT)?;
+    let slope = each_axis!(a => simd.add(found.slope[a], state.slope[a]));
+    Some(metric.light(simd, &slope, &way.direction))
+}
+
+/// What lies at positions in a block with so many voxels per voxel of level 0. Slopes are 0 where samples are not lit,
+/// or nothing is present.
+#[inline(always)]
+fn find<S: Simd, T: Voxel, const LIT: bool>(
+    simd: S,
+    grid: &Grid<'_, T>,
+    at: &[S::F; 3],
+    scale: &[f32; 3],
+    sampling: Sampling,
+    shading: &Shading<'_, T>,
+) -> Found<S> {
+    let zero = simd.splat(0.0);
+    if !LIT {
+        return Found { place: place(simd, grid, at, sampling, shading), slope: [zero; 3] };
+    }
+    let corners = grid.around(simd, at);
+    let table = &shading.table.scale;
+    let (place, slope) = if sampling == Sampling::Linear {
+        grid.linear_sloped(simd, &corners, table)
+    } else {
+        let (place, present) = grid.linear_present(simd, &corners, table, shading.missing);
+        let slope = grid.slopes_present(simd, &corners, table, shading.missing, place);
+        (simd.select(present, place, simd.splat(f32::NAN)), slope)
+    };
+    let gain = table.gain_of_loaded::<T>();
+    let is_there = simd.eq(place, place);
+    let slope = each_axis!(a => simd.select(is_there, simd.mul(slope[a], simd.splat(gain * scale[a])), zero));
+    Found { place, slope }
 }
 
 /// Places in the table at positions in a block; NaN where nothing is present.
@@ -238,22 +353,31 @@ fn place<S: Simd, T: Voxel>(
     simd.select(present, place, simd.splat(f32::NAN))
 }
 
-/// [`place`] at positions in any block of a volume whose values are interpolated.
-#[inline(always)]
-pub(crate) fn sample_block<S: Simd, T: Voxel>(
-    simd: S,
-    block: &Resident<T>,
-    at: &[S::F; 3],
-    shading: &Shading<'_, T>,
-) -> S::F {
-    let sampling = if block.has_missing { Sampling::LinearPresent } else { Sampling::Linear };
-    place(simd, &Grid::new(block), at, sampling, shading)
+/// Samples at positions in any block of a volume whose values are interpolated, which has so many voxels per voxel of
+/// level 0.
+pub(crate) struct SampleBlock<'a, 'b, S: Simd, T> {
+    pub(crate) block: &'a Resident<T>,
+    pub(crate) at: [S::F; 3],
+    pub(crate) scale: [f32; 3],
+    pub(crate) shading: &'a Shading<'b, T>,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for SampleBlock<'_, '_, S, T> {
+    type Output = Found<S>;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Found<S> {
+        let Self { block, at, scale, shading } = self;
+        let sampling = if block.has_missing { Sampling::LinearPresent } else { Sampling::Linear };
+        // Slopes also where nobody asks for them: a second instance would cost more than they do.
+        find::<S, T, true>(simd, &Grid::new(block), &at, &scale, sampling, shading)
+    }
 }
 
 /// Draws samples in sight. `bent`: the way between two samples is cut up where opacity bends in between.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "inlined: the inner loop's own variables")]
-fn run<S: Simd, T: Voxel>(
+fn run<S: Simd, T: Voxel, const LIT: bool>(
     simd: S,
     grid: &Grid<'_, T>,
     way: &Way<S>,
@@ -273,18 +397,24 @@ fn run<S: Simd, T: Voxel>(
             add_labels(simd, &grid.nearest(simd, &at), seen, shading, state);
             continue;
         }
-        let place = place(simd, grid, &at, sampling, shading);
+        let found = find::<S, T, LIT>(simd, grid, &at, &way.scale, sampling, shading);
+        let place = found.place;
         let seen = simd.and(seen, simd.eq(place, place));
         let is_known = simd.eq(state.before, state.before);
         let before = simd.select(is_known, state.before, place);
-        add_way(simd, shading.table, before, place, seen, bent, state);
+        let light = light::<S, T, LIT>(simd, way, &found, shading, state);
+        add_way(simd, shading.table, before, place, seen, bent, light, state);
         state.before = simd.select(own, place, state.before);
+        if LIT {
+            state.slope = each_axis!(a => simd.select(own, found.slope[a], state.slope[a]));
+        }
     }
 }
 
 /// Adds the way from the value at `before` to that at `place`: its middle or, where opacity bends in between, as many
 /// parts as that asks for.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "inlined: the inner loop's own variables")]
 fn add_way<S: Simd>(
     simd: S,
     table: &Table,
@@ -292,6 +422,7 @@ fn add_way<S: Simd>(
     place: S::F,
     seen: S::M,
     bent: bool,
+    light: Option<Light<S>>,
     state: &mut Gathered<S>,
 ) {
     let size = if bent { size_of_parts(simd, table, before, place, seen) } else { 0 };
@@ -300,7 +431,7 @@ fn add_way<S: Simd>(
     let mut part = 0.5;
     while part < parts as f32 {
         let middle = simd.mul_add(step, simd.splat(part), before);
-        state.add(simd, &table.parts[size], middle, seen);
+        state.add(simd, &table.parts[size], middle, seen, light);
         part += 1.0;
     }
 }

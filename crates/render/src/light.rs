@@ -6,6 +6,8 @@
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};
 
+use crate::simd::Simd;
+
 /// Light that comes from everywhere.
 pub(crate) const AMBIENT: f32 = 0.3;
 /// Light of the lamp, scattered evenly. With [`AMBIENT`] it leaves a colour that faces the eye as it is.
@@ -34,6 +36,72 @@ impl Lamp {
         let scaled = gradient_in_volume / gradient_in_volume.abs().max_element();
         let normal = (self.gradient_in_world * scaled).try_normalize();
         normal.map_or(1.0, |normal| normal.dot(direction).abs().min(1.0))
+    }
+}
+
+/// A [`Lamp`] for samples of sixteen rays, and the factors of their slopes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Metric {
+    /// The square of a volume gradient's length in world space, up to a factor: of xx, yy, zz, xy, xz, yz.
+    squares: [f32; 6],
+    /// Length of a step of the rays, in units that make that factor 1.
+    step_length: f64,
+}
+
+/// Light of sixteen ways: what colours are multiplied by, and what is added for each part of opacity.
+#[derive(Clone, Copy)]
+pub(crate) struct Light<S: Simd> {
+    pub(crate) scattered: S::F,
+    pub(crate) mirrored: S::F,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+impl Metric {
+    pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64) -> Self {
+        let all = volume_from_world.matrix3;
+        // Whatever the unit of length is, squares stay far from what `f32` cannot hold.
+        let largest = all.to_cols_array().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        let map = all * largest.recip();
+        let squares = map * map.transpose();
+        let [x, y, z] = [squares.x_axis, squares.y_axis, squares.z_axis];
+        let squares = [x.x, y.y, z.z, 2.0 * x.y, 2.0 * x.z, 2.0 * y.z].map(|v| v as f32);
+        Self { squares, step_length: step_world * largest }
+    }
+
+    /// Directions in volume space of rays with these steps, such that [`Metric::light`] understands them.
+    pub(crate) fn direction(&self, step: f64) -> f32 {
+        (step / self.step_length) as f32
+    }
+
+    /// Light on gradients in volume space, seen along `direction`.
+    #[inline(always)]
+    pub(crate) fn light<S: Simd>(&self, simd: S, gradient: &[S::F; 3], direction: &[S::F; 3]) -> Light<S> {
+        let [x, y, z] = *gradient;
+        let along = simd.mul_add(x, direction[0], simd.mul_add(y, direction[1], simd.mul(z, direction[2])));
+        let part = |a: S::F, b: S::F, number: usize| (simd.mul(a, b), simd.splat(self.squares[number]));
+        let mut square = simd.splat(0.0);
+        let parts =
+            [part(x, x, 0), part(y, y, 1), part(z, z, 2), part(x, y, 3), part(x, z, 4), part(y, z, 5)];
+        let mut number = 0;
+        while number < parts.len() {
+            square = simd.mul_add(parts[number].0, parts[number].1, square);
+            number += 1;
+        }
+        let one = simd.splat(1.0);
+        let squared = simd.div(simd.mul(along, along), square);
+        // Without a gradient, or with one beyond all measure, as if it faced the eye.
+        let squared = simd.select(simd.eq(squared, squared), simd.min(squared, one), one);
+        let cosine = simd.sqrt(squared);
+        let mut mirrored = squared;
+        let mut squarings = 0;
+        while squarings < SQUARINGS {
+            mirrored = simd.mul(mirrored, mirrored);
+            squarings += 1;
+        }
+        Light {
+            scattered: simd.mul_add(cosine, simd.splat(DIFFUSE), simd.splat(AMBIENT)),
+            mirrored: simd.mul(mirrored, simd.splat(SPECULAR)),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use glam::Vec4;
 
 use crate::cast::Caster;
 use crate::hunt::{Hunt, Line};
+use crate::light::lit;
 use crate::rays::{Lanes, Rays, Region};
 use crate::simd::LANES;
 use crate::table::{ERROR_PER_BEND, PARTS, TOLERANCE, Table};
@@ -71,14 +72,18 @@ impl Hunts {
         let (draws, whole) = (caster.draws_volume(), hit.at.floor());
         let (origin, step) = (rays.origin_of(lane), rays.step_of(lane));
         let place_at = |sample: f64| caster.place_at(origin + step * sample, table);
-        let (mut at, mut place) = (whole, gathered.before);
+        // The light of the whole step is that at the surface.
+        let shade = |colour: Vec4, cosine| if caster.metric.is_some() { lit(colour, cosine) } else { colour };
+        let (mut at, mut place, mut cosine) = (whole, gathered.before, hit.cosine);
         if draws && place.is_nan() {
             place = place_at(whole);
         }
         while let Some(hit) = hunt.peek(caster, &mut self.near).filter(|hit| hit.at < whole + 1.0) {
             let next = table.scale.place(hit.stored);
+            cosine = hit.cosine;
             if draws {
-                gathered.colour += stretch(table, [place, next], hit.at - at) * (1.0 - gathered.colour.w);
+                let before = shade(stretch(table, [place, next], hit.at - at), cosine);
+                gathered.colour += before * (1.0 - gathered.colour.w);
             }
             gathered.colour += hit.colour * (1.0 - gathered.colour.w);
             (at, place) = (hit.at, next);
@@ -91,8 +96,8 @@ impl Hunts {
         rays.next[lane] = whole + 1.0;
         if draws && whole + 1.0 < self.end[lane] {
             gathered.before = place_at(whole + 1.0);
-            gathered.colour +=
-                stretch(table, [place, gathered.before], whole + 1.0 - at) * (1.0 - gathered.colour.w);
+            let behind = shade(stretch(table, [place, gathered.before], whole + 1.0 - at), cosine);
+            gathered.colour += behind * (1.0 - gathered.colour.w);
             rays.next[lane] = whole + 2.0;
         }
         true

@@ -9,7 +9,7 @@ use glam::{DVec3, Vec4};
 
 use crate::Mode;
 use crate::cast::Caster;
-use crate::kernel::{Gathered, Shading, sample_block};
+use crate::kernel::{Gathered, SampleBlock, Shading};
 use crate::meet::{Hunts, Lane};
 use crate::rays::{Lanes, Rays, Spans};
 use crate::simd::{LANES, Simd, each_axis};
@@ -85,18 +85,21 @@ impl<T: Voxel> Caster<'_, T> {
     ) -> bool {
         let mut rgba = gathered.store(simd);
         let mut before = simd.store(gathered.before);
-        let mut is_met = false;
+        let (mut is_met, mut passed) = (false, [0.0; LANES]);
         for lane in 0..LANES {
             let colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             if colour.w >= shading.opaque {
                 continue;
             }
             let mut own = Lane { colour, before: before[lane] };
-            is_met |= hunts.meet(self, rays, lane, shading.table, shading.opaque, &mut own);
+            if hunts.meet(self, rays, lane, shading.table, shading.opaque, &mut own) {
+                (is_met, passed[lane]) = (true, 1.0);
+            }
             (0..4).for_each(|part| rgba[part][lane] = own.colour[part]);
             before[lane] = own.before;
         }
         gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
+        gathered.forget(simd, passed);
         gathered.before = simd.load(&before);
         is_met
     }
@@ -161,10 +164,11 @@ impl<T: Voxel> Caster<'_, T> {
             *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
         }
         let mut before = simd.store(gathered.before);
+        let mut slope = each_axis!(a => simd.store(gathered.slope[a]));
         while wanted != 0 {
             let leader = wanted.trailing_zeros() as usize;
             let region = self.region(at[leader]);
-            let mut found = [f32::NAN; LANES];
+            let (mut found, mut slopes) = ([f32::NAN; LANES], [[0.0; LANES]; 3]);
             if let Some(slot) = region.slot {
                 let block = self.blocks.resident(slot);
                 let (scale, origin) = self.scene.view.levels[block.rank].local_map(block.at);
@@ -175,7 +179,10 @@ impl<T: Voxel> Caster<'_, T> {
                     }
                 }
                 let local = each_axis!(a => simd.load(&local[a]));
-                found = simd.store(sample_block(simd, block, &local, shading));
+                let sample =
+                    simd.call(SampleBlock { block, at: local, scale: scale.as_vec3().to_array(), shading });
+                found = simd.store(sample.place);
+                slopes = each_axis!(a => simd.store(sample.slope[a]));
             }
             for lane in 0..LANES {
                 let is_inside = at[lane].cmpge(region.low).all() && at[lane].cmplt(region.high).all();
@@ -187,9 +194,11 @@ impl<T: Voxel> Caster<'_, T> {
                     Some(slot) if self.is_fading(slot, at[lane]) => self.faded(at[lane], slot, shading.table),
                     _ => found[lane],
                 };
+                (0..3).for_each(|axis| slope[axis][lane] = slopes[axis][lane]);
             }
         }
         gathered.before = simd.load(&before);
+        gathered.slope = each_axis!(a => simd.load(&slope[a]));
     }
 }
 

@@ -1,11 +1,13 @@
 //! Drawing spans of sixteen rays from one block: in one piece, or in several where its samples stand for more than
 //! one step or lead over to a coarser block.
 
-use glam::{DVec3, Vec4};
+use glam::{DVec3, Vec3, Vec4};
 
 use crate::cast::Caster;
+use crate::cell::gradient;
 use crate::fade;
 use crate::kernel::{Gathered, Shading, Way, march};
+use crate::light::lit;
 use crate::packet::known;
 use crate::rays::{Rays, Spans};
 use crate::simd::{LANES, Simd, each_axis};
@@ -146,17 +148,28 @@ impl<T: Voxel> Caster<'_, T> {
             let is_own = spans.from[lane] < spans.to[lane];
             count = if is_own { count.max(end[lane]) } else { count };
         }
+        let mut direction = [[0.0; LANES]; 3];
+        if let Some(metric) = &self.metric {
+            for (direction, steps) in direction.iter_mut().zip(&rays.step) {
+                for lane in 0..LANES {
+                    direction[lane] = metric.direction(steps[lane]);
+                }
+            }
+        }
         Some(Way {
             start: each_axis!(a => simd.load(&start[a])),
             step: each_axis!(a => simd.load(&step[a])),
             first: simd.load(&first),
             end: simd.load(&end),
             count: count as u32,
+            direction: each_axis!(a => simd.load(&direction[a])),
+            scale: level.scale.as_vec3().to_array(),
         })
     }
 
     /// Draws samples one by one, each between its block's value and that of a coarser one.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
     fn draw_faded<S: Simd>(
         &self,
         simd: S,
@@ -168,13 +181,22 @@ impl<T: Voxel> Caster<'_, T> {
     ) {
         let mut rgba = gathered.store(simd);
         let mut before = simd.store(gathered.before);
+        let mut slopes = each_axis!(a => simd.store(gathered.slope[a]));
         for lane in 0..LANES {
             let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             let mut sample = spans.from[lane];
             while sample < spans.to[lane] && colour.w < shading.opaque {
                 let place = self.faded(rays.at(lane, sample), slot, shading.table);
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
-                colour += shading.table.entry(middle) * (1.0 - colour.w);
+                let mut entry = shading.table.entry(middle);
+                if self.metric.is_some() {
+                    let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
+                    let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
+                    let cosine = self.surfaces.lamp.cosine((own + last).as_dvec3(), rays.direction[lane]);
+                    entry = lit(entry, cosine as f32);
+                    (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
+                }
+                colour += entry * (1.0 - colour.w);
                 before[lane] = place;
                 sample += 1.0;
             }
@@ -182,6 +204,22 @@ impl<T: Voxel> Caster<'_, T> {
         }
         gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
         gathered.before = simd.load(&before);
+        gathered.slope = each_axis!(a => simd.load(&slopes[a]));
+    }
+
+    /// How places in the table change around a volume position in a block, in volume space, by the block's own values.
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "slopes are f32; positions saturate")]
+    fn slope_at(&self, volume: DVec3, slot: u32, table: &Table) -> Vec3 {
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let local = level.local(block.at, volume);
+        let corners = block.corners(local.floor().to_array().map(|i| i as isize));
+        if block.has_missing && self.blocks.missing.any(&corners) {
+            return Vec3::ZERO;
+        }
+        let slope = gradient(&corners.map(Voxel::to_f64), local - local.floor());
+        (slope * level.scale * table.scale.gain).as_vec3()
     }
 
     /// The place in the table at a volume position in the transition of a block; NaN where something is missing.

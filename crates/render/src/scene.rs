@@ -87,6 +87,8 @@ pub struct Scene {
     pub surfaces: Vec<Isosurface>,
     /// What is drawn besides them.
     pub mode: Mode,
+    /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels never.
+    pub is_lit: bool,
     /// Pixels.
     pub size: ImageSize,
     /// Only what lies inside is drawn (world space).

@@ -457,7 +457,7 @@ fn checked_position(info: &ArrayInfo, axes: &[Option<usize>; 3], position: &[u64
     Ok(checked)
 }
 
-fn to_glam(map: &Affine) -> DAffine3 {
+pub(crate) fn to_glam(map: &Affine) -> DAffine3 {
     let m = map.0;
     let column = |c: usize| DVec3::new(m[0][c], m[1][c], m[2][c]);
     DAffine3 { matrix3: DMat3::from_cols(column(0), column(1), column(2)), translation: column(3) }

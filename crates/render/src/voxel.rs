@@ -135,6 +135,21 @@ impl Scale {
         if T::WIDE { self.place(value.to_f64()) } else { value.to_f32() }
     }
 
+    /// By how much places change where what is loaded of type `T` changes by one.
+    #[inline(always)]
+    pub(crate) fn gain_of_loaded<T: Voxel>(&self) -> f32 {
+        if T::WIDE { 1.0 } else { self.gain as f32 }
+    }
+
+    /// What was interpolated, of its place: the reverse of [`Scale::places`].
+    #[inline(always)]
+    pub(crate) fn loaded<T: Voxel, S: Simd>(&self, simd: S, place: S::F) -> S::F {
+        if T::WIDE {
+            return place;
+        }
+        simd.mul_add(place, simd.splat(self.gain.recip() as f32), simd.splat(self.origin as f32))
+    }
+
     /// The places of what was interpolated between loaded values of type `T`.
     #[inline(always)]
     pub(crate) fn places<T: Voxel, S: Simd>(&self, simd: S, interpolated: S::F) -> S::F {

@@ -112,7 +112,7 @@ proptest! {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
         }
-        let scene = Scene { view, camera, transfer, surfaces: Vec::new(), mode: Mode::Composite, size, clip, quality: Quality::STILL, finest_level: 0 };
+        let scene = Scene { view, camera, transfer, surfaces: Vec::new(), mode: Mode::Composite, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
         match cast(&scene, &pool.snapshot(), &Cancel::new()) {
             Ok(frame) => for pixel in frame.image.rgba {
                 prop_assert!(pixel.iter().all(|v| (0.0..=1.001).contains(v)), "{pixel:?}");

@@ -115,6 +115,62 @@ fn every_set_of_instructions_draws_the_same_picture() {
     }
 }
 
+/// By how much lit pictures of a smooth field may be off in the root of the mean square, 255ths, by function. The light of a
+/// step is that of the gradients at its ends together, in the reference that of each of 64 parts: where the gradient turns
+/// within a step, and at the walls of cells, where it jumps, they differ.
+const LIT: [(&str, f64); 4] = [("typical", 1.0), ("dense", 2.0), ("fog", 1.0), ("saturating", 4.0)];
+
+#[test]
+fn lit_pictures_agree_with_the_reference() {
+    let skewed = array::Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
+    let mut problems = Vec::new();
+    for (dtype, map) in [("<f8", array::Affine::IDENTITY), ("<f4", skewed), ("<u2", skewed)] {
+        let field = |p: DVec3| 100.0 * cubic(p);
+        let mut synthetic = Synthetic::new([28; 3], [12, 16, 28], field).typed(dtype.parse().unwrap());
+        // Decoded values are what is lit: a hundredth of the stored ones.
+        synthetic.map = map;
+        for (name, bound) in LIT {
+            let (_, list, _) = FUNCTIONS.into_iter().find(|f| f.0 == name).unwrap();
+            let list: Vec<_> = list.iter().map(|&(value, opacity)| (100.0 * value, opacity)).collect();
+            let transfer = TransferFunction { range: [0.0, 25_500.0], ..opacity(&list) };
+            let plain = scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer);
+            let lit = Scene { is_lit: true, ..plain.clone() };
+            let exact = reference::cast(&synthetic, &lit);
+            let drawn = draw(&lit, &synthetic, Instructions::best());
+            let (off, effect) =
+                (rms(&drawn, &exact), rms(&drawn, &draw(&plain, &synthetic, Instructions::best())));
+            if off > bound || effect < 2.0 * off {
+                problems.push(format!("{name}, {dtype}: rms {off}, and light changes {effect}"));
+            }
+            for &set in Instructions::available() {
+                let apart = difference(&drawn, &draw(&lit, &synthetic, set));
+                assert!(apart <= INSTRUCTIONS_APART, "{set:?}, {name}, {dtype}: {apart}");
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The same light whatever blocks a volume is cut into, and where coarse blocks stand in for fine ones.
+#[test]
+fn light_does_not_show_blocks_or_levels() {
+    let whole = Synthetic::new([40; 3], [40; 3], cubic);
+    let transfer = opacity(&[(90.0, 0.0), (140.0, 0.3)]);
+    let scene = Scene { is_lit: true, ..scene(&whole, Camera::DEFAULT_DIRECTION, transfer) };
+    let one = draw(&scene, &whole, Instructions::best());
+    let cut = Synthetic { block: [7, 16, 11], ..whole };
+    let many = draw(&Scene { view: cut.view(), ..scene.clone() }, &cut, Instructions::best());
+    assert!(difference(&one, &many) <= 1.0, "blocks: {}", difference(&one, &many));
+    // A linear field has one gradient at every level.
+    let levels = Synthetic { levels: 2, block: [16; 3], ..Synthetic::new([40; 3], [40; 3], common::linear) };
+    let scene = Scene { view: levels.view(), ..scene };
+    let fine = levels.blocks(0).into_iter().filter(|b| b.key.index % 3 != 1);
+    let mixed = common::pool_of(&levels, fine.chain(levels.blocks(1)));
+    let full = draw(&scene, &levels, Instructions::best());
+    let mixed = cast_with(&scene, &mixed.snapshot(), &Cancel::new(), Instructions::best()).unwrap().image;
+    assert!(rms(&full, &mixed) <= 1.0, "levels: {}", rms(&full, &mixed));
+}
+
 /// Rings on a surface would be jumps of colour: on one of a single opaque value there is one colour.
 #[test]
 fn an_opaque_surface_has_one_colour() {
@@ -185,6 +241,7 @@ proptest! {
         // One block; several; several with cells thinner than a step.
         block in prop_oneof![Just([20; 3]), Just([8, 12, 10]), Just([9, 17, 7])],
         is_clipped in any::<bool>(),
+        is_lit in any::<bool>(),
     ) {
         let synthetic = Synthetic::new([20; 3], block, cubic);
         let synthetic = Synthetic { decoding: array::Decoding {
@@ -206,6 +263,7 @@ proptest! {
         }
         let quality = Quality { step, ..Quality::STILL };
         let mut scene = Scene { quality, ..scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer) };
+        scene.is_lit = is_lit;
         scene.clip = is_clipped.then_some(Bounds { min: [2.5, 3.0, 8.0], max: [17.0, 16.5, 18.0] });
         let whole = Scene { quality: Quality { skip_empty: false, ..quality }, ..scene.clone() };
         let draw = |scene: &Scene, set| cast_with(scene, &pool.snapshot(), &Cancel::new(), set).unwrap().image;

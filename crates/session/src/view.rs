@@ -96,6 +96,9 @@ pub struct View {
     /// What is drawn besides isosurfaces.
     #[serde(default)]
     pub mode: Mode,
+    /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
+    #[serde(default)]
+    pub shading: bool,
     /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
     #[serde(default)]
     pub clip: Option<[[f64; 3]; 2]>,
@@ -127,6 +130,7 @@ impl Default for View {
             transfer: None,
             surfaces: Vec::new(),
             mode: Mode::default(),
+            shading: false,
             clip: None,
             background: DEFAULT_BACKGROUND,
             other: Map::new(),
@@ -360,7 +364,7 @@ mod tests {
             "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
                        "projection": {"perspective": {"fov_y_rad": 0.6}}},
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
-            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}], "mode": "composite",
+            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}], "mode": "composite", "shading": true,
             "clip": null, "background": [0, 0, 0]})
     }
 

@@ -221,6 +221,7 @@ impl FrameLoop {
             transfer: transfer_of(&transfer)?,
             surfaces: surfaces_of(&wanted.view),
             mode: mode_of(&wanted.view),
+            is_lit: wanted.view.shading,
             size: ImageSize { width: plan.width, height: plan.height },
             clip: aim.clip,
             quality: if plan.is_moving { Quality::MOVING } else { Quality::STILL },

@@ -121,6 +121,7 @@ async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still
         transfer: transfer_of(&transfer)?,
         surfaces: surfaces_of(&view),
         mode: mode_of(&view),
+        is_lit: view.shading,
         size: aim.size,
         clip: aim.clip,
         quality: Quality::STILL,

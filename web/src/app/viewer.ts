@@ -120,7 +120,7 @@ export class Viewer implements Actions {
     const steps = timeSteps(array);
     const time = Math.min(this.#views.view.time, Math.max(0, steps - 1));
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
-    this.change({ array: array.name, time, at: {}, level: null, camera: null, transfer: null });
+    this.change({ array: array.name, time, at: {}, level: null, camera: null, transfer: null, surfaces: [] });
   };
 
   togglePlay = (): void => {

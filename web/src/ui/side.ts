@@ -1,13 +1,19 @@
-//! The panel at the right: appearance (transfer function, colours) and resolution.
+//! The panel at the right: appearance (transfer function, colours, isosurfaces) and resolution.
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { el, iconButton } from "./dom.ts";
 import { levelControl } from "./level.ts";
+import { surfaceControl } from "./surfaces.ts";
 import { colourMaps } from "./transfer/maps.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
 export function sidePanel(actions: Actions): Part {
-  const parts = [transferEditor(actions), colourMaps(actions), levelControl(actions)];
+  const parts = [
+    transferEditor(actions),
+    colourMaps(actions),
+    surfaceControl(actions),
+    levelControl(actions),
+  ];
   const close = iconButton("close", "Hide the panel", "P", actions.togglePanel);
   close.classList.add("small", "side-close");
   const element = el(

@@ -5,10 +5,12 @@ import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from
 import {
   MAX_OPACITY_POINTS,
   MAX_POSITIONS,
+  MAX_SURFACES,
   SCHEMA_VERSION,
   type Camera,
   type OpacityPoint,
   type Projection,
+  type Surface,
   type Transfer,
   type Vec3,
   type ViewPatch,
@@ -31,6 +33,9 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   level: (value) => (value === null || (isCount(value) && value < 256) ? value : undefined),
   camera: (value) => (value === null ? null : readCamera(value)),
   transfer: (value) => (value === null ? null : readTransfer(value)),
+  surfaces: readSurfaces,
+  mode: (value) => (value === "composite" || value === "surfaces" ? value : undefined),
+  shading: (value) => (typeof value === "boolean" ? value : undefined),
   clip: (value) => (value === null ? null : readClip(value)),
   background: readColour,
 };
@@ -61,7 +66,8 @@ export function parseView(value: Json): ParsedView {
 /** The value as others read it; only the fields that are there. */
 export function viewToJson(patch: ViewPatch): JsonObject {
   const { other, ...fields } = patch;
-  return { v: SCHEMA_VERSION, ...other, ...fields } as JsonObject;
+  const json: unknown = { v: SCHEMA_VERSION, ...other, ...fields };
+  return json as JsonObject;
 }
 
 function isFieldName(name: string): name is FieldName {
@@ -125,6 +131,20 @@ function readPoint(value: Json): OpacityPoint | undefined {
   if (!isArray(value) || value.length !== 2) return undefined;
   const [at, alpha] = value;
   return isFinite(at) && isFinite(alpha) && alpha >= 0 && alpha <= 1 ? [at, alpha] : undefined;
+}
+
+function readSurfaces(value: Json): readonly Surface[] | undefined {
+  if (!isArray(value) || value.length > MAX_SURFACES) return undefined;
+  const surfaces = value.map(readSurface).filter((surface) => surface !== undefined);
+  return surfaces.length === value.length ? surfaces : undefined;
+}
+
+function readSurface(json: Json): Surface | undefined {
+  if (!isObject(json)) return undefined;
+  const { value, opacity } = json;
+  const colour = readColour(json.colour ?? null);
+  const isLegal = isFinite(value) && isFinite(opacity) && opacity >= 0 && opacity <= 1;
+  return isLegal && colour ? { ...json, value, colour, opacity } : undefined;
 }
 
 function readClip(value: Json): readonly [Vec3, Vec3] | undefined {

@@ -28,6 +28,17 @@ export interface Transfer {
   readonly opacity: readonly OpacityPoint[];
 }
 
+/** All places of one decoded value, as a lit surface; the opacity does not depend on voxels. */
+export interface Surface {
+  readonly value: number;
+  /** sRGB, 0 to 255. */
+  readonly colour: Vec3;
+  readonly opacity: number;
+}
+
+/** What is drawn besides isosurfaces: what the transfer function shows, or nothing. */
+export type Mode = "composite" | "surfaces";
+
 export interface View {
   /** Its name; empty: the only one. */
   readonly array: string;
@@ -39,6 +50,10 @@ export interface View {
   /** null: the server fills in a default. */
   readonly camera: Camera | null;
   readonly transfer: Transfer | null;
+  readonly surfaces: readonly Surface[];
+  readonly mode: Mode;
+  /** Light what the transfer function shows; surfaces always are. */
+  readonly shading: boolean;
   /** Two corners in fractions of the volume. */
   readonly clip: readonly [Vec3, Vec3] | null;
   /** sRGB, 0 to 255. */
@@ -52,6 +67,8 @@ export type ViewPatch = Partial<View>;
 export const SCHEMA_VERSION = 1;
 /** Most control points of an opacity curve. */
 export const MAX_OPACITY_POINTS = 256;
+/** Most isosurfaces. */
+export const MAX_SURFACES = 20;
 /** Most named positions in `at`. */
 export const MAX_POSITIONS = 16;
 
@@ -62,6 +79,9 @@ export const EMPTY_VIEW: View = {
   level: null,
   camera: null,
   transfer: null,
+  surfaces: [],
+  mode: "composite",
+  shading: false,
   clip: null,
   background: [13, 14, 18],
   other: {},

@@ -27,6 +27,9 @@ const DOCUMENTED: Json = {
       [1, 0.5],
     ],
   },
+  surfaces: [{ value: 0.5, colour: [230, 190, 150], opacity: 0.75 }],
+  mode: "composite",
+  shading: true,
   clip: null,
   background: [0, 0, 0],
 };
@@ -70,6 +73,10 @@ describe("parse", () => {
       ],
     ],
     ["background", [0, 0, 300]],
+    ["surfaces", [{ value: 1, colour: [0, 0, 0], opacity: 2 }]],
+    ["surfaces", Array.from({ length: 21 }, () => ({ value: 1, colour: [0, 0, 0], opacity: 1 }))],
+    ["mode", "sideways"],
+    ["shading", 1],
   ])("leaves out a %s that does not fit, with a warning, and keeps the rest", (field, value) => {
     const { patch, warnings } = parseView({ array: "rho", time: 1, [field]: value });
     expect(warnings).toHaveLength(1);
@@ -99,7 +106,7 @@ describe("fragment", () => {
       camera: view.camera && { ...view.camera, eye: [1 / 3, 2 / 3, 1e9 / 7] },
     });
     expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
-    expect(text.length).toBeLessThan(420);
+    expect(text.length).toBeLessThan(560);
     expect(formatView(EMPTY_VIEW).length).toBeLessThan(20);
   });
 

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use super::inserts::{eight_pairs_of_bytes, four_words};
 use super::probe::Gather;
-use super::{FAR, Job, LANES, Offsets, Simd};
+use super::{FAR, Job, LANES, Offsets, Simd, Step};
 
 /// The proof that the processor has AVX2 and FMA, and how it gathers best.
 #[derive(Clone, Copy, Debug)]
@@ -230,6 +230,17 @@ impl Simd for Avx2 {
     type U = Whole;
     type M = Floats;
 
+    #[inline(always)]
+    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+        #[target_feature(enable = "avx2,fma,bmi2")]
+        #[inline(never)]
+        fn inner<J: Step<Avx2>>(simd: Avx2, step: J) -> J::Output {
+            step.run(simd)
+        }
+        // SAFETY: `self` is the proof that they are here.
+        unsafe { inner(self, step) }
+    }
+
     both! {
         add(a: Floats, b: Floats) -> Floats = _mm256_add_ps;
         sub(a: Floats, b: Floats) -> Floats = _mm256_sub_ps;
@@ -238,6 +249,7 @@ impl Simd for Avx2 {
         min(a: Floats, b: Floats) -> Floats = _mm256_min_ps;
         max(a: Floats, b: Floats) -> Floats = _mm256_max_ps;
         div(a: Floats, b: Floats) -> Floats = _mm256_div_ps;
+        sqrt(a: Floats) -> Floats = _mm256_sqrt_ps;
         truncate(a: Floats) -> Whole = _mm256_cvttps_epi32;
         to_float(a: Whole) -> Floats = _mm256_cvtepi32_ps;
         add_u(a: Whole, b: Whole) -> Whole = _mm256_add_epi32;

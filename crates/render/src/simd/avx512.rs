@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use super::inserts::{eight_pairs_of_bytes, four_words};
 use super::probe::Gather;
-use super::{FAR, Job, LANES, Offsets, Simd};
+use super::{FAR, Job, LANES, Offsets, Simd, Step};
 
 /// The proof that the processor has AVX-512 F, BW, DQ and VL, and how it gathers best.
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +193,17 @@ impl Simd for Avx512 {
     type U = __m512i;
     type M = __mmask16;
 
+    #[inline(always)]
+    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
+        #[inline(never)]
+        fn inner<J: Step<Avx512>>(simd: Avx512, step: J) -> J::Output {
+            step.run(simd)
+        }
+        // SAFETY: `self` is the proof that they are here.
+        unsafe { inner(self, step) }
+    }
+
     simple! {
         splat(v: f32) -> __m512 = _mm512_set1_ps(v);
         load(v: &[f32; LANES]) -> __m512 = _mm512_loadu_ps(v.as_ptr());
@@ -203,6 +214,7 @@ impl Simd for Avx512 {
         min(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(a, b);
         max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
         div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
         truncate(a: __m512) -> __m512i = _mm512_cvttps_epi32(a);
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
         splat_u(v: u32) -> __m512i = _mm512_set1_epi32(v.cast_signed());

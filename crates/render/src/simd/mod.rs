@@ -122,6 +122,14 @@ pub(crate) trait Job {
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
+/// A part of a [`Job`] that is a function of its own: what is called seldom, or would make a job's one function so
+/// large that compiling it takes minutes. For the same instructions as the job around it; see [`Simd::call`].
+pub(crate) trait Step<S: Simd> {
+    type Output;
+    /// Must be `#[inline(always)]`, as must be all that it calls with vectors.
+    fn run(self, simd: S) -> Self::Output;
+}
+
 /// Where the voxels of pairs lie: elements before the lower one, per lane.
 pub(crate) type Offsets = [u32; LANES];
 
@@ -130,6 +138,9 @@ pub(crate) trait Simd: Copy {
     type F: Copy;
     type U: Copy;
     type M: Copy;
+
+    /// Runs a step as a function compiled for these instructions, not inlined here.
+    fn call<J: Step<Self>>(self, step: J) -> J::Output;
 
     fn splat(self, v: f32) -> Self::F;
     fn load(self, v: &[f32; LANES]) -> Self::F;
@@ -144,6 +155,7 @@ pub(crate) trait Simd: Copy {
     /// The larger one; `b` where either is NaN.
     fn max(self, a: Self::F, b: Self::F) -> Self::F;
     fn div(self, a: Self::F, b: Self::F) -> Self::F;
+    fn sqrt(self, a: Self::F) -> Self::F;
     /// Whole numbers towards zero; of floats from 0 to 2^31 only.
     fn truncate(self, a: Self::F) -> Self::U;
     fn to_float(self, a: Self::U) -> Self::F;

@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::*;
 
-use super::{FAR, Job, LANES, Offsets, Simd};
+use super::{FAR, Job, LANES, Offsets, Simd, Step};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +162,11 @@ impl Simd for Neon {
     type U = Whole;
     type M = Whole;
 
+    #[inline(never)]
+    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+        step.run(self)
+    }
+
     all! {
         add(a: Floats, b: Floats) -> Floats = vaddq_f32;
         sub(a: Floats, b: Floats) -> Floats = vsubq_f32;
@@ -170,6 +175,7 @@ impl Simd for Neon {
         min(a: Floats, b: Floats) -> Floats = smaller;
         max(a: Floats, b: Floats) -> Floats = larger;
         div(a: Floats, b: Floats) -> Floats = vdivq_f32;
+        sqrt(a: Floats) -> Floats = vsqrtq_f32;
         truncate(a: Floats) -> Whole = vcvtq_u32_f32;
         to_float(a: Whole) -> Floats = vcvtq_f32_u32;
         add_u(a: Whole, b: Whole) -> Whole = vaddq_u32;

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "offsets were checked by whoever made them")]
 
-use super::{FAR, LANES, Offsets, Simd};
+use super::{FAR, LANES, Offsets, Simd, Step};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,11 @@ impl Simd for Scalar {
     type F = F;
     type U = U;
     type M = M;
+
+    #[inline(never)]
+    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+        step.run(self)
+    }
 
     #[inline(always)]
     fn splat(self, v: f32) -> F {
@@ -90,6 +95,11 @@ impl Simd for Scalar {
     #[inline(always)]
     fn div(self, a: F, b: F) -> F {
         lanes!(0.0, l => a[l] / b[l])
+    }
+
+    #[inline(always)]
+    fn sqrt(self, a: F) -> F {
+        lanes!(0.0, l => a[l].sqrt())
     }
 
     #[inline(always)]

@@ -27,6 +27,7 @@ impl Job for Everything<'_> {
             simd.sub(a, b),
             simd.mul(a, b),
             simd.div(a, simd.add(b, simd.splat(2000.0))),
+            simd.sqrt(simd.max(a, simd.splat(0.0))),
             simd.min(a, b),
             simd.max(a, b),
             simd.to_float(sum),

@@ -59,6 +59,13 @@ fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3,
     };
     let place = |i: f64| map.transform_point3(origin + step * i);
     let value_at = |i: f64| trilinear(synthetic, place(i).clamp(DVec3::ZERO, size - 1.0));
+    let light = |colour: DVec4, i: f64| {
+        if scene.is_lit && colour.w > 0.0 {
+            surfaces::lit(synthetic, scene, colour, place(i), step)
+        } else {
+            colour
+        }
+    };
     // Far enough for every scene here; parallel rays begin behind the eye.
     for i in -4000..4000 {
         let (start, end) = (f64::from(i) - 1.0, f64::from(i));
@@ -68,28 +75,34 @@ fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3,
         let mut from = (start, value_at(start));
         for hit in surfaces::hits(scene, &value_at, start, end).iter().filter(|hit| is_drawn(hit.at.0)) {
             if scene.mode == Mode::Composite {
-                colour = stretch(classes, colour, from, hit.at);
+                colour = stretch(classes, &light, colour, from, hit.at);
             }
-            colour += surfaces::lit(synthetic, scene, hit, place(hit.at.0), step) * (1.0 - colour.w);
+            colour += surfaces::lit(synthetic, scene, hit.colour(), place(hit.at.0), step) * (1.0 - colour.w);
             from = hit.at;
         }
         // A step belongs to the sample at its end.
         if scene.mode == Mode::Composite && is_drawn(end) {
-            colour = stretch(classes, colour, from, (end, value_at(end)));
+            colour = stretch(classes, &light, colour, from, (end, value_at(end)));
         }
     }
     colour
 }
 
 /// A way on which the value runs evenly, between two places along the ray with their values.
-fn stretch(classes: &Classes, mut colour: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
+fn stretch(
+    classes: &Classes,
+    light: &impl Fn(DVec4, f64) -> DVec4,
+    mut colour: DVec4,
+    from: (f64, f64),
+    to: (f64, f64),
+) -> DVec4 {
     let length = to.0 - from.0;
     for part in 0..PARTS {
         let share = (f64::from(part) + 0.5) / f64::from(PARTS);
         let entry = classes.of(from.1 + (to.1 - from.1) * share);
         let opacity = 1.0 - (1.0 - entry.w).powf(length);
         let entry = if entry.w > 0.0 { entry * (opacity / entry.w) } else { entry };
-        colour += entry * (1.0 - colour.w);
+        colour += light(entry, from.0 + length * share) * (1.0 - colour.w);
     }
     colour
 }

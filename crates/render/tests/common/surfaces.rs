@@ -38,8 +38,16 @@ pub(crate) fn hits(scene: &Scene, value_at: &impl Fn(f64) -> f64, start: f64, en
     hits
 }
 
-/// The premultiplied colour of a surface at a place in voxels of level 0, seen along `step` (world).
-pub(crate) fn lit(synthetic: &Synthetic, scene: &Scene, hit: &Hit, p: DVec3, step: DVec3) -> DVec4 {
+impl Hit {
+    /// Of its surface, premultiplied.
+    pub(crate) fn colour(&self) -> DVec4 {
+        let [r, g, b] = self.surface.colour.map(f64::from);
+        DVec4::new(r, g, b, 1.0) * f64::from(self.surface.opacity)
+    }
+}
+
+/// A premultiplied colour in the light at a place in voxels of level 0, seen along `step` (world).
+pub(crate) fn lit(synthetic: &Synthetic, scene: &Scene, colour: DVec4, p: DVec3, step: DVec3) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
     let inside = p.clamp(cell + 2.0 * NEAR, cell + 1.0 - 2.0 * NEAR);
@@ -48,9 +56,7 @@ pub(crate) fn lit(synthetic: &Synthetic, scene: &Scene, hit: &Hit, p: DVec3, ste
     let slope = |axis: DVec3| (value(inside + axis * NEAR) - value(inside - axis * NEAR)) / (2.0 * NEAR);
     let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
     let normal = scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
-    let cosine = normal.normalize().dot(step.normalize()).abs();
-    let [r, g, b] = hit.surface.colour.map(f64::from);
-    let opacity = f64::from(hit.surface.opacity);
-    let scattered = DVec3::new(r, g, b) * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32);
-    scattered.min(DVec3::ONE).extend(1.0) * opacity
+    let cosine = normal.try_normalize().map_or(1.0, |normal| normal.dot(step.normalize()).abs());
+    let scattered = colour.truncate() * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32) * colour.w;
+    scattered.min(DVec3::splat(colour.w)).extend(colour.w)
 }

@@ -1,0 +1,140 @@
+//! Isosurfaces: a row for each with its value, colour and opacity; and how the volume around them is drawn.
+
+import type { Actions, Part, State } from "../app/state.ts";
+import { formatNumber } from "../dataset/labels.ts";
+import { MAX_SURFACES, type Surface, type Vec3 } from "../view/schema.ts";
+import { el, iconButton, textButton } from "./dom.ts";
+
+/** Colours of new surfaces, as those of `corridor render --iso`. */
+const COLOURS: readonly Vec3[] = [
+  [230, 200, 160],
+  [86, 180, 233],
+  [213, 94, 0],
+  [0, 158, 115],
+  [204, 121, 167],
+  [240, 228, 66],
+];
+
+export function surfaceControl(actions: Actions): Part {
+  let surfaces: readonly Surface[] = [];
+  let middle = 0;
+  const change = (next: readonly Surface[]) => {
+    actions.change({ surfaces: next });
+  };
+  const rows = el("div", { class: "surfaces" });
+  const add = textButton("Add", () => {
+    const colour = COLOURS[surfaces.length % COLOURS.length] ?? [255, 255, 255];
+    change([...surfaces, { value: middle, colour, opacity: 1 }]);
+  });
+  const volume = checkbox("Show the volume around them", (isOn) => {
+    actions.change({ mode: isOn ? "composite" : "surfaces" });
+  });
+  const light = checkbox("Light the volume", (isOn) => {
+    actions.change({ shading: isOn });
+  });
+  const element = el(
+    "section",
+    { class: "group" },
+    el("div", { class: "group-head" }, el("h2", {}, "Isosurfaces"), add),
+    rows,
+    volume.element,
+    light.element,
+  );
+  const update = (state: State) => {
+    const { view } = state;
+    surfaces = view.surfaces;
+    const range = view.transfer?.range;
+    middle = range ? (range[0] + range[1]) / 2 : 0;
+    add.disabled = surfaces.length >= MAX_SURFACES;
+    volume.element.hidden = surfaces.length === 0 && view.mode === "composite";
+    volume.set(view.mode === "composite");
+    light.set(view.shading);
+    while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
+    surfaces.forEach((surface, index) => {
+      const row = rows.children[index] ?? rows.appendChild(newRow(index));
+      showRow(row, surface);
+    });
+  };
+  const newRow = (index: number): HTMLElement => {
+    const set = (fields: Partial<Surface>) => {
+      change(surfaces.map((surface, i) => (i === index ? { ...surface, ...fields } : surface)));
+    };
+    return row(index, set, () => {
+      change(surfaces.filter((_, i) => i !== index));
+    });
+  };
+  return { element, update };
+}
+
+function row(index: number, set: (fields: Partial<Surface>) => void, remove: () => void): HTMLElement {
+  const name = `surface ${index + 1}`;
+  const colour = el("input", { type: "color", "aria-label": `Colour of ${name}` });
+  const value = el("input", {
+    type: "text",
+    inputmode: "decimal",
+    class: "number",
+    "aria-label": `Value of ${name}`,
+    spellcheck: "false",
+  });
+  const opacity = el("input", {
+    type: "range",
+    min: "0",
+    max: "1",
+    step: "0.01",
+    "aria-label": `Opacity of ${name}`,
+  });
+  colour.addEventListener("input", () => {
+    set({ colour: fromHex(colour.value) });
+  });
+  value.addEventListener("change", () => {
+    const number = Number(value.value);
+    const isValid = value.value.trim() !== "" && Number.isFinite(number);
+    value.setAttribute("aria-invalid", String(!isValid));
+    if (isValid) set({ value: number });
+  });
+  opacity.addEventListener("input", () => {
+    set({ opacity: Number(opacity.value) });
+  });
+  return el(
+    "div",
+    { class: "surface" },
+    colour,
+    value,
+    opacity,
+    iconButton("close", `Remove ${name}`, "", remove),
+  );
+}
+
+/** What a person is changing is left alone. */
+function showRow(row: Element, surface: Surface): void {
+  const [colour, value, opacity] = row.querySelectorAll("input");
+  const show = (input: HTMLInputElement | undefined, text: string) => {
+    if (input && document.activeElement !== input && input.value !== text) input.value = text;
+  };
+  show(colour, toHex(surface.colour));
+  show(value, formatNumber(surface.value));
+  show(opacity, String(surface.opacity));
+}
+
+function checkbox(
+  label: string,
+  toggle: (isOn: boolean) => void,
+): { element: HTMLElement; set: (isOn: boolean) => void } {
+  const input = el("input", { type: "checkbox" });
+  input.addEventListener("change", () => {
+    toggle(input.checked);
+  });
+  const set = (isOn: boolean) => {
+    input.checked = isOn;
+  };
+  return { element: el("label", { class: "check" }, input, label), set };
+}
+
+function toHex(colour: Vec3): string {
+  return `#${colour.map((c) => c.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function fromHex(text: string): Vec3 {
+  const part = (at: number) => Number.parseInt(text.slice(at, at + 2), 16);
+  return [part(1), part(3), part(5)];
+}
