@@ -5,8 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::FutureExt;
-use futures::stream::{self, StreamExt, TryStreamExt};
-use node::array::{Dataset, Error, Priority, Result, Source, Urgency};
+use node::array::{Dataset, Error, Priority, Result, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
 use node::dial::{Compression, Reach};
@@ -21,10 +20,7 @@ use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait, wait_and};
-use crate::wanted::Wanted;
-
-/// Reads of one `read_many` that are under way at a time; the rest waits its turn here, not on the server.
-const MAX_READS_UNDER_WAY: usize = 16_384;
+use crate::wanted::{Reader, Wanted};
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
 /// machine's if not given; `rule` says what several servers have. `compression`: of what servers send.
@@ -134,7 +130,7 @@ impl Connection {
         is_decoded: bool,
         tier: u8,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let bytes = wait(py, wanted.read(self.source(), Arc::clone(&self.dataset), is_decoded, tier))?;
+        let bytes = wait(py, self.reader(is_decoded, tier).read(wanted))?;
         Ok(PyArray1::from_vec(py, bytes))
     }
 
@@ -146,14 +142,7 @@ impl Connection {
         is_decoded: bool,
         tier: u8,
     ) -> PyResult<Vec<Bound<'py, PyArray1<u8>>>> {
-        let (source, dataset) = (self.source(), Arc::clone(&self.dataset));
-        let work = async move {
-            let reads = wanted
-                .into_iter()
-                .map(move |w| w.read(Arc::clone(&source), Arc::clone(&dataset), is_decoded, tier));
-            stream::iter(reads).buffered(MAX_READS_UNDER_WAY).try_collect::<Vec<_>>().await
-        };
-        let all = wait(py, work)?;
+        let all = wait(py, self.reader(is_decoded, tier).read_many(wanted))?;
         Ok(all.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect())
     }
 
@@ -167,7 +156,7 @@ impl Connection {
         tier: u8,
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
-        let read = wanted.read(self.source(), Arc::clone(&self.dataset), is_decoded, tier);
+        let read = self.reader(is_decoded, tier).read(wanted);
         begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
     }
 
@@ -218,8 +207,9 @@ impl Connection {
 }
 
 impl Connection {
-    fn source(&self) -> Arc<dyn Source> {
-        Arc::clone(&self.stack.source)
+    fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
+        let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
+        Reader { source, dataset, is_decoded, tier }
     }
 
     /// An operation on its way; `heard` is the newest that it said of its progress.

@@ -7,7 +7,8 @@
 //! This is the only file of the crate with `unsafe`: regions of one buffer are written from several
 //! threads. What makes it sound: a region is never cloned, regions are only made by cutting one region
 //! along its axes (so they are disjoint by construction), and the bytes are read only when no region is left. A region
-//! that was lent ([`Region::lend`]) comes back only after everything cut from it is gone, which its lease counts.
+//! that was lent ([`Region::lend`]) comes back only after everything cut from it is gone, which its lease counts. Of
+//! memory that many results share ([`Target::many`]) each one's bytes are read when its own regions are gone.
 #![expect(unsafe_code, reason = "disjoint regions of one buffer are written in parallel")]
 
 use std::alloc::{Layout, alloc_zeroed};
@@ -92,9 +93,92 @@ impl Target {
     /// # Errors
     /// `Internal` when a writer kept its region beyond the end of the read.
     pub fn into_vec(self) -> Result<Vec<u8>> {
-        self.try_into_vec()
-            .map_err(|_| Error::internal("a read ended while its target was still being written"))
+        self.try_into_vec().map_err(|_| still_written())
     }
+}
+
+/// One of many results that lie one after another in common memory: gives its bytes when its own writers are done,
+/// whatever the others do.
+#[derive(Debug)]
+pub struct Part {
+    bytes: PartBytes,
+    lease: Arc<Lease>,
+}
+
+impl Part {
+    /// The bytes after a finished read.
+    ///
+    /// # Errors
+    /// `Internal` when a writer kept its region beyond the end of the read.
+    pub fn into_bytes(self) -> Result<PartBytes> {
+        let Self { bytes, lease } = self;
+        Arc::try_unwrap(lease).map_or_else(|_| Err(still_written()), |_| Ok(bytes))
+    }
+}
+
+/// Bytes of a finished [`Part`]; they keep the common memory.
+#[derive(Debug)]
+pub struct PartBytes {
+    buffer: Arc<Buffer>,
+    offset: usize,
+    size_bytes: usize,
+}
+
+impl AsRef<[u8]> for PartBytes {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: within the buffer, which was zeroed when it was made and lives as long as `self`. These bytes were one
+        // region's; it and all that was cut from it held the lease that `Part::into_bytes` found unshared, so nobody
+        // writes here any more. Other parts are other bytes.
+        unsafe { std::slice::from_raw_parts(self.buffer.start.as_ptr().add(self.offset), self.size_bytes) }
+    }
+}
+
+impl Target {
+    /// Zeroed C-order results for many selections, one after another in common memory, each with the region that covers
+    /// it.
+    ///
+    /// # Errors
+    /// `TooLarge` when the memory cannot be had.
+    pub fn many<'a>(
+        selections: impl Iterator<Item = &'a Selection> + Clone,
+        item_bytes: usize,
+    ) -> Result<Vec<(Part, Region)>> {
+        let too_large = || Error::too_large("expected results that fit memory together, found more");
+        let in_memory = |n: u64| usize::try_from(n).map_err(|_| too_large());
+        let size_of = |selection: &Selection| {
+            let elements = in_memory(selection.len().ok_or_else(too_large)?)?;
+            elements.checked_mul(item_bytes).ok_or_else(too_large)
+        };
+        let whole = selections.clone().try_fold(0_usize, |sum, selection| {
+            let sum = sum.checked_add(size_of(selection)?).filter(|&n| isize::try_from(n).is_ok());
+            sum.ok_or_else(too_large)
+        })?;
+        let buffer = Arc::new(Buffer::new(whole)?);
+        let mut offset = 0;
+        let part = |selection: &Selection| {
+            let size_bytes = size_of(selection)?;
+            let ranges = selection.ranges().iter();
+            let shape = ranges.map(|range| in_memory(range.count)).collect::<Result<Vec<usize>>>()?;
+            let strides = c_strides(&shape, item_bytes);
+            let lease = Arc::new(Lease { _outer: None });
+            let region = Region {
+                buffer: Arc::clone(&buffer),
+                offset,
+                shape,
+                strides,
+                item_bytes,
+                lease: Some(Arc::clone(&lease)),
+            };
+            let bytes = PartBytes { buffer: Arc::clone(&buffer), offset, size_bytes };
+            offset += size_bytes;
+            Ok((Part { bytes, lease }, region))
+        };
+        selections.map(part).collect()
+    }
+}
+
+fn still_written() -> Error {
+    Error::internal("a read ended while its target was still being written")
 }
 
 /// Byte strides of a C-order array of `shape`.
@@ -276,6 +360,24 @@ impl Region {
                 at[axis] = 0;
             }
         }
+    }
+
+    /// The bytes of its elements, where they lie together in C order: to be filled without a copy between.
+    pub fn together_mut(&mut self) -> Option<&mut [u8]> {
+        let mut expected = self.item_bytes;
+        for (&count, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if count != 1 && stride != expected {
+                return None;
+            }
+            expected *= count;
+        }
+        let size_bytes = self.size_bytes();
+        assert!(self.offset + size_bytes <= self.buffer.size_bytes, "region outside its buffer");
+        // SAFETY: in bounds (asserted), and zeroed when the buffer was made; no other region covers these bytes (regions
+        // are disjoint by construction and this is `&mut`), and nobody reads while a region lives.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(self.buffer.start.as_ptr().add(self.offset), size_bytes)
+        })
     }
 
     /// Copies contiguous C-order elements that fill the region.

@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use corridor_array::{
-    Affine, AxisKind, AxisRange, DType, ElementType, Level, LevelOrigin, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES,
-    Pieces, Region, Selection, Target, c_strides, choose_blocks, cut_by_grid,
+    Affine, AxisKind, AxisRange, DType, ElementType, ErrorKind, Level, LevelOrigin, MAX_BLOCK_BYTES,
+    MIN_BLOCK_BYTES, Pieces, Region, Selection, Target, c_strides, choose_blocks, cut_by_grid,
 };
 use proptest::prelude::*;
 
@@ -277,4 +277,41 @@ fn a_loan_that_is_forgotten_keeps_its_bytes_from_the_outer_lender() {
     lent_on.write_all(&[1; 2]).unwrap();
     drop(lent_on);
     assert!(outer.try_end().is_ok());
+}
+
+#[test]
+fn each_of_many_results_is_read_when_its_own_writers_are_gone() {
+    let selections = [
+        Selection::parse("1:3, ::2", &[5, 4]).unwrap(),
+        Selection::parse("4, 1", &[5, 4]).unwrap(),
+        Selection::parse("2:2, :", &[5, 4]).unwrap(),
+    ];
+    let mut parts = Target::many(selections.iter(), 2).unwrap();
+    let (last, nothing) = parts.pop().unwrap();
+    let (second, mut region) = parts.pop().unwrap();
+    let (first, left_alone) = parts.pop().unwrap();
+    assert_eq!(
+        (left_alone.shape(), region.shape(), nothing.shape()),
+        (&[2, 2][..], &[1, 1][..], &[0, 4][..])
+    );
+    assert!(region.together_mut().is_some_and(|bytes| bytes == [0; 2]));
+    region.write_all(&[7; 2]).unwrap();
+    drop((region, nothing));
+    assert_eq!(second.into_bytes().unwrap().as_ref(), [7; 2], "though the first may still be written");
+    assert_eq!(last.into_bytes().unwrap().as_ref(), [0; 0]);
+    let (row, mut other) = left_alone.split(0, 1);
+    drop(row);
+    other.write_all(&[1, 2, 3, 4]).unwrap();
+    let kind = first.into_bytes().unwrap_err().kind();
+    assert_eq!(kind, ErrorKind::Internal, "a part of it may still be written");
+    let (_target, region) = Target::new(&[2, 2], 1).unwrap();
+    let (mut column, _other) = region.split(1, 1);
+    assert!(column.together_mut().is_none(), "a column has gaps");
+}
+
+#[test]
+fn many_results_that_no_memory_holds_are_refused() {
+    let huge = Selection::of_box(&[0], &[u64::MAX / 2]);
+    let all = [huge.clone(), huge];
+    assert_eq!(Target::many(all.iter(), 8).unwrap_err().kind(), ErrorKind::TooLarge);
 }

@@ -1,15 +1,13 @@
 //! The asking side for applications: requests as streams of replies.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use futures::Stream;
+use bytes::Bytes;
 use wire::{
     ChunkHead, Client, ClientConfig, ClientEvent, Error, ErrorKind, Machine, OpId, Priority, Result, Urgency,
     Welcome,
@@ -19,14 +17,18 @@ use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 use crate::many::{self, Said};
 use crate::receive::{Counts, Receiver, Slot};
+use crate::receive_many::{Asking, Ends};
 use crate::room::{Ticket, Waiting};
+use crate::stream::OpStream;
 
 /// Replies that wait in all streams of a connection together; then nothing more is received.
 pub const MAX_WAITING_REPLIES: usize = 16_384;
 /// Bytes of bodies that wait likewise. Bulk is bounded by the window.
 pub const MAX_WAITING_BODY_BYTES: usize = 16 << 20;
-/// Reserved at once for an item that is put together; more as its bytes come.
-const FIRST_RESERVE_BYTES: u64 = 1 << 20;
+/// Of a group's operations under way, as many must have ended as this part of them before others follow.
+const ENDED_FRACTION: usize = 16;
+/// So many of a group may be under way however much bulk they are expected to answer with.
+const LEAST_UNDER_WAY: usize = 64;
 
 /// Puts a client on a link.
 ///
@@ -36,11 +38,10 @@ pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver
     let machine = Client::new(config, now())?;
     let shared = Shared::new(ClientSide {
         machine,
-        inboxes: HashMap::new(),
-        slots: HashMap::new(),
+        askers: HashMap::new(),
         counts: Counts::default(),
         manys: HashMap::new(),
-        one_of: HashMap::new(),
+        groups: HashMap::new(),
         last_many: 0,
         waiting_replies: 0,
         waiting_body_bytes: 0,
@@ -111,15 +112,25 @@ struct Inbox {
     waker: Option<Waker>,
 }
 
+/// Who has asked for an operation.
+enum Asker {
+    /// A stream of replies.
+    Stream(Inbox),
+    /// Somebody who takes the answer where it arrives.
+    Slot(Slot),
+    /// One of many operations whose answers come by one stream.
+    OneOf(u64),
+    /// One of many operations whose answers are taken where they arrive: of which group, and which one of it.
+    Grouped { group: u64, number: usize, expected_bytes: u64, receiver: Box<dyn Receiver> },
+}
+
 pub(crate) struct ClientSide {
     machine: Client,
-    inboxes: HashMap<OpId, Inbox>,
-    /// Operations whose answers are taken where they arrive.
-    slots: HashMap<OpId, Slot>,
+    askers: HashMap<OpId, Asker>,
     counts: Counts,
-    /// Inboxes of many operations each, and which operation belongs to which.
     manys: HashMap<u64, many::Inbox>,
-    one_of: HashMap<OpId, u64>,
+    groups: HashMap<u64, Ends>,
+    /// Number of the newest of the two above.
     last_many: u64,
     waiting_replies: usize,
     waiting_body_bytes: usize,
@@ -133,62 +144,118 @@ pub(crate) struct ClientSide {
 
 impl ClientSide {
     fn post(&mut self, op: OpId, reply: Reply) {
-        // A message was put together, or a piece of it made a value of its own.
-        self.counts.bulk_bytes += reply.bulk_bytes();
-        self.counts.copied_bytes += reply.bulk_bytes();
-        if self.slots.contains_key(&op) {
-            return self.receive(op, reply);
-        }
-        let many = self.one_of.get(&op).and_then(|id| self.manys.get_mut(id));
         let (body_bytes, bulk_bytes) = (reply.body_bytes(), reply.bulk_bytes());
-        let waker = match (many, self.inboxes.get_mut(&op)) {
-            (Some(inbox), _) => {
-                inbox.said.push_back((op, Said::Reply(reply)));
-                &mut inbox.waker
-            }
-            (None, Some(inbox)) => {
+        // A message was put together, or a piece of it made a value of its own.
+        self.counts.bulk_bytes += bulk_bytes;
+        self.counts.copied_bytes += bulk_bytes;
+        let waker = match self.askers.get_mut(&op) {
+            Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
+            Some(Asker::Stream(inbox)) => {
                 inbox.replies.push_back(reply);
                 &mut inbox.waker
             }
-            (None, None) => return self.machine.grant(bulk_bytes),
+            Some(Asker::OneOf(id)) => match self.manys.get_mut(id) {
+                Some(inbox) => {
+                    inbox.said.push_back((op, Said::Reply(reply)));
+                    &mut inbox.waker
+                }
+                None => return self.machine.grant(bulk_bytes),
+            },
+            None => return self.machine.grant(bulk_bytes),
         };
         waker.take().into_iter().for_each(Waker::wake);
         self.waiting_replies += 1;
         self.waiting_body_bytes += body_bytes;
     }
 
+    /// The only item of an operation, and its end.
+    fn post_whole(&mut self, op: OpId, whole: Item) {
+        let bulk_bytes = whole.bulk.len() as u64;
+        if matches!(self.askers.get(&op), Some(Asker::Stream(_)) | None) {
+            let Item { body, bulk } = whole;
+            self.post(op, Reply::Item { item: 0, body, bulk_bytes });
+            if bulk_bytes > 0 {
+                self.post(op, Reply::Piece { item: 0, offset: 0, bytes: bulk, complete: true });
+            }
+            return self.post_end(op, Ok(()));
+        }
+        // It was put together with others; whoever takes it where it arrives copies it again.
+        self.counts.bulk_bytes += bulk_bytes;
+        self.counts.copied_bytes += bulk_bytes;
+        if let Some(Asker::OneOf(_)) = self.askers.get(&op) {
+            return self.say_last(op, Said::Whole(whole));
+        }
+        self.counts.copied_bytes += bulk_bytes;
+        self.machine.grant(bulk_bytes);
+        let taken = self.receiver(op).map_or(Ok(()), |receiver| receiver.whole(whole));
+        self.post_end(op, taken);
+    }
+
+    /// Who takes the answer where it arrives.
+    fn receiver(&mut self, op: OpId) -> Option<&mut Box<dyn Receiver>> {
+        match self.askers.get_mut(&op)? {
+            Asker::Slot(slot) => slot.receiver.as_mut(),
+            Asker::Grouped { receiver, .. } => Some(receiver),
+            Asker::Stream(_) | Asker::OneOf(_) => None,
+        }
+    }
+
     fn receive(&mut self, op: OpId, reply: Reply) {
-        let Some(receiver) = self.slots.get_mut(&op).and_then(|slot| slot.receiver.as_mut()) else {
-            return self.machine.grant(reply.bulk_bytes());
-        };
+        let bulk_bytes = reply.bulk_bytes();
+        self.machine.grant(bulk_bytes);
+        let Some(receiver) = self.receiver(op) else { return };
         let taken = match reply {
             Reply::Item { item, body, bulk_bytes } => receiver.item(item, body, bulk_bytes),
-            Reply::Piece { item, offset, bytes, complete } => {
-                self.counts.copied_bytes += bytes.len() as u64;
-                self.machine.grant(bytes.len() as u64);
-                receiver.piece(item, offset, &bytes, complete)
-            }
+            Reply::Piece { item, offset, bytes, complete } => receiver.piece(item, offset, &bytes, complete),
         };
+        self.counts.copied_bytes += bulk_bytes;
         self.stop_if_refused(op, taken);
     }
 
     fn stop_if_refused(&mut self, op: OpId, taken: Result<()>) {
-        if let (Err(error), Some(slot)) = (taken, self.slots.get_mut(&op)) {
-            slot.end(Err(error));
+        if let Err(error) = taken {
             self.machine.cancel(op);
+            self.post_end(op, Err(error));
         }
     }
 
     fn post_end(&mut self, op: OpId, end: Result<()>) {
-        if let Some(slot) = self.slots.get_mut(&op) {
-            slot.end(end);
-        } else if let Some(inbox) = self.one_of.remove(&op).and_then(|id| self.manys.get_mut(&id)) {
-            inbox.said.push_back((op, end.map_or_else(Said::Failed, |()| Said::Done)));
+        match self.askers.get_mut(&op) {
+            Some(Asker::Slot(slot)) => slot.end(end),
+            Some(Asker::Stream(inbox)) => {
+                inbox.end = Some(end);
+                inbox.waker.take().into_iter().for_each(Waker::wake);
+            }
+            Some(Asker::OneOf(_)) => self.say_last(op, end.map_or_else(Said::Failed, |()| Said::Done)),
+            Some(Asker::Grouped { .. }) => self.end_grouped(op, end),
+            None => {}
+        }
+    }
+
+    /// The last that is heard of one of many; nothing is kept of it.
+    fn say_last(&mut self, op: OpId, last: Said) {
+        if let Some(Asker::OneOf(id)) = self.askers.remove(&op)
+            && let Some(inbox) = self.manys.get_mut(&id)
+        {
+            if let Said::Whole(Item { body, .. }) = &last {
+                self.waiting_replies += 1;
+                self.waiting_body_bytes += body.len();
+            }
+            inbox.said.push_back((op, last));
             inbox.under_way -= 1;
             inbox.waker.take().into_iter().for_each(Waker::wake);
-        } else if let Some(inbox) = self.inboxes.get_mut(&op) {
-            inbox.end = Some(end);
-            inbox.waker.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    fn end_grouped(&mut self, op: OpId, end: Result<()>) {
+        if let Some(Asker::Grouped { group, number, expected_bytes, mut receiver }) = self.askers.remove(&op)
+        {
+            let end = end.and_then(|()| receiver.finish());
+            // It lets go of where the answer went before anybody hears of the end.
+            drop(receiver);
+            if let Some(ends) = self.groups.get_mut(&group) {
+                ends.add(number, expected_bytes, end);
+            }
         }
     }
 
@@ -199,10 +266,22 @@ impl ClientSide {
         self.machine.grant(reply.bulk_bytes());
     }
 
+    fn account_said(&mut self, said: &Said) {
+        match said {
+            Said::Reply(reply) => self.account(reply),
+            Said::Whole(Item { body, bulk }) => {
+                self.waiting_replies -= 1;
+                self.waiting_body_bytes -= body.len();
+                self.machine.grant(bulk.len() as u64);
+            }
+            Said::Done | Said::Failed(_) => {}
+        }
+    }
+
     /// The next reply of a stream, and whether the driver has something to do now.
-    fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
+    pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
         let had_space = self.has_space();
-        let Some(inbox) = self.inboxes.get_mut(&op) else { return (Poll::Ready(None), false) };
+        let Some(Asker::Stream(inbox)) = self.askers.get_mut(&op) else { return (Poll::Ready(None), false) };
         if let Some(reply) = inbox.replies.pop_front() {
             self.account(&reply);
             return (Poll::Ready(Some(Ok(reply))), !had_space || self.machine.owes_credit());
@@ -211,18 +290,18 @@ impl ClientSide {
             inbox.waker = Some(cx.waker().clone());
             return (Poll::Pending, false);
         };
-        self.inboxes.remove(&op);
+        self.askers.remove(&op);
         (Poll::Ready(end.err().map(Err)), false)
     }
 
     /// Nobody listens to the answer any more; false when nobody did before.
-    fn forget_stream(&mut self, op: OpId) -> bool {
-        let Some(inbox) = self.inboxes.remove(&op) else { return false };
+    pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
+        let Some(Asker::Stream(inbox)) = self.askers.remove(&op) else { return false };
         inbox.replies.iter().for_each(|reply| self.account(reply));
         true
     }
 
-    fn drop_stream(&mut self, op: OpId) {
+    pub(crate) fn drop_stream(&mut self, op: OpId) {
         if self.forget_stream(op) {
             self.machine.cancel(op);
         }
@@ -241,7 +320,8 @@ impl ClientSide {
     ) -> Result<Option<OpId>> {
         match self.machine.request(name, parameters.clone(), urgency) {
             Ok(op) => {
-                self.slots.extend(receiver.take().map(|receiver| (op, Slot::new(receiver))));
+                let slot = receiver.take().map(|receiver| (op, Asker::Slot(Slot::new(receiver))));
+                self.askers.extend(slot);
                 Ok(Some(op))
             }
             Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
@@ -250,12 +330,16 @@ impl ClientSide {
     }
 
     pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut Slot> {
-        self.slots.get_mut(&op)
+        match self.askers.get_mut(&op) {
+            Some(Asker::Slot(slot)) => Some(slot),
+            _ => None,
+        }
     }
 
     /// True when the operation had not ended.
     pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
-        let under_way = self.slots.remove(&op).is_some_and(|slot| slot.receiver.is_some());
+        let slot = self.askers.remove(&op);
+        let under_way = matches!(slot, Some(Asker::Slot(slot)) if slot.receiver.is_some());
         if under_way {
             self.machine.cancel(op);
         }
@@ -286,7 +370,7 @@ impl ClientSide {
         while let Some(next) = parameters.pop_front() {
             match self.machine.request(name, next.clone(), urgency) {
                 Ok(op) => {
-                    self.one_of.insert(op, id);
+                    self.askers.insert(op, Asker::OneOf(id));
                     ops.push(op);
                 }
                 Err(error) => {
@@ -311,11 +395,7 @@ impl ClientSide {
             return (inbox.under_way == 0).then_some(false);
         }
         let news = std::mem::take(&mut inbox.said);
-        for (_, what) in &news {
-            if let Said::Reply(reply) = what {
-                self.account(reply);
-            }
-        }
+        news.iter().for_each(|(_, what)| self.account_said(what));
         said.extend(news);
         Some(true)
     }
@@ -326,13 +406,17 @@ impl ClientSide {
         }
     }
 
+    pub(crate) fn note(&mut self, op: OpId, body: Bytes) -> Result<()> {
+        self.machine.note(op, body)
+    }
+
     pub(crate) fn adjust(&mut self, op: OpId, urgency: Urgency) {
         self.machine.adjust(op, urgency);
     }
 
     pub(crate) fn cancel_one_of(&mut self, id: u64, op: OpId) {
-        if self.one_of.get(&op) == Some(&id) {
-            self.one_of.remove(&op);
+        if matches!(self.askers.get(&op), Some(Asker::OneOf(of)) if *of == id) {
+            self.askers.remove(&op);
             self.machine.cancel(op);
             if let Some(inbox) = self.manys.get_mut(&id) {
                 inbox.under_way -= 1;
@@ -343,12 +427,12 @@ impl ClientSide {
 
     pub(crate) fn close_many(&mut self, id: u64) {
         let Some(inbox) = self.manys.remove(&id) else { return };
-        for (_, what) in &inbox.said {
-            if let Said::Reply(reply) = what {
-                self.account(reply);
-            }
-        }
-        let mut ops: Vec<OpId> = self.one_of.extract_if(|_, of| *of == id).map(|(op, _)| op).collect();
+        inbox.said.iter().for_each(|(_, what)| self.account_said(what));
+        self.cancel_all(|asker| matches!(asker, Asker::OneOf(of) if *of == id));
+    }
+
+    fn cancel_all(&mut self, is_one: impl Fn(&Asker) -> bool) {
+        let mut ops: Vec<OpId> = self.askers.extract_if(|_, asker| is_one(asker)).map(|(op, _)| op).collect();
         ops.sort_unstable();
         ops.into_iter().for_each(|op| self.machine.cancel(op));
     }
@@ -368,6 +452,68 @@ impl ClientSide {
     }
 }
 
+/// What [`ClientHandle::receive_many`] needs.
+impl ClientSide {
+    pub(crate) fn open_group(&mut self) -> u64 {
+        self.last_many += 1;
+        self.groups.insert(self.last_many, Ends::default());
+        self.last_many
+    }
+
+    /// Starts operations, as many as there is room for and as are good for two windows of bulk; `next` is the number of
+    /// the first in its group. While many of a group are under way it waits until some have ended, so that those that
+    /// follow them travel together. One that cannot be asked has ended.
+    pub(crate) fn request_grouped(
+        &mut self,
+        group: u64,
+        next: &mut usize,
+        name: &str,
+        asks: &mut VecDeque<Asking>,
+    ) {
+        let Self { machine, askers, groups, ended, .. } = self;
+        let (Some(ends), Some(first)) = (groups.get_mut(&group), asks.front()) else { return };
+        let most_bytes = machine.window_bytes().saturating_mul(2);
+        let is_full = |ends: &Ends, parts: usize| {
+            let is_ahead = ends.expected_bytes + most_bytes / parts as u64 > most_bytes;
+            ends.under_way >= LEAST_UNDER_WAY && is_ahead
+        };
+        let has_room = machine.room(first.urgency.priority) >= ends.under_way / ENDED_FRACTION;
+        if ended.is_none() && (!has_room || is_full(ends, ENDED_FRACTION)) {
+            return;
+        }
+        while let Some(Asking { parameters, urgency, .. }) = asks.front() {
+            if is_full(ends, usize::MAX) && ended.is_none() {
+                return;
+            }
+            let requested = machine.request(name, parameters.clone(), *urgency);
+            if requested.as_ref().is_err_and(|e| e.kind() == ErrorKind::Busy) && ended.is_none() {
+                return;
+            }
+            let Some(Asking { receiver, expected_bytes, .. }) = asks.pop_front() else { return };
+            let number = *next;
+            *next += 1;
+            ends.begin(expected_bytes);
+            match requested {
+                Ok(op) => drop(askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver })),
+                Err(error) => {
+                    drop(receiver);
+                    ends.add(number, expected_bytes, Err(error));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn ends(&mut self, group: u64) -> Option<&mut Ends> {
+        self.groups.get_mut(&group)
+    }
+
+    pub(crate) fn close_group(&mut self, group: u64) {
+        if self.groups.remove(&group).is_some_and(|ends| ends.under_way > 0) {
+            self.cancel_all(|asker| matches!(asker, Asker::Grouped { group: of, .. } if *of == group));
+        }
+    }
+}
+
 impl Side for ClientSide {
     type Machine = Client;
 
@@ -379,11 +525,11 @@ impl Side for ClientSide {
         // An error has closed the machine, whose events say so.
         let Ok(Some(complete)) = self.machine.handle_bulk(now, head, bytes) else { return };
         let ChunkHead { op, item, offset } = head;
-        if let Some(receiver) = self.slots.get_mut(&op).and_then(|slot| slot.receiver.as_mut()) {
+        if let Some(receiver) = self.receiver(op) {
+            let taken = receiver.piece(item, offset, bytes, complete);
             self.counts.bulk_bytes += bytes.len() as u64;
             self.counts.copied_bytes += bytes.len() as u64;
             self.machine.grant(bytes.len() as u64);
-            let taken = receiver.piece(item, offset, bytes, complete);
             return self.stop_if_refused(op, taken);
         }
         self.post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
@@ -403,6 +549,7 @@ impl Side for ClientSide {
                 ClientEvent::Piece { op, item, offset, bytes, complete } => {
                     self.post(op, Reply::Piece { item, offset, bytes, complete });
                 }
+                ClientEvent::Whole { op, body, bulk } => self.post_whole(op, Item { body, bulk }),
                 ClientEvent::Done { op } => self.post_end(op, Ok(())),
                 ClientEvent::Failed { op, error } => self.post_end(op, Err(error)),
                 ClientEvent::Welcomed(welcome) => (self.welcome, news) = (Some(welcome), true),
@@ -451,10 +598,10 @@ impl ClientHandle {
     pub fn try_request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
         let op = self.shared().change(|side| {
             let op = side.machine.request(name, parameters, urgency)?;
-            side.inboxes.insert(op, Inbox::default());
+            side.askers.insert(op, Asker::Stream(Inbox::default()));
             Ok::<_, Error>(op)
         })?;
-        Ok(OpStream { op, client: self.clone(), open: BTreeMap::new() })
+        Ok(OpStream::new(op, self.clone()))
     }
 
     /// Starts an operation as soon as there is room for it, which is nearly always now.
@@ -569,131 +716,5 @@ impl Drop for Place<'_> {
             side.waiting_for_room.leave(self.ticket);
             side.give_room();
         });
-    }
-}
-
-/// The answer to one operation: its replies, then the end or an error. Dropping it cancels the operation.
-///
-/// Bulk bytes that wait here use up the connection's window, for all its operations: take them, or drop the stream.
-pub struct OpStream {
-    op: OpId,
-    client: ClientHandle,
-    /// Items of which `next_item` has seen the beginning.
-    open: BTreeMap<u32, (Bytes, BytesMut)>,
-}
-
-impl fmt::Debug for OpStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OpStream({})", self.op)
-    }
-}
-
-impl OpStream {
-    /// Its number.
-    #[must_use]
-    pub fn op(&self) -> OpId {
-        self.op
-    }
-
-    /// The next reply; `None` after the last one. After an error there is none.
-    ///
-    /// # Cancel safety
-    /// Safe: nothing is lost.
-    pub async fn next(&mut self) -> Option<Result<Reply>> {
-        poll_fn(|cx| self.poll_reply(cx)).await
-    }
-
-    /// The next whole item, put together in memory; `None` after the last one. Not to be mixed with
-    /// [`next`](Self::next).
-    ///
-    /// # Cancel safety
-    /// Safe: what has come is kept.
-    pub async fn next_item(&mut self) -> Option<Result<Item>> {
-        poll_fn(|cx| self.poll_item(cx)).await
-    }
-
-    /// The only item of an answer that has one, once the operation ended well.
-    ///
-    /// # Errors
-    /// The operation's, or `Corrupt` when it answered without an item.
-    ///
-    /// # Cancel safety
-    /// Dropping it cancels the operation.
-    pub async fn only_item(mut self) -> Result<Item> {
-        let mut first = None;
-        while let Some(item) = self.next_item().await {
-            first.get_or_insert(item?);
-        }
-        first.ok_or_else(|| Error::corrupt("expected an item in answer, found none"))
-    }
-
-    /// Lets the operation run to its end without anybody listening: how an operation is asked one-way.
-    pub fn detach(self) {
-        self.client.shared().change(|side| side.forget_stream(self.op));
-    }
-
-    /// Changes how much it matters, also for what the server has queued already.
-    pub fn adjust(&self, urgency: Urgency) {
-        self.client.shared().change(|side| side.machine.adjust(self.op, urgency));
-    }
-
-    /// Sends a message to the running operation.
-    ///
-    /// # Errors
-    /// `TooLarge` when it exceeds its limit, `Busy` when too much is waiting to be sent.
-    pub fn note(&self, body: Bytes) -> Result<()> {
-        self.client.shared().change(|side| side.machine.note(self.op, body))
-    }
-
-    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
-        let shared = self.client.shared();
-        let (reply, concerns_driver) = shared.with(|side| side.poll_reply(self.op, cx));
-        if concerns_driver {
-            shared.change(|_| ());
-        }
-        reply
-    }
-
-    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Item>>> {
-        loop {
-            match ready!(self.poll_reply(cx)) {
-                None => return Poll::Ready(None),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(Reply::Item { body, bulk_bytes: 0, .. })) => {
-                    return Poll::Ready(Some(Ok(Item { body, bulk: Bytes::new() })));
-                }
-                Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
-                    let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);
-                    self.open.insert(item, (body, BytesMut::with_capacity(reserve)));
-                }
-                Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
-                    if complete && let Some((body, mut start)) = self.open.remove(&item) {
-                        // One piece is the whole: no copy.
-                        if offset == 0 {
-                            return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
-                        }
-                        start.extend_from_slice(&bytes);
-                        return Poll::Ready(Some(Ok(Item { body, bulk: start.freeze() })));
-                    }
-                    if let Some((_, start)) = self.open.get_mut(&item) {
-                        start.extend_from_slice(&bytes);
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Stream for OpStream {
-    type Item = Result<Reply>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
-        self.poll_reply(cx)
-    }
-}
-
-impl Drop for OpStream {
-    fn drop(&mut self) {
-        self.client.shared().change(|side| side.drop_stream(self.op));
     }
 }

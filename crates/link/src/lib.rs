@@ -37,20 +37,23 @@ mod client;
 mod dial;
 mod drive;
 mod flow;
+mod incoming;
 pub mod local;
 mod many;
 mod ordered;
 pub mod quic;
 mod receive;
+mod receive_many;
 mod room;
 mod server;
+mod stream;
 pub mod tcp;
 pub mod tls;
 mod waiting;
 pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
-pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OpStream, Reply, connect};
+pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply, connect};
 pub use control::{Choice, Refusal, parse_rate};
 pub use dial::{LONG_RTT, Protocol, connect as dial};
 pub use drive::Driver;
@@ -58,9 +61,11 @@ pub use flow::{Flow, Statistics, asked, asking};
 pub use many::{Many, Said};
 pub use ordered::Ordered;
 pub use receive::{Counts, Receiver, Receiving};
+pub use receive_many::Asking;
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
     ServerConnection, serve, serve_among,
 };
+pub use stream::OpStream;
 pub use tls::{Fingerprint, Identity, Trust};
 pub use waiting::{OWN_WAITING_OPERATIONS, WaitingRoom};

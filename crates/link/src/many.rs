@@ -9,13 +9,15 @@ use std::task::{Poll, Waker};
 use bytes::Bytes;
 use wire::{Error, OpId, Priority, Result, Urgency};
 
-use crate::client::{ClientHandle, ClientSide, Reply};
+use crate::client::{ClientHandle, ClientSide, Item, Reply};
 
 /// What one of many operations says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// Some of its answer.
     Reply(Reply),
+    /// Its whole answer, which was small; nothing more is heard of it.
+    Whole(Item),
     /// It ended well; nothing more is heard of it.
     Done,
     /// It ended otherwise; nothing more is heard of it.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use wire::{Error, OpId, Result, Urgency};
 
-use crate::client::ClientHandle;
+use crate::client::{ClientHandle, Item};
 
 /// Takes an answer as it arrives. Called by the connection's loop: it must not wait, and should only copy.
 pub trait Receiver: Send + 'static {
@@ -24,6 +24,15 @@ pub trait Receiver: Send + 'static {
     /// # Errors
     /// As [`item`](Self::item).
     fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()>;
+
+    /// The only item and all its bulk, proven: how small answers come.
+    ///
+    /// # Errors
+    /// As [`item`](Self::item).
+    fn whole(&mut self, whole: Item) -> Result<()> {
+        self.item(0, whole.body, whole.bulk.len() as u64)?;
+        if whole.bulk.is_empty() { Ok(()) } else { self.piece(0, 0, &whole.bulk, true) }
+    }
 
     /// The operation has ended well.
     ///

@@ -1,6 +1,5 @@
 //! The answering side for applications: operations as they come, each with its own handle.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
@@ -16,6 +15,7 @@ use wire::{
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::incoming::{Incoming, Waiting};
 use crate::waiting::{Share, WaitingRoom};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
@@ -50,10 +50,9 @@ pub fn serve_among(
     let shared = Shared::new(ServerSide {
         machine,
         hello: None,
-        incoming: BTreeMap::new(),
+        incoming: Incoming::default(),
         places: Share::of(room),
         ops: HashMap::new(),
-        waiting_parameter_bytes: 0,
         waiting_notes: 0,
         waiting_note_bytes: 0,
         ended: None,
@@ -64,29 +63,18 @@ pub fn serve_among(
     Ok((ServerConnection { shared, peer }, driver))
 }
 
-/// An operation that the application has not taken yet.
-struct Incoming {
-    name: Arc<str>,
-    parameters: Bytes,
-}
-
-/// The most urgent first, then in the order they were asked.
-type Rank = (Reverse<Priority>, OpId);
-
-/// What the application has not heard yet of an operation.
+/// What the application has not heard yet of an operation. Most are taken, answered and forgotten without one.
+#[derive(Default)]
 struct OpState {
-    urgency: Urgency,
     adjusted: bool,
     cancelled: bool,
     notes: VecDeque<Bytes>,
     waiting: Vec<Waker>,
+    /// The tier in which it waits for room.
+    waits_in_tier: Option<u8>,
 }
 
 impl OpState {
-    fn new(urgency: Urgency) -> Self {
-        Self { urgency, adjusted: false, cancelled: false, notes: VecDeque::new(), waiting: Vec::new() }
-    }
-
     fn wake(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }
@@ -95,10 +83,9 @@ impl OpState {
 struct ServerSide {
     machine: Server,
     hello: Option<Hello>,
-    incoming: BTreeMap<Rank, Incoming>,
+    incoming: Incoming,
     places: Share,
     ops: HashMap<OpId, OpState>,
-    waiting_parameter_bytes: usize,
     waiting_notes: usize,
     waiting_note_bytes: usize,
     ended: Option<Error>,
@@ -138,7 +125,7 @@ impl ServerSide {
     }
 
     fn handle_request(&mut self, op: OpId, name: Arc<str>, parameters: &Bytes, urgency: Urgency) {
-        if self.waiting_parameter_bytes + parameters.len() > MAX_WAITING_PARAMETER_BYTES {
+        if self.incoming.parameter_bytes() + parameters.len() > MAX_WAITING_PARAMETER_BYTES {
             let most = MAX_WAITING_PARAMETER_BYTES;
             let what = format!("expected at most {most} bytes of parameters that wait, found more");
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
@@ -147,90 +134,59 @@ impl ServerSide {
             let what = "expected fewer operations of all clients that wait for this server, found too many";
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
-        self.waiting_parameter_bytes += parameters.len();
         // Copied, because an operation may live long, and a slice would keep all that was received with it.
         let parameters = Bytes::copy_from_slice(parameters);
-        self.ops.insert(op, OpState::new(urgency));
-        self.incoming.insert((Reverse(urgency.priority), op), Incoming { name, parameters });
+        self.incoming.push(urgency.priority, Waiting { op, name, parameters });
     }
 
     fn handle_note(&mut self, op: OpId, body: Bytes) {
-        if self.ops.contains_key(&op) {
-            self.waiting_notes += 1;
-            self.waiting_note_bytes += body.len();
-            self.update(op, |state| state.notes.push_back(body));
-        }
+        self.waiting_notes += 1;
+        self.waiting_note_bytes += body.len();
+        self.update(op, |state| state.notes.push_back(body));
     }
 
     fn adjust(&mut self, op: OpId, urgency: Urgency) {
-        if let Some(waiting) = self.rank(op).and_then(|rank| self.incoming.remove(&rank)) {
-            self.incoming.insert((Reverse(urgency.priority), op), waiting);
-        }
-        self.update(op, |state| {
-            state.urgency = urgency;
-            state.adjusted = true;
-        });
+        self.incoming.adjust(op, urgency.priority);
+        self.update(op, |state| state.adjusted = true);
     }
 
     fn cancel(&mut self, op: OpId) {
-        let Some(waiting) = self.rank(op).and_then(|rank| self.incoming.remove(&rank)) else {
-            return self.update(op, |state| state.cancelled = true);
-        };
-        self.waiting_parameter_bytes -= waiting.parameters.len();
-        self.places.shrink(self.incoming.len());
-        self.forget(op);
-    }
-
-    fn rank(&self, op: OpId) -> Option<Rank> {
-        self.ops.get(&op).map(|state| (Reverse(state.urgency.priority), op))
+        if self.incoming.remove(op).is_some() {
+            self.places.shrink(self.incoming.len());
+            return self.forget(op);
+        }
+        if self.ops.contains_key(&op) {
+            self.update(op, |state| state.cancelled = true);
+        }
     }
 
     fn forget(&mut self, op: OpId) {
+        self.look_for_room(op);
         if let Some(state) = self.ops.remove(&op) {
             state.notes.iter().for_each(|body| self.note_taken(body));
         }
     }
 
-    /// The most urgent operation, if it is of this tier or above, and those right behind it of the same priority and
-    /// name, up to as many as `most` says of that name.
-    fn next_incoming(&mut self, least_tier: u8, most: impl Fn(&str) -> usize) -> Vec<(OpId, Incoming)> {
-        let mut taken: Vec<(OpId, Incoming)> = Vec::new();
-        let mut first_priority = None;
-        while let Some(next) = self.incoming.first_entry() {
-            let &(Reverse(priority), op) = next.key();
-            let joins = match (taken.first(), first_priority) {
-                (Some((_, first)), Some(same)) => {
-                    priority == same && next.get().name == first.name && taken.len() < most(&first.name)
-                }
-                _ => priority.tier >= least_tier,
-            };
-            if !joins {
-                break;
-            }
-            first_priority = Some(priority);
-            let incoming = next.remove();
-            self.waiting_parameter_bytes -= incoming.parameters.len();
-            taken.push((op, incoming));
-        }
-        self.places.shrink(self.incoming.len());
-        taken
-    }
-
+    /// Something is to be heard of an operation that is open, or that has been heard of.
     fn update(&mut self, op: OpId, f: impl FnOnce(&mut OpState)) {
         self.look_for_room(op);
-        if let Some(state) = self.ops.get_mut(&op) {
-            f(state);
-            state.wake();
-        }
+        let state = self.ops.entry(op).or_default();
+        f(state);
+        state.wake();
+    }
+
+    fn is_cancelled(&self, op: OpId) -> bool {
+        self.ops.get(&op).map_or_else(|| !self.machine.is_open(op), |state| state.cancelled)
     }
 
     fn poll_change(&mut self, op: OpId, cx: &Context<'_>) -> Poll<Change> {
-        let Some(state) = self.ops.get_mut(&op) else { return Poll::Ready(Change::Cancelled) };
-        if state.cancelled {
+        if self.is_cancelled(op) {
             return Poll::Ready(Change::Cancelled);
         }
+        let urgency = self.urgency(op);
+        let state = self.ops.entry(op).or_default();
         if std::mem::take(&mut state.adjusted) {
-            return Poll::Ready(Change::Adjusted(state.urgency));
+            return Poll::Ready(Change::Adjusted(urgency));
         }
         if let Some(body) = state.notes.pop_front() {
             self.note_taken(&body);
@@ -244,18 +200,23 @@ impl ServerSide {
         if !must_wait(&self.machine, op) {
             return Poll::Ready(());
         }
-        watch(self.waiting_for_room.entry((self.tier(op), op)).or_default(), cx);
+        let tier = self.urgency(op).priority.tier.min(HIGHEST_TIER);
+        let tier = *self.ops.entry(op).or_default().waits_in_tier.get_or_insert(tier);
+        watch(self.waiting_for_room.entry((tier, op)).or_default(), cx);
         Poll::Pending
     }
 
-    fn tier(&self, op: OpId) -> u8 {
-        self.ops.get(&op).map_or(0, |state| state.urgency.priority.tier.min(HIGHEST_TIER))
+    /// How much an operation matters now; little once its last frame was sent.
+    fn urgency(&self, op: OpId) -> Urgency {
+        self.machine.urgency(op).unwrap_or(Urgency::of(Priority::BACKGROUND))
     }
 
-    /// Wakes those who wait for room for one operation: it has ended, or its tier is about to change.
+    /// Wakes those who wait for room for one operation: it has ended, or its tier may have changed.
     fn look_for_room(&mut self, op: OpId) {
-        let wakers = self.waiting_for_room.remove(&(self.tier(op), op));
-        wakers.into_iter().flatten().for_each(Waker::wake);
+        if let Some(tier) = self.ops.get_mut(&op).and_then(|state| state.waits_in_tier.take()) {
+            let wakers = self.waiting_for_room.remove(&(tier, op));
+            wakers.into_iter().flatten().for_each(Waker::wake);
+        }
     }
 
     /// Wakes those for whom there is room now, in a few steps however many wait.
@@ -394,7 +355,7 @@ impl ServerConnection {
         least_tier: u8,
         most: impl Fn(&str) -> usize,
     ) -> Option<Vec<Operation>> {
-        let operation = |(op, Incoming { name, parameters })| {
+        let operation = |Waiting { op, name, parameters }| {
             let shared = Arc::clone(&self.shared);
             Operation { op, name, parameters, shared, is_over: false }
         };
@@ -403,7 +364,8 @@ impl ServerConnection {
                 if side.ended.is_some() {
                     return Poll::Ready(None);
                 }
-                let taken = side.next_incoming(least_tier, &most);
+                let taken = side.incoming.take(least_tier, &most);
+                side.places.shrink(side.incoming.len());
                 if taken.is_empty() {
                     watch(&mut side.acceptor, cx);
                     return Poll::Pending;
@@ -485,13 +447,24 @@ impl Operation {
     /// How much it matters now.
     #[must_use]
     pub fn urgency(&self) -> Urgency {
-        self.shared.with(|side| side.ops.get(&self.op).map_or_else(default_urgency, |state| state.urgency))
+        self.shared.with(|side| side.urgency(self.op))
     }
 
     /// True once nobody wants it any more.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.shared.with(|side| side.ops.get(&self.op).is_none_or(|state| state.cancelled))
+        self.shared.with(|side| side.is_cancelled(self.op))
+    }
+
+    /// Leaves out those that nobody wants any more, of many of one connection, for the price of one look.
+    pub fn retain_wanted<T>(operations: &mut Vec<T>, operation: impl Fn(&T) -> &Self) {
+        let Some(shared) = operations.first().map(|first| Arc::clone(&operation(first).shared)) else {
+            return;
+        };
+        let is_cancelled: Vec<bool> =
+            shared.with(|side| operations.iter().map(|one| side.is_cancelled(operation(one).op)).collect());
+        let mut is_cancelled = is_cancelled.into_iter();
+        operations.retain(|_| !is_cancelled.next().unwrap_or(false));
     }
 
     /// Waits for the next change.
@@ -611,10 +584,6 @@ impl Operation {
 
 fn must_wait(machine: &Server, op: OpId) -> bool {
     machine.is_open(op) && machine.room_bytes(op) == 0
-}
-
-fn default_urgency() -> Urgency {
-    Urgency::of(Priority::BACKGROUND)
 }
 
 impl Drop for Operation {

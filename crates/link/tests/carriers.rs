@@ -7,6 +7,7 @@
 )]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +17,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Change, ClientHandle, Link, Operation, Reply, Said, ServerConnection, Trust, quic, tcp, tls, ws};
+use futures::StreamExt;
+use link::{
+    Asking, Change, ClientHandle, Item, Link, Operation, Receiver, Reply, Said, ServerConnection, Trust,
+    quic, tcp, tls, ws,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -106,11 +111,19 @@ where
     F: Fn(Arc<Operation>) -> Fut + Send + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
+    pair_of(kind, config, ServerConfig::default(), answer).await
+}
+
+async fn pair_of<F, Fut>(kind: Kind, config: ClientConfig, server: ServerConfig, answer: F) -> Pair
+where
+    F: Fn(Arc<Operation>) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
     let (ours, theirs) = links(kind).await;
     let mut tasks = JoinSet::new();
     let (client, driver) = link::connect(ours, config).unwrap();
     tasks.spawn(driver);
-    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    let (connection, driver) = link::serve(theirs, server).unwrap();
     let server = tasks.spawn(driver);
     tasks.spawn(answer_all(connection, answer));
     Pair { client, tasks, server }
@@ -427,6 +440,11 @@ fn many_operations_share_one_stream() {
                     Said::Reply(Reply::Piece { bytes, complete, .. }) => {
                         assert_eq!((bytes, complete), (sent[&op].clone(), true));
                     }
+                    Said::Whole(Item { body, bulk }) => {
+                        let said = sent.remove(&op).expect("each ends once");
+                        assert_eq!((&body, &bulk), (&said, &said));
+                        done += 1;
+                    }
                     Said::Done => {
                         sent.remove(&op).expect("each ends once");
                         done += 1;
@@ -437,6 +455,95 @@ fn many_operations_share_one_stream() {
         }
         assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
     });
+}
+
+/// Counts the bytes of one answer where they arrive, or does not want them.
+struct Taking {
+    expected: Bytes,
+    taken_bytes: Arc<AtomicUsize>,
+    refuses: bool,
+}
+
+impl Receiver for Taking {
+    fn item(&mut self, _item: u32, body: Bytes, bulk_bytes: u64) -> wire::Result<()> {
+        assert_eq!((&body, bulk_bytes), (&self.expected, 8));
+        if self.refuses { Err(Error::corrupt("expected something else")) } else { Ok(()) }
+    }
+
+    fn piece(&mut self, _item: u32, offset: u64, bytes: &[u8], complete: bool) -> wire::Result<()> {
+        assert_eq!((offset, bytes, complete), (0, &self.expected[..], true));
+        self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> wire::Result<()> {
+        Ok(())
+    }
+}
+
+fn asking(n: usize, taken_bytes: &Arc<AtomicUsize>) -> Asking {
+    let parameters = Bytes::from((n as u64).to_le_bytes().to_vec());
+    let taken_bytes = Arc::clone(taken_bytes);
+    let receiver =
+        Box::new(Taking { expected: parameters.clone(), taken_bytes, refuses: n.is_multiple_of(7) });
+    Asking { parameters, urgency: Urgency::of(Priority::NORMAL), expected_bytes: 8, receiver }
+}
+
+#[test]
+fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
+    on_all(|kind| async move {
+        const MANY: usize = 20_000;
+        let config = ServerConfig { most_operations: 1_000, ..ServerConfig::default() };
+        let pair = pair_of(kind, ClientConfig::default(), config, answer).await;
+        pair.client.welcomed().await.unwrap();
+        let taken_bytes = Arc::new(AtomicUsize::new(0));
+        let asks = (0..MANY).map(|n| asking(n, &taken_bytes));
+        let mut ends = Box::pin(pair.client.receive_many("echo", asks));
+        let mut ended = vec![0; MANY];
+        while let Some((n, end)) = ends.next().await {
+            ended[n] += 1;
+            assert_eq!(end.is_err(), n.is_multiple_of(7), "{kind:?}: {n} {end:?}");
+        }
+        assert!(ended.iter().all(|&times| times == 1), "{kind:?}");
+        let wanted = (0..MANY).filter(|n: &usize| !n.is_multiple_of(7)).count();
+        assert_eq!(taken_bytes.load(Ordering::Relaxed), 8 * wanted, "{kind:?}");
+        let asks = (0..10).map(|n| asking(n, &taken_bytes));
+        let mut dropped = Box::pin(pair.client.receive_many("forever", asks));
+        assert!(futures::poll!(dropped.next()).is_pending());
+        drop((ends, dropped));
+        pair.client.close(Error::cancelled());
+        let asks = (0..10).map(|n| asking(n, &taken_bytes));
+        let late: Vec<_> = pair.client.receive_many("echo", asks).collect().await;
+        assert!(late.len() == 10 && late.iter().all(|(_, end)| end.is_err()), "{kind:?}");
+    });
+}
+
+/// What has ended together is told together: the stream is polled once for each frame of answers, not for each operation.
+#[tokio::test]
+async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() {
+    const MANY: usize = 1_000;
+    let pair = pair(Kind::Local, ClientConfig::default(), answer).await;
+    pair.client.welcomed().await.unwrap();
+    let taken_bytes = Arc::new(AtomicUsize::new(0));
+    let asks = (1..).filter(|n: &usize| !n.is_multiple_of(7)).take(MANY).map(|n| asking(n, &taken_bytes));
+    let mut ends = Box::pin(pair.client.receive_many("echo", asks));
+    let (mut polls, mut ended) = (0, 0);
+    poll_fn(|cx| {
+        polls += 1;
+        loop {
+            match ends.poll_next_unpin(cx) {
+                Poll::Ready(Some((_, end))) => {
+                    end.unwrap();
+                    ended += 1;
+                }
+                Poll::Ready(None) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+    assert_eq!(ended, MANY);
+    assert!(polls <= 10, "found {polls} polls");
 }
 
 /// The server ends them the other way round.
@@ -495,7 +602,7 @@ async fn a_thousand_operations_are_a_few_writes() {
     assert_eq!(ops.len(), MANY);
     let (mut said, mut done) = (Vec::new(), 0);
     while many.next(&mut said).await {
-        done += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+        done += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
     }
     assert_eq!((done, writes.load(Ordering::Relaxed) - before), (MANY, 1));
 }
@@ -663,8 +770,7 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
     let mut busy = 0;
     let mut answers: futures::stream::SelectAll<_> = asked.into_iter().flatten().collect();
     while busy < refused {
-        let answer =
-            tokio::time::timeout(Duration::from_secs(60), futures::StreamExt::next(&mut answers)).await;
+        let answer = tokio::time::timeout(Duration::from_secs(60), StreamExt::next(&mut answers)).await;
         assert_eq!(answer.expect("more refusals").unwrap().unwrap_err().kind(), ErrorKind::Busy);
         busy += 1;
     }

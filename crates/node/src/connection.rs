@@ -28,9 +28,9 @@ const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
 const CLIENTS_IN_FULL: u64 = 4;
 /// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
 /// least urgent longest.
-const MAX_RUNNING: usize = 512;
+const MAX_RUNNING: usize = 1024;
 /// Each tier above background has room for this many more.
-const RUNNING_PER_TIER: usize = 64;
+const RUNNING_PER_TIER: usize = 128;
 /// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
 const MAX_PARAMETER_BYTES: usize = 4 << 20;
 

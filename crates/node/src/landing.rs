@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use array::{Error, Priority, Region, Result};
 use bytes::Bytes;
-use link::{Receiver, Reply};
+use link::{Item, Receiver, Reply};
 use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{Piece, ReadBody, Rows};
@@ -106,6 +106,17 @@ impl Receiver for Landing {
         Ok(())
     }
 
+    fn whole(&mut self, whole: Item) -> Result<()> {
+        let size_bytes = whole.bulk.len() as u64;
+        let Piece::Plain(ReadBody { offset_bytes }) = Piece::decode(whole.body.clone())? else {
+            self.item(0, whole.body, size_bytes)?;
+            return self.piece(0, 0, &whole.bulk, true);
+        };
+        self.there.add(offset_bytes, size_bytes)?;
+        self.tally.add(size_bytes, size_bytes);
+        self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.check_whole()
     }
@@ -157,9 +168,15 @@ fn outside() -> Error {
     Error::corrupt("expected a piece inside the result, found one beyond")
 }
 
-/// Which stretches of a result are there: start to end, without overlap.
+/// Which stretches of a result are there. Most results come from their start on, without gaps: nothing is kept for
+/// those but where they end.
 #[derive(Debug, Default)]
-struct Stretches(BTreeMap<u64, u64>);
+struct Stretches {
+    /// All before this byte is there.
+    start_bytes: u64,
+    /// What lies apart from it: start to end, without overlap.
+    apart: BTreeMap<u64, u64>,
+}
 
 impl Stretches {
     fn add(&mut self, start: u64, length: u64) -> Result<()> {
@@ -169,21 +186,22 @@ impl Stretches {
         if length == 0 {
             return Ok(());
         }
-        let before = self.0.range(..=start).next_back().map(|(&s, &e)| (s, e));
-        let after = self.0.range(start..).next().map(|(&s, &e)| (s, e));
-        if before.is_some_and(|(_, e)| e > start) || after.is_some_and(|(s, _)| s < end) {
+        let before = self.apart.range(..=start).next_back().map(|(&s, &e)| (s, e));
+        let after = self.apart.range(start..).next().map(|(&s, &e)| (s, e));
+        let meets = before.is_some_and(|(_, e)| e > start) || after.is_some_and(|(s, _)| s < end);
+        if start < self.start_bytes || meets {
             return Err(overlaps());
         }
-        let mut joined = (start, end);
-        if let Some((s, _)) = before.filter(|(_, e)| *e == start) {
-            joined.0 = s;
+        let end = after.filter(|(s, _)| *s == end).map_or(end, |(s, e)| {
+            self.apart.remove(&s);
+            e
+        });
+        match before.filter(|(_, e)| *e == start) {
+            _ if start == self.start_bytes => self.start_bytes = end,
+            Some((s, _)) => drop(self.apart.insert(s, end)),
+            None => drop(self.apart.insert(start, end)),
         }
-        if let Some((s, e)) = after.filter(|(s, _)| *s == end) {
-            self.0.remove(&s);
-            joined.1 = e;
-        }
-        self.0.insert(joined.0, joined.1);
-        if self.0.len() > MAX_STRETCHES {
+        if self.apart.len() > MAX_STRETCHES {
             return Err(Error::corrupt(format!(
                 "expected at most {MAX_STRETCHES} separate pieces, found more"
             )));
@@ -192,13 +210,10 @@ impl Stretches {
     }
 
     fn check_whole(&self, size_bytes: u64) -> Result<()> {
-        if size_bytes == 0 && self.0.is_empty() {
+        if self.apart.is_empty() && self.start_bytes == size_bytes {
             return Ok(());
         }
-        if self.0.len() == 1 && self.0.get(&0) == Some(&size_bytes) {
-            return Ok(());
-        }
-        let there: u64 = self.0.iter().map(|(s, e)| e - s).sum();
+        let there = self.start_bytes + self.apart.iter().map(|(s, e)| e - s).sum::<u64>();
         Err(Error::corrupt(format!("expected {size_bytes} bytes, found {there} when the answer ended")))
     }
 }
@@ -273,6 +288,7 @@ mod tests {
         }
         assert!(s.check_whole(14).is_ok());
         assert!(s.check_whole(15).is_err());
+        assert!(s.apart.is_empty(), "nothing is kept of what has closed");
     }
 
     #[test]

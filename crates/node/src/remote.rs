@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use array::{
-    Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest,
-    Region, Result, Source, Urgency, ValueRange, Want,
+    Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Loan, Priority, ReadEnds,
+    ReadRequest, Region, Result, Source, Urgency, ValueRange, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, StreamExt};
-use link::Receiver;
+use futures::stream::{self, Stream, StreamExt};
+use link::{Asking, ClientHandle, Receiver};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wire::compression::Compressed;
@@ -27,6 +27,12 @@ use crate::restoring::Tally;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
+/// Results of at most so many bytes come together with others.
+const MAX_SMALL_BYTES: usize = 64 << 10;
+/// Larger ones of one call that are under way; each comes in pieces, and is restored beside the others.
+const MAX_LARGE: usize = 4_096;
+/// Reads that are asked again at a time, after the server was too busy for them.
+const MAX_AGAIN: usize = 64;
 
 /// A data set that another process exports. Clones share the connection.
 #[derive(Clone, Debug)]
@@ -137,13 +143,7 @@ impl RemoteSource {
         if request.selection.is_empty() {
             return Ok(());
         }
-        let place = BlockPlace {
-            dataset: dataset.id,
-            generation: dataset.generation,
-            array: request.array,
-            level: request.level,
-        };
-        let parameters = Read { place, selection: request.selection }.encode();
+        let parameters = parameters(&dataset, &request);
         let urgency = Urgency::of(request.priority);
         let (mut again, mut place) = (Again::default(), into);
         loop {
@@ -156,10 +156,96 @@ impl RemoteSource {
             let received = receiving.await;
             let Err(error) = restoring.ended().await.and(received) else { return Ok(()) };
             again.after(self.heed(error), None).await?;
-            let still_lent = |_| Error::internal("a read that ended still writes");
             place = loan.try_end().map_err(still_lent)?;
         }
     }
+
+    /// Asks for small ones together, for large ones each by itself; those that cannot be read end at once.
+    async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let count = reads.len();
+        let begun = async { Ok::<_, Error>((self.dataset().await?, self.dialer.client().await?)) };
+        let (dataset, client) = match begun.await {
+            Ok(both) => both,
+            Err(error) => return stream::iter((0..count).map(move |n| (n, Err(error.clone())))).boxed(),
+        };
+        let (mut ended, mut small, mut large) = (Vec::new(), Vec::with_capacity(count), Vec::new());
+        for (number, (request, into)) in reads.into_iter().enumerate() {
+            match request.check(&dataset, &into) {
+                Ok(_) if request.selection.is_empty() => ended.push((number, Ok(()))),
+                Ok(_) if into.size_bytes() <= MAX_SMALL_BYTES => small.push((number, request, into)),
+                Ok(_) => large.push((number, request, into)),
+                Err(error) => ended.push((number, Err(error))),
+            }
+        }
+        let this = self.clone();
+        let large = stream::iter(large).map(move |(number, request, into)| {
+            this.clone().read_into(request, into).map(move |end| (number, end))
+        });
+        let small = self.read_small(&dataset, &client, small);
+        stream::iter(ended).chain(stream::select(small, large.buffer_unordered(MAX_LARGE))).boxed()
+    }
+
+    /// Reads that fit `dataset`. What the server is too busy for is asked again when the rest has ended.
+    fn read_small(
+        self,
+        dataset: &Arc<Dataset>,
+        client: &ClientHandle,
+        reads: Vec<(usize, ReadRequest, Region)>,
+    ) -> impl Stream<Item = (usize, Result<()>)> + Send + use<> {
+        let (mut asked, mut loans) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
+        let mut regions = Vec::with_capacity(reads.len());
+        for (number, request, into) in reads {
+            let (loan, lent) = into.lend();
+            asked.push((number, request));
+            loans.push(Some(loan));
+            regions.push(lent);
+        }
+        let asked = Arc::new(asked);
+        let (requests, dataset, tally) = (Arc::clone(&asked), Arc::clone(dataset), Arc::clone(&self.tally));
+        let asking = move |(n, into): (usize, Region)| {
+            let (_, request) = &requests[n];
+            let expected_bytes = into.size_bytes() as u64;
+            let receiver = Box::new(Landing::counted(into, Arc::clone(&tally)));
+            let urgency = Urgency::of(request.priority);
+            Asking { parameters: parameters(&dataset, request), urgency, expected_bytes, receiver }
+        };
+        let refused = Arc::new(Mutex::new(Vec::new()));
+        let (busy, this) = (Arc::clone(&refused), self.clone());
+        let asks = regions.into_iter().enumerate().map(asking);
+        let answered = client.receive_many(ops::READ, asks).filter_map(move |(n, end)| {
+            let (number, request) = &asked[n];
+            let end = end.map_err(|error| this.heed(error));
+            let is_over = match (end, loans[n].take()) {
+                (Err(error), Some(loan)) if error.kind() == ErrorKind::Busy => {
+                    busy.lock().push((*number, request.clone(), loan, error));
+                    None
+                }
+                (end, _) => Some((*number, end)),
+            };
+            std::future::ready(is_over)
+        });
+        let again = async move { stream::iter(std::mem::take(&mut *refused.lock())) };
+        let again = again.flatten_stream().map(move |(number, request, loan, error)| {
+            self.clone().read_again(request, loan, error).map(move |end| (number, end))
+        });
+        answered.chain(again.buffer_unordered(MAX_AGAIN))
+    }
+
+    async fn read_again(self, request: ReadRequest, loan: Loan, error: Error) -> Result<()> {
+        Again::default().after(error, None).await?;
+        self.read_into(request, loan.try_end().map_err(still_lent)?).await
+    }
+}
+
+fn still_lent(_: Loan) -> Error {
+    Error::internal("a read that ended still writes")
+}
+
+/// A read that fits `dataset`, as its server is asked for it.
+fn parameters(dataset: &Dataset, request: &ReadRequest) -> Bytes {
+    let ReadRequest { array, level, ref selection, .. } = *request;
+    let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
+    Read { place, selection: selection.clone() }.encode()
 }
 
 /// Puts a block together in memory of its own, which it may keep for long.
@@ -255,5 +341,8 @@ impl Source for RemoteSource {
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         self.clone().read_into(request, into).boxed()
+    }
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.clone().read_each(reads).flatten_stream().boxed()
     }
 }

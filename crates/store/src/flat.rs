@@ -117,8 +117,13 @@ impl FlatArray {
         let mut scratch = Vec::new();
         for portion in Portions::new(selection, into, PORTION_BYTES) {
             let (selection, mut region) = portion?;
+            let plan = self.plan(&selection);
+            if let Some(out) = region.together_mut() {
+                plan.run(store, out, &mut scratch, cancel)?;
+                continue;
+            }
             out.resize(region.size_bytes(), 0);
-            self.plan(&selection).run(store, &mut out, &mut scratch, cancel)?;
+            plan.run(store, &mut out, &mut scratch, cancel)?;
             region.write_all(&out)?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! Small reads that are wanted at the same time: a storage thread makes many of them in one job, in the order in which
-//! they lie in the file, and tells of all of them at once; neighbours in a flat file come by one request. It knows neither
-//! formats nor how long a read waits.
+//! they lie in the file, and tells of all of them at once; neighbours in a flat file come by one request. It knows no
+//! formats.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use array::{Error, ReadEnds, ReadRequest, Region, Result, Urgency};
 use futures::channel::mpsc::{UnboundedSender, unbounded};
@@ -16,6 +17,9 @@ use crate::pieces::PIECE_COST;
 use crate::window::{Flat, Window};
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format};
+
+/// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
+const TURN: Duration = Duration::from_millis(5);
 
 /// One of them.
 pub(crate) struct SmallRead {
@@ -40,6 +44,7 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
             ended: Vec::new(),
             cancel: withdraw.0.clone(),
             sender: sender.clone(),
+            workers: Workers::shared().clone(),
         })
         .collect();
     drop(sender);
@@ -94,6 +99,31 @@ struct Together {
     ended: Vec<(usize, Result<()>)>,
     cancel: Cancel,
     sender: UnboundedSender<Vec<(usize, Result<()>)>>,
+    workers: Workers,
+}
+
+impl Together {
+    /// Lets others have the thread. The place in the queue is one too many, of which there are no more than threads.
+    fn queue_again(&mut self) {
+        let rest = Self {
+            format: Arc::clone(&self.format),
+            unread: std::mem::take(&mut self.unread),
+            reading: None,
+            ended: Vec::new(),
+            cancel: self.cancel.clone(),
+            sender: self.sender.clone(),
+            workers: self.workers.clone(),
+        };
+        self.workers.submit(Box::new(rest), None);
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "storage threads are an edge: how long one is kept is measured here"
+)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 impl Job for Together {
@@ -106,6 +136,7 @@ impl Job for Together {
     }
 
     fn run(mut self: Box<Self>) {
+        let since = now();
         let mut near = Near { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
@@ -115,6 +146,9 @@ impl Job for Together {
                 end.map_err(|e| e.context(format!("read [{selection}] of level {level}, array {array}")));
             self.ended.push((number, end));
             self.reading = None;
+            if !self.unread.is_empty() && now().duration_since(since) >= TURN {
+                return self.queue_again();
+            }
         }
     }
 }
@@ -169,7 +203,8 @@ impl Drop for Together {
 
 #[cfg(test)]
 mod tests {
-    use array::{Axis, AxisKind, Priority, Selection, Target};
+    use array::{Axis, AxisKind, Dataset, Priority, Selection, Target};
+    use futures::executor::block_on;
 
     use super::*;
     use crate::flat::FlatArray;
@@ -220,7 +255,7 @@ mod tests {
             })
             .unzip();
         let before = file.counts();
-        let ends: Vec<_> = futures::executor::block_on(read_together(&format, reads).collect());
+        let ends: Vec<_> = block_on(read_together(&format, reads).collect());
         assert!(ends.len() == targets.len() && ends.iter().all(|(_, end)| end.is_ok()), "{ends:?}");
         for (row, target) in targets {
             let start = usize::try_from(row * 4096).expect("small");
@@ -240,6 +275,63 @@ mod tests {
         assert_eq!(read_rows((0..100).map(|n| n * 2)), (1, 199 * 4096), "gaps of a page are read");
         assert_eq!(read_rows((0..100).map(|n| n * 3)), (100, 100 * 4096), "larger ones are not");
         assert_eq!(read_rows(std::iter::once(7)), (1, 4096));
+    }
+
+    /// A format in which every read takes a while.
+    struct Slow;
+
+    impl Format for Slow {
+        fn dataset(&self) -> Arc<Dataset> {
+            unreachable!("nobody asks")
+        }
+
+        fn access(&self, _array: u32) -> Access {
+            Access::Flat
+        }
+
+        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &Cancel) -> Result<()> {
+            std::thread::sleep(TURN);
+            Ok(())
+        }
+    }
+
+    struct Urgent(std::sync::mpsc::Sender<()>);
+
+    impl Job for Urgent {
+        fn urgency(&self) -> Urgency {
+            Urgency::of(Priority::URGENT)
+        }
+
+        fn is_withdrawn(&self) -> bool {
+            false
+        }
+
+        fn run(self: Box<Self>) {
+            self.0.send(()).expect("somebody waits");
+        }
+    }
+
+    #[test]
+    fn something_urgent_waits_for_a_turn_and_not_for_all_that_are_read_together() {
+        let workers = Workers::start(1);
+        let (sender, mut ends) = unbounded();
+        let unread = (0..100).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
+        let (format, cancel) = (Arc::new(Slow), Cancel::default());
+        let (reading, ended) = (None, Vec::new());
+        let job = Together { format, unread, reading, ended, cancel, sender, workers: workers.clone() };
+        workers.submit(Box::new(job), None);
+        let first = block_on(ends.next()).expect("some have ended");
+        let (told, was_run) = std::sync::mpsc::channel();
+        workers.submit(Box::new(Urgent(told)), None);
+        was_run.recv().expect("it is run");
+        let mut before = first.len();
+        while let Ok(more) = ends.try_recv() {
+            before += more.len();
+        }
+        assert!(before < 20, "{before} reads went first");
+        let rest: Vec<_> = block_on(ends.collect());
+        let all = rest.into_iter().flatten().count() + before;
+        assert_eq!(all, 100, "each ends once");
     }
 
     #[test]

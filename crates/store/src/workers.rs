@@ -85,7 +85,7 @@ impl Workers {
         })
     }
 
-    fn start(threads: usize) -> Self {
+    pub(crate) fn start(threads: usize) -> Self {
         let workers = Self(Arc::new(Inner {
             queue: Mutex::default(),
             changed: Condvar::new(),

@@ -83,6 +83,16 @@ pub enum ClientEvent {
         /// The item is complete and its checksum is right. Until then the bytes are not proven.
         complete: bool,
     },
+    /// A small answer that came whole, its checksum right: the only item, and the end of the operation. The size of its bulk
+    /// is to be given back.
+    Whole {
+        /// The operation it answers.
+        op: OpId,
+        /// The small part.
+        body: Bytes,
+        /// The bulk, sharing the frame's memory.
+        bulk: Bytes,
+    },
     /// The operation ended well.
     Done {
         /// Which.
@@ -107,9 +117,11 @@ impl ClientEvent {
     #[must_use]
     pub fn op(&self) -> Option<OpId> {
         match self {
-            Self::Item { op, .. } | Self::Piece { op, .. } | Self::Done { op } | Self::Failed { op, .. } => {
-                Some(*op)
-            }
+            Self::Item { op, .. }
+            | Self::Piece { op, .. }
+            | Self::Whole { op, .. }
+            | Self::Done { op }
+            | Self::Failed { op, .. } => Some(*op),
             Self::Welcomed(_) | Self::Closed { .. } => None,
         }
     }
@@ -118,7 +130,7 @@ impl ClientEvent {
     #[must_use]
     pub fn bulk_bytes(&self) -> u64 {
         match self {
-            Self::Piece { bytes, .. } => bytes.len() as u64,
+            Self::Piece { bytes, .. } | Self::Whole { bulk: bytes, .. } => bytes.len() as u64,
             _ => 0,
         }
     }
@@ -163,8 +175,8 @@ pub struct Client {
     window: Window,
     /// Bulk bytes the server may still send.
     credit_bytes: u64,
-    /// Bulk bytes taken, of which the server was not told yet.
-    owed_bytes: u64,
+    /// Bulk bytes that have come and were not taken yet.
+    untaken_bytes: u64,
     most_operations: u32,
     last_op: u32,
     ops: BTreeMap<OpId, Op>,
@@ -201,7 +213,7 @@ impl Client {
             versions: config.versions,
             credit_bytes: window.size_bytes(),
             window,
-            owed_bytes: 0,
+            untaken_bytes: 0,
             most_operations: MAX_OPERATIONS,
             last_op: 0,
             ops: BTreeMap::new(),
@@ -276,7 +288,8 @@ impl Client {
         if self.ops.get(&op).is_some_and(|o| o.wanted) {
             self.abandon(op);
             let dropped = self.events.iter().filter(|e| e.op() == Some(op));
-            self.owed_bytes += dropped.map(ClientEvent::bulk_bytes).sum::<u64>();
+            let dropped_bytes = dropped.map(ClientEvent::bulk_bytes).sum();
+            self.grant(dropped_bytes);
             self.events.retain(|e| e.op() != Some(op));
         }
     }
@@ -298,13 +311,19 @@ impl Client {
 
     /// The application has taken this many bulk bytes; the server may send as many more.
     pub fn grant(&mut self, bulk_bytes: u64) {
-        self.owed_bytes += bulk_bytes;
+        self.untaken_bytes = self.untaken_bytes.saturating_sub(bulk_bytes);
     }
 
     /// True when a credit frame waits to be sent.
     #[must_use]
     pub fn owes_credit(&self) -> bool {
-        self.owed_bytes > 0 && self.owed_bytes >= self.window.size_bytes() / CREDIT_FRACTION
+        let owed_bytes = self.owed_bytes();
+        owed_bytes > 0 && owed_bytes >= self.window.size_bytes() / CREDIT_FRACTION
+    }
+
+    /// How much more the server may send than it knows.
+    fn owed_bytes(&self) -> u64 {
+        self.window.size_bytes().saturating_sub(self.credit_bytes.saturating_add(self.untaken_bytes))
     }
 
     /// Bulk bytes the server may still send.
@@ -337,14 +356,18 @@ impl Client {
 
     /// The server's last word on an operation.
     fn retire(&mut self, op: OpId, event: ClientEvent) -> Result<()> {
+        if self.forget(op)?.wanted {
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, op: OpId) -> Result<Op> {
         let state = self.ops.remove(&op).ok_or_else(|| unknown(op))?;
         self.open_items -= state.open.len();
         self.deadlines.replace(op, state.deadline, None);
         self.adjusted.remove(&op);
-        if state.wanted {
-            self.events.push_back(event);
-        }
-        Ok(())
+        Ok(state)
     }
 
     /// The connection is over.
@@ -408,7 +431,7 @@ impl Client {
                 Ok(())
             }
             Frame::Pong { nonce } => {
-                self.owed_bytes += self.window.handle_pong(nonce);
+                self.window.handle_pong(nonce);
                 Ok(())
             }
             other => Err(unexpected("a frame of a server", &other)),
@@ -425,6 +448,10 @@ impl Client {
     /// The same as its item, one chunk and its end.
     fn handle_answer(&mut self, answer: Answer) -> Result<()> {
         let Answer { op, item, done } = answer;
+        let item = match item {
+            Some(item) if done && item.item == 0 => return self.handle_whole(op, item),
+            item => item,
+        };
         if let Some(WholeItem { item, body, bulk, bulk_crc32c }) = item {
             let bulk_bytes = bulk.len() as u64;
             self.handle_item(ItemHead { op, item, body, bulk_bytes, bulk_crc32c })?;
@@ -433,6 +460,39 @@ impl Client {
             }
         }
         if done { self.handle_done(op) } else { Ok(()) }
+    }
+
+    /// The whole answer of an operation at once.
+    fn handle_whole(&mut self, op: OpId, item: WholeItem) -> Result<()> {
+        let WholeItem { body, bulk, bulk_crc32c, .. } = item;
+        self.use_credit(bulk.len() as u64)?;
+        let state = self.forget(op)?;
+        if !state.wanted {
+            return Ok(());
+        }
+        if state.next_item > 0 {
+            return Err(Error::corrupt(format!("found a second item 0 of operation {op}")));
+        }
+        let found = crc32c::crc32c(&bulk);
+        self.events.push_back(if found == bulk_crc32c {
+            self.untaken_bytes += bulk.len() as u64;
+            ClientEvent::Whole { op, body, bulk }
+        } else {
+            ClientEvent::Failed { op, error: mismatch(0, bulk_crc32c, found) }
+        });
+        Ok(())
+    }
+
+    /// Bulk has arrived.
+    fn use_credit(&mut self, size_bytes: u64) -> Result<()> {
+        self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected at most {} bulk bytes of credit to be used, found {size_bytes}",
+                self.credit_bytes
+            ))
+        })?;
+        self.window.handle_arrived(size_bytes);
+        Ok(())
     }
 
     fn handle_item(&mut self, head: ItemHead) -> Result<()> {
@@ -493,16 +553,9 @@ impl Client {
     fn check_bulk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         let ChunkHead { op, item, offset } = head;
         let size_bytes = bytes.len() as u64;
-        self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
-            Error::corrupt(format!(
-                "expected at most {} bulk bytes of credit to be used, found {size_bytes}",
-                self.credit_bytes
-            ))
-        })?;
-        self.window.handle_arrived(size_bytes);
+        self.use_credit(size_bytes)?;
         let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
-            self.owed_bytes += size_bytes;
             return Ok(None);
         }
         let open = state.open.get_mut(&item).ok_or_else(|| {
@@ -523,10 +576,10 @@ impl Client {
             self.open_items -= 1;
         }
         if complete && found != expected {
-            self.owed_bytes += size_bytes;
             self.abandon_with(op, mismatch(item, expected, found));
             return Ok(None);
         }
+        self.untaken_bytes += size_bytes;
         Ok(Some(complete))
     }
 
@@ -550,7 +603,7 @@ impl Client {
             return Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) });
         }
         if self.owes_credit() {
-            let bytes = std::mem::take(&mut self.owed_bytes);
+            let bytes = self.owed_bytes();
             self.credit_bytes += bytes;
             return Some(Frame::Credit { bytes });
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
 
-use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
+use array::{Error, ErrorKind, Result, Retry, Urgency};
 use bytes::Bytes;
 
 use crate::batch::Requests;
@@ -222,8 +222,8 @@ impl Server {
 
     /// How much an operation matters now; `None` once its last frame was sent.
     #[must_use]
-    pub fn priority(&self, op: OpId) -> Option<Priority> {
-        self.ops.get(&op).map(|o| o.urgency.priority)
+    pub fn urgency(&self, op: OpId) -> Option<Urgency> {
+        self.ops.get(&op).map(|o| o.urgency)
     }
 
     /// True until the operation has ended, here or on the other side.

@@ -144,7 +144,7 @@ fn answer(count: u32, capabilities: &[&str]) -> (usize, usize) {
     }
     let mut done = 0;
     while let Some(event) = client.poll_event() {
-        done += u32::from(matches!(event, ClientEvent::Done { .. }));
+        done += u32::from(matches!(event, ClientEvent::Done { .. } | ClientEvent::Whole { .. }));
         assert!(!matches!(event, ClientEvent::Failed { .. }), "{event:?}");
     }
     assert_eq!(done, count);
@@ -220,7 +220,7 @@ fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
         down.empty(now, &mut client);
         while let Some(event) = client.poll_event() {
             client.grant(event.bulk_bytes());
-            if matches!(event, ClientEvent::Done { .. }) {
+            if matches!(event, ClientEvent::Done { .. } | ClientEvent::Whole { .. }) {
                 done += 1;
                 began = if done == warm { now } else { began };
             }

@@ -420,9 +420,9 @@ impl World {
         }
         // The model follows what the server knows, also of operations whose application is done with them.
         let server = &self.server;
-        self.jobs.retain(|op, _| server.priority(*op).is_some());
+        self.jobs.retain(|op, _| server.urgency(*op).is_some());
         for (op, job) in &mut self.jobs {
-            job.priority = server.priority(*op).unwrap();
+            job.priority = server.urgency(*op).unwrap().priority;
         }
     }
 
@@ -443,6 +443,12 @@ impl World {
                     bulk.extend_from_slice(&bytes);
                     assert_eq!(complete, bulk.len() == asked.plan.items[item as usize].1.len());
                     self.untaken.push_back(bytes.len() as u64);
+                }
+                (ClientEvent::Whole { body, bulk, .. }, Some(asked)) => {
+                    assert!(asked.items.is_empty(), "a whole answer is the only item");
+                    self.untaken.extend((!bulk.is_empty()).then_some(bulk.len() as u64));
+                    asked.items.push((body, bulk.to_vec()));
+                    asked.end = Some(End::Done);
                 }
                 (ClientEvent::Done { .. }, Some(asked)) => asked.end = Some(End::Done),
                 (ClientEvent::Failed { error, .. }, Some(asked)) => {

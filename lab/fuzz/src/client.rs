@@ -114,6 +114,11 @@ impl Guest {
                     self.taken_bytes += bytes.len() as u64;
                     self.known(op).take(item, offset, bytes.len() as u64, complete);
                 }
+                ClientEvent::Whole { op, bulk, .. } => {
+                    self.taken_bytes += bulk.len() as u64;
+                    let known = self.open.remove(&op).expect("an operation ends once");
+                    assert!(known.items.is_empty(), "operation {op} is answered whole within an item");
+                }
                 ClientEvent::Done { op } => {
                     let known = self.open.remove(&op).expect("an operation ends once");
                     assert!(known.items.is_empty(), "operation {op} is done within an item");

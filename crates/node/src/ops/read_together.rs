@@ -14,8 +14,10 @@ use super::{Call, end, read};
 use crate::assemble::Stack;
 use crate::gate::Entry;
 
-/// Most reads of one task: their common costs hardly count any more, and what is urgent waits for little.
-pub(super) const MAX_TOGETHER: usize = 64;
+/// Most reads of one task: their common costs hardly count any more.
+pub(super) const MAX_TOGETHER: usize = 256;
+/// Most bytes of their results in memory at a time, unless one is larger: they stay near the processor until they are sent.
+const MAX_PART_BYTES: u64 = 256 << 10;
 /// Most elements of a small read: a row of 4,096 bytes is one in any type, as is a small box.
 const MAX_SMALL_ELEMENTS: u64 = 16_384;
 
@@ -45,7 +47,7 @@ struct Small {
     size_bytes: u64,
 }
 
-/// Answers reads of one place, as many at a time as fit what a client has for its own.
+/// Answers reads of one place, a part of them at a time.
 async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Call)>) {
     let (mut part, mut part_bytes) = (Vec::new(), 0);
     for (read, call) in reads {
@@ -62,7 +64,7 @@ async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Call
                 continue;
             }
         };
-        if part_bytes + size_bytes > most_bytes {
+        if part_bytes + size_bytes > most_bytes.min(MAX_PART_BYTES) && !part.is_empty() {
             answer_part(stack, std::mem::take(&mut part)).await;
             part_bytes = 0;
         }
@@ -83,25 +85,25 @@ fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Resul
 /// Answers reads whose results fit memory together, those first that are read first.
 async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
     let Some(memory) = enter(&mut part).await.map(Arc::new) else { return };
-    let (mut reads, mut waiting) = (Vec::with_capacity(part.len()), Vec::with_capacity(part.len()));
-    for Small { read: ops::Read { place, selection }, call, item_bytes, .. } in part {
-        match Target::new(&selection.shape(), item_bytes) {
-            Ok((target, region)) => {
-                let BlockPlace { array, level, .. } = place;
-                let priority = call.operation.urgency().priority;
-                reads.push((ReadRequest { array, level, selection, priority }, region));
-                waiting.push(Some((call, target)));
-            }
-            Err(error) => end(&call, Err(error)),
-        }
-    }
+    let Some(first) = part.first() else { return };
+    let (BlockPlace { array, level, .. }, item_bytes) = (first.read.place, first.item_bytes);
+    let priority = first.call.operation.urgency().priority;
+    let targets = match Target::many(part.iter().map(|small| &small.read.selection), item_bytes) {
+        Ok(targets) => targets,
+        Err(error) => return part.iter().for_each(|small| end(&small.call, Err(error.clone()))),
+    };
+    let begun = part.into_iter().zip(targets).map(|(small, (target, region))| {
+        let request = ReadRequest { array, level, selection: small.read.selection, priority };
+        ((request, region), Some((small.call, target)))
+    });
+    let (reads, mut waiting): (Vec<_>, Vec<_>) = begun.unzip();
     let body = ReadBody { offset_bytes: 0 }.encode();
     let mut ends = stack.source.read_many(reads).ready_chunks(MAX_TOGETHER);
     while let Some(ended) = ends.next().await {
         let mut answers = Vec::with_capacity(ended.len());
         for (number, result) in ended {
             let Some((call, target)) = waiting.get_mut(number).and_then(Option::take) else { continue };
-            match result.and_then(|()| target.into_vec()) {
+            match result.and_then(|()| target.into_bytes()) {
                 Ok(bytes) => answers.push(answer(call, &body, Entry::hold_part(&memory, bytes))),
                 Err(error) => end(&call, Err(error)),
             }
@@ -119,7 +121,7 @@ fn answer(Call { operation, .. }: Call, body: &Bytes, bulk: Bytes) -> (Operation
 /// Waits for room in the connection and for memory; those that are withdrawn meanwhile are left out. `None` when all are.
 async fn enter(part: &mut Vec<Small>) -> Option<Entry> {
     loop {
-        part.retain(|small| !small.call.operation.is_cancelled());
+        retain_wanted(part);
         let first = part.first()?;
         first.call.operation.room().await;
         if !first.call.operation.is_cancelled() {
@@ -128,6 +130,10 @@ async fn enter(part: &mut Vec<Small>) -> Option<Entry> {
     }
     let size_bytes = part.iter().map(|small| small.size_bytes).sum();
     let memory = part.first()?.call.enter(size_bytes).await;
-    part.retain(|small| !small.call.operation.is_cancelled());
+    retain_wanted(part);
     Some(memory)
+}
+
+fn retain_wanted(part: &mut Vec<Small>) {
+    Operation::retain_wanted(part, |small| &small.call.operation);
 }

@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use array::{Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
+use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
 use node::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::Location;
+use tokio::task::JoinSet;
 
 /// Memory of the client, bytes: an eighth of it is the window of the connection, more than any of our links hold.
 const MEMORY_BYTES: u64 = 2 << 30;
-/// Reads under way at a time: what a server with some memory takes of one client.
-const UNDER_WAY: usize = 65_536;
 
 /// A connected client.
 pub(super) struct Ours {
@@ -44,11 +43,19 @@ impl Ours {
 
     /// Makes all reads, each an operation of its own.
     pub(super) async fn read(&self, work: Work) -> Result<()> {
-        stream::iter(work.reads)
-            .map(|(selection, region)| self.one(selection, region, Priority::NORMAL))
-            .buffer_unordered(UNDER_WAY)
-            .try_collect()
-            .await
+        let request = |selection| ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+        let reads = work.reads.into_iter().map(|(selection, region)| (request(selection), region));
+        let mut ends = self.source.read_many(reads.collect());
+        // In a task, as a server's or a notebook's work is.
+        let mut reading = JoinSet::new();
+        reading.spawn(async move {
+            while let Some((_, end)) = ends.next().await {
+                end?;
+            }
+            Ok(())
+        });
+        let ended = reading.join_next().await.unwrap_or(Ok(Ok(())));
+        ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))
     }
 
     /// One read of the first array.
@@ -73,7 +80,8 @@ impl Work {
         let shape = boxes.first().map(Selection::shape).unwrap_or_default();
         let mut whole = shape.clone();
         whole[0] *= boxes.len() as u64;
-        let (target, region) = Target::new(&whole, 1)?;
+        let (target, mut region) = Target::new(&whole, 1)?;
+        region.together_mut().into_iter().for_each(|bytes| bytes.fill(1));
         let mut cuts: Vec<Vec<usize>> = region.shape().iter().map(|&n| vec![n]).collect();
         cuts[0] = vec![region.shape()[0] / boxes.len(); boxes.len()];
         let reads = boxes.into_iter().zip(region.grid(&cuts)?).collect();

@@ -1,12 +1,17 @@
-//! Bulk inside pipeline, what this system does: the stages of a pipeline, and whatever operations are ready together leave together.
-//! None waits for others to become ready.
+//! Bulk inside pipeline, what this system does: the stages of a pipeline, and whatever operations are ready together leave together,
+//! are answered together and are taken together. None waits for others to become ready.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
+use link::{Item, Reply, Said};
+use wire::{OpId, ops};
 
-use super::pipeline::{Sending, stages};
-use super::{Answers, Architecture, Connection, Site, UNDER_WAY, only};
+use super::{Answers, Architecture, Connection, Error, Priority, Result, Site, UNDER_WAY, Urgency, only};
 
 pub(super) const NAME: &str = "bulk inside pipeline";
+/// More are asked when this part of those under way has ended.
+const ENDED_FRACTION: usize = 16;
 
 pub(super) struct BulkInPipeline;
 
@@ -24,6 +29,43 @@ impl Architecture for BulkInPipeline {
     }
 
     fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
-        Box::pin(async move { stages(only(kept)?, asks, Sending::Together).await })
+        Box::pin(async move { together(only(kept)?, asks).await })
+    }
+}
+
+async fn together(connection: &Connection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
+    let many = connection.handle.many();
+    let mut waiting: VecDeque<Bytes> = asks.iter().cloned().collect();
+    let mut answers = vec![Bytes::new(); asks.len()];
+    // In the order of asking, which is that of the numbers.
+    let mut asked: Vec<OpId> = Vec::with_capacity(asks.len());
+    let (mut said, mut ended) = (Vec::new(), 0);
+    let mut ended_when_asked = 0;
+    loop {
+        let (under_way, left) = (asked.len() - ended, ended - ended_when_asked);
+        if left >= under_way / ENDED_FRACTION {
+            asked.extend(many.request(ops::READ, &mut waiting, Urgency::of(Priority::NORMAL))?);
+            ended_when_asked = ended;
+        }
+        if !many.next(&mut said).await {
+            if waiting.is_empty() {
+                return Ok(answers);
+            }
+            many.room(Priority::NORMAL).await;
+        }
+        for (op, what) in said.drain(..) {
+            let place = asked.binary_search(&op).map_err(|_| Error::internal("an answer to nothing"))?;
+            match what {
+                Said::Whole(Item { bulk, .. }) => answers[place] = bulk,
+                Said::Reply(Reply::Piece { bytes, .. }) => {
+                    answers[place] = bytes;
+                    continue;
+                }
+                Said::Reply(Reply::Item { .. }) => continue,
+                Said::Done => {}
+                Said::Failed(error) => return Err(error),
+            }
+            ended += 1;
+        }
     }
 }

@@ -22,21 +22,12 @@ impl Architecture for Pipeline {
     }
 
     fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
-        Box::pin(async move { stages(only(kept)?, asks, Sending::Each).await })
+        Box::pin(async move { stages(only(kept)?, asks).await })
     }
 }
 
-/// When operations leave.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sending {
-    /// Each by itself.
-    Each,
-    /// With all others that are ready.
-    Together,
-}
-
 /// The client's two stages; the server's are in between.
-pub(super) async fn stages(connection: &Connection, asks: &[Bytes], sending: Sending) -> Result<Vec<Bytes>> {
+async fn stages(connection: &Connection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
     let (asked, mut waiting) = mpsc::channel(UNDER_WAY);
     let ask = async {
         // Moved in, so that its end ends the other stage.
@@ -44,9 +35,8 @@ pub(super) async fn stages(connection: &Connection, asks: &[Bytes], sending: Sen
         for parameters in asks {
             let operation = connection.ask(parameters).await?;
             asked.send(operation).await.map_err(|_| Error::internal("the taking stage ended"))?;
-            if sending == Sending::Each {
-                tokio::task::yield_now().await;
-            }
+            // Each leaves by itself.
+            tokio::task::yield_now().await;
         }
         Ok::<(), Error>(())
     };

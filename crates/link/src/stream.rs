@@ -1,0 +1,146 @@
+//! The answer to one operation as a stream: in pieces as they come, or whole items.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use wire::{Error, OpId, Result, Urgency};
+
+use crate::client::{ClientHandle, Item, Reply};
+
+/// Reserved at once for an item that is put together; more as its bytes come.
+const FIRST_RESERVE_BYTES: u64 = 1 << 20;
+
+/// The answer to one operation: its replies, then the end or an error. Dropping it cancels the operation.
+///
+/// Bulk bytes that wait here use up the connection's window, for all its operations: take them, or drop the stream.
+pub struct OpStream {
+    op: OpId,
+    client: ClientHandle,
+    /// Items of which `next_item` has seen the beginning.
+    open: BTreeMap<u32, (Bytes, BytesMut)>,
+}
+
+impl fmt::Debug for OpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpStream({})", self.op)
+    }
+}
+
+impl OpStream {
+    pub(crate) fn new(op: OpId, client: ClientHandle) -> Self {
+        Self { op, client, open: BTreeMap::new() }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn op(&self) -> OpId {
+        self.op
+    }
+
+    /// The next reply; `None` after the last one. After an error there is none.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next(&mut self) -> Option<Result<Reply>> {
+        poll_fn(|cx| self.poll_reply(cx)).await
+    }
+
+    /// The next whole item, put together in memory; `None` after the last one. Not to be mixed with
+    /// [`next`](Self::next).
+    ///
+    /// # Cancel safety
+    /// Safe: what has come is kept.
+    pub async fn next_item(&mut self) -> Option<Result<Item>> {
+        poll_fn(|cx| self.poll_item(cx)).await
+    }
+
+    /// The only item of an answer that has one, once the operation ended well.
+    ///
+    /// # Errors
+    /// The operation's, or `Corrupt` when it answered without an item.
+    ///
+    /// # Cancel safety
+    /// Dropping it cancels the operation.
+    pub async fn only_item(mut self) -> Result<Item> {
+        let mut first = None;
+        while let Some(item) = self.next_item().await {
+            first.get_or_insert(item?);
+        }
+        first.ok_or_else(|| Error::corrupt("expected an item in answer, found none"))
+    }
+
+    /// Lets the operation run to its end without anybody listening: how an operation is asked one-way.
+    pub fn detach(self) {
+        self.client.shared().change(|side| side.forget_stream(self.op));
+    }
+
+    /// Changes how much it matters, also for what the server has queued already.
+    pub fn adjust(&self, urgency: Urgency) {
+        self.client.shared().change(|side| side.adjust(self.op, urgency));
+    }
+
+    /// Sends a message to the running operation.
+    ///
+    /// # Errors
+    /// `TooLarge` when it exceeds its limit, `Busy` when too much is waiting to be sent.
+    pub fn note(&self, body: Bytes) -> Result<()> {
+        self.client.shared().change(|side| side.note(self.op, body))
+    }
+
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
+        let shared = self.client.shared();
+        let (reply, concerns_driver) = shared.with(|side| side.poll_reply(self.op, cx));
+        if concerns_driver {
+            shared.change(|_| ());
+        }
+        reply
+    }
+
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Item>>> {
+        loop {
+            match ready!(self.poll_reply(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(Reply::Item { body, bulk_bytes: 0, .. })) => {
+                    return Poll::Ready(Some(Ok(Item { body, bulk: Bytes::new() })));
+                }
+                Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
+                    let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);
+                    self.open.insert(item, (body, BytesMut::with_capacity(reserve)));
+                }
+                Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
+                    if complete && let Some((body, mut start)) = self.open.remove(&item) {
+                        // One piece is the whole: no copy.
+                        if offset == 0 {
+                            return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
+                        }
+                        start.extend_from_slice(&bytes);
+                        return Poll::Ready(Some(Ok(Item { body, bulk: start.freeze() })));
+                    }
+                    if let Some((_, start)) = self.open.get_mut(&item) {
+                        start.extend_from_slice(&bytes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Stream for OpStream {
+    type Item = Result<Reply>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Reply>>> {
+        self.poll_reply(cx)
+    }
+}
+
+impl Drop for OpStream {
+    fn drop(&mut self) {
+        self.client.shared().change(|side| side.drop_stream(self.op));
+    }
+}
