@@ -18,6 +18,7 @@ mod error;
 mod gather;
 mod level;
 mod long_work;
+mod packed;
 mod selection;
 mod source;
 pub mod stats;
@@ -40,6 +41,7 @@ pub use level::{
     Affine, Level, LevelOrigin, MAX_BLOCK_BYTES, MAX_CHUNK_BLOCK_BYTES, MIN_BLOCK_BYTES, choose_blocks,
 };
 pub use long_work::{LongWork, Share, Task};
+pub use packed::{PackedChunk, Packing};
 pub use selection::{AxisRange, Index, Indexing, MAX_AXES, Resolved, Selection};
 pub use source::{Completion, Completions, ReadEnds, ReadRequest, Source};
 pub use target::{Loan, Part, PartBytes, Region, Target, c_strides, cut_by_grid};

@@ -1,15 +1,18 @@
 //! The `Source` trait: everything that can give blocks of an array.
 //!
 //! A format on disk, a cache, a remote server, a running simulation, a stitched set of files. A source can
-//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight. The one
-//! default, of `read_many`, gives the same answers, only slower.
+//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight. Where a
+//! method has one, it gives the same answers, only slower.
 
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{BoxStream, FuturesUnordered, StreamExt};
 
-use crate::{ArrayInfo, Block, BlockKey, Dataset, Priority, Region, Result, Selection, Want, expect_target};
+use crate::{
+    ArrayInfo, Block, BlockKey, Dataset, PackedChunk, Priority, Region, Result, Selection, Want,
+    expect_target,
+};
 
 /// The end of one want: its block or its error.
 #[derive(Clone, Debug)]
@@ -78,6 +81,12 @@ pub trait Source: Send + Sync + 'static {
             .collect::<FuturesUnordered<_>>()
             .boxed()
     }
+
+    /// The elements of a selection as they rest, where they are one whole chunk that whoever receives it can undo: then
+    /// nobody decodes it here. `None` in every other case; [`read`](Self::read) gives the elements always.
+    fn packed(&self, _request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        ready(Ok(None)).boxed()
+    }
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
@@ -95,5 +104,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         (**self).read_many(reads)
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        (**self).packed(request)
     }
 }

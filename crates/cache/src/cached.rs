@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use array::{
-    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, Pieces, ReadEnds, ReadRequest, Region,
-    Result, Source, Want,
+    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, PackedChunk, Pieces, ReadEnds, ReadRequest,
+    Region, Result, Source, Want,
 };
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, StreamExt};
@@ -197,5 +197,9 @@ impl Source for Cached {
         }
         let this = self.clone();
         async move { this.read_many_here(reads).await }.flatten_stream().boxed()
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        self.shared.inner.packed(request)
     }
 }

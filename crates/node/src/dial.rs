@@ -21,7 +21,7 @@ use crate::again::Again;
 use crate::asks::Ask;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
-use wire::compression::{COMPRESS, LZ4, ZSTD};
+use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 
 use crate::url::Url;
 
@@ -78,7 +78,7 @@ impl Compression {
     /// What is said to the server.
     pub(crate) fn capabilities(self) -> impl Iterator<Item = String> {
         let names: &[&str] = match self {
-            Self::Auto => &[LZ4, ZSTD],
+            Self::Auto => &[LZ4, ZSTD, DEFLATE],
             Self::None => &[],
             Self::Lz4 => &[LZ4, COMPRESS],
             Self::Zstd => &[ZSTD, COMPRESS],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Completions, Dataset, ReadEnds, ReadRequest, Region, Result, Source, Want};
+use array::{Completions, Dataset, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want};
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
 use stream::Session;
@@ -52,5 +52,9 @@ impl Source for Latest {
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         self.0.stack().source.read_many(reads)
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        self.0.stack().source.packed(request)
     }
 }

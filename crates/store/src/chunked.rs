@@ -38,6 +38,17 @@ impl Part<'_> {
     }
 }
 
+/// The place of the chunk that a selection is all of, in the grid of chunks of `chunk` elements.
+pub(crate) fn whole_chunk(selection: &Selection, chunk: &[u64]) -> Option<Vec<u64>> {
+    let axes = selection.ranges().iter().zip(chunk);
+    let is_whole =
+        |r: &AxisRange, n: u64| n > 0 && r.count == n && r.start.is_multiple_of(n) && (r.step == 1 || n == 1);
+    let same_axes = selection.ranges().len() == chunk.len();
+    axes.map(|(range, &size)| is_whole(range, size).then(|| range.start / size))
+        .collect::<Option<Vec<u64>>>()
+        .filter(|_| same_axes)
+}
+
 /// Calls `each` with every chunk that `selection` touches, in C order, and the part of `into` that is its.
 /// Takes no memory that grows with the number of chunks.
 ///

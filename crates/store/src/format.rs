@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use array::{Dataset, Error, Priority, Region, Result, Selection};
+use array::{Dataset, Error, PackedChunk, Priority, Region, Result, Selection};
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -78,6 +78,21 @@ pub trait Format: Send + Sync + 'static {
     /// are then made together.
     fn flat(&self, _array: u32, _level: u8) -> Option<Flat> {
         None
+    }
+
+    /// The stored bytes of a selection that is one whole chunk of a stored level, packed in a way that others can undo; see
+    /// [`array::Source::packed`]. Blocking. The selection has been checked.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn packed(
+        &self,
+        _array: u32,
+        _level: u8,
+        _selection: &Selection,
+        _cancel: &Cancel,
+    ) -> Result<Option<PackedChunk>> {
+        Ok(None)
     }
 
     /// Reads exactly `selection` (any step) of a stored level into `into`, whose shape is the selection's; elements as

@@ -18,8 +18,8 @@ mod tests;
 use std::sync::Arc;
 
 use array::{
-    Block, BlockInfo, Completion, Completions, Dataset, ReadEnds, ReadRequest, Region, Result, Source,
-    Target, Want, gather,
+    Block, BlockInfo, Completion, Completions, Dataset, PackedChunk, ReadEnds, ReadRequest, Region, Result,
+    Source, Target, Want, gather,
 };
 use futures::StreamExt;
 use futures::future::{BoxFuture, Either, FutureExt, select};
@@ -174,6 +174,13 @@ impl Source for Levels {
             }
         }
         .boxed()
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        match self.plan().origin(request.array, request.level) {
+            Origin::Stored => self.inner.packed(request),
+            Origin::Made { .. } | Origin::Sampled(_) => std::future::ready(Ok(None)).boxed(),
+        }
     }
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {

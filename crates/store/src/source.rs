@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use array::{
-    BlockInfo, Completions, Dataset, Error, ReadEnds, ReadRequest, Region, Result, Selection, Source, Want,
+    BlockInfo, Completions, Dataset, Error, PackedChunk, ReadEnds, ReadRequest, Region, Result, Selection,
+    Source, Want,
 };
 use futures::channel::mpsc::unbounded;
 use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop, queue_all};
+use crate::pool::on_pool;
 use crate::together::{SmallRead, read_together};
 use crate::workers::{Job, Workers};
 use crate::{Cancel, Format, pieces};
@@ -137,6 +139,17 @@ impl Source for FormatSource {
             }
             Ok(())
         }
+        .boxed()
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        let (format, request) = (Arc::clone(&self.format), request.clone());
+        on_pool(request.priority, move |cancel| {
+            let dataset = format.dataset();
+            let ReadRequest { array, level, selection, .. } = request;
+            selection.check(&dataset.array(array)?.level(level)?.shape)?;
+            format.packed(array, level, &selection, cancel)
+        })
         .boxed()
     }
 

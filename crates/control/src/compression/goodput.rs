@@ -14,8 +14,11 @@ const LEAST_BYTES: u64 = 64 << 10;
 const WINDOW_BYTES: u64 = 1 << 20;
 /// What leaves without having waited before the link counts as twice as fast.
 const UNHURRIED_BYTES: u64 = 8 << 20;
-/// Most that is queued while nothing is known, bytes: what is queued is not compressed any more.
-const UNKNOWN_QUEUE_BYTES: u64 = 256 << 10;
+/// What may be queued in any case, bytes: three times what leaves at once, so that the queue of a busy link is never empty. What is queued is not compressed any more: so no more is queued than keeps the
+/// link busy, and no more than has left so far, for the first measurements are of buffers rather than of the link.
+const LEAST_QUEUE_BYTES: u64 = 768 << 10;
+/// Time that what is queued takes.
+const QUEUE_SECS: f64 = 0.25;
 /// Weight of the newest measurement.
 const GAIN: f64 = 0.5;
 
@@ -23,6 +26,7 @@ const GAIN: f64 = 0.5;
 #[derive(Clone, Debug, Default)]
 pub struct Goodput {
     queued_bytes: u64,
+    all_left_bytes: u64,
     /// Left since the queue was empty.
     left_bytes: u64,
     /// When the measurement under way began, and what left since.
@@ -41,6 +45,7 @@ impl Goodput {
     pub fn leave(&mut self, now: Duration, bytes: u64) {
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
         self.left_bytes += bytes;
+        self.all_left_bytes += bytes;
         match &mut self.window {
             Some((_, left)) => *left += bytes,
             None if self.left_bytes >= ABSORBED_BYTES => self.window = Some((now, 0)),
@@ -58,10 +63,13 @@ impl Goodput {
         self.bytes_per_sec
     }
 
-    /// False while more should not be queued, because how to send it will be known soon.
+    /// False while more should not be queued, because how to send it will be known better soon.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.bytes_per_sec.is_some() || self.queued_bytes < UNKNOWN_QUEUE_BYTES
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let queued_secs = self.bytes_per_sec.map_or(f64::MAX, |known| self.queued_bytes as f64 / known);
+        let is_little = queued_secs < QUEUE_SECS && self.queued_bytes < self.all_left_bytes;
+        is_little || self.queued_bytes < LEAST_QUEUE_BYTES
     }
 
     fn close_window(&mut self, now: Duration) {

@@ -31,6 +31,24 @@ const LEAST_CHANGE: f64 = 1.1;
 pub const FASTEST_BYTES_PER_SEC: f64 = 2e9;
 
 impl Sampled {
+    /// What is known after something newer was found, which counts by `weight` (0 to 1). Times and sizes are averaged, not
+    /// rates: a stretch of zeros is no reason to expect wonders of the rest.
+    #[must_use]
+    pub fn towards(self, found: Self, weight: f64) -> Self {
+        let mean = |known: f64, found: f64| 1.0 / ((1.0 - weight) / known + weight / found);
+        Self {
+            ratio: mean(self.ratio, found.ratio),
+            compress_bytes_per_sec: mean(self.compress_bytes_per_sec, found.compress_bytes_per_sec),
+            restore_bytes_per_sec: mean(self.restore_bytes_per_sec, found.restore_bytes_per_sec),
+        }
+    }
+
+    /// True when a way that compresses at most so fast, with one core, can be better than nothing over this link.
+    #[must_use]
+    pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
+        fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
+    }
+
     /// Data delivered, bytes per second, over a link that carries `link_bytes_per_sec`.
     #[must_use]
     pub fn delivers(&self, link_bytes_per_sec: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! When samples of data are worth their time: a first one, then ever more seldom while they find the same.
 
 /// From the first sample to the second, bytes of data.
-const FIRST_INTERVAL_BYTES: u64 = 64 << 20;
+const FIRST_INTERVAL_BYTES: u64 = 1 << 20;
 /// Between samples at most.
 const LONGEST_INTERVAL_BYTES: u64 = 1 << 30;
 

@@ -6,6 +6,7 @@ mod forward;
 mod list;
 mod read;
 mod read_block;
+mod read_packed;
 mod read_together;
 mod stats;
 

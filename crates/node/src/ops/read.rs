@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use array::{Error, ReadRequest, Result, Selection, Target};
+use array::{ReadRequest, Result, Selection, Target};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use wire::compression::Way;
 use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
@@ -17,7 +16,7 @@ use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
 use crate::gate::Entry;
-use crate::outlet::{COMPRESSED_PIECE_BYTES, Kind, LEAST_BYTES};
+use crate::outlet::{Kind, LEAST_BYTES};
 use crate::slabs::{Slab, slabs};
 
 /// Most bulk bytes of one item.
@@ -28,8 +27,6 @@ const SLAB_BYTES: u64 = 8 << 20;
 /// Most stretches of the result that are open at a time because chunks are followed. Half of it must fit what clients
 /// keep (see docs/wire.md). A chunk with more rows is read in parts, one decoding per so many rows.
 const MAX_STRETCHES: u64 = 16_384;
-/// Parts of a slab that are compressed at the same time.
-const COMPRESSED_AT_ONCE: usize = 4;
 /// Slabs under way in one operation.
 const SLABS_UNDER_WAY: usize = 2;
 
@@ -72,6 +69,12 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Cal
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
     let read = Reading { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
+    if let Some(chunk) = &level.chunk
+        && call.outlet.may_pass()
+        && read.passed(chunk, &selection).await?
+    {
+        return Ok(());
+    }
     stream::iter(slabs)
         .map(|slab| read.slab(slab))
         .buffer_unordered(SLABS_UNDER_WAY)
@@ -90,36 +93,21 @@ fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
     grain
 }
 
-/// Data of `rows` that lie one after another, in parts to be compressed: short rows together, long ones cut. Gives the
-/// bytes of a row, the rows and their data.
-fn pieces(row_bytes: usize, rows: Rows, mut data: Bytes) -> impl Iterator<Item = (usize, Rows, Bytes)> {
-    let together = row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS;
-    let whole = together.then(|| (row_bytes, rows.clone(), data.clone()));
-    let offsets = (!together).then(|| rows.into_iter()).into_iter().flatten();
-    let cut = offsets.flat_map(move |offset| {
-        let row = data.split_to(row_bytes.min(data.len()));
-        (0..row.len()).step_by(COMPRESSED_PIECE_BYTES).map(move |at| {
-            let part = row.slice(at..row.len().min(at + COMPRESSED_PIECE_BYTES));
-            (part.len(), Rows::one(offset + at as u64), part)
-        })
-    });
-    whole.into_iter().chain(cut)
-}
-
-struct Reading<'a> {
-    call: &'a Call,
-    stack: &'a Stack,
-    place: BlockPlace,
+/// One read that is being answered.
+pub(super) struct Reading<'a> {
+    pub(super) call: &'a Call,
+    pub(super) stack: &'a Stack,
+    pub(super) place: BlockPlace,
     /// Of the result.
-    shape: Vec<u64>,
-    item_bytes: usize,
+    pub(super) shape: Vec<u64>,
+    pub(super) item_bytes: usize,
     grain: Option<Vec<u64>>,
 }
 
 impl Reading<'_> {
     /// Reads and sends a slab, in as many parts as memory demands.
-    async fn slab(&self, slab: Slab) -> Result<()> {
-        let size = slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64);
+    pub(super) async fn slab(&self, slab: Slab) -> Result<()> {
+        let size = self.size_of(&slab);
         // Where data are compressed, both are in memory for a while.
         let copies = if self.call.outlet.may_compress() { 2 } else { 1 };
         let size = size.saturating_mul(copies);
@@ -153,41 +141,56 @@ impl Reading<'_> {
         let data = Bytes::from(target.into_vec()?);
         // Of a slab in memory.
         let stretch_bytes = usize::try_from(stretch_bytes).unwrap_or(usize::MAX);
-        match self.call.outlet.way(self.kind(), &data, priority).await? {
-            Some(way) => self.send_compressed(way, stretch_bytes, rows, data, memory).await,
-            None => self.send_rows(stretch_bytes, rows, memory.hold(data)).await,
-        }
+        self.send_parts(stretch_bytes, rows, data, &Arc::new(memory)).await
+    }
+
+    /// Bytes of a slab.
+    pub(super) fn size_of(&self, slab: &Slab) -> u64 {
+        slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64)
     }
 
     fn kind(&self) -> Kind {
         Kind { dataset: self.place.dataset, array: self.place.array, item_bytes: self.item_bytes }
     }
 
-    /// Compresses parts side by side and sends them; as they are where nothing is won.
-    async fn send_compressed(
+    /// Sends rows of the result in parts: short rows together, long ones cut. How each part travels is decided when there
+    /// is room for it, by what is known of the link then.
+    async fn send_parts(
         &self,
-        way: Way,
         row_bytes: usize,
         rows: Rows,
-        data: Bytes,
-        memory: Entry,
+        mut data: Bytes,
+        memory: &Arc<Entry>,
     ) -> Result<()> {
-        let memory = Arc::new(memory);
-        let priority = self.call.operation.urgency().priority;
-        let compressed = stream::iter(pieces(row_bytes, rows, data)).map(async |(row_bytes, rows, data)| {
-            let done = self.call.outlet.compress(self.kind(), way, data.clone(), priority).await?;
-            Ok::<_, Error>((row_bytes, rows, data, done))
-        });
-        let mut compressed = std::pin::pin!(compressed.buffered(COMPRESSED_AT_ONCE));
-        while let Some((row_bytes, rows, data, done)) = compressed.try_next().await? {
-            let Some((how, carried)) = done else {
-                self.send_rows(row_bytes, rows, Entry::hold_part(&memory, data)).await?;
-                continue;
-            };
-            let body = Piece::Compressed(rows, how).encode();
-            self.put(body, Entry::hold_part(&memory, carried), data.len() as u64).await?;
+        let outlet = &self.call.outlet;
+        if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
+            outlet.room().await;
+            return self.send_part(row_bytes, rows, data, memory).await;
+        }
+        for mut offset in rows {
+            let mut row = data.split_to(row_bytes.min(data.len()));
+            while !row.is_empty() {
+                outlet.room().await;
+                let part = row.split_to(row.len().min(outlet.part_bytes(PIECE_BYTES)));
+                let part_bytes = part.len();
+                self.send_part(part_bytes, Rows::one(offset), part, memory).await?;
+                offset += part_bytes as u64;
+            }
         }
         Ok(())
+    }
+
+    /// Sends rows compressed, or as they are where nothing is won.
+    async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
+        let Call { operation, outlet, .. } = self.call;
+        let (kind, priority) = (self.kind(), operation.urgency().priority);
+        if let Some(way) = outlet.way(kind, &data, priority).await?
+            && let Some((how, carried)) = outlet.compress(kind, way, data.clone(), priority).await?
+        {
+            let body = Piece::Compressed(rows, how).encode();
+            return self.put(body, Entry::hold_part(memory, carried), data.len() as u64).await;
+        }
+        self.send_rows(row_bytes, rows, Entry::hold_part(memory, data)).await
     }
 
     /// Sends rows of the result, one after another.
@@ -207,7 +210,7 @@ impl Reading<'_> {
     /// Sends one stretch of the result that begins at byte `offset`.
     async fn send(&self, mut stretch: Bytes, mut offset: u64) -> Result<()> {
         while !stretch.is_empty() {
-            let piece = stretch.split_to(stretch.len().min(self.call.outlet.piece_bytes(PIECE_BYTES)));
+            let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
             let body = ReadBody { offset_bytes: offset }.encode();
             let data_bytes = piece.len() as u64;
             offset += data_bytes;
@@ -217,7 +220,7 @@ impl Reading<'_> {
     }
 
     /// Sends an item of so many bytes of the result; with the end, when they are all of it.
-    async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
+    pub(super) async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
         let Call { operation, outlet, .. } = self.call;
         outlet.room().await;
         let bulk = outlet.measured(bulk);

@@ -51,11 +51,11 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
         Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
         Content::Data { bytes, range } => {
             let kind = Kind { dataset: key.dataset, array: key.array, item_bytes };
+            call.outlet.room().await;
             let (how, bulk) = carried(call, kind, bytes.clone(), memory).await?;
             (BlockBody::Data { range: *range }.encode_with(how), bulk)
         }
     };
-    call.outlet.room().await;
     call.operation.answer(body, call.outlet.measured(bulk)).await
 }
 

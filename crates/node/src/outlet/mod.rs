@@ -9,21 +9,21 @@ mod samples;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{DatasetId, Priority, Result};
+use array::{DatasetId, Packing, Priority, Result};
 use bytes::Bytes;
 use control::compression::{FASTEST_BYTES_PER_SEC, Goodput, Sampled, Sampling, choose};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use wire::Hello;
-use wire::compression::{Algorithm, COMPRESS, Compressed, LZ4, Way, ZSTD};
+use wire::compression::{Algorithm, COMPRESS, Compressed, DEFLATE, LZ4, Way, ZSTD};
 
 /// Bulk of fewer bytes is neither measured nor compressed.
 pub(crate) const LEAST_BYTES: usize = 16 << 10;
-/// Bulk of one item while nothing is known of the link.
-const UNKNOWN_PIECE_BYTES: usize = 64 << 10;
-/// Data of one compressed item: large enough to compress well, small enough to be compressed beside others.
-pub(crate) const COMPRESSED_PIECE_BYTES: usize = 1 << 20;
+/// Data that are decided about together while nothing is known of the link.
+const UNKNOWN_PART_BYTES: usize = 64 << 10;
+/// The same later: enough to compress well.
+const PART_BYTES: usize = 1 << 20;
 /// Arrays of which samples are remembered.
 const MAX_ARRAYS: usize = 256;
 /// Of Zstandard, where the client wants it whatever it brings.
@@ -47,7 +47,9 @@ impl Kind {
 /// What a client said that it can restore.
 #[derive(Debug, PartialEq)]
 struct Wanted {
+    /// By which data may be compressed here, the fastest first.
     algorithms: Vec<Algorithm>,
+    deflate: bool,
     always: bool,
 }
 
@@ -56,7 +58,7 @@ impl Wanted {
         let says = |name: &str| hello.capabilities.iter().any(|c| c == name);
         let known = [(LZ4, Algorithm::Lz4), (ZSTD, Algorithm::Zstd)];
         let algorithms = known.into_iter().filter(|(name, _)| says(name)).map(|(_, algorithm)| algorithm);
-        Self { algorithms: algorithms.collect(), always: says(COMPRESS) }
+        Self { algorithms: algorithms.collect(), deflate: says(DEFLATE), always: says(COMPRESS) }
     }
 
     fn is_nothing(&self) -> bool {
@@ -98,22 +100,38 @@ impl Outlet {
         !self.wanted.is_nothing() && (self.wanted.always || self.link().is_some())
     }
 
+    /// Whether the client can undo anything that chunks are packed by.
+    pub(crate) fn may_pass(&self) -> bool {
+        [Packing::Zlib, Packing::Gzip, Packing::Zstd].into_iter().any(|packing| self.passes(packing))
+    }
+
+    /// Whether the client can undo what packed a stored chunk.
+    pub(crate) fn passes(&self, packing: Packing) -> bool {
+        match packing {
+            Packing::Zlib | Packing::Gzip => self.wanted.deflate,
+            Packing::Zstd => self.wanted.algorithms.contains(&Algorithm::Zstd),
+        }
+    }
+
     /// Bytes per second of a link that is worth compressing for; none while it is not known.
     fn link(&self) -> Option<f64> {
         self.state.lock().goodput.bytes_per_sec().filter(|known| *known < FASTEST_BYTES_PER_SEC)
     }
 
-    /// Most bulk bytes of an item that is not compressed, of those that an item may have.
-    pub(crate) fn piece_bytes(&self, most: usize) -> usize {
+    /// Data that are decided about together: an item. `most` where there is nothing to be decided.
+    pub(crate) fn part_bytes(&self, most: usize) -> usize {
+        if self.wanted.is_nothing() {
+            return most;
+        }
         let unknown = self.is_measured() && self.state.lock().goodput.bytes_per_sec().is_none();
-        if unknown { UNKNOWN_PIECE_BYTES.min(most) } else { most }
+        if unknown { UNKNOWN_PART_BYTES } else { PART_BYTES }
     }
 
     fn is_measured(&self) -> bool {
         !self.wanted.is_nothing() && !self.wanted.always
     }
 
-    /// Waits while more should not be queued, because how to send it will be known soon.
+    /// Waits while more should not be queued: how to send it will be known better soon.
     ///
     /// # Cancel safety
     /// Safe: nothing is held.
@@ -154,11 +172,13 @@ impl Outlet {
         let Some(link_bytes_per_sec) = self.link() else { return Ok(None) };
         let is_due = self.tried(kind, |tried| tried.sampling.pass(data.len() as u64));
         if is_due {
-            let (sample, algorithms) =
-                (samples::middle(data, kind.item_bytes), self.wanted.algorithms.clone());
-            let try_all = move |_: &store::Cancel| Ok(samples::try_all(&sample, kind.width(), &algorithms));
-            let ways = store::on_pool(priority, try_all).await?;
-            self.tried(kind, |tried| tried.ways = ways);
+            let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
+            let try_all = move |_: &store::Cancel| {
+                let sample = samples::stretches(&data, kind.item_bytes);
+                Ok(samples::try_all(&sample, kind.width(), &algorithms, link_bytes_per_sec))
+            };
+            let found = store::on_pool(priority, try_all).await?;
+            self.tried(kind, |tried| tried.see(found));
         }
         Ok(self.tried(kind, |tried| tried.choose(link_bytes_per_sec)))
     }
@@ -198,11 +218,21 @@ impl Outlet {
 }
 
 impl Tried {
+    /// A sample counts as much as all that was known.
+    fn see(&mut self, found: Vec<(Way, Sampled)>) {
+        let known = std::mem::take(&mut self.ways);
+        let before = |way: Way| known.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled);
+        let joined = found
+            .into_iter()
+            .map(|(way, found)| (way, before(way).map_or(found, |known| known.towards(found, 0.5))));
+        self.ways = joined.collect();
+    }
+
     fn choose(&mut self, link_bytes_per_sec: f64) -> Option<Way> {
         let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
         let before = self.current;
         self.current = choose(link_bytes_per_sec, &sampled, before);
-        let chosen = self.current.map(|place| self.ways[place]);
+        let chosen = self.current.and_then(|place| self.ways.get(place).copied());
         if self.current != before {
             tracing::info!(link_bytes_per_sec, chosen = ?chosen, "compression on the way");
         }
@@ -213,9 +243,7 @@ impl Tried {
     fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: std::time::Duration) {
         let Some((_, sampled)) = self.ways.iter_mut().find(|(known, _)| *known == way) else { return };
         let found = samples::sampled(data_bytes, carried_bytes, took, sampled.restore_bytes_per_sec);
-        let towards = |known: &mut f64, found: f64| *known += (found - *known) / 4.0;
-        towards(&mut sampled.ratio, found.ratio);
-        towards(&mut sampled.compress_bytes_per_sec, found.compress_bytes_per_sec);
+        *sampled = sampled.towards(found, 0.25);
     }
 }
 

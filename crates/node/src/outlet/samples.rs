@@ -7,23 +7,33 @@ use control::compression::Sampled;
 use tokio::time::Instant;
 use wire::compression::{Algorithm, Way};
 
-/// Size of a sample.
-const SAMPLE_BYTES: usize = 64 << 10;
-/// Of Zstandard: how hard to try.
-const LEVELS: [u8; 3] = [1, 3, 7];
+/// Size of a sample: so many stretches of so many bytes.
+const STRETCHES: usize = 4;
+const STRETCH_BYTES: usize = 16 << 10;
+/// Of LZ4 and Zstandard: how hard to try, and how fast that is with one core at best, bytes per second.
+const LZ4_LEVELS: [(u8, f64); 1] = [(1, f64::MAX)];
+const ZSTD_LEVELS: [(u8, f64); 3] = [(1, 600e6), (3, 300e6), (7, 100e6)];
 
-/// A part from the middle of the data that begins with an element.
-pub(super) fn middle(data: &Bytes, item_bytes: usize) -> Bytes {
-    let start = data.len().saturating_sub(SAMPLE_BYTES) / 2;
-    let start = start - start % item_bytes.max(1);
-    data.slice(start..data.len().min(start + SAMPLE_BYTES))
+/// Stretches from all over the data, each of whole elements.
+pub(super) fn stretches(data: &Bytes, item_bytes: usize) -> Vec<u8> {
+    let item = item_bytes.max(1);
+    let size = (STRETCH_BYTES / item * item).min(data.len());
+    let apart = data.len().saturating_sub(size) / (STRETCHES - 1) / item * item;
+    let starts = (0..STRETCHES).map(|n| n * apart).take(if apart < size { 1 } else { STRETCHES });
+    starts.flat_map(|start| &data[start..start + size]).copied().collect()
 }
 
-/// All ways, in an order that is always the same.
-pub(super) fn try_all(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> Vec<(Way, Sampled)> {
+/// All ways that may help over such a link, the fastest first, in an order that is always the same.
+pub(super) fn try_all(
+    sample: &[u8],
+    width: u8,
+    algorithms: &[Algorithm],
+    link_bytes_per_sec: f64,
+) -> Vec<(Way, Sampled)> {
     let levels = |&algorithm: &Algorithm| {
-        let levels = if algorithm == Algorithm::Zstd { &LEVELS[..] } else { &LEVELS[..1] };
-        levels.iter().map(move |&level| (algorithm, level))
+        let levels = if algorithm == Algorithm::Zstd { &ZSTD_LEVELS[..] } else { &LZ4_LEVELS[..] };
+        let helping = levels.iter().filter(|(_, fastest)| Sampled::may_help(link_bytes_per_sec, *fastest));
+        helping.map(move |&(level, _)| (algorithm, level))
     };
     let width = better_width(sample, width, algorithms);
     let ways = algorithms.iter().flat_map(levels).map(|(algorithm, level)| Way { algorithm, level, width });
@@ -34,7 +44,7 @@ pub(super) fn try_all(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> Vec
 fn better_width(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> u8 {
     let Some(&algorithm) = algorithms.first().filter(|_| width > 1) else { return 1 };
     let size = |width| {
-        let done = Way { algorithm, level: LEVELS[0], width }.compress(sample);
+        let done = Way { algorithm, level: 1, width }.compress(sample);
         done.map_or(sample.len(), |(_, carried)| carried.len())
     };
     if size(width) < size(1) { width } else { 1 }

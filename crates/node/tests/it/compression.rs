@@ -1,10 +1,11 @@
 //! Compression on the way: the same bytes arrive, fewer of them travel, and the client's choice holds.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use node::array::conformance::check_source;
-use node::array::{Selection, Source};
+use node::array::{AxisRange, Selection, Source};
 use node::dial::{Compression, Dialer, Protocol, Reach, Server};
 use node::get::{GetRequest, get};
 use node::pick::Pick;
@@ -12,11 +13,11 @@ use node::remote::RemoteSource;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use wire::compression::{Algorithm, Way};
 
 use crate::common::{Served, local, read};
 
 const WAVES: &str = "synthetic:waves?shape=64,128,160&dtype=f32";
-const NOISE: &str = "synthetic:noise?shape=64,128,160&dtype=f32";
 const SHAPE: [u64; 3] = [64, 128, 160];
 const DATA_BYTES: u64 = 64 * 128 * 160 * 4;
 
@@ -79,6 +80,84 @@ async fn rows_of_chunks_are_compressed_together_and_land_where_they_belong() {
     assert!(carried.carried_bytes * 10 < carried.data_bytes * 8, "{carried:?}");
 }
 
+/// A store of version 3 of 4 x 4 x 4 chunks of 32^3 `f32` (the last ones stick out), packed by `algorithm`. Gives the
+/// elements and the bytes of chunks that lie within the array.
+fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u64) {
+    const SIDE: usize = 120;
+    let value = |at: [usize; 3]| ((at[0] + 2 * at[1]) as f32 * 0.01 + (at[2] % 7) as f32).to_le_bytes();
+    let mut whole_bytes = 0;
+    std::fs::create_dir_all(folder).unwrap();
+    for chunk in (0..64).map(|n| [n / 16, n / 4 % 4, n % 4]) {
+        let places = (0..32 * 32 * 32).map(|n| [n / 1024, n / 32 % 32, n % 32]);
+        let bytes: Vec<u8> =
+            places.flat_map(|at| value(std::array::from_fn(|a| chunk[a] * 32 + at[a]))).collect();
+        let (_, packed) = Way { algorithm, level: 1, width: 1 }.compress(&bytes).unwrap();
+        whole_bytes += if chunk.iter().all(|&c| c < 3) { packed.len() as u64 } else { 0 };
+        let file = folder.join(format!("c/{}/{}/{}", chunk[0], chunk[1], chunk[2]));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, packed).unwrap();
+    }
+    let document = format!(
+        r#"{{"zarr_format": 3, "node_type": "array", "shape": [{SIDE}, {SIDE}, {SIDE}], "data_type": "float32",
+        "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": [32, 32, 32]}}}},
+        "chunk_key_encoding": {{"name": "default"}}, "fill_value": 0.0,
+        "codecs": [{{"name": "bytes", "configuration": {{"endian": "little"}}}}, {codec}]}}"#
+    );
+    std::fs::write(folder.join("zarr.json"), document).unwrap();
+    let all = (0..SIDE.pow(3)).map(|n| [n / SIDE / SIDE, n / SIDE % SIDE, n % SIDE]);
+    (all.flat_map(value).collect(), whole_bytes)
+}
+
+/// What travels of chunks that are whole is what is stored, to the byte: nobody unpacked it before.
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_that_are_stored_packed_pass_as_they_are() {
+    const ZSTD: &str = r#"{"name": "zstd", "configuration": {"level": 1, "checksum": false}}"#;
+    const GZIP: &str = r#"{"name": "gzip", "configuration": {"level": 1}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    for (algorithm, codec) in [(Algorithm::Zstd, ZSTD), (Algorithm::Gzip, GZIP)] {
+        let store = folder.path().join(format!("{algorithm:?}.zarr"));
+        let (expect, whole_bytes) = packed_store(&store, algorithm, codec);
+        let served = Served::start(&[store.to_str().unwrap()]).await;
+        for (text, passes) in
+            [("0:96, 0:96, 0:96", true), ("", true), ("1:97, 0:96, 0:96", true), ("::2", false)]
+        {
+            let there = source(&served, served.url().port, Compression::Auto);
+            let remote: Arc<dyn Source> = Arc::new(there.clone());
+            let selection = Selection::parse(text, &[120; 3]).unwrap();
+            let bytes = read(&remote, 0, selection.clone()).await.unwrap();
+            assert!(bytes == picked(&expect, &selection), "{algorithm:?} {text}: wrong bytes");
+            let carried = there.carried();
+            if text.starts_with("0:96") {
+                assert_eq!((carried.data_bytes, carried.carried_bytes), (96 * 96 * 96 * 4, whole_bytes));
+            }
+            assert_eq!(
+                carried.carried_bytes < carried.data_bytes,
+                passes,
+                "{algorithm:?} {text}: {carried:?}"
+            );
+        }
+        let plain = source(&served, served.url().port, Compression::None);
+        let remote: Arc<dyn Source> = Arc::new(plain.clone());
+        assert!(read(&remote, 0, Selection::all(&[120; 3])).await.unwrap() == expect);
+        assert_eq!(plain.carried().carried_bytes, expect.len() as u64);
+    }
+}
+
+/// The bytes of a selection of 120^3 elements of four bytes.
+fn picked(all: &[u8], selection: &Selection) -> Vec<u8> {
+    let [z, y, x] = selection.ranges() else { panic!("three axes") };
+    let indices = |range: &AxisRange| (0..range.count).map(|n| range.index(n)).collect::<Vec<_>>();
+    let xs = indices(x);
+    let mut bytes = Vec::new();
+    for z in indices(z) {
+        for y in indices(y) {
+            let places = xs.iter().map(|x| usize::try_from((z * 120 + y) * 120 + x).expect("small") * 4);
+            places.for_each(|at| bytes.extend_from_slice(&all[at..at + 4]));
+        }
+    }
+    bytes
+}
+
 /// Lets so many bytes per second of the server's through, behind a buffer as small as one may ask for.
 async fn slow(from: &Served, bytes_per_sec: u64, tasks: &mut JoinSet<()>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -104,11 +183,29 @@ async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin,
     }
 }
 
+/// A file of as many bytes as no way of compressing makes fewer.
+fn noise(folder: &Path) -> String {
+    let mut state = 1_u64;
+    let bytes: Vec<u8> = (0..DATA_BYTES)
+        .map(|_| {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            state.to_le_bytes()[7]
+        })
+        .collect();
+    std::fs::write(folder.join("noise.bin"), bytes).expect("a file");
+    let description = folder.join("noise.toml");
+    std::fs::write(&description, format!("file = 'noise.bin'\nshape = {SHAPE:?}\ndtype = 'f4'\n"))
+        .expect("a file");
+    description.to_string_lossy().into_owned()
+}
+
 /// Several MiB wait in the buffers of loopback before anything is felt of the relay; then all is compressed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_link_is_noticed_and_data_that_cannot_be_compressed_go_as_they_are() {
     let mut tasks = JoinSet::new();
-    for (location, least, most) in [(WAVES, 0.0, 0.9), (NOISE, 1.0, 1.0)] {
+    let folder = tempfile::tempdir().unwrap();
+    let noise = noise(folder.path());
+    for (location, least, most) in [(WAVES, 0.0, 0.9), (noise.as_str(), 1.0, 1.0)] {
         let served = Served::start(&[location]).await;
         let expect = read(&local(served.folder.path(), location).await.source, 0, Selection::all(&SHAPE))
             .await

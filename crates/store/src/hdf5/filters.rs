@@ -4,13 +4,15 @@
 //! Every step knows how many bytes must come out, so a crafted chunk cannot ask for more memory than its
 //! data set's chunk shape says.
 
-use array::{Error, Result};
+use array::{Error, Packing, Result};
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::library::Filter;
 
 /// Deflate never packs more than this many bytes into one.
 const MAX_DEFLATE_RATIO: usize = 1032;
+/// Widest element that others unshuffle.
+const MAX_WIDTH: u8 = 16;
 /// Bytes of the checksum that Fletcher 32 appends.
 const CHECKSUM_BYTES: usize = 4;
 
@@ -62,6 +64,17 @@ impl Pipeline {
     /// True when stored bytes are the elements.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How others can undo it, and the width of what was shuffled before: deflate, with or without shuffle.
+    pub(super) fn packing(&self) -> Option<(Packing, u8)> {
+        match self.0[..] {
+            [Step::Deflate] => Some((Packing::Zlib, 1)),
+            [Step::Shuffle { item_bytes }, Step::Deflate] => {
+                Some((Packing::Zlib, u8::try_from(item_bytes).ok().filter(|n| (1..=MAX_WIDTH).contains(n))?))
+            }
+            _ => None,
+        }
     }
 
     /// Most memory that [`decode`](Self::decode) takes at a time, with what it is given.

@@ -25,7 +25,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use array::{Dataset, Error, Region, Result, Selection};
+use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 
 use self::library::{Facts, File, Token};
 pub use self::library::{NewHdf5, create_hdf5};
@@ -104,6 +104,19 @@ impl Hdf5 {
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
+        self.with_storage(array, stored, cancel, |storage, reader| {
+            storage.read(&stored.shape, selection, into, reader)
+        })
+    }
+
+    /// Does something where the elements of an array lie.
+    fn with_storage<T>(
+        &self,
+        array: u32,
+        stored: &Stored,
+        cancel: &Cancel,
+        how: impl FnOnce(&Storage, &Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
         let locate = || {
             let object = self.library.object(stored.token)?;
             Storage::locate(object, &stored.facts, &stored.shape, stored.item_bytes, cancel)
@@ -117,7 +130,13 @@ impl Hdf5 {
             fill: &stored.facts.fill,
             cancel,
         };
-        storage.read(&stored.shape, selection, into, &reader)
+        how(storage, &reader)
+    }
+
+    fn stored(&self, array: u32) -> Result<&Stored> {
+        self.arrays.get(array as usize).ok_or_else(|| {
+            Error::not_found(format!("expected an array below {}, found {array}", self.arrays.len()))
+        })
     }
 }
 
@@ -141,13 +160,22 @@ impl Format for Hdf5 {
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
-        let stored = self.arrays.get(array as usize).ok_or_else(|| {
-            Error::not_found(format!("expected an array below {}, found {array}", self.arrays.len()))
-        })?;
+        let stored = self.stored(array)?;
         self.read_stored(array, stored, selection, into, cancel).map_err(|e| {
             let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
             e.context(format!("read array `{name}`"))
         })
+    }
+
+    fn packed(
+        &self,
+        array: u32,
+        _level: u8,
+        selection: &Selection,
+        cancel: &Cancel,
+    ) -> Result<Option<PackedChunk>> {
+        let stored = self.stored(array)?;
+        self.with_storage(array, stored, cancel, |storage, reader| storage.packed(selection, reader))
     }
 }
 

@@ -3,11 +3,11 @@
 //! Contiguous and unfiltered data are read straight from the file; chunks with known filters are read by
 //! position and decoded here; compact data are kept. Only what has other filters goes through the library.
 
-use array::{Error, Region, Result, Selection};
+use array::{Error, PackedChunk, Region, Result, Selection};
 
 use super::filters::Pipeline;
 use super::library::{ChunkPlace, Facts, Layout, Object};
-use crate::chunked::{Part, fill, for_each_chunk};
+use crate::chunked::{Part, fill, for_each_chunk, whole_chunk};
 use crate::flat::FlatArray;
 use crate::kept::{ChunkStore, Decoded};
 use crate::scratch::MAX_CHUNK_BYTES;
@@ -120,6 +120,19 @@ impl Storage {
     }
 }
 
+impl Storage {
+    /// The stored bytes of a whole chunk that others can undo.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+        match self {
+            Self::Chunked(chunks) => chunks.packed(selection, reader),
+            Self::Contiguous(_) | Self::Kept(_) | Self::Unwritten | Self::Library { .. } => Ok(None),
+        }
+    }
+}
+
 fn locate_chunks(
     object: Object,
     facts: &Facts,
@@ -216,6 +229,29 @@ impl Chunks {
         }
         let bytes = reader.store.get(reader.array, number, chunk_bytes, reader.cancel, decode)?;
         part.copy(&bytes, &self.chunk, into)
+    }
+
+    fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+        let (Some(position), Some((packing, width))) =
+            (whole_chunk(selection, &self.chunk), self.pipeline.packing())
+        else {
+            return Ok(None);
+        };
+        let number = self.number(&position);
+        let found = self.places.binary_search_by_key(&number, |(n, _)| *n);
+        let Some((_, place)) = found.ok().and_then(|index| self.places.get(index)) else { return Ok(None) };
+        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)? as u64;
+        let end = place.offset.checked_add(place.size_bytes);
+        // What is wrong with a chunk is said when it is read.
+        let is_usual = place.skipped_filters == 0
+            && (1..chunk_bytes).contains(&place.size_bytes)
+            && end.is_some_and(|end| end <= reader.file.size_bytes());
+        if !is_usual {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; usize::try_from(place.size_bytes).unwrap_or(usize::MAX)];
+        reader.file.read_at(place.offset, &mut bytes, reader.cancel)?;
+        Ok(Some(PackedChunk { bytes: bytes.into(), packing, width }))
     }
 
     /// True when the stored bytes of this chunk are its elements.

@@ -25,7 +25,7 @@ mod stored;
 use std::path::Path;
 use std::sync::Arc;
 
-use array::{Dataset, Error, Region, Result, Selection};
+use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 
 use self::directory::Directory;
 use self::stored::Stored;
@@ -63,6 +63,18 @@ pub(crate) struct Zarr {
     chunks: ChunkStore,
 }
 
+impl Zarr {
+    /// A level, and its number among all that are stored.
+    fn stored(&self, array: u32, level: u8) -> Result<(u32, &Stored)> {
+        let levels = self.levels.get(array as usize);
+        let number = levels.and_then(|levels| levels.get(usize::from(level))).copied();
+        let found = number.and_then(|n| Some((u32::try_from(n).ok()?, self.stored.get(n)?)));
+        found.ok_or_else(|| {
+            Error::not_found(format!("expected a stored level, found array {array}, level {level}"))
+        })
+    }
+}
+
 impl Format for Zarr {
     fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.dataset)
@@ -80,18 +92,21 @@ impl Format for Zarr {
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
-        let number =
-            self.levels.get(array as usize).and_then(|levels| levels.get(usize::from(level))).copied();
-        let found = number.and_then(|n| Some((u32::try_from(n).ok()?, self.stored.get(n)?)));
-        let Some((number, stored)) = found else {
-            return Err(Error::not_found(format!(
-                "expected a stored level, found array {array}, level {level}"
-            )));
-        };
+        let (number, stored) = self.stored(array, level)?;
         stored.read(number, selection, into, &self.chunks, cancel).map_err(|e| {
             let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
             e.context(format!("read array `{name}`"))
         })
+    }
+
+    fn packed(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        _cancel: &Cancel,
+    ) -> Result<Option<PackedChunk>> {
+        self.stored(array, level)?.1.packed(selection)
     }
 }
 

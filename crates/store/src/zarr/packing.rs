@@ -33,6 +33,8 @@ pub(super) struct Packing {
     is_blosc: bool,
     /// What is left for zarrs keeps the number of bytes.
     is_exact: bool,
+    /// What is left for zarrs keeps the bytes.
+    is_plain: bool,
 }
 
 impl Packing {
@@ -46,7 +48,8 @@ impl Packing {
         let is_blosc = codecs.last().is_some_and(|codec| name(codec) == "blosc");
         let rest = &codecs[..codecs.len() - usize::from(is_blosc)];
         let is_exact = rest.iter().all(|codec| SIZE_KEEPING.contains(&name(codec)));
-        Self { steps, is_blosc, is_exact }
+        let is_plain = matches!(&codecs[..], [only] if keeps_bytes(only));
+        Self { steps, is_blosc, is_exact, is_plain }
     }
 
     /// Takes the compressor out of a version 2 document.
@@ -62,12 +65,24 @@ impl Packing {
         if let (Some(compressor), [_, ..]) = (compressor, &packing.steps[..]) {
             *compressor = Value::Null;
         }
-        Ok(Self { is_exact: filters.is_empty(), ..packing })
+        let is_c_order = document.get("order").and_then(Value::as_str) == Some("C");
+        Ok(Self { is_exact: filters.is_empty(), is_plain: filters.is_empty() && is_c_order, ..packing })
     }
 
     /// Whether nothing was taken off.
     pub(super) fn is_empty(&self) -> bool {
         self.steps.is_empty()
+    }
+
+    /// How others can undo it, where nothing else is to be done.
+    pub(super) fn portable(&self) -> Option<array::Packing> {
+        match self.steps[..] {
+            _ if !self.is_plain => None,
+            [Step::Gzip] => Some(array::Packing::Gzip),
+            [Step::Zlib] => Some(array::Packing::Zlib),
+            [Step::Zstd] => Some(array::Packing::Zstd),
+            _ => None,
+        }
     }
 
     /// Most bytes that decoding takes at a time, with what is stored, and what zarrs does behind.
@@ -124,6 +139,13 @@ fn name(codec: &Value) -> &str {
     let name = codec.get("name").or_else(|| codec.get("id")).unwrap_or(codec);
     let name = name.as_str().unwrap_or_default();
     name.strip_prefix("numcodecs.").unwrap_or(name)
+}
+
+/// Whether a codec of version 3 gives elements as they are in memory here.
+fn keeps_bytes(codec: &Value) -> bool {
+    let order = codec.pointer("/configuration/endian").and_then(Value::as_str);
+    let native = if cfg!(target_endian = "little") { "little" } else { "big" };
+    name(codec) == "bytes" && order.is_none_or(|order| order == native)
 }
 
 fn step(codec: &Value) -> Option<Step> {

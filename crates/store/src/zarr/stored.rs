@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use array::{DType, ElementType, Error, Region, Result, Selection};
+use array::{DType, ElementType, Error, PackedChunk, Region, Result, Selection};
 use serde_json::Value;
 use zarrs::array::{
     Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, ChunkShape, CodecChain, CodecOptions,
 };
 
-use super::directory::Directory;
+use super::directory::{Directory, Place};
 use super::nodes::Kind;
 use super::packing::{Packing, check_rest};
 use super::shards::Shards;
 use crate::Cancel;
-use crate::chunked::{Part, fill, for_each_chunk};
+use crate::chunked::{Part, fill, for_each_chunk, whole_chunk};
 use crate::kept::{ChunkStore, Decoded};
 use crate::scratch::MAX_CHUNK_BYTES;
 
@@ -124,6 +124,35 @@ impl Stored {
         })
     }
 
+    /// The stored bytes of a whole chunk that others can undo.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn packed(&self, selection: &Selection) -> Result<Option<PackedChunk>> {
+        let (Some(position), Some(packing)) = (whole_chunk(selection, &self.chunk), self.packing.portable())
+        else {
+            return Ok(None);
+        };
+        let size = chunk_bytes(&self.chunk, self.dtype)?;
+        let place = guarded(|| self.place(&position, size))?;
+        let is_smaller = |place: &Place| (1..size as u64).contains(&place.size_bytes);
+        let Some(place) = place.filter(is_smaller) else { return Ok(None) };
+        Ok(Some(PackedChunk { bytes: place.read()?.into(), packing, width: 1 }))
+    }
+
+    /// Where a chunk lies, if it exists.
+    fn place(&self, position: &[u64], chunk_bytes: usize) -> Result<Option<Place>> {
+        let directory = self.array.storage();
+        let most = most_encoded_bytes(chunk_bytes);
+        match &self.inner {
+            Some(inner) => {
+                let (shard, number) = inner.shards.place(position);
+                inner.shards.chunk(&directory, self.array.chunk_key(&shard).as_str(), number, most)
+            }
+            None => directory.object(self.array.chunk_key(position).as_str(), most),
+        }
+    }
+
     /// A chunk that was never written is kept as no bytes at all.
     fn copy(&self, bytes: &[u8], part: &Part<'_>, into: Region) -> Result<()> {
         if bytes.is_empty() { fill(into, &self.fill) } else { part.copy(bytes, &self.chunk, into) }
@@ -140,18 +169,9 @@ impl Stored {
         let corrupt = |e: &dyn std::fmt::Display| {
             Error::corrupt(format!("expected a chunk as its codecs write it, found: {e}"))
         };
-        let directory = self.array.storage();
-        let most = most_encoded_bytes(size);
+        let Some(place) = self.place(position, size)? else { return Ok(Decoded::default()) };
         let whole = self.array.codecs();
-        let (place, codecs) = match &self.inner {
-            Some(inner) => {
-                let (shard, number) = inner.shards.place(position);
-                let key = self.array.chunk_key(&shard);
-                (inner.shards.chunk(&directory, key.as_str(), number, most)?, &inner.codecs)
-            }
-            None => (directory.object(self.array.chunk_key(position).as_str(), most)?, &*whole),
-        };
-        let Some(place) = place else { return Ok(Decoded::default()) };
+        let codecs = self.inner.as_ref().map_or(&*whole, |inner| &inner.codecs);
         let needed_bytes = self.packing.needed_bytes(place.size_bytes, size as u64);
         let room = store.scratch().reserve(size as u64, needed_bytes, cancel)?;
         let encoded = self.packing.undo(place.read()?, size)?;

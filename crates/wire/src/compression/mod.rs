@@ -6,7 +6,10 @@
 
 mod shuffle;
 
-use array::{Error, Result};
+use std::io::Read;
+
+use array::{Error, Packing, Result};
+use flate2::read::{GzDecoder, GzEncoder, ZlibDecoder, ZlibEncoder};
 
 use crate::codec::{Reader, Writer};
 use crate::limits::MAX_ITEM_BULK_BYTES;
@@ -15,6 +18,8 @@ use crate::limits::MAX_ITEM_BULK_BYTES;
 pub const LZ4: &str = "lz4";
 /// The capability of a client that can restore Zstandard.
 pub const ZSTD: &str = "zstd";
+/// The capability of a client that can restore zlib and gzip, in which chunks often rest.
+pub const DEFLATE: &str = "deflate";
 /// The capability of a client that wants everything compressed, measured or not.
 pub const COMPRESS: &str = "compress";
 
@@ -28,6 +33,20 @@ pub enum Algorithm {
     Lz4,
     /// Zstandard frames (RFC 8878).
     Zstd,
+    /// A zlib stream (RFC 1950).
+    Zlib,
+    /// A gzip member (RFC 1952).
+    Gzip,
+}
+
+impl From<Packing> for Algorithm {
+    fn from(packing: Packing) -> Self {
+        match packing {
+            Packing::Zlib => Self::Zlib,
+            Packing::Gzip => Self::Gzip,
+            Packing::Zstd => Self::Zstd,
+        }
+    }
 }
 
 /// How to compress.
@@ -35,7 +54,7 @@ pub enum Algorithm {
 pub struct Way {
     /// The format.
     pub algorithm: Algorithm,
-    /// Of Zstandard: how hard to try, from 1. LZ4 has one level.
+    /// How hard to try, from 1. LZ4 has one level.
     pub level: u8,
     /// Bytes of an element, to be sorted by significance first; 1: not sorted.
     pub width: u8,
@@ -63,10 +82,36 @@ impl Way {
         let carried = match self.algorithm {
             Algorithm::Lz4 => lz4_flex::block::compress(input),
             Algorithm::Zstd => zstd::bulk::compress(input, i32::from(self.level)).ok()?,
+            Algorithm::Zlib => deflate(ZlibEncoder::new(input, self.effort()))?,
+            Algorithm::Gzip => deflate(GzEncoder::new(input, self.effort()))?,
         };
         let compressed = Compressed { algorithm: self.algorithm, width, plain_bytes };
         (carried.len() < plain.len()).then_some((compressed, carried))
     }
+}
+
+impl Way {
+    fn effort(self) -> flate2::Compression {
+        flate2::Compression::new(u32::from(self.level.clamp(1, 9)))
+    }
+}
+
+fn deflate(mut encoder: impl Read) -> Option<Vec<u8>> {
+    let mut carried = Vec::new();
+    encoder.read_to_end(&mut carried).ok()?;
+    Some(carried)
+}
+
+/// Fills `bytes`, and looks at what comes behind: the checksum, and no more data. Gives how many there were.
+fn inflate(mut decoder: impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut size_bytes = 0;
+    while size_bytes < bytes.len() {
+        match decoder.read(&mut bytes[size_bytes..])? {
+            0 => return Ok(size_bytes),
+            count => size_bytes += count,
+        }
+    }
+    Ok(size_bytes + decoder.read(&mut [0])?)
 }
 
 impl Compressed {
@@ -81,6 +126,12 @@ impl Compressed {
                 LZ4,
                 lz4_flex::block::decompress_into(carried, &mut bytes).map_err(|error| error.to_string()),
             ),
+            Algorithm::Zlib => {
+                ("zlib", inflate(ZlibDecoder::new(carried), &mut bytes).map_err(|error| error.to_string()))
+            }
+            Algorithm::Gzip => {
+                ("gzip", inflate(GzDecoder::new(carried), &mut bytes).map_err(|error| error.to_string()))
+            }
             Algorithm::Zstd => (
                 ZSTD,
                 zstd::bulk::decompress_to_buffer(carried, &mut bytes[..]).map_err(|error| error.to_string()),
@@ -104,6 +155,8 @@ impl Compressed {
         let algorithm = match self.algorithm {
             Algorithm::Lz4 => 1,
             Algorithm::Zstd => 2,
+            Algorithm::Zlib => 3,
+            Algorithm::Gzip => 4,
         };
         w.u8(algorithm).u8(self.width).u32(self.plain_bytes);
     }
@@ -112,7 +165,11 @@ impl Compressed {
         let algorithm = match r.u8("compression")? {
             1 => Algorithm::Lz4,
             2 => Algorithm::Zstd,
-            other => return Err(Error::corrupt(format!("expected the compression 1 or 2, found {other}"))),
+            3 => Algorithm::Zlib,
+            4 => Algorithm::Gzip,
+            other => {
+                return Err(Error::corrupt(format!("expected a compression from 1 to 4, found {other}")));
+            }
         };
         let (width, plain_bytes) = (r.u8("width")?, r.u32("plain bytes")?);
         if !(1..=MAX_WIDTH).contains(&width) || u64::from(plain_bytes) > MAX_ITEM_BULK_BYTES {
@@ -130,7 +187,13 @@ mod tests {
     use super::*;
 
     fn ways() -> impl Iterator<Item = Way> {
-        let formats = [(Algorithm::Lz4, 1), (Algorithm::Zstd, 1), (Algorithm::Zstd, 9)];
+        let formats = [
+            (Algorithm::Lz4, 1),
+            (Algorithm::Zstd, 1),
+            (Algorithm::Zstd, 9),
+            (Algorithm::Zlib, 6),
+            (Algorithm::Gzip, 1),
+        ];
         formats
             .into_iter()
             .flat_map(|(algorithm, level)| [1, 2, 3, 4, 8, 16].map(|width| Way { algorithm, level, width }))

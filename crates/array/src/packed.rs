@@ -1,0 +1,26 @@
+//! A stored chunk in the form in which it rests, for receivers that undo it themselves.
+
+use bytes::Bytes;
+
+/// What packed a chunk. Each gives the same bytes to whoever undoes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// A zlib stream (RFC 1950).
+    Zlib,
+    /// A gzip member (RFC 1952).
+    Gzip,
+    /// Zstandard frames (RFC 8878).
+    Zstd,
+}
+
+/// One whole chunk, packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedChunk {
+    /// As they rest, fewer than the elements' own.
+    pub bytes: Bytes,
+    /// How to undo it.
+    pub packing: Packing,
+    /// Bytes of an element that were sorted by their place in it before packing: all first ones, then all second ones, and
+    /// so on. 1: not sorted.
+    pub width: u8,
+}

@@ -1,0 +1,71 @@
+//! Chunks that are stored packed pass as they rest, where the client can undo it: nobody decodes them here.
+
+use array::{PackedChunk, ReadRequest, Result, Selection};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use wire::compression::Compressed;
+use wire::ops::Piece;
+
+use super::read::Reading;
+use crate::slabs::{Slab, slabs};
+
+/// Chunks under way in one operation.
+const CHUNKS_UNDER_WAY: usize = 8;
+/// Rows of the result that one chunk may be. A client keeps track of 65,536 stretches that do not touch; those of all
+/// chunks under way, and of a finished row of chunks, are fewer.
+const MAX_ROWS: u64 = 4_096;
+/// Chunks that are looked at for one that passes, before all are decoded here.
+const MAX_LOOKED_AT: usize = 64;
+
+impl Reading<'_> {
+    /// Answers chunk by chunk where chunks pass; false, with nothing sent, where they do not.
+    pub(super) async fn passed(&self, chunk: &[u64], selection: &Selection) -> Result<bool> {
+        if selection.ranges().iter().any(|range| range.step > 1) {
+            return Ok(false);
+        }
+        let chunk_bytes = chunk.iter().fold(self.item_bytes as u64, |n, &size| n.saturating_mul(size));
+        let boxes = || slabs(selection, self.item_bytes, Some(chunk), chunk_bytes);
+        let whole = boxes().take(MAX_LOOKED_AT).find(|slab| slab.selection.shape() == chunk);
+        let Some(whole) = whole.filter(|slab| self.rows(slab) <= MAX_ROWS) else { return Ok(false) };
+        if self.packed(&whole).await?.is_none() {
+            return Ok(false);
+        }
+        let each = stream::iter(boxes()).map(|slab| self.pass(slab, chunk));
+        each.buffer_unordered(CHUNKS_UNDER_WAY).try_collect::<()>().await?;
+        Ok(true)
+    }
+
+    fn rows(&self, slab: &Slab) -> u64 {
+        slab.stretches(&self.shape, self.item_bytes).1.count()
+    }
+
+    /// Sends a chunk as it rests, or what is selected of it as it is read.
+    async fn pass(&self, slab: Slab, chunk: &[u64]) -> Result<()> {
+        let size_bytes = self.size_of(&slab);
+        if slab.selection.shape() != chunk {
+            return self.slab(slab).await;
+        }
+        let mut memory = self.call.enter(size_bytes).await;
+        let packed = if memory.admitted().await < size_bytes { None } else { self.packed(&slab).await? };
+        let (Some(PackedChunk { bytes, packing, width }), Ok(plain_bytes)) =
+            (packed, u32::try_from(size_bytes))
+        else {
+            drop(memory);
+            return self.slab(slab).await;
+        };
+        let (_, rows) = slab.stretches(&self.shape, self.item_bytes);
+        let how = Compressed { algorithm: packing.into(), width, plain_bytes };
+        self.put(Piece::Compressed(rows, how).encode(), memory.hold(bytes), size_bytes).await
+    }
+
+    /// The stored form of a chunk, if the client can undo it.
+    async fn packed(&self, slab: &Slab) -> Result<Option<PackedChunk>> {
+        let request = ReadRequest {
+            array: self.place.array,
+            level: self.place.level,
+            selection: slab.selection.clone(),
+            priority: self.call.operation.urgency().priority,
+        };
+        let packed = self.stack.source.packed(&request).await?;
+        Ok(packed.filter(|packed| self.call.outlet.passes(packed.packing)))
+    }
+}
