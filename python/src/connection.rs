@@ -226,7 +226,7 @@ impl Connection {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });
         let stack = self.stack.clone();
-        Ok(async move { stack.ask(called, Urgency::of(Priority::NORMAL)).await })
+        Ok(async move { stack.call(called, Urgency::of(Priority::NORMAL)).await })
     }
 }
 

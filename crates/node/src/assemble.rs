@@ -9,13 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{Error, ErrorKind, LongWork, Priority, Result, Retry, Source, Urgency};
+use array::{Error, LongWork, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{ListEntry, Stats, StatsRequest};
 
 use crate::asks::{Ask, List};
+use crate::called::{CallAnswer, Called};
 use crate::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::dial::{self, Dialer, Reach};
 use crate::memory::Budget;
@@ -25,6 +26,7 @@ use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
 use crate::servers::{MAX_SERVERS, Rule, Server, ServerState, Servers, Sharing};
 use crate::statistics;
+use crate::upstream::{Having, Parts, Upstream, ask_one};
 use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
@@ -88,35 +90,6 @@ pub struct Stack {
     /// Name of the array that the location ended with, where only the other side can know; else empty.
     pub array: String,
     upstream: Upstream,
-}
-
-/// Where the data of a stack come from.
-#[derive(Clone)]
-enum Upstream {
-    /// They are read here.
-    Here,
-    /// These servers have all of them, and can compute what is asked of them. Where there are several, what is known of
-    /// them.
-    Whole(Vec<RemoteSource>, Option<Servers>),
-    /// Each of these servers has some data sets; and who has which, by name.
-    Parts(Vec<RemoteSource>, Vec<(String, Servers)>),
-}
-
-impl Upstream {
-    fn remotes(&self) -> &[RemoteSource] {
-        match self {
-            Self::Here => &[],
-            Self::Whole(remotes, _) | Self::Parts(remotes, _) => remotes,
-        }
-    }
-
-    /// Who can be asked for something else than reading.
-    fn computing(&self) -> &[RemoteSource] {
-        match self {
-            Self::Whole(remotes, _) => remotes,
-            Self::Here | Self::Parts(..) => &[],
-        }
-    }
 }
 
 /// Builds the stack for a location. Reads headers only; of a server, the description.
@@ -194,65 +167,67 @@ impl Stack {
     /// # Errors
     /// The source's; `Invalid` for a place that is none.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
-        if self.upstream.computing().is_empty() {
-            return statistics::gather(&self.source, request, urgency, memory_bytes).await;
+        let (remotes, place) = self.upstream.computing(&request.place).await?;
+        match ask_one(remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
+            Some(answer) => answer,
+            None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
         }
-        self.ask(request.clone(), urgency).await
     }
 
     /// Asks a server that has the data for something else than reading; another one where one cannot answer now.
     ///
     /// # Errors
-    /// The operation's, or why there is no connection; `Unsupported` for data that are read here.
+    /// The operation's, or why there is no connection; `Unsupported` for data that are read here, or of which several
+    /// servers have a part each.
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
-        let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
-        let mut last = None;
-        for remote in self.upstream.computing() {
-            match remote.ask(ask.clone(), urgency).await {
-                Err(error) if another_may(&error) => last = Some(error),
-                answer => return answer,
-            }
-        }
-        Err(last.unwrap_or_else(|| {
-            Error::unsupported(format!(
-                "expected a data set of a server for the operation `{}`; `{}` is read here",
-                ask.name(),
-                self.name
-            ))
-        }))
+        let remotes = match &self.upstream {
+            Upstream::Whole(remotes, _) => remotes.as_slice(),
+            Upstream::Here | Upstream::Parts(_) => &[],
+        };
+        ask_one(remotes, &ask, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(ask.name())))
+    }
+
+    /// Asks whoever has the elements that an operation names.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask); `Stale` when the data are others now.
+    ///
+    /// # Cancel safety
+    /// Dropping it cancels the operation.
+    pub async fn call(&self, mut called: Called, urgency: Urgency) -> Result<CallAnswer> {
+        let (remotes, there) = self.upstream.computing(&called.asked.of.place()).await?;
+        called.asked.of = called.asked.of.at(there);
+        ask_one(remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))
+    }
+
+    fn nobody_computes(&self, operation: &str) -> Error {
+        Error::unsupported(format!(
+            "expected data that one server has as a whole for the operation `{operation}`; those of `{}` are read here",
+            self.name
+        ))
     }
 
     /// What became of each of several servers so far, with the data set that it has where each has its own.
     #[must_use]
     pub fn servers(&self) -> Vec<(Option<String>, ServerState)> {
-        match &self.upstream {
-            Upstream::Here | Upstream::Whole(_, None) => Vec::new(),
-            Upstream::Whole(_, Some(servers)) => servers.states().into_iter().map(|s| (None, s)).collect(),
-            Upstream::Parts(_, known) => {
-                let of = |(name, servers): &(String, Servers)| {
-                    let name = name.clone();
-                    servers.states().into_iter().map(move |s| (Some(name.clone()), s)).collect::<Vec<_>>()
-                };
-                known.iter().flat_map(of).collect()
-            }
-        }
-    }
-
-    /// The servers that have all of the data and can compute over them; none where they are read here.
-    pub(crate) fn computing(&self) -> &[RemoteSource] {
-        self.upstream.computing()
+        self.upstream.states()
     }
 
     /// What has come over the network, and how much it took; none where data are read here.
     #[must_use]
     pub fn carried(&self) -> Option<Carried> {
-        self.remotes().iter().map(RemoteSource::carried).reduce(|a, b| Carried {
+        self.upstream.readers().map(RemoteSource::carried).reduce(|a, b| Carried {
             data_bytes: a.data_bytes + b.data_bytes,
             carried_bytes: a.carried_bytes + b.carried_bytes,
         })
+    }
+
+    /// Where the data come from.
+    pub(crate) fn upstream(&self) -> &Upstream {
+        &self.upstream
     }
 
     /// The servers behind it, if that is where the data come from.
@@ -294,22 +269,26 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
 
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
 async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upstream)> {
-    let (mut entries, mut known) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
+    let mut entries = Vec::with_capacity(found.len());
     // A server's first data set speaks for it.
-    let mut remotes: BTreeMap<usize, RemoteSource> = BTreeMap::new();
+    let mut speaking: BTreeMap<usize, RemoteSource> = BTreeMap::new();
     let checks: Vec<_> = found.iter().map(|found| catalogue::same_everywhere(hosts, found).boxed()).collect();
     stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
     for Found { name, hosts: having } in found {
-        let server = |&number: &usize| {
-            let remote = RemoteSource::new(hosts[number].dialer.clone(), name.clone());
-            remotes.entry(number).or_insert_with(|| remote.clone());
-            Server { name: hosts[number].name.clone(), source: Arc::new(remote) as Arc<dyn Source> }
+        let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
+        let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
+        let server = |(&number, remote): (&usize, &RemoteSource)| {
+            speaking.entry(number).or_insert_with(|| remote.clone());
+            Server { name: hosts[number].name.clone(), source: Arc::new(remote.clone()) as Arc<dyn Source> }
         };
-        let servers = Servers::new(having.iter().map(server).collect(), Rule::Spread)?;
-        entries.push(Entry { name: name.clone(), source: Arc::new(servers.clone()) });
-        known.push((name.clone(), servers));
+        let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
+        entries.push(Having { name: name.clone(), servers, remotes });
     }
-    Ok((Arc::new(Catalogue::new(entries)?), Upstream::Parts(remotes.into_values().collect(), known)))
+    let entry =
+        |having: &Having| Entry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
+    let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
+    let parts = Parts { catalogue: catalogue.clone(), remotes: speaking.into_values().collect(), entries };
+    Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))
 }
 
 /// Servers of the same data; of one, its peers too.

@@ -51,6 +51,13 @@ impl Of {
         Self { dataset, generation, array, level, selection: selection.map(|s| s.ranges().to_vec()) }
     }
 
+    /// The same elements where their array is called `place`.
+    #[must_use]
+    pub fn at(&self, place: BlockPlace) -> Self {
+        let BlockPlace { dataset, generation, array, level } = place;
+        Self { dataset, generation, array, level, selection: self.selection.clone() }
+    }
+
     /// The array and level that the elements are of.
     #[must_use]
     pub fn place(&self) -> BlockPlace {
@@ -264,8 +271,8 @@ pub type CallAnswer = Answer<Value>;
 pub struct Called {
     /// Its name.
     pub name: String,
-    /// Its parameters, encoded.
-    pub parameters: Bytes,
+    /// Its parameters.
+    pub asked: Asked<Value>,
     /// Largest array taken, bytes.
     pub most_bytes: u64,
     /// Hears how far the work is.
@@ -280,8 +287,8 @@ impl Called {
     pub fn new(name: &str, of: Of, with: &str, most_bytes: u64) -> Result<Self> {
         let with: Value =
             serde_json::from_str(with).map_err(|e| Error::invalid(format!("parameters: {e}")))?;
-        let parameters = Asked { of, with }.encode()?;
-        Ok(Self { name: name.to_owned(), parameters, most_bytes, on_progress: Arc::new(|_| ()) })
+        let asked = Asked { of, with };
+        Ok(Self { name: name.to_owned(), asked, most_bytes, on_progress: Arc::new(|_| ()) })
     }
 }
 
@@ -299,7 +306,7 @@ impl Ask for Called {
     }
 
     fn parameters(&self) -> Result<Bytes> {
-        Ok(self.parameters.clone())
+        self.asked.encode()
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Self::Answer> {

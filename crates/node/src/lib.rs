@@ -53,6 +53,7 @@ pub mod slabs;
 pub mod ssh;
 mod statistics;
 pub mod token;
+mod upstream;
 pub mod url;
 pub mod view;
 pub mod zarr;

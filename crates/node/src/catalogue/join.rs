@@ -14,6 +14,7 @@ use array::{
     ArrayInfo, Attributes, AxisKind, AxisRange, BlockKey, Coordinates, Dataset, DatasetId, Error, ErrorKind,
     Generation, LeftOut, Level, Region, Result, Selection, choose_blocks,
 };
+use wire::ops::BlockPlace;
 
 /// So far may the steps of regular times differ, as a share of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
@@ -59,6 +60,13 @@ pub(super) struct Joined {
 }
 
 impl Joined {
+    /// Which data set has all of an array, and the place there.
+    pub(super) fn place_there(&self, place: &BlockPlace) -> Option<(usize, BlockPlace)> {
+        let [only] = &self.parts.get(place.array as usize)?[..] else { return None };
+        let &Part { entry, array, id, generation, .. } = only;
+        Some((entry, BlockPlace { dataset: id, generation, array, level: place.level }))
+    }
+
     /// The block of one data set that is exactly this one, if there is one.
     pub(super) fn block_there(&self, key: BlockKey, selection: &Selection) -> Option<(&Part, BlockKey)> {
         let parts = self.parts.get(key.array as usize)?;

@@ -20,6 +20,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
+use wire::ops::BlockPlace;
 
 use crate::follow::one_block;
 pub use found::MAX_DATASETS;
@@ -93,6 +94,20 @@ impl Catalogue {
         let joined = Arc::new(join::join(&described)?);
         *self.0.known.lock() = Some(Arc::clone(&joined));
         Ok(joined)
+    }
+
+    /// Where an array lies, if one data set has all of it: which one, and the place there.
+    ///
+    /// # Errors
+    /// Those of describing; `Stale` for a place of another state.
+    pub(crate) async fn place_there(&self, place: &BlockPlace) -> Result<Option<(usize, BlockPlace)>> {
+        let joined = self.joined().await?;
+        let first = BlockPlace { array: 0, level: 0, ..*place };
+        let now = BlockPlace { dataset: joined.dataset.id, generation: joined.dataset.generation, ..first };
+        if first != now {
+            return Err(Error::new(ErrorKind::Stale, "the catalogue is another one now; describe it again"));
+        }
+        Ok(joined.place_there(place))
     }
 
     /// Says of which data set an error is. A stale one means that what is known of all is old.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use array::{Error, ErrorKind, Result, Retry};
 use bytes::Bytes;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{Call, OpStream, Reply};
 use crate::called::Asked;
@@ -28,11 +28,12 @@ pub(super) enum Forwarded {
 /// # Cancel safety
 /// Dropping it cancels the operation there.
 pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
-    let parameters = call.operation.parameters();
-    let Some(asked) = called(&parameters) else { return Ok(Forwarded::NotThere) };
+    let Some(asked) = called(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
     let mut last = None;
-    for remote in stack.computing() {
+    let (remotes, there) = stack.upstream().computing(&asked.of.place()).await?;
+    let parameters = Asked { of: asked.of.at(there), ..asked }.encode()?;
+    for remote in remotes {
         match pass_on(call, remote, &parameters).await {
             Ok(()) => return Ok(Forwarded::Answered),
             Err(Failed { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
@@ -44,7 +45,7 @@ pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
 }
 
 /// The parameters of an operation that says in the common way of which elements it is.
-fn called(parameters: &[u8]) -> Option<Asked<IgnoredAny>> {
+fn called(parameters: &[u8]) -> Option<Asked<Value>> {
     parameters.starts_with(b"{").then(|| Asked::parse(parameters).ok()).flatten()
 }
 

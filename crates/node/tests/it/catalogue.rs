@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use node::array::conformance::check_source;
-use node::array::{Error, ErrorKind, Result, Selection, Source};
+use node::array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::assemble::{Stack, assemble};
 use node::servers::Sharing;
 use node::url::{Location, Url};
+
+use wire::ops::{BlockPlace, StatsRequest};
 
 use crate::common::{Served, context, local, read};
 
@@ -117,7 +119,16 @@ async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() 
         let described = stack.source.describe().await.unwrap();
         let names: Vec<&str> = described.arrays.iter().map(|a| a.name.as_str()).collect();
         assert_eq!(names, ["noise/noise", "waves/waves"]);
+        let place =
+            |array| BlockPlace { dataset: described.id, generation: described.generation, array, level: 0 };
         for (array, server) in [(1, &servers[0]), (0, &servers[1])] {
+            let request = StatsRequest { place: place(array), selection: None, bins: 4 };
+            let urgency = Urgency::of(Priority::NORMAL);
+            let found = stack.stats(&request, urgency, 1 << 20).await.unwrap();
+            let there = server.stack().await.source.describe().await.unwrap();
+            let there = BlockPlace { dataset: there.id, generation: there.generation, ..place(0) };
+            let request = StatsRequest { place: there, ..request };
+            assert_eq!(found, server.stack().await.stats(&request, urgency, 1 << 20).await.unwrap());
             let there = everything(&server.stack().await.source, 0).await.unwrap();
             assert_eq!(everything(&stack.source, array).await.unwrap(), there);
         }

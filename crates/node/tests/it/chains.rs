@@ -9,7 +9,7 @@ use node::array::conformance::fetch;
 use node::array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use node::asks::Ask;
 use node::assemble::Stack;
-use node::called::{Asked, Elements, Of, Question};
+use node::called::{Asked, Called, Elements, Of, Question};
 use node::lobby::Limits;
 use node::ops::{Begun, Call, Handler, OpStream, Registry};
 use node::scan::Part;
@@ -166,6 +166,29 @@ async fn what_the_server_of_the_data_does_not_know_is_computed_on_the_way() {
     let error = stack.ask(asked, normal()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("\"sum\""), "what there is, is said: {error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
+    let there = Arc::new(AtomicU64::new(0));
+    let origin = serve(WAVES, Some(&there)).await;
+    let other = serve("synthetic:noise?shape=5,6,7&dtype=u8", None).await;
+    let of_all = |served: &Served| Url { dataset: String::new(), ..served.url().clone() };
+    let url = Url::joined([of_all(&origin), of_all(&other)]).unwrap();
+    let local = origin.stack().await;
+    let asked = Asked { of: of(&local).await, with: Sum { first: 2 } };
+    let expected = local.ask(asked, normal()).await.unwrap().result;
+    // By whoever opened the catalogue, and by a server that serves it again.
+    let opened = origin.stack_of(url.clone()).await.unwrap();
+    let middle = serve(&url.to_string(), None).await;
+    for stack in [opened, middle.stack().await] {
+        let array = stack.source.describe().await.unwrap().find("waves/waves").unwrap().0;
+        let of = Of { array, ..of(&stack).await };
+        let called = Called::new("sum", of, "{\"first\": 2}", 1 << 20).unwrap();
+        let found = stack.call(called, normal()).await.unwrap();
+        assert_eq!(found.result, expected);
+    }
+    assert_eq!(there.load(Ordering::SeqCst), 3);
 }
 
 #[derive(Clone, Serialize)]
