@@ -31,6 +31,8 @@ const KEPT_TENTHS: u64 = 9;
 const UNSEEN_SHARE: u64 = 16;
 /// A temporary file older than this was left behind by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
+/// Times that an entry's folder is made anew after somebody took it away.
+const FOLDER_TRIES: usize = 8;
 /// Deepest directory below the side cache's own that is looked at.
 const MAX_DEPTH: usize = 8;
 
@@ -96,12 +98,22 @@ impl SideCache {
         let parent = path.parent().unwrap_or(&self.dir);
         let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
         let temporary = parent.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
-        let written = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .and_then(|()| write_entry(&temporary, dataset, name, bytes))
-            .and_then(|()| fs::rename(&temporary, &path));
+        let write = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            write_entry(&temporary, dataset, name, bytes)?;
+            fs::rename(&temporary, &path)
+        };
+        // Whoever makes room takes away folders that are empty, perhaps the one that was just made for this entry.
+        let is_gone = |written: &std::io::Result<()>| {
+            written.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+        };
+        let mut written = write();
+        for _ in 0..FOLDER_TRIES {
+            if !is_gone(&written) {
+                break;
+            }
+            written = write();
+        }
         written.map_err(|e| {
             drop(fs::remove_file(&temporary));
             Error::from(e).context(format!("write `{}`", path.display()))
@@ -376,20 +388,25 @@ mod tests {
 
     #[test]
     fn several_write_into_a_folder_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        std::thread::scope(|scope| {
-            for writer in 0..4u8 {
-                let side = SideCache::new(dir.path(), 64 << 20);
-                scope.spawn(move || {
-                    for i in 0..100 {
-                        side.put(ID, &format!("e{writer}-{i}"), &[writer; 1000]).unwrap();
-                    }
-                });
+        const WRITERS: u8 = 4;
+        const ENTRIES: usize = 8;
+        // Each begins with no folder: who makes room first sees those of others while they are empty.
+        for _ in 0..50 {
+            let dir = tempfile::tempdir().unwrap();
+            std::thread::scope(|scope| {
+                for writer in 0..WRITERS {
+                    let side = SideCache::new(dir.path(), 64 << 20);
+                    scope.spawn(move || {
+                        for i in 0..ENTRIES {
+                            side.put(ID, &format!("e{writer}-{i}"), &[writer; 1000]).unwrap();
+                        }
+                    });
+                }
+            });
+            let side = SideCache::new(dir.path(), 64 << 20);
+            for (writer, i) in (0..WRITERS).flat_map(|writer| (0..ENTRIES).map(move |i| (writer, i))) {
+                assert_eq!(side.get(ID, &format!("e{writer}-{i}")).unwrap(), [writer; 1000]);
             }
-        });
-        let side = SideCache::new(dir.path(), 64 << 20);
-        for (writer, i) in (0..4u8).flat_map(|writer| (0..100).map(move |i| (writer, i))) {
-            assert_eq!(side.get(ID, &format!("e{writer}-{i}")).unwrap(), [writer; 1000]);
         }
     }
 

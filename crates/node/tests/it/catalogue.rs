@@ -122,7 +122,7 @@ async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() 
         let place =
             |array| BlockPlace { dataset: described.id, generation: described.generation, array, level: 0 };
         for (array, server) in [(1, &servers[0]), (0, &servers[1])] {
-            let request = StatsRequest { place: place(array), selection: None, bins: 4 };
+            let request = StatsRequest { place: place(array), selection: None, bins: 8 };
             let urgency = Urgency::of(Priority::NORMAL);
             let found = stack.stats(&request, urgency, 1 << 20).await.unwrap();
             let there = server.stack().await.source.describe().await.unwrap();
