@@ -203,7 +203,7 @@ class Array:
         >>> a.call("percentile", q=50)
         Traceback (most recent call last):
         ...
-        corridor._errors.UnsupportedError: expected a data set of a server for the operation `percentile`; `linear` is read here
+        corridor._errors.UnsupportedError: expected data that one server has as a whole for the operation `percentile`; those of `linear` are read here
 
         :meth:`submit_call` returns a future at once, :meth:`call_async` is for event loops.
         """
