@@ -21,6 +21,7 @@ use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 use crate::again::Again;
 use crate::asks::Ask;
 use crate::dial::Dialer;
+use crate::follow::one_by_one;
 use crate::landing::Landing;
 pub use crate::restoring::Carried;
 use crate::restoring::Tally;
@@ -325,23 +326,18 @@ impl Source for RemoteSource {
         async move { this.dataset().await }.boxed()
     }
 
-    fn blocks(&self, mut wants: Vec<Want>) -> Completions {
-        // The connection orders what was asked; of what is not asked yet the most urgent comes first.
-        wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
         let this = self.clone();
-        stream::iter(wants)
-            .map(move |want| {
-                let this = this.clone();
-                async move { this.one_block(want).await }
-            })
-            .buffer_unordered(MAX_BLOCKS_UNDER_WAY)
-            .filter_map(std::future::ready)
-            .boxed()
+        one_by_one(wants, MAX_BLOCKS_UNDER_WAY, move |want| {
+            let this = this.clone();
+            async move { this.one_block(want).await }
+        })
     }
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         self.clone().read_into(request, into).boxed()
     }
+
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         self.clone().read_each(reads).flatten_stream().boxed()
     }

@@ -22,7 +22,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use wire::ops::BlockPlace;
 
-use crate::follow::one_block;
+use crate::follow::{one_block, one_by_one};
 pub use found::MAX_DATASETS;
 pub(crate) use found::{Found, Host, find, is_one, same_everywhere};
 use join::{Joined, Part};
@@ -207,18 +207,12 @@ impl Source for Catalogue {
         async move { Ok(Arc::clone(&this.joined().await?.dataset)) }.boxed()
     }
 
-    fn blocks(&self, mut wants: Vec<Want>) -> Completions {
-        // Whoever has them orders those under way; of the others the most urgent come first.
-        wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
         let this = self.clone();
-        stream::iter(wants)
-            .map(move |want| {
-                let this = this.clone();
-                async move { this.one(want).await }
-            })
-            .buffer_unordered(MAX_BLOCKS_UNDER_WAY)
-            .filter_map(std::future::ready)
-            .boxed()
+        one_by_one(wants, MAX_BLOCKS_UNDER_WAY, move |want| {
+            let this = this.clone();
+            async move { this.one(want).await }
+        })
     }
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
