@@ -129,6 +129,17 @@ where
     Pair { client, tasks, server }
 }
 
+/// A client and a server of which nobody answers yet, both driven while the last is kept.
+async fn connected() -> (ClientHandle, ServerConnection, JoinSet<()>) {
+    let (ours, theirs) = links(Kind::Local).await;
+    let mut driven = JoinSet::new();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).expect("a client");
+    driven.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).expect("a server");
+    driven.spawn(driver);
+    (client, connection, driven)
+}
+
 async fn answer_all<F, Fut>(connection: ServerConnection, answer: F)
 where
     F: Fn(Arc<Operation>) -> Fut,
@@ -550,12 +561,7 @@ async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() 
 #[tokio::test]
 async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     const MANY: u8 = 100;
-    let (ours, theirs) = links(Kind::Local).await;
-    let mut tasks = JoinSet::new();
-    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
-    tasks.spawn(driver);
-    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
-    tasks.spawn(driver);
+    let (client, connection, _driven) = connected().await;
     let mut parameters = (0..MANY).map(|n| Bytes::from(vec![n])).collect();
     let mut ordered = client.many().ordered();
     let asked = ordered.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
@@ -641,12 +647,7 @@ impl AsyncWrite for Writes {
 /// What the application has not taken yet waits in order of urgency, follows adjustments, and can be withdrawn.
 #[tokio::test]
 async fn operations_are_taken_in_order_of_urgency() {
-    let (ours, theirs) = links(Kind::Local).await;
-    let mut tasks = JoinSet::new();
-    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
-    tasks.spawn(driver);
-    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
-    tasks.spawn(driver);
+    let (client, connection, _driven) = connected().await;
     connection.hello().await.unwrap();
     connection.accept();
     let ask = |name, priority| client.try_request(name, Bytes::new(), Urgency::of(priority)).unwrap();
@@ -668,12 +669,7 @@ async fn operations_are_taken_in_order_of_urgency() {
 /// A thousand small operations are taken in sixteen steps and answered in as many; what differs begins a step of its own.
 #[tokio::test]
 async fn operations_that_are_ready_together_are_taken_and_answered_together() {
-    let (ours, theirs) = links(Kind::Local).await;
-    let mut tasks = JoinSet::new();
-    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
-    tasks.spawn(driver);
-    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
-    tasks.spawn(driver);
+    let (client, connection, _driven) = connected().await;
     connection.hello().await.unwrap();
     connection.accept();
     let ask = |name, n: u32| {

@@ -14,8 +14,9 @@ const LEAST_BYTES: u64 = 64 << 10;
 const WINDOW_BYTES: u64 = 1 << 20;
 /// What leaves without having waited before the link counts as twice as fast.
 const UNHURRIED_BYTES: u64 = 8 << 20;
-/// What may be queued in any case, bytes: three times what leaves at once, so that the queue of a busy link is never empty. What is queued is not compressed any more: so no more is queued than keeps the
-/// link busy, and no more than has left so far, for the first measurements are of buffers rather than of the link.
+/// What may be queued in any case, bytes: three times what leaves at once, so that the queue of a busy link is never
+/// empty. Beyond that no more is queued than keeps the link busy, for what is queued is not compressed any more, and no
+/// more than has left so far, for the first measurements are of buffers rather than of the link.
 const LEAST_QUEUE_BYTES: u64 = 768 << 10;
 /// Time that what is queued takes.
 const QUEUE_SECS: f64 = 0.25;
