@@ -102,9 +102,7 @@ impl Catalogue {
     /// Those of describing; `Stale` for a place of another state.
     pub(crate) async fn place_there(&self, place: &BlockPlace) -> Result<Option<(usize, BlockPlace)>> {
         let joined = self.joined().await?;
-        let first = BlockPlace { array: 0, level: 0, ..*place };
-        let now = BlockPlace { dataset: joined.dataset.id, generation: joined.dataset.generation, ..first };
-        if first != now {
+        if (place.dataset, place.generation) != (joined.dataset.id, joined.dataset.generation) {
             return Err(Error::new(ErrorKind::Stale, "the catalogue is another one now; describe it again"));
         }
         Ok(joined.place_there(place))

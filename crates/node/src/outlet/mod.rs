@@ -71,7 +71,8 @@ impl Wanted {
 struct Tried {
     sampling: Sampling,
     ways: Vec<(Way, Sampled)>,
-    current: Option<usize>,
+    /// By name: the places in `ways` are others after each sample.
+    current: Option<Way>,
 }
 
 #[derive(Default)]
@@ -230,13 +231,14 @@ impl Tried {
 
     fn choose(&mut self, link_bytes_per_sec: f64) -> Option<Way> {
         let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
-        let before = self.current;
-        self.current = choose(link_bytes_per_sec, &sampled, before);
-        let chosen = self.current.and_then(|place| self.ways.get(place).copied());
-        if self.current != before {
-            tracing::info!(link_bytes_per_sec, chosen = ?chosen, "compression on the way");
+        let current = self.ways.iter().position(|(way, _)| Some(*way) == self.current);
+        let chosen = choose(link_bytes_per_sec, &sampled, current).and_then(|place| self.ways.get(place));
+        let way = chosen.map(|(way, _)| *way);
+        if self.current != way {
+            tracing::info!(link_bytes_per_sec, ?chosen, "compression on the way");
+            self.current = way;
         }
-        chosen.map(|(way, _)| way)
+        way
     }
 
     /// What compressing a piece showed, with a quarter of the weight of what was known.
