@@ -104,8 +104,10 @@ impl Service {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
-                    let Some(operations) = operations else { return Ok(()) };
-                    let bytes = operations.iter().map(|o| o.parameters().len()).sum();
+                    let Some(mut operations) = operations else { return Ok(()) };
+                    let sizes = operations.iter().map(|operation| operation.parameters().len());
+                    let (fitting, bytes) = fitting(sizes, parameters.available_permits());
+                    operations.drain(fitting..).for_each(|operation| operation.fail(too_many_parameters()));
                     let taken = take(&places, operations.len()).zip(take(&parameters, bytes));
                     let Some(kept) = taken.map(Arc::new) else {
                         operations.iter().for_each(|operation| operation.fail(too_many_parameters()));
@@ -136,6 +138,15 @@ fn most_operations(shared: &Shared) -> u32 {
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
+/// How many of these parameters, the first ones, fit into so many bytes, and what those take.
+fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> (usize, usize) {
+    let sums = sizes.scan(0, |sum, size| {
+        *sum += size;
+        (*sum <= left_bytes).then_some(*sum)
+    });
+    sums.zip(1..).last().map_or((0, 0), |(bytes, count)| (count, bytes))
+}
+
 /// So much of what may be under way, until it is dropped; `None` when there is less.
 fn take(of: &Arc<Semaphore>, count: usize) -> Option<OwnedSemaphorePermit> {
     Arc::clone(of).try_acquire_many_owned(u32::try_from(count).ok()?).ok()
@@ -158,5 +169,18 @@ fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
         && e.is_panic()
     {
         tracing::error!(error = %Error::internal(e.to_string()), "an operation ended in a panic");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
+        assert_eq!(fitting([3, 3, 3, 1].into_iter(), 7), (2, 6));
+        assert_eq!(fitting([3, 3].into_iter(), 6), (2, 6));
+        assert_eq!(fitting([7, 1].into_iter(), 6), (0, 0));
+        assert_eq!(fitting([].into_iter(), 6), (0, 0));
     }
 }
