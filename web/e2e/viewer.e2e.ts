@@ -147,6 +147,42 @@ describe("the transfer function", () => {
   });
 });
 
+describe("isosurfaces", () => {
+  it("are added, alone or with the volume around them, and taken away", async () => {
+    const before = await thumbnail(page);
+    const add = page.locator(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
+    expect(await changes(() => add.click())).toBeGreaterThan(CHANGED);
+    await keep(page, "6-isosurface");
+    const around = page.getByLabel("Show the volume around them");
+    expect(await changes(() => around.uncheck())).toBeGreaterThan(SAME);
+    const alone = await thumbnail(page);
+    expect(visibleShare(alone)).toBeGreaterThan(0.005);
+    await keep(page, "7-isosurface-alone");
+    await around.check();
+    await page.click("[aria-label='Remove surface 1']");
+    await complete(page);
+    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+  });
+
+  it("stay as they are where what was typed is no number", async () => {
+    await page.click(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
+    await complete(page);
+    const value = page.getByLabel("Value of surface 1");
+    expect(await changes(() => value.fill("a lot").then(() => value.blur()))).toBeLessThan(SAME);
+    expect(await value.getAttribute("aria-invalid")).toBe("true");
+    await page.click("[aria-label='Remove surface 1']");
+    await complete(page);
+  });
+
+  it("and light on the volume changes the picture", async () => {
+    const light = page.getByLabel("Light the volume");
+    expect(await changes(() => light.check())).toBeGreaterThan(SAME);
+    await keep(page, "8-light");
+    await light.uncheck();
+    await complete(page);
+  });
+});
+
 describe("time", () => {
   it("steps where there is a time axis", async (context) => {
     const hasTime = await page.locator("#time").isVisible();
@@ -159,7 +195,7 @@ describe("time", () => {
     }
     await page.locator("#picture").focus();
     expect(await changes(() => page.keyboard.press("."))).toBeGreaterThan(SAME);
-    await keep(page, "6-time");
+    await keep(page, "9-time");
     expect(await page.locator("#time").inputValue()).toBe("1");
   });
 });
@@ -206,7 +242,7 @@ describe("the view", () => {
     await page.waitForTimeout(400); // the node is told of a size once it rests
     await complete(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    await keep(page, "7-telephone");
+    await keep(page, "10-telephone");
     await page.setViewportSize({ width: 1000, height: 640 });
   });
 });
@@ -220,7 +256,7 @@ describe("a wrong token", () => {
     }
     const wrong = await open(browser, url.replace(token, "wrong"));
     await wrong.page.waitForSelector('body[data-state="failed"]');
-    await keep(wrong.page, "8-refused");
+    await keep(wrong.page, "11-refused");
     await wrong.page.fill(".token input", decodeURIComponent(token));
     await wrong.page.click(".token button");
     await complete(wrong.page);
