@@ -20,6 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("wire", &["array"]),
     ("control", &[]),
     ("link", &["wire", "control"]),
+    ("plan", &[]),
     ("render", &["array"]),
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),
@@ -35,6 +36,7 @@ const PURE: &[&str] = &[
     "crates/array/src",
     "crates/wire/src",
     "crates/control/src",
+    "crates/plan/src",
     "crates/session/src",
     "crates/cache/src/table.rs",
 ];

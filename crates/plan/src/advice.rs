@@ -1,0 +1,253 @@
+//! How to send over a path, each choice with its reason; what nothing is known of is said to be unknown.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::estimate::{Estimate, whole};
+use crate::host::Host;
+use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec};
+use crate::path::{Direction, Path};
+
+/// Most connections that are advised.
+pub const MAX_STREAMS: u32 = 16;
+/// Buffers in bandwidth-delay products: one for what is under way, one for what the other side has not said yet.
+pub const BUFFER_HEADROOM: f64 = 2.0;
+/// Less than this share of the rate is not enough.
+const ENOUGH: f64 = 0.95;
+/// One way is faster than another from this factor on.
+const FASTER: f64 = 1.1;
+/// Headers of IP and TCP with timestamps, bytes, and the packet assumed where its size is not known.
+const TCP_HEADER_BYTES: f64 = 52.0;
+const USUAL_MTU_BYTES: f64 = 1500.0;
+
+/// A choice, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advised<T> {
+    /// The choice; none where too little is known.
+    pub value: Option<T>,
+    /// Between which it would lie, where it is a number.
+    pub interval: Option<(f64, f64)>,
+    /// 0 to 1, as an [`Estimate`]'s.
+    pub confidence: f64,
+    /// Measurements it rests on.
+    pub samples: u32,
+    /// Since the newest of them, seconds; none where there is none.
+    pub age_secs: Option<f64>,
+    /// The reason, a sentence.
+    pub basis: String,
+}
+
+impl<T> Advised<T> {
+    fn unknown(missing: &str) -> Self {
+        let basis = format!("unknown: {missing}");
+        Self { value: None, interval: None, confidence: 0.0, samples: 0, age_secs: None, basis }
+    }
+
+    fn by(value: T, rests_on: &[&Estimate], basis: String) -> Self {
+        let least = rests_on.iter().map(|e| e.confidence).min_by(f64::total_cmp);
+        Self {
+            value: Some(value),
+            interval: None,
+            confidence: least.unwrap_or(0.0),
+            samples: rests_on.iter().map(|e| e.samples).min().unwrap_or(0),
+            age_secs: rests_on.iter().map(|e| e.age_secs).max_by(f64::total_cmp),
+            basis,
+        }
+    }
+
+    fn between(self, low: f64, high: f64) -> Self {
+        Self { interval: Some((low, high)), ..self }
+    }
+}
+
+/// How to send over a path in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// `tcp` or `quic`.
+    pub protocol: Advised<&'static str>,
+    /// What should decide how fast: ours over QUIC, the kernel's over TCP.
+    pub controller: Advised<String>,
+    /// Bytes per second.
+    pub rate_bytes_per_sec: Advised<f64>,
+    /// Connections at a time.
+    pub streams: Advised<u32>,
+    /// The most that `tcp_rmem` and `tcp_wmem` should allow, bytes; the kernel's own tuning stays on.
+    pub buffer_bytes: Advised<u64>,
+    /// Largest IP packet, bytes.
+    pub mtu_bytes: Advised<u32>,
+}
+
+/// What advice is drawn from.
+struct Facts<'a> {
+    path: &'a Path,
+    direction: Direction,
+    host: &'a Host,
+    now: Duration,
+    rtt: Option<Estimate>,
+    loss: Option<Estimate>,
+    rate: Option<(Estimate, String)>,
+    segment_bytes: f64,
+}
+
+/// Advice for sending in `direction` over `path`, between it and this `host`.
+#[must_use]
+pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> Advice {
+    let lane = path.lane(direction);
+    let packet = lane.mtu_bytes(now).map_or(USUAL_MTU_BYTES, |mtu| mtu.value);
+    let facts = Facts {
+        path,
+        direction,
+        host,
+        now,
+        rtt: path.rtt.least(now),
+        loss: lane.loss.estimate(now),
+        rate: lane.rate(now),
+        segment_bytes: packet - TCP_HEADER_BYTES,
+    };
+    let protocol = facts.protocol();
+    Advice {
+        controller: facts.controller(protocol.value),
+        streams: facts.streams(protocol.value),
+        protocol,
+        rate_bytes_per_sec: facts.rate(),
+        buffer_bytes: facts.buffers(),
+        mtu_bytes: facts.mtu(),
+    }
+}
+
+impl Facts<'_> {
+    fn rate(&self) -> Advised<f64> {
+        let Some((rate, how)) = &self.rate else {
+            return Advised::unknown("no packet train and no transfer was seen on this path");
+        };
+        Advised::by(rate.value, &[rate], how.clone()).between(rate.low, rate.high)
+    }
+
+    /// What was measured goes before what theory says.
+    fn protocol(&self) -> Advised<&'static str> {
+        self.compared().or_else(|| self.by_law()).unwrap_or_else(|| {
+            Advised::unknown(
+                "to compare TCP with the path, its round trip, rate and loss must have been measured",
+            )
+        })
+    }
+
+    fn compared(&self) -> Option<Advised<&'static str>> {
+        let achieved = &self.path.lane(self.direction).achieved;
+        let tcp = achieved.comparable(self.now, "tcp")?;
+        let quic = achieved.comparable(self.now, "quic")?;
+        let said = |faster: &str, slower: &str, a: &Estimate, b: &Estimate| {
+            let (a, b) = (mbit(a.value), mbit(b.value));
+            format!("transfers by {faster} got {a}, those by {slower} {b}")
+        };
+        let (tcp, quic) = (tcp.1, quic.1);
+        Some(if quic.value > FASTER * tcp.value {
+            Advised::by("quic", &[&tcp, &quic], said("QUIC", "TCP", &quic, &tcp))
+        } else {
+            let why = said("TCP", "QUIC", &tcp, &quic) + "; TCP costs a quarter of the processor time";
+            Advised::by("tcp", &[&tcp, &quic], why)
+        })
+    }
+
+    /// What a cubic flow would get, and between what that lies as the loss does.
+    fn tcp_bytes_per_sec(&self) -> Option<(f64, f64, f64)> {
+        let (rtt, loss) = (self.rtt?.value, self.loss?);
+        let law = |loss: f64| cubic_bytes_per_sec(self.segment_bytes, rtt, loss);
+        Some((law(loss.value), law(loss.high), law(loss.low)))
+    }
+
+    fn by_law(&self) -> Option<Advised<&'static str>> {
+        let (rtt, loss, (rate, _)) = (self.rtt?, self.loss?, self.rate.as_ref()?);
+        let (tcp, worst, best) = self.tcp_bytes_per_sec()?;
+        let is_enough = |tcp: f64| tcp >= ENOUGH * rate.value;
+        let is_sure = is_enough(worst) == is_enough(best);
+        let doubt = if is_sure { "" } else { "; too few packets were seen to be sure" };
+        let why = format!(
+            "at {:.4} % loss and {:.1} ms one cubic flow gets {} (RFC 9438), the path carries {}{doubt}",
+            loss.value * 100.0,
+            rtt.value * 1e3,
+            mbit(tcp),
+            mbit(rate.value),
+        );
+        let protocol = if is_enough(tcp) { "tcp" } else { "quic" };
+        let advised = Advised::by(protocol, &[&rtt, &loss, rate], why);
+        let confidence = if is_sure { advised.confidence } else { advised.confidence / 2.0 };
+        Some(Advised { confidence, ..advised })
+    }
+
+    fn controller(&self, protocol: Option<&str>) -> Advised<String> {
+        match (protocol, self.loss) {
+            (Some("quic"), Some(loss)) => {
+                let why = "finds the rate itself, begins with what is remembered of this path, and does not take random loss \
+                           for congestion";
+                Advised::by("auto".into(), &[&loss], why.into())
+            }
+            (Some("tcp"), Some(loss)) => {
+                let Some(kernel) = self.host.congestion_control.clone() else {
+                    return Advised::unknown("the kernel does not say what it uses for TCP");
+                };
+                Advised::by(kernel, &[&loss], "the kernel's own; it is enough here".into())
+            }
+            _ => Advised::unknown("it follows the protocol, and loss must have been measured"),
+        }
+    }
+
+    /// As few as fill the path.
+    fn streams(&self, protocol: Option<&str>) -> Advised<u32> {
+        let (Some(rtt), Some(loss), Some((rate, _))) = (&self.rtt, &self.loss, &self.rate) else {
+            return Advised::unknown("round trip, rate and loss must have been measured");
+        };
+        if protocol == Some("quic") {
+            let why = "one flow of `auto` fills a path that loses packets; more would only take from others";
+            return Advised::by(1, &[rtt, loss, rate], why.into()).between(1.0, 1.0);
+        }
+        let Some((tcp, worst, best)) = self.tcp_bytes_per_sec() else {
+            return Advised::unknown("round trip and loss must have been measured");
+        };
+        let needed = |tcp: f64| (ENOUGH * rate.value / tcp).ceil().clamp(1.0, f64::from(MAX_STREAMS));
+        let count = needed(tcp);
+        let why = format!(
+            "each cubic flow gets {} at most (RFC 9438), the path carries {}",
+            mbit(tcp.min(rate.value)),
+            mbit(rate.value)
+        );
+        Advised::by(u32::try_from(whole(count)).unwrap_or(MAX_STREAMS), &[rtt, loss, rate], why)
+            .between(needed(best), needed(worst))
+    }
+
+    fn buffers(&self) -> Advised<u64> {
+        let (Some(rtt), Some((rate, _))) = (&self.rtt, &self.rate) else {
+            return Advised::unknown("round trip and rate must have been measured");
+        };
+        let fill = |rate: f64, rtt: f64| BUFFER_HEADROOM * bandwidth_delay_bytes(rate, rtt);
+        let bytes = fill(rate.value, rtt.value);
+        let why = format!(
+            "twice rate times round trip ({} x {:.1} ms, RFC 6349): allow tcp_rmem and tcp_wmem to grow to this, and leave the \
+             kernel's tuning on (a program that sets SO_RCVBUF turns it off)",
+            mbit(rate.value),
+            rtt.value * 1e3
+        );
+        let advised = Advised::by(whole(bytes), &[rtt, rate], why);
+        advised.between(fill(rate.low, rtt.low), fill(rate.high, rtt.high))
+    }
+
+    fn mtu(&self) -> Advised<u32> {
+        let lane = self.path.lane(self.direction);
+        let Some((mtu, bytes)) =
+            lane.mtu_bytes(self.now).and_then(|mtu| Some((mtu, u32::try_from(whole(mtu.value)).ok()?)))
+        else {
+            return Advised::unknown("no connection has found out what packets get through");
+        };
+        let why = "the largest packet that got through".to_owned();
+        Advised::by(bytes, &[&mtu], why).between(mtu.low, mtu.high)
+    }
+}
+
+fn mbit(bytes_per_sec: f64) -> String {
+    if bytes_per_sec.is_finite() {
+        format!("{:.1} Mb/s", bytes_per_sec * 8e-6)
+    } else {
+        "as much as it likes".into()
+    }
+}

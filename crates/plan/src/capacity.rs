@@ -1,0 +1,94 @@
+//! The bottleneck's capacity, from how far apart the packets of a train arrive.
+//!
+//! A train that leaves at once arrives at the speed of the bottleneck. Cross traffic between its packets makes it look
+//! slower, timers that deliver several packets together make it look faster; both scatter, while the true rate comes
+//! again and again (Dovrolis, Ramanathan, Moore: packet-dispersion techniques, 2004). So the answer is the mode.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, MAX_AGE};
+use crate::series::{MAX_SAMPLES, Series};
+
+/// Trains within this factor of the mode agree with it.
+const AGREEING: f64 = 1.1;
+
+/// What packet trains say of a bottleneck.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    trains: Series,
+}
+
+impl Capacity {
+    /// A train arrived: `bytes` without its first packet, over `spread` from the first packet's arrival to the last's;
+    /// true when it shows that the path has changed.
+    pub fn tell(&mut self, at: Duration, bytes: u64, spread: Duration) -> bool {
+        self.trains.tell(at, bytes as f64 / spread.as_secs_f64())
+    }
+
+    /// Bytes per second. The confidence counts the share of trains that agree (within a tenth) too.
+    #[must_use]
+    pub fn estimate(&self, now: Duration) -> Option<Estimate> {
+        let age = self.trains.age(now);
+        let rates = self.trains.sorted(MAX_SAMPLES);
+        let mode = half_sample_mode(&rates).filter(|_| age <= MAX_AGE)?;
+        let agreeing: Vec<f64> =
+            rates.iter().copied().filter(|rate| (mode / AGREEING..=mode * AGREEING).contains(rate)).collect();
+        // Where none agrees, all of them are possible.
+        let shown = if agreeing.is_empty() { &rates } else { &agreeing };
+        let (low, high) = (shown.first().copied()?, shown.last().copied()?);
+        let share = agreeing.len() as f64 / rates.len() as f64;
+        Some(Estimate::new(mode, (low, high), rates.len(), age).doubted(share))
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        self.trains.is_sound()
+    }
+}
+
+/// Where ascending positive values crowd most: the half of them that spans the smallest ratio, and so on within that half
+/// (Bickel, Fruehwirth: half-sample mode, 2006).
+fn half_sample_mode(sorted: &[f64]) -> Option<f64> {
+    let mut crowd = sorted;
+    while crowd.len() > 2 {
+        let half = crowd.len().div_ceil(2);
+        let ratio = |of: &&[f64]| match of {
+            [first, .., last] => last / first,
+            _ => 1.0,
+        };
+        crowd = crowd.windows(half).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    }
+    let (first, last) = (crowd.first()?, crowd.last()?);
+    Some((first * last).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_is_where_values_crowd() {
+        assert_eq!(half_sample_mode(&[]), None);
+        assert_eq!(half_sample_mode(&[4.0]), Some(4.0));
+        let mode = half_sample_mode(&[1.0, 3.0, 7.0, 9.9, 10.0, 10.1, 15.0, 40.0]).unwrap();
+        assert!((9.8..10.2).contains(&mode), "{mode}");
+    }
+
+    #[test]
+    fn a_train_of_no_time_says_nothing() {
+        let mut capacity = Capacity::default();
+        capacity.tell(Duration::ZERO, 1000, Duration::ZERO);
+        capacity.tell(Duration::ZERO, 0, Duration::from_secs(1));
+        assert!(capacity.estimate(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn two_trains_that_contradict_each_other_are_not_believed() {
+        let mut capacity = Capacity::default();
+        capacity.tell(Duration::ZERO, 1_000, Duration::from_secs(1));
+        capacity.tell(Duration::ZERO, 1_000_000, Duration::from_secs(1));
+        let found = capacity.estimate(Duration::ZERO).unwrap();
+        assert!(found.confidence.abs() < 1e-12 && found.low < 1_001.0 && found.high > 999_999.0, "{found:?}");
+    }
+}

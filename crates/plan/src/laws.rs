@@ -1,0 +1,50 @@
+//! What theory says a TCP flow gets.
+
+/// Standard congestion control's share of segments per round trip: the square root of 3/2.
+const RENO: f64 = 1.224_744_871_391_589;
+/// CUBIC's constants (RFC 9438, section 4.1): C in segments per second cubed, and beta.
+const CUBIC_C: f64 = 0.4;
+const CUBIC_BETA: f64 = 0.7;
+/// Least window, segments.
+const LEAST_WINDOW: f64 = 1.0;
+
+/// What a standard TCP flow gets where a share `loss` of its segments is lost at random, bytes per second (Mathis, Semke,
+/// Mahdavi, Ott 1997). Infinite without loss.
+#[must_use]
+pub fn reno_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 {
+    window_rate(segment_bytes, rtt_secs, RENO / loss.max(0.0).sqrt())
+}
+
+/// The same for CUBIC (RFC 9438, section 5.1, average window), which is never slower than standard TCP.
+#[must_use]
+pub fn cubic_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 {
+    let factor = (CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA))).powf(0.25);
+    let window = factor * (rtt_secs / loss.max(0.0)).powf(0.75);
+    window_rate(segment_bytes, rtt_secs, window).max(reno_bytes_per_sec(segment_bytes, rtt_secs, loss))
+}
+
+/// Bytes that fill a path: its rate times its round trip (RFC 6349, section 3.3).
+#[must_use]
+pub fn bandwidth_delay_bytes(bytes_per_sec: f64, rtt_secs: f64) -> f64 {
+    bytes_per_sec * rtt_secs
+}
+
+fn window_rate(segment_bytes: f64, rtt_secs: f64, window_segments: f64) -> f64 {
+    segment_bytes * window_segments.max(LEAST_WINDOW) / rtt_secs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_laws_give_what_the_published_formulas_give() {
+        // By hand: RTT 0.1 s, loss 1e-4: 1.054 x 1000^(3/4) segments for CUBIC, 1.2247 x 100 for standard TCP.
+        let window = |rate: f64| rate * 0.1 / 1500.0;
+        assert!((window(reno_bytes_per_sec(1500.0, 0.1, 1e-4)) - 122.5).abs() < 0.1);
+        assert!((window(cubic_bytes_per_sec(1500.0, 0.1, 1e-4)) - 187.0).abs() < 2.0);
+        // A short path, 0.01 s and 1e-2: CUBIC is in its region of standard TCP.
+        let short = cubic_bytes_per_sec(1500.0, 0.01, 1e-2) * 0.01 / 1500.0;
+        assert!((short - 12.2).abs() < 0.1, "{short}");
+    }
+}

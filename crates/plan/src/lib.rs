@@ -1,0 +1,36 @@
+//! What runs and moves where, and why: what is known of a network path, what this host allows on it, and advice.
+//!
+//! This crate is *told* measurements ([`Measurement`]) and answers with estimates that say how sure they are
+//! ([`Estimate`]) and with advice that gives its reason ([`Advised`]). It is pure: no clock, socket, file, thread or random
+//! number; when something was measured is an argument, so a month of a path's life is a test of milliseconds.
+//!
+//! Read [`Path`] first (all that is known), then [`advise`]. Not here: who measures (`link`), who remembers (`node`), how
+//! fast a running connection goes (`control`).
+
+mod achieved;
+mod advice;
+mod capacity;
+mod estimate;
+mod host;
+mod laws;
+mod network;
+mod path;
+mod preflight;
+mod rtt;
+mod series;
+mod share;
+mod transit;
+
+pub use achieved::{Achieved, MAX_WAYS, Way};
+pub use advice::{Advice, Advised, BUFFER_HEADROOM, MAX_STREAMS, advise};
+pub use capacity::Capacity;
+pub use estimate::{Estimate, HALF_LIFE, MAX_AGE};
+pub use host::Host;
+pub use laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, reno_bytes_per_sec};
+pub use network::{Network, Signature};
+pub use path::{Direction, Lane, Measurement, Path};
+pub use preflight::{Limit, preflight};
+pub use rtt::Rtt;
+pub use series::{MAX_SAMPLES, Series};
+pub use share::Share;
+pub use transit::{Transit, Trend};

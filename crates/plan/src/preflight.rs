@@ -1,0 +1,177 @@
+//! What a host allows on a path, before anything is sent: each limit in bits per second, why, and what to change.
+
+use serde::Serialize;
+
+use crate::estimate::{Estimate, whole};
+use crate::host::Host;
+use crate::laws::cubic_bytes_per_sec;
+
+/// Share of a TCP receive buffer that is window: the kernel keeps the rest for its own (`tcp_adv_win_scale` = 1).
+const WINDOW_SHARE: f64 = 0.5;
+/// A program may be kept from its processor for so long, seconds; a UDP socket's buffer holds what arrives meanwhile.
+const AWAY_SECS: f64 = 0.010;
+/// Headers of IP and TCP with timestamps, bytes.
+const TCP_HEADER_BYTES: f64 = 52.0;
+/// Segment assumed where the packet size is not known: that of Ethernet, bytes.
+const USUAL_MTU_BYTES: f64 = 1500.0;
+/// Where the path's own capacity is not known, buffers are asked to suffice for this many bits per second.
+const WANTED_BITS_PER_SEC: f64 = 1e9;
+
+/// Something that bounds a transfer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// A short name.
+    pub name: &'static str,
+    /// Of which protocol; none where it bounds all.
+    pub protocol: Option<&'static str>,
+    /// The bound, bits per second.
+    pub bits_per_sec: f64,
+    /// True for the smallest of those that bound its protocol.
+    pub is_binding: bool,
+    /// How it comes about.
+    pub why: String,
+    /// What to change; none where nothing on this host would help.
+    pub change: Option<String>,
+}
+
+/// What is known of the path that is asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Known {
+    pub(crate) rtt: Option<Estimate>,
+    pub(crate) rate_bytes_per_sec: Option<Estimate>,
+    pub(crate) loss: Option<Estimate>,
+    pub(crate) mtu_bytes: Option<f64>,
+}
+
+/// The limits of this host and this path in one direction, the lowest first. Those that need something unknown are left
+/// out.
+#[must_use]
+pub fn preflight(
+    host: &Host,
+    path: &crate::Path,
+    direction: crate::Direction,
+    now: std::time::Duration,
+) -> Vec<Limit> {
+    let lane = path.lane(direction);
+    let known = Known {
+        rtt: path.rtt.least(now),
+        rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
+        loss: lane.loss.estimate(now),
+        mtu_bytes: lane.mtu_bytes(now).map(|mtu| mtu.value),
+    };
+    let mut limits: Vec<Limit> = [
+        of_receive_buffer(host, &known),
+        of_send_buffer(host, &known),
+        of_loss(host, &known),
+        of_udp_buffer(host, &known),
+        of_cipher(host),
+        of_capacity(&known),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    limits.sort_by(|a, b| a.bits_per_sec.total_cmp(&b.bits_per_sec));
+    bind(&mut limits);
+    limits
+}
+
+/// Of each protocol, the lowest limit binds.
+fn bind(limits: &mut [Limit]) {
+    for protocol in ["tcp", "quic"] {
+        let lowest = limits.iter_mut().find(|limit| limit.protocol.is_none_or(|of| of == protocol));
+        lowest.into_iter().for_each(|limit| limit.is_binding = true);
+    }
+}
+
+fn limit(name: &'static str, protocol: Option<&'static str>, bytes_per_sec: f64, why: String) -> Limit {
+    Limit { name, protocol, bits_per_sec: bytes_per_sec * 8.0, is_binding: false, why, change: None }
+}
+
+/// What buffers should suffice for, bytes per second.
+fn wanted_bytes_per_sec(known: &Known) -> f64 {
+    known.rate_bytes_per_sec.map_or(WANTED_BITS_PER_SEC / 8.0, |rate| rate.high)
+}
+
+fn of_receive_buffer(host: &Host, known: &Known) -> Option<Limit> {
+    let (buffer, rtt) = (host.tcp_rmem_max_bytes? as f64, known.rtt?.value);
+    let why = format!(
+        "a TCP connection's window is half of its buffer, {} at most, each {:.1} ms",
+        mebibytes(buffer),
+        rtt * 1e3
+    );
+    let mut limit = limit("tcp receive buffer", Some("tcp"), WINDOW_SHARE * buffer / rtt, why);
+    let needed = wanted_bytes_per_sec(known) * rtt / WINDOW_SHARE;
+    if host.tunes_receive_buffers == Some(false) {
+        limit.change = Some("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1".into());
+    } else if needed > buffer {
+        limit.change = Some(format!("sysctl -w net.ipv4.tcp_rmem='4096 131072 {}'", whole(needed)));
+    }
+    Some(limit)
+}
+
+fn of_send_buffer(host: &Host, known: &Known) -> Option<Limit> {
+    let (buffer, rtt) = (host.tcp_wmem_max_bytes? as f64, known.rtt?.value);
+    let why = format!(
+        "a TCP connection keeps what is not acknowledged, {} at most, for {:.1} ms",
+        mebibytes(buffer),
+        rtt * 1e3
+    );
+    let mut limit = limit("tcp send buffer", Some("tcp"), buffer / rtt, why);
+    let needed = wanted_bytes_per_sec(known) * rtt;
+    if needed > buffer {
+        // Twice: what is acknowledged must be replaced before it is known.
+        limit.change = Some(format!("sysctl -w net.ipv4.tcp_wmem='4096 16384 {}'", whole(2.0 * needed)));
+    }
+    Some(limit)
+}
+
+fn of_loss(host: &Host, known: &Known) -> Option<Limit> {
+    let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
+    let segment = known.mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES;
+    let kernel = host.congestion_control.as_deref();
+    if kernel.is_some_and(|name| !["cubic", "reno"].contains(&name)) {
+        return None;
+    }
+    let why = format!(
+        "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {:.1} ms",
+        loss.value * 100.0,
+        rtt * 1e3
+    );
+    let mut limit = limit("tcp loss", Some("tcp"), cubic_bytes_per_sec(segment, rtt, loss.value), why);
+    if known.rate_bytes_per_sec.is_none_or(|rate| rate.value * 8.0 > limit.bits_per_sec) {
+        limit.change = Some("--link quic".into());
+    }
+    Some(limit)
+}
+
+fn of_udp_buffer(host: &Host, known: &Known) -> Option<Limit> {
+    let buffer = host.rmem_max_bytes? as f64;
+    let why = format!(
+        "a UDP socket holds {} at most, and a busy host may leave it alone for {:.0} ms",
+        mebibytes(buffer),
+        AWAY_SECS * 1e3
+    );
+    let mut limit = limit("udp receive buffer", Some("quic"), buffer / AWAY_SECS, why);
+    let needed = wanted_bytes_per_sec(known) * AWAY_SECS;
+    if needed > buffer {
+        limit.change = Some(format!("sysctl -w net.core.rmem_max={}", whole(needed)));
+    }
+    Some(limit)
+}
+
+fn of_cipher(host: &Host) -> Option<Limit> {
+    let rate = host.cipher_bytes_per_sec?;
+    let why = format!("one core encrypts {:.1} GB/s, and a connection is one task", rate * 1e-9);
+    let mut limit = limit("cipher", None, rate, why);
+    limit.change = host.cores.filter(|cores| *cores > 1).map(|_| "more connections at a time".into());
+    Some(limit)
+}
+
+fn of_capacity(known: &Known) -> Option<Limit> {
+    let rate = known.rate_bytes_per_sec?;
+    Some(limit("path", None, rate.value, "what the path was seen to carry".into()))
+}
+
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1} MiB", bytes / (1 << 20) as f64)
+}

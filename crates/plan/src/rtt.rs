@@ -1,0 +1,134 @@
+//! The round trip: least, smoothed, trimmed mean.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, MAX_AGE, is_quantity};
+use crate::series::Series;
+
+/// Gains of RFC 6298, section 2.
+const SMOOTHED_GAIN: f64 = 1.0 / 8.0;
+const VARIATION_GAIN: f64 = 1.0 / 4.0;
+
+/// What is known of a round trip, seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rtt {
+    series: Series,
+    /// The least, and when it was seen.
+    least: Option<(f64, Duration)>,
+    smoothed_secs: Option<f64>,
+    variation_secs: f64,
+}
+
+impl Rtt {
+    /// A round trip took `secs`; true when it shows that the path has changed.
+    pub fn tell(&mut self, at: Duration, secs: f64) -> bool {
+        if !is_quantity(secs) {
+            return false;
+        }
+        let has_shifted = self.series.tell(at, secs);
+        if has_shifted {
+            *self = Self { series: std::mem::take(&mut self.series), ..Self::default() };
+        }
+        self.smooth(secs);
+        self.tell_least(at, secs);
+        has_shifted
+    }
+
+    /// Somebody who saw many round trips says that the least took `secs`.
+    pub fn tell_least(&mut self, at: Duration, secs: f64) {
+        let is_old = |seen: Duration| at.saturating_sub(seen) > MAX_AGE;
+        let known = self.least.filter(|(_, seen)| !is_old(*seen)).map(|(least, _)| least);
+        if is_quantity(secs) && known.is_none_or(|known| secs <= known) {
+            let among = self.series.min().filter(|_| known.is_none()).unwrap_or(secs);
+            self.least = Some((among.min(secs), at));
+        }
+    }
+
+    /// RFC 6298, section 2.
+    fn smooth(&mut self, secs: f64) {
+        match &mut self.smoothed_secs {
+            Some(smoothed) => {
+                self.variation_secs += VARIATION_GAIN * ((*smoothed - secs).abs() - self.variation_secs);
+                *smoothed += SMOOTHED_GAIN * (secs - *smoothed);
+            }
+            None => (self.smoothed_secs, self.variation_secs) = (Some(secs), secs / 2.0),
+        }
+    }
+
+    /// Without queues: the least that is not too old.
+    #[must_use]
+    pub fn least(&self, now: Duration) -> Option<Estimate> {
+        let (least, seen) = self.least?;
+        // Each newer round trip says that it still holds.
+        let since_seen = now.saturating_sub(seen);
+        let age = if self.series.is_empty() { since_seen } else { since_seen.min(self.series.age(now)) };
+        let high = self.series.trimmed_mean(now).map_or(least, |mean| mean.value);
+        (age <= MAX_AGE).then(|| Estimate::new(least, (least, high), self.series.len().max(1), age))
+    }
+
+    /// Mean of the last ten without the top and bottom tenth.
+    #[must_use]
+    pub fn trimmed_mean(&self, now: Duration) -> Option<Estimate> {
+        self.series.trimmed_mean(now)
+    }
+
+    /// Smoothed, and its mean variation (RFC 6298), seconds.
+    #[must_use]
+    pub fn smoothed(&self) -> Option<(f64, f64)> {
+        self.smoothed_secs.map(|smoothed| (smoothed, self.variation_secs))
+    }
+
+    /// How often the path has changed.
+    #[must_use]
+    pub fn shifts(&self) -> u32 {
+        self.series.shifts()
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        let numbers = [self.least.map(|(least, _)| least), self.smoothed_secs];
+        self.series.is_sound() && self.variation_secs >= 0.0 && numbers.into_iter().flatten().all(is_quantity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn it_is_smoothed_as_rfc_6298_says() {
+        let mut rtt = Rtt::default();
+        rtt.tell(SECOND, 0.100);
+        assert_eq!(rtt.smoothed(), Some((0.100, 0.050)));
+        rtt.tell(SECOND * 2, 0.180);
+        let (smoothed, variation) = rtt.smoothed().unwrap();
+        assert!((smoothed - 0.110).abs() < 1e-12, "7/8 of 100 ms and 1/8 of 180: {smoothed}");
+        assert!((variation - 0.0575).abs() < 1e-12, "3/4 of 50 ms and 1/4 of 80: {variation}");
+    }
+
+    #[test]
+    fn the_least_is_forgotten_when_the_path_changes_or_time_goes_by() {
+        let mut rtt = Rtt::default();
+        for n in 1..=13 {
+            rtt.tell(SECOND * n, if n <= 10 { 0.020 } else { 0.150 });
+        }
+        assert_eq!(rtt.shifts(), 1);
+        assert!((rtt.least(SECOND * 14).unwrap().value - 0.150).abs() < 1e-9);
+        rtt.tell(SECOND * 14 + MAX_AGE, 0.160);
+        rtt.tell(SECOND * 15 + MAX_AGE, 0.170);
+        assert!((rtt.least(SECOND * 16 + MAX_AGE).unwrap().value - 0.160).abs() < 1e-9);
+        assert!(rtt.least(SECOND * 16 + MAX_AGE * 3).is_none());
+    }
+
+    #[test]
+    fn what_a_kernel_saw_counts_as_the_least() {
+        let mut rtt = Rtt::default();
+        rtt.tell(SECOND, 0.030);
+        rtt.tell_least(SECOND, 0.019);
+        let least = rtt.least(SECOND).unwrap();
+        assert!((least.value - 0.019).abs() < 1e-12 && (least.high - 0.030).abs() < 1e-12);
+    }
+}

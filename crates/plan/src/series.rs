@@ -1,0 +1,197 @@
+//! Values of one quantity over time, newest last: bounded, aged, and begun anew when the path has changed.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, MAX_AGE, is_quantity};
+
+/// Values kept.
+pub const MAX_SAMPLES: usize = 64;
+/// Newest values that the trimmed mean is taken of.
+const TRIMMED_OF: usize = 10;
+/// Of those, one in so many is left out at each end.
+const TRIMMED_ONE_IN: usize = 10;
+/// Values in a row that must be far away for the path to have changed ...
+const SHIFT_RUN: usize = 3;
+/// ... by so many standard deviations of those before them ...
+const SHIFT_SIGMAS: f64 = 2.5;
+/// ... of which there are at least so many.
+const SHIFT_AFTER: usize = 5;
+/// Standard deviation that is assumed at least, as a share of the mean: timers are no finer.
+const LEAST_SIGMA: f64 = 0.01;
+
+/// A value and when it was told, since the epoch that the caller counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Sample {
+    at: Duration,
+    value: f64,
+}
+
+/// Values of one quantity. The rule for changes is that of Enable (network advice for tuned transfers): three values in a
+/// row beyond 2.5 standard deviations, here on the same side, and the older ones are dropped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    samples: VecDeque<Sample>,
+    shifts: u32,
+}
+
+impl Series {
+    /// One more value; true when it shows that the path has changed. What is no quantity is passed over.
+    pub fn tell(&mut self, at: Duration, value: f64) -> bool {
+        if !is_quantity(value) {
+            return false;
+        }
+        // A clock that was set back must not make the newest value the oldest.
+        let at = self.samples.back().map_or(at, |newest| newest.at.max(at));
+        self.samples.push_back(Sample { at, value });
+        self.forget(at);
+        let has_shifted = self.has_shifted();
+        if has_shifted {
+            self.samples.drain(..self.samples.len() - SHIFT_RUN);
+            self.shifts = self.shifts.saturating_add(1);
+        }
+        has_shifted
+    }
+
+    /// Drops what is too old or too much.
+    pub(crate) fn forget(&mut self, now: Duration) {
+        while self.samples.front().is_some_and(|oldest| now.saturating_sub(oldest.at) > MAX_AGE) {
+            self.samples.pop_front();
+        }
+        let surplus = self.samples.len().saturating_sub(MAX_SAMPLES);
+        self.samples.drain(..surplus);
+    }
+
+    fn has_shifted(&self) -> bool {
+        let Some(before) = self.samples.len().checked_sub(SHIFT_RUN).filter(|n| *n >= SHIFT_AFTER) else {
+            return false;
+        };
+        let values = || self.samples.iter().map(|sample| sample.value);
+        let (mean, sigma) = mean_and_sigma(values().take(before));
+        let far = SHIFT_SIGMAS * sigma.max(LEAST_SIGMA * mean);
+        let newest = || values().skip(before);
+        newest().all(|value| value > mean + far) || newest().all(|value| value < mean - far)
+    }
+
+    /// How often the path has changed.
+    #[must_use]
+    pub fn shifts(&self) -> u32 {
+        self.shifts
+    }
+
+    /// Values known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// The smallest value.
+    #[must_use]
+    pub fn min(&self) -> Option<f64> {
+        self.sorted(MAX_SAMPLES).first().copied()
+    }
+
+    /// Since the newest value.
+    pub(crate) fn age(&self, now: Duration) -> Duration {
+        self.samples.back().map_or(Duration::ZERO, |newest| now.saturating_sub(newest.at))
+    }
+
+    /// Mean of the last ten without the top and bottom tenth.
+    #[must_use]
+    pub fn trimmed_mean(&self, now: Duration) -> Option<Estimate> {
+        let sorted = self.sorted(TRIMMED_OF);
+        let kept = trimmed(&sorted);
+        if kept.is_empty() || self.age(now) > MAX_AGE {
+            return None;
+        }
+        let mean = kept.iter().sum::<f64>() / kept.len() as f64;
+        let all = self.sorted(MAX_SAMPLES);
+        Some(Estimate::new(mean, middle(&all), all.len(), self.age(now)))
+    }
+
+    /// The newest `count` values, ascending.
+    pub(crate) fn sorted(&self, count: usize) -> Vec<f64> {
+        let mut values: Vec<f64> = self.samples.iter().rev().take(count).map(|s| s.value).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// Whether a stored series can have come from here.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.samples.len() <= MAX_SAMPLES && self.samples.iter().all(|sample| is_quantity(sample.value))
+    }
+}
+
+/// Without the top and bottom tenth.
+fn trimmed(sorted: &[f64]) -> &[f64] {
+    let cut = (sorted.len() + TRIMMED_ONE_IN / 2) / TRIMMED_ONE_IN;
+    sorted.get(cut..sorted.len() - cut).unwrap_or(sorted)
+}
+
+/// Between which the middle four fifths of ascending values lie.
+pub(crate) fn middle(sorted: &[f64]) -> (f64, f64) {
+    let last = sorted.len().saturating_sub(1);
+    let cut = (last + TRIMMED_ONE_IN / 2) / TRIMMED_ONE_IN;
+    let at = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);
+    (at(cut), at(last - cut))
+}
+
+fn mean_and_sigma(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (mean, variance.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(values: &[f64]) -> Series {
+        let mut series = Series::default();
+        for (second, value) in (0..).zip(values) {
+            series.tell(Duration::from_secs(second), *value);
+        }
+        series
+    }
+
+    #[test]
+    fn of_the_last_ten_the_top_and_the_bottom_do_not_count() {
+        let values = [900.0, 10.0, 10.0, 10.0, 10.0, 50.0, 10.0, 1.0, 10.0, 10.0, 10.0];
+        let mean = told(&values).trimmed_mean(Duration::from_secs(10)).unwrap();
+        assert!((mean.value - 10.0).abs() < 1e-12, "{mean:?}");
+        assert!(mean.low <= 10.0 && mean.high >= 10.0);
+    }
+
+    #[test]
+    fn three_far_values_in_a_row_begin_anew_and_two_do_not() {
+        let before = [20.0, 21.0, 19.0, 20.0, 20.5, 19.5, 20.0];
+        let two: Vec<f64> = before.into_iter().chain([40.0, 41.0, 20.0]).collect();
+        assert_eq!((told(&two).shifts(), told(&two).len()), (0, 10));
+        let three: Vec<f64> = before.into_iter().chain([40.0, 41.0, 40.0]).collect();
+        assert_eq!((told(&three).shifts(), told(&three).len()), (1, 3));
+        let both_sides: Vec<f64> = before.into_iter().chain([40.0, 2.0, 40.0]).collect();
+        assert_eq!(told(&both_sides).shifts(), 0);
+    }
+
+    #[test]
+    fn values_grow_old_and_nonsense_is_passed_over() {
+        let mut series = told(&[1.0, f64::NAN, -1.0, f64::INFINITY, 0.0]);
+        assert_eq!(series.len(), 1);
+        assert!(series.trimmed_mean(MAX_AGE * 2).is_none(), "too old to be said");
+        series.tell(MAX_AGE * 2, 3.0);
+        assert_eq!(series.min(), Some(3.0));
+        for n in 0..1000 {
+            series.tell(MAX_AGE * 2, 3.0 + f64::from(n % 7) * 0.1);
+        }
+        assert_eq!(series.len(), MAX_SAMPLES);
+    }
+}

@@ -1,0 +1,85 @@
+//! How often something happens to packets (lost, reordered): counts that fade, and an interval that holds.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, MAX_AGE, left_after};
+
+/// Of the normal distribution, for 95 %.
+const Z: f64 = 1.96;
+/// Packets counted at most: what came before weighs no more than this many.
+const MOST_PACKETS: f64 = 1e9;
+
+/// A share of packets, 0 to 1; what is old counts less.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    hit_packets: f64,
+    packets: f64,
+    at: Duration,
+    told: u32,
+}
+
+impl Share {
+    /// It happened to `hit` of `packets`; more than all count as all.
+    pub fn tell(&mut self, at: Duration, hit: u64, packets: u64) {
+        if packets == 0 {
+            return;
+        }
+        let at = at.max(self.at);
+        let new = (packets as f64).min(MOST_PACKETS);
+        let new_hit = hit.min(packets) as f64 / packets as f64 * new;
+        let kept = left_after(at - self.at).min((MOST_PACKETS - new) / self.packets.max(1.0));
+        self.hit_packets = self.hit_packets * kept + new_hit;
+        self.packets = self.packets * kept + new;
+        (self.at, self.told) = (at, self.told.saturating_add(1));
+    }
+
+    /// The share, with Wilson's interval (1927), which also holds where nothing was hit yet.
+    #[must_use]
+    pub fn estimate(&self, now: Duration) -> Option<Estimate> {
+        let age = now.saturating_sub(self.at);
+        if self.packets <= 0.0 || age > MAX_AGE {
+            return None;
+        }
+        let (n, share) = (self.packets, self.hit_packets / self.packets);
+        let square = Z * Z / n;
+        let centre = (share + square / 2.0) / (1.0 + square);
+        let half = Z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).max(0.0).sqrt();
+        let interval = ((centre - half).max(0.0), (centre + half).min(1.0));
+        Some(Estimate::new(share, interval, self.told as usize, age))
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_count = |n: f64| (0.0..=MOST_PACKETS * (1.0 + 1e-9)).contains(&n);
+        is_count(self.hit_packets)
+            && is_count(self.packets)
+            && self.hit_packets <= self.packets * (1.0 + 1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::HALF_LIFE;
+
+    #[test]
+    fn no_loss_among_few_packets_is_not_no_loss() {
+        let mut loss = Share::default();
+        assert!(loss.estimate(Duration::ZERO).is_none());
+        loss.tell(Duration::ZERO, 0, 100);
+        let few = loss.estimate(Duration::ZERO).unwrap();
+        assert!(few.value.abs() < 1e-12 && (0.03..0.04).contains(&few.high), "{few:?}");
+        loss.tell(Duration::ZERO, 0, 1_000_000);
+        assert!(loss.estimate(Duration::ZERO).unwrap().high < 1e-5);
+    }
+
+    #[test]
+    fn what_is_old_counts_half() {
+        let mut loss = Share::default();
+        loss.tell(Duration::ZERO, 200, 1000);
+        loss.tell(HALF_LIFE, 0, 500);
+        assert!((loss.estimate(HALF_LIFE).unwrap().value - 0.1).abs() < 1e-9);
+        assert!(loss.estimate(HALF_LIFE + MAX_AGE * 2).is_none());
+    }
+}

@@ -1,0 +1,198 @@
+//! Synthetic paths whose truth is known: how far estimates are off, and what advice and preflight say of them. Seeded, in
+//! virtual time.
+
+use std::time::Duration;
+
+use corridor_plan::{
+    Advice, Direction, Host, Measurement, Path, Way, advise, bandwidth_delay_bytes, preflight,
+};
+
+const NOW: Duration = Duration::from_secs(1_000_000);
+
+/// A linear congruential generator: numbers from 0 to 1 that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A bottleneck with cross traffic, read by a host whose timer delivers packets late.
+struct Bottleneck {
+    bytes_per_sec: f64,
+    /// Share of the trains that other traffic gets between, and how much of it at most, in trains.
+    disturbed: f64,
+    cross: f64,
+    /// Packets are delivered up to this late, seconds.
+    lateness_secs: f64,
+}
+
+impl Bottleneck {
+    fn train(&self, dice: &mut Dice, bytes: u64) -> Measurement {
+        let true_secs = bytes as f64 / self.bytes_per_sec;
+        let cross = if dice.roll() < self.disturbed { 1.0 + self.cross * dice.roll() } else { 1.0 };
+        // The first packet late makes the train look short, the last late long.
+        let lateness = self.lateness_secs * (dice.roll() - dice.roll());
+        let spread = (true_secs * cross + lateness).max(1e-6);
+        Measurement::Train(Direction::Down, bytes, Duration::from_secs_f64(spread))
+    }
+}
+
+/// Tells forty trains; the estimate's relative error.
+fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
+    let (mut path, mut dice) = (Path::default(), Dice(seed));
+    for _ in 0..40 {
+        path.tell(NOW, of.train(&mut dice, train_bytes));
+    }
+    let found = path.lane(Direction::Down).capacity.estimate(NOW).expect("trains were told");
+    assert!(found.low <= found.value && found.value <= found.high && found.confidence > 0.0, "{found:?}");
+    (found.value / of.bytes_per_sec - 1.0).abs()
+}
+
+#[test]
+fn capacity_is_found_within_a_tenth_through_cross_traffic_and_late_timers() {
+    let (mut errors, seeds) = (Vec::new(), 50);
+    for rate in [1_250_000_u32, 12_500_000, 125_000_000] {
+        // Long enough for the timer: 20 ms at the bottleneck.
+        let train_bytes = u64::from(rate / 50);
+        for seed in 0..seeds {
+            let of =
+                Bottleneck { bytes_per_sec: rate.into(), disturbed: 0.5, cross: 1.0, lateness_secs: 1e-3 };
+            errors.push(error(&of, seed, train_bytes));
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let within = errors.iter().filter(|error| **error < 0.1).count();
+    assert!(within * 100 >= errors.len() * 95, "95 % within a tenth: {within} of {}", errors.len());
+    assert!(errors[errors.len() / 2] < 0.03, "half of them within 3 %: {}", errors[errors.len() / 2]);
+}
+
+#[test]
+fn a_rerouted_path_is_noticed_and_the_old_one_forgotten() {
+    let (mut path, mut dice) = (Path::default(), Dice(7));
+    let mut tell = |path: &mut Path, secs: f64| {
+        path.tell(NOW, Measurement::RoundTrip(secs * (1.0 + 0.05 * dice.roll())))
+    };
+    (0..30).for_each(|_| assert!(!tell(&mut path, 0.019)));
+    let changed: Vec<bool> = (0..3).map(|_| tell(&mut path, 0.150)).collect();
+    assert_eq!(changed, [false, false, true], "the third in a row");
+    let least = path.rtt.least(NOW).expect("told");
+    assert!((0.150..0.158).contains(&least.value), "{least:?}");
+}
+
+fn way(protocol: &str, controller: &str) -> Way {
+    Way { protocol: protocol.into(), controller: controller.into(), streams: 1 }
+}
+
+/// A path of which all is known: `mbit` both by trains, ten connections' round trips, a million packets.
+fn known(mbit: u32, rtt_secs: f64, lost_of_a_million: u64) -> Path {
+    let mut path = Path::default();
+    let bytes = u64::from(mbit) * 2_500;
+    for _ in 0..10 {
+        path.tell(NOW, Measurement::RoundTrip(rtt_secs));
+        path.tell(NOW, Measurement::Train(Direction::Down, bytes, Duration::from_millis(20)));
+    }
+    path.tell(
+        NOW,
+        Measurement::Packets { direction: Direction::Down, sent: 1_000_000, lost: lost_of_a_million },
+    );
+    path.tell(NOW, Measurement::Mtu(Direction::Down, 1500));
+    path
+}
+
+fn advice(path: &Path) -> Advice {
+    let host = Host { congestion_control: Some("cubic".into()), ..Host::default() };
+    advise(path, Direction::Down, &host, NOW)
+}
+
+#[test]
+fn nothing_known_gives_nothing_but_the_reason() {
+    let said = advice(&Path::default());
+    let unknowns = [
+        (said.protocol.value.is_none(), &said.protocol.basis),
+        (said.controller.value.is_none(), &said.controller.basis),
+        (said.rate_bytes_per_sec.value.is_none(), &said.rate_bytes_per_sec.basis),
+        (said.streams.value.is_none(), &said.streams.basis),
+        (said.buffer_bytes.value.is_none(), &said.buffer_bytes.basis),
+        (said.mtu_bytes.value.is_none(), &said.mtu_bytes.basis),
+    ];
+    for (is_none, basis) in unknowns {
+        assert!(is_none && basis.starts_with("unknown: "), "{basis}");
+    }
+    assert!(preflight(&Host::default(), &Path::default(), Direction::Down, NOW).is_empty());
+}
+
+#[test]
+fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
+    for (mbit, rtt_secs, lost, protocol) in [
+        (1000, 0.150, 1000, "quic"),
+        (1000, 0.150, 0, "tcp"),
+        (100, 0.0076, 100, "tcp"),
+        (50, 0.019, 10_000, "quic"),
+        (10_000, 0.0003, 0, "tcp"),
+    ] {
+        let said = advice(&known(mbit, rtt_secs, lost));
+        assert_eq!(
+            said.protocol.value,
+            Some(protocol),
+            "{mbit} Mb/s {rtt_secs} s {lost}: {}",
+            said.protocol.basis
+        );
+        let rate = said.rate_bytes_per_sec.value.expect("known");
+        assert!((rate / (f64::from(mbit) * 125e3) - 1.0).abs() < 0.01);
+        let buffer = said.buffer_bytes.value.expect("known") as f64;
+        assert!((buffer / (2.0 * bandwidth_delay_bytes(rate, rtt_secs)) - 1.0).abs() < 0.01);
+        assert!(said.protocol.confidence > 0.1 && said.mtu_bytes.value == Some(1500));
+    }
+}
+
+#[test]
+fn what_was_measured_goes_before_what_theory_says() {
+    let mut path = known(1000, 0.150, 1000);
+    for _ in 0..5 {
+        path.tell(NOW, Measurement::Achieved(Direction::Down, way("tcp", "bbr"), 110e6));
+        path.tell(NOW, Measurement::Achieved(Direction::Down, way("quic", "auto"), 100e6));
+    }
+    let said = advice(&path).protocol;
+    assert_eq!(said.value, Some("tcp"), "{}", said.basis);
+    assert!(said.basis.contains("880.0 Mb/s") && said.basis.contains("800.0 Mb/s"), "{}", said.basis);
+}
+
+#[test]
+fn too_few_packets_make_advice_unsure() {
+    let sure = advice(&known(100, 0.05, 0)).protocol;
+    let mut few = Path::default();
+    for _ in 0..10 {
+        few.tell(NOW, Measurement::RoundTrip(0.05));
+        few.tell(NOW, Measurement::Train(Direction::Down, 250_000, Duration::from_millis(20)));
+    }
+    few.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 200, lost: 0 });
+    let unsure = advice(&few).protocol;
+    assert_eq!(sure.value, unsure.value);
+    assert!(unsure.basis.contains("too few packets") && unsure.confidence < sure.confidence);
+}
+
+#[test]
+fn the_preflight_names_what_binds_and_what_to_change() {
+    // The limits that stopped TCP at 224 Mb/s over 150 ms on a machine of this kind.
+    let host = Host {
+        tcp_rmem_max_bytes: Some(64 << 20),
+        tcp_wmem_max_bytes: Some(4 << 20),
+        rmem_max_bytes: Some(212_992),
+        congestion_control: Some("cubic".into()),
+        cipher_bytes_per_sec: Some(3e9),
+        cores: Some(2),
+        ..Host::default()
+    };
+    let limits = preflight(&host, &known(1000, 0.150, 0), Direction::Down, NOW);
+    let of = |protocol| limits.iter().find(|l| l.is_binding && l.protocol.is_none_or(|p| p == protocol));
+    let tcp = of("tcp").expect("a limit of TCP");
+    assert_eq!(tcp.name, "tcp send buffer");
+    assert!((tcp.bits_per_sec / 1e6 - 223.7).abs() < 0.1, "{tcp:?}");
+    assert_eq!(tcp.change.as_deref(), Some("sysctl -w net.ipv4.tcp_wmem='4096 16384 37500000'"));
+    let quic = limits.iter().find(|l| l.is_binding && l.protocol == Some("quic")).expect("a limit of QUIC");
+    assert_eq!(quic.change.as_deref(), Some("sysctl -w net.core.rmem_max=1250000"));
+    assert!(limits.windows(2).all(|pair| pair[0].bits_per_sec <= pair[1].bits_per_sec));
+}
