@@ -14,7 +14,8 @@ use node::lobby::MAX_MEMBERS;
 /// user on the same machine the part after `#` may be left out. Servers that have the same data are named with commas,
 /// `corridor://HOST[:PORT],HOST[:PORT]/DATASET#token=T1,T2&fp=F1,F2`: the data come from all of them, and one that
 /// dies is not missed. Peers of a server (`serve --peer`) need not be named. Servers that have different data sets are
-/// one catalogue, `corridor://HOST[:PORT],HOST[:PORT]/`; see `--rule`.
+/// one catalogue, `corridor://HOST[:PORT],HOST[:PORT]/`; see `--rule`. `ssh://[USER@]HOST/PATH` needs no server there,
+/// `await://ADDRESS:PORT/DATASET` waits here for one that connects (`serve --to`).
 #[derive(Debug, Parser)]
 #[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -188,6 +189,10 @@ pub(crate) struct Serve {
     /// Give the whole link that it printed; whoever may read here is told its token. May be given several times.
     #[arg(long = "peer", value_name = "URL")]
     pub(crate) peers: Vec<String>,
+    /// Connect to a client that waits for this server (`await://`), where nobody can reach this host but it can reach
+    /// them; give the whole URL that the client printed. May be given several times.
+    #[arg(long = "to", value_name = "URL")]
+    pub(crate) to: Vec<String>,
     /// The most that one client is sent by QUIC, such as `400Mb/s`, whatever controller it asks for.
     #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,

@@ -77,6 +77,7 @@ pub(crate) fn context(
     }
     let sharing = reaching.rule.as_deref().map_or_else(|| Ok(Sharing::default()), str::parse)?;
     let context = Context::new(places, budget, Some(progress::of_opening(progress)));
+    let context = context.telling(progress::of_awaiting(progress));
     Ok(context.reaching(reach(reaching)?).sharing(sharing))
 }
 
@@ -107,6 +108,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: boo
         names: Vec::new(),
         context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),
+        waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
     })
 }

@@ -2,12 +2,15 @@
 //!
 //! Events stand on standard output before the result; of commands whose output begins otherwise, on standard error.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use node::array::Error;
+use node::assemble::OnAwait;
 use node::store::OnProgress;
+use node::url::Url;
 use serde_json::json;
 
 use crate::common::{print, say};
@@ -109,6 +112,23 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
         *last = Some(now);
     }
     is_due
+}
+
+/// Where a server is waited for: people start it by hand, and need the token for that.
+pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
+    Arc::new(move |url: &Url| {
+        let event = json!({"awaiting": {"url": url.to_string()}}).to_string();
+        let shown = match progress {
+            Progress::Json => print(&event),
+            Progress::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
+            Progress::Bar => {
+                let hint = "waiting for a server; where the data are:\n  corridor serve PATH --to";
+                writeln!(std::io::stderr(), "{hint} '{url}'").map_err(Error::from)
+            }
+        };
+        // Whoever closed it does not want to know.
+        drop(shown);
+    })
 }
 
 /// For long work while opening files.

@@ -8,7 +8,7 @@
 >>> data["linear"][1:3, ::2, -1].shape
 (2, 3)
 
-A location is a path, ``synthetic:...``, ``ssh://[USER@]HOST/PATH`` or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
+A location is a path, ``synthetic:...``, ``ssh://[USER@]HOST/PATH``, ``await://ADDRESS:PORT/DATASET`` (a server connects here: ``corridor serve --to``) or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
 """
 
 from collections.abc import Sequence

@@ -63,9 +63,9 @@ class CorridorBackend(BackendEntrypoint):
         return decoded
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """True for ``corridor://``, ``ssh://`` and ``synthetic:``."""
+        """True for ``corridor://``, ``ssh://``, ``await://`` and ``synthetic:``."""
         return isinstance(filename_or_obj, str) and filename_or_obj.startswith(
-            ("corridor://", "ssh://", "synthetic:")
+            ("corridor://", "ssh://", "await://", "synthetic:")
         )
 
 

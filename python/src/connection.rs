@@ -87,9 +87,18 @@ fn context(bytes: u64) -> Result<Context> {
     if let Some(context) = contexts.get(&bytes) {
         return Ok(context.clone());
     }
-    let context = Context::new(Places::of_user()?, Budget::reading(bytes), None);
+    let context = Context::new(Places::of_user()?, Budget::reading(bytes), None).telling(Arc::new(say_where));
     contexts.insert(bytes, context.clone());
     Ok(context)
+}
+
+/// Where a server is waited for, on Python's own standard error: notebooks show it.
+fn say_where(url: &Url) {
+    let text = format!("waiting for a server; where the data are:\n  corridor serve PATH --to '{url}'\n");
+    let said =
+        Python::attach(|py| py.import("sys")?.getattr("stderr")?.call_method1("write", (text,)).map(drop));
+    // Nobody can be told that nobody can be told.
+    drop(said);
 }
 
 /// A data set that is open.

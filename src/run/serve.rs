@@ -19,9 +19,11 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     let is_json = options.listening.json;
     let limits = Limits::of_clients(options.listening.clients);
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
+    let clients: Result<_> = options.to.iter().map(|client| client.parse()).collect();
     let most = options.max_rate.as_deref().map(rate).transpose()?;
     let mut options = server(&options.locations, &options.listening, false)?;
     options.peers = peers?;
+    options.waiting_clients = clients?;
     options.most_bytes_per_sec = most;
     let shared = open(&options).await?;
     let node = start(&options, shared, Registry::of_data_server()).await?;

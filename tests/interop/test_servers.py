@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-import random
+import pathlib
 import signal
-import threading
-import time
+import subprocess
 
 import numpy as np
 import pytest
-from conftest import corridor, running
+from conftest import BINARY, corridor, environment, running
 
 SHAPE = (160, 256, 512)
 
@@ -36,35 +35,40 @@ def check(done, output, values):
     assert np.array_equal(np.load(output), values)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_one_of_four_servers_is_killed_during_a_read(home, tmp_path, data, seed):
+@contextlib.contextmanager
+def doomed(home, *arguments: str):
+    """A server that may be killed."""
+    victim = running(home, *arguments)
+    yield victim.__enter__()
+    with contextlib.suppress(AssertionError):
+        victim.__exit__(None, None, None)
+
+
+def sent_bytes(pid: int) -> int:
+    """What a process has written so far, to sockets mostly."""
+    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("wchar:")))
+
+
+@pytest.mark.parametrize("least_bytes", [1, 30_000, 100_000, 200_000])
+def test_one_of_four_servers_is_killed_during_a_read(home, tmp_path, data, least_bytes):
+    """The victim has sent some of the data, and the read is not over, when it is killed."""
     description, values = data
-    moment = random.Random(seed)
+    arguments = ("serve", str(description), "--listen", "127.0.0.1:0", "--json")
+    output = tmp_path / "out.npy"
     with contextlib.ExitStack() as stack:
-        servers = [
-            stack.enter_context(running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json"))
-            for _ in range(3)
-        ]
-        victim = running(home, "serve", str(description), "--listen", "127.0.0.1:0", "--json")
-        killed = victim.__enter__()
-        url = several([server.url for server in [killed, *servers]])
-        output = tmp_path / "out.npy"
-        begun = time.monotonic()
-        check(corridor(home, "get", url, "-o", str(output)), output, values)
-        usual = time.monotonic() - begun
-        output.unlink()
-
-        def kill():
-            time.sleep(moment.random() * usual)
-            killed.process.send_signal(signal.SIGKILL)
-
-        thread = threading.Thread(target=kill)
-        thread.start()
-        done = corridor(home, "get", url, "-o", str(output))
-        thread.join()
-        with contextlib.suppress(AssertionError):
-            victim.__exit__(None, None, None)
-        check(done, output, values)
+        servers = [stack.enter_context(running(home, *arguments)) for _ in range(3)]
+        victim = stack.enter_context(doomed(home, *arguments))
+        before = sent_bytes(victim.process.pid)
+        command = [BINARY, "get", several([victim.url, *(server.url for server in servers)]), "-o", str(output)]
+        reading = subprocess.Popen(command, env=environment(home), stderr=subprocess.PIPE, text=True)
+        while sent_bytes(victim.process.pid) < before + least_bytes:
+            assert reading.poll() is None, "the read was over before the victim had sent so much"
+        victim.process.kill()
+        assert reading.poll() is None, "the read was over when the victim was killed"
+        _, errors = reading.communicate(timeout=300)
+        assert reading.returncode == 0, errors
+        assert np.array_equal(np.load(output), values)
 
 
 def test_a_server_that_stops_answering_is_not_waited_for(home, tmp_path, data):
@@ -83,10 +87,17 @@ def test_a_server_that_stops_answering_is_not_waited_for(home, tmp_path, data):
 
 
 def test_peers_are_found_and_used_when_the_first_server_dies(home, tmp_path, data):
+    """Who has opened the data of one server knows its peers, and goes on with them."""
     description, values = data
-    arguments = ("serve", str(description), "--listen", "127.0.0.1:0", "--json")
-    with running(home, *arguments) as peer, running(home, *arguments, "--peer", peer.url) as first:
-        done = corridor(home, "get", first.url, "-o", str(tmp_path / "out.npy"))
+    arguments = ("serve", "--listen", "127.0.0.1:0", "--json", str(description))
+    with (
+        running(home, *arguments) as peer,
+        doomed(home, *arguments, "--peer", peer.url) as first,
+        running(home, "serve", "--listen", "127.0.0.1:0", "--json", first.url) as middle,
+    ):
+        first.process.kill()
+        first.process.wait()
+        done = corridor(home, "get", middle.url, "-o", str(tmp_path / "out.npy"))
         check(done, tmp_path / "out.npy", values)
 
 

@@ -40,6 +40,7 @@ mod flow;
 mod incoming;
 pub mod local;
 mod many;
+pub mod offer;
 mod ordered;
 pub mod quic;
 mod receive;

@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, ServerConfig,
 };
-use tokio::io::BufReader;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use wire::{Error, ErrorKind, Result};
@@ -175,7 +175,10 @@ impl Identity {
 ///
 /// # Cancel safety
 /// Dropping it closes the socket.
-pub async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> Result<server::TlsStream<TcpStream>> {
+pub async fn accept<S>(stream: S, config: Arc<ServerConfig>) -> Result<server::TlsStream<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let accepting = TlsAcceptor::from(config).accept(stream);
     let done = tokio::time::timeout(CONNECT_TIMEOUT, accepting).await;
     let mut session = done.map_err(|_| too_slow())?.map_err(broken)?;

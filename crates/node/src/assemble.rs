@@ -18,8 +18,10 @@ use wire::ops::{ListEntry, Stats, StatsRequest};
 use crate::asks::{Ask, List};
 use crate::called::{CallAnswer, Called};
 use crate::catalogue::{self, Catalogue, Entry, Found, Host};
-use crate::dial::{self, Dialer, Reach};
+use crate::dial::{self, Dialer, Protocol, Reach};
+use crate::identity::{self, IdentityChoice};
 use crate::memory::Budget;
+use crate::offer::{self, Awaiting};
 use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
 use crate::remote::{Carried, RemoteSource};
@@ -31,6 +33,9 @@ use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;
+
+/// Hears the URL at which a server is waited for, with its token.
+pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 
 /// What a stack is built with.
 #[derive(Clone)]
@@ -45,6 +50,8 @@ pub struct Context {
     pub reach: Reach,
     /// What several servers of one URL have.
     pub sharing: Sharing,
+    /// Told where a server is waited for, as that server is to be told.
+    pub on_await: Option<OnAwait>,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -54,7 +61,15 @@ impl Context {
     #[must_use]
     pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
-        Self { places, budget, on_progress, reach: Reach::default(), sharing: Sharing::default(), scratch }
+        Self {
+            places,
+            budget,
+            on_progress,
+            reach: Reach::default(),
+            sharing: Sharing::default(),
+            on_await: None,
+            scratch,
+        }
     }
 
     /// The same, reaching other servers by `reach`.
@@ -67,6 +82,12 @@ impl Context {
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
+    }
+
+    /// The same, telling somebody where a server is waited for.
+    #[must_use]
+    pub fn telling(self, on_await: OnAwait) -> Self {
+        Self { on_await: Some(on_await), ..self }
     }
 
     /// The same for one of `count` data sets that share the memory.
@@ -119,16 +140,46 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             (name, inner, upstream)
         }
         Location::Ssh(address) => {
-            let dialer =
-                Dialer::through_ssh(address.clone(), context.budget.receive, context.reach.compression);
+            let dialer = Dialer::through_ssh(address.clone(), context.budget.receive, context.reach);
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
             (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote], None))
         }
+        Location::Awaited(address) => {
+            let dialer = awaited(address, context).await?;
+            let remote = RemoteSource::new(dialer, address.dataset.clone());
+            let name = remote.describe().await?.name.clone();
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote], None))
+        }
     };
     let cached = Cached::new(inner, context.budget.cache);
     Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
+}
+
+/// Listens for a server that connects to us, and tells where.
+async fn awaited(at: &offer::Address, context: &Context) -> Result<Dialer> {
+    if context.reach.protocol == Protocol::Quic || context.reach.choice.is_some() {
+        let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";
+        return Err(Error::unsupported(what));
+    }
+    let machine = runtime::machine_name();
+    let identity = identity::load(&IdentityChoice::Own, &context.places.identity, &machine)?;
+    let awaiting = Awaiting::listen(at, &identity).await?;
+    let address = awaiting.address();
+    let url = Url {
+        host: if address.ip().is_unspecified() { machine } else { address.ip().to_string() },
+        port: address.port(),
+        dataset: String::new(),
+        array: String::new(),
+        token: Some(awaiting.token().secret().to_owned()),
+        fingerprint: Some(identity.fingerprint().to_string()),
+        replicas: Vec::new(),
+    };
+    if let Some(tell) = &context.on_await {
+        tell(&url);
+    }
+    Ok(Dialer::awaiting(awaiting, context.budget.receive, context.reach.compression))
 }
 
 /// The data sets that a server exports.

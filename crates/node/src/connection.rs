@@ -1,4 +1,4 @@
-//! One client's connection: hello, then its operations. They begin in the order of the requests; what is not answered
+//! One client's connection: hello, then its operations. The most urgent begin first; what is not answered
 //! at once goes on in a task of its own, or in one with others that were ready with it.
 
 use std::ops::RangeInclusive;
@@ -60,8 +60,8 @@ impl Service {
     }
 
     /// Lets the client in, with the controller that it asks for.
-    fn admit(&self, hello: &Hello, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
-        self.admission.check(&hello.token)?;
+    fn admit(hello: &Hello, admission: &Admission, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
+        admission.check(&hello.token)?;
         if let Some(choice) = link::asked(&hello.capabilities)? {
             let none = "this protocol has no choice of controllers; ask for the link `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
@@ -77,6 +77,17 @@ impl Service {
     /// # Cancel safety
     /// Dropping it ends the connection and withdraws its operations.
     pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
+        self.serve_with(link, visit, &self.admission).await
+    }
+
+    /// The same, for whom others may come in than by this server's own token.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    ///
+    /// # Cancel safety
+    /// As [`serve`](Self::serve).
+    pub(crate) async fn serve_with(&self, link: Link, visit: &Visit, admission: &Admission) -> Result<()> {
         let config =
             ServerConfig { most_operations: most_operations(&self.shared), ..ServerConfig::default() };
         let flow = link.flow();
@@ -84,7 +95,7 @@ impl Service {
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        if let Err(error) = self.admit(&hello, flow.as_deref(), visit) {
+        if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), visit) {
             connection.refuse(error.clone());
             // The driver ends when the refusal is sent.
             while driving.join_next().await.is_some() {}

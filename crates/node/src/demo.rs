@@ -73,6 +73,7 @@ pub async fn start(options: &Options) -> Result<Demo> {
         locations: vec![Location::Path(sample)],
         listen: Listen::Loopback(0),
         peers: Vec::new(),
+        waiting_clients: Vec::new(),
         context: with(Budget::serving(half)),
         ..options.clone()
     };

@@ -19,6 +19,7 @@ use wire::ClientConfig;
 
 use crate::again::Again;
 use crate::asks::Ask;
+use crate::offer::Awaiting;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
@@ -131,10 +132,19 @@ impl Server {
 }
 
 /// How a server is reached.
-#[derive(Clone, Debug)]
 enum Way {
     Port(Server),
-    Ssh { address: Address, window_bytes: u64, compression: Compression },
+    Ssh {
+        address: Address,
+        window_bytes: u64,
+        reach: Reach,
+    },
+    /// It connects to us.
+    Awaited {
+        awaiting: Awaiting,
+        window_bytes: u64,
+        compression: Compression,
+    },
 }
 
 impl Way {
@@ -143,6 +153,7 @@ impl Way {
         match self {
             Self::Port(server) => format!("server {}:{}", server.host, server.port),
             Self::Ssh { address, .. } => format!("ssh to {}", address.authority()),
+            Self::Awaited { awaiting, .. } => format!("a server that connects to {}", awaiting.address()),
         }
     }
 }
@@ -204,11 +215,18 @@ impl Dialer {
         Self::by(Way::Port(server))
     }
 
-    /// Logs in nowhere yet.
+    /// Logs in nowhere yet. `reach` is for the direct link, where there can be one; ssh's own channel only compresses by it.
     #[must_use]
-    pub fn through_ssh(address: Address, window_bytes: u64, compression: Compression) -> Self {
+    pub fn through_ssh(address: Address, window_bytes: u64, reach: Reach) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
-        Self::by(Way::Ssh { address, window_bytes, compression })
+        Self::by(Way::Ssh { address, window_bytes, reach })
+    }
+
+    /// Has not waited for anybody yet.
+    #[must_use]
+    pub(crate) fn awaiting(awaiting: Awaiting, window_bytes: u64, compression: Compression) -> Self {
+        let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
+        Self::by(Way::Awaited { awaiting, window_bytes, compression })
     }
 
     fn by(way: Way) -> Self {
@@ -280,13 +298,23 @@ impl Dialer {
                 state.drivers.spawn(driver);
                 (handle, None)
             }
-            Way::Ssh { address, window_bytes, compression } => {
-                let begun = Login::begin(address, *window_bytes, *compression).await?;
+            Way::Ssh { address, window_bytes, reach } => {
+                let begun = Login::begin(address, *window_bytes, *reach).await?;
                 let (login, handle, driver, attending) = begun;
                 state.drivers.spawn(driver);
                 let state_then = Arc::downgrade(&self.state);
                 state.drivers.spawn(attending.attend(move |direct| take_over(state_then, number, direct)));
                 (handle, Some(login))
+            }
+            Way::Awaited { awaiting, window_bytes, compression } => {
+                let link = awaiting.next().await.map_err(|e| e.context(self.way.name()))?;
+                let token = awaiting.token().secret().to_owned();
+                let mut config =
+                    ClientConfig { token, window_bytes: *window_bytes, ..ClientConfig::default() };
+                config.capabilities.extend(compression.capabilities());
+                let (handle, driver) = link::connect(link, config)?;
+                state.drivers.spawn(driver);
+                (handle, None)
             }
         };
         Ok(Connection { number, handle, is_welcomed: Arc::default(), channel: None, login })

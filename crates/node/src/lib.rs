@@ -35,6 +35,7 @@ pub mod lobby;
 pub mod memory;
 pub mod mesh;
 pub mod node;
+pub mod offer;
 pub mod ops;
 mod outlet;
 mod output;

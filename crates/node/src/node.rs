@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::http::{Scheme, Site, redirect_router, router};
 use crate::identity::{self, IdentityChoice};
 use crate::lobby::Limits;
+use crate::offer::Offering;
 use crate::ops::{Registry, Shared};
 use crate::peers::check_chain;
 use crate::port::{Port, Sites, listen};
@@ -50,6 +51,8 @@ pub struct Options {
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
     pub peers: Vec<Url>,
+    /// Clients that wait for this server, as they printed it.
+    pub waiting_clients: Vec<Url>,
     /// The most that one client is sent by QUIC, bytes per second, whatever it asks for.
     pub most_bytes_per_sec: Option<f64>,
 }
@@ -117,6 +120,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     for export in shared.exports.all() {
         check_chain(export, name).await?;
     }
+    let offerings = options.waiting_clients.iter().map(Offering::of).collect::<Result<_>>()?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut names = options.names.clone();
     names.push(machine);
@@ -126,7 +130,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, sites(names.into(), &service), service),
+        port: Port::new(listener, udp, tls, sites(names.into(), &service), service).offering(offerings),
         _note: None,
     })
 }

@@ -26,6 +26,7 @@ use tokio_rustls::rustls;
 use crate::connection::Service;
 use crate::http::Handover;
 use crate::lobby::{Limits, Lobby, Visit};
+use crate::offer::Offering;
 use crate::patience::Patience;
 use crate::zarr::Caller;
 
@@ -88,6 +89,8 @@ pub struct Port {
     udp: Option<quic::Listener>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
+    /// Clients that this server connects to.
+    offerings: Vec<Offering>,
     /// Pages over plain HTTP, over TLS, and the way from one to the other.
     pub(crate) sites: Sites,
     service: Arc<Service>,
@@ -125,12 +128,25 @@ impl Port {
         sites: Sites,
         service: Arc<Service>,
     ) -> Self {
-        Self { listener, udp, tls, lobby: Lobby::new(Limits::default()), sites, service }
+        Self {
+            listener,
+            udp,
+            tls,
+            lobby: Lobby::new(Limits::default()),
+            offerings: Vec::new(),
+            sites,
+            service,
+        }
     }
 
     /// Most connections at a time.
     pub(crate) fn most_connections(&self) -> usize {
         self.lobby.most_connections()
+    }
+
+    /// Connecting to these clients too.
+    pub(crate) fn offering(self, offerings: Vec<Offering>) -> Self {
+        Self { offerings, ..self }
     }
 
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
@@ -144,6 +160,13 @@ impl Port {
     pub async fn run(self) {
         let this = Arc::new(self);
         let mut connections = JoinSet::new();
+        let mut offerings = JoinSet::new();
+        for number in 0..this.offerings.len() {
+            let this = Arc::clone(&this);
+            offerings.spawn(async move {
+                this.offerings[number].run(Arc::clone(&this.service), &this.lobby).await;
+            });
+        }
         loop {
             let came = tokio::select! {
                 accepted = this.listener.accept() => match accepted {

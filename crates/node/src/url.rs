@@ -1,5 +1,5 @@
-//! Where data is, as people write it: a path, `synthetic:...`, `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`, or
-//! `ssh://[USER@]HOST[:PORT]/PATH`.
+//! Where data is, as people write it: a path, `synthetic:...`, `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`,
+//! `ssh://[USER@]HOST[:PORT]/PATH`, or `await://ADDRESS[:PORT]/DATASET[/ARRAY]`.
 //!
 //! Parsing only: nothing is opened or connected here. What cannot be read may hold a token at any place, so errors
 //! quote no more than they must.
@@ -13,6 +13,7 @@ use std::str::FromStr;
 use array::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::offer;
 use crate::servers::MAX_SERVERS;
 use crate::ssh::{self, Address};
 
@@ -39,6 +40,8 @@ pub enum Location {
     Remote(Url),
     /// A path on a host that ssh reaches.
     Ssh(Address),
+    /// Exported by a server that connects to us.
+    Awaited(offer::Address),
 }
 
 impl FromStr for Location {
@@ -55,6 +58,9 @@ impl FromStr for Location {
         }
         if text.starts_with(ssh::SCHEME) && !has_token(text) {
             return text.parse().map(Self::Ssh);
+        }
+        if text.starts_with(offer::SCHEME) {
+            return text.parse().map(Self::Awaited);
         }
         if let Some((scheme, _)) = text.split_once("://") {
             return Err(other_scheme(scheme));
@@ -101,6 +107,10 @@ impl Location {
             Self::Remote(mut url) => {
                 let array = std::mem::take(&mut url.array);
                 (Self::Remote(url), array)
+            }
+            Self::Awaited(mut address) => {
+                let array = std::mem::take(&mut address.array);
+                (Self::Awaited(address), array)
             }
             Self::Path(path) if !path.exists() => {
                 let file = path.ancestors().skip(1).find(|p| p.is_file());
@@ -590,6 +600,7 @@ mod tests {
             Ok(Location::Synthetic(_)) => "synthetic".to_owned(),
             Ok(Location::Remote(_)) => "remote".to_owned(),
             Ok(Location::Ssh(_)) => "ssh".to_owned(),
+            Ok(Location::Awaited(_)) => "awaited".to_owned(),
             Err(e) => format!("{:?}", e.kind()),
         };
         assert_eq!(kind("data/x.nc"), "path");
@@ -597,6 +608,7 @@ mod tests {
         assert_eq!(kind("synthetic:waves?shape=4,4,4"), "synthetic");
         assert_eq!(kind("corridor://h/d"), "remote");
         assert_eq!(kind("ssh://h/d"), "ssh");
+        assert_eq!(kind("await://0.0.0.0/d#token=t"), "awaited");
         assert_eq!(kind("s3://h/d"), "Unsupported");
         assert_eq!(kind("https://h/d"), "Unsupported");
         assert_eq!(kind("gopher://h/d"), "Invalid");

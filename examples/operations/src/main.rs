@@ -1,5 +1,4 @@
-//! `serve-with-operations PATH...`: a data server with three operations more. Prints its address; ends with its input
-//! (Ctrl-D) or Ctrl-C.
+//! `serve-with-operations PATH...`: a data server with three operations more. Prints its address; ends with Ctrl-C.
 
 use std::io::Write;
 
@@ -35,6 +34,7 @@ async fn serve() -> Result<()> {
         identity: IdentityChoice::Own,
         names: Vec::new(),
         peers: Vec::new(),
+        waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
         context: Context::new(Places::of_user()?, Budget::serving(Budget::default_bytes()), None),
     };

@@ -38,6 +38,7 @@ impl Served {
             identity: IdentityChoice::Own,
             names: Vec::new(),
             peers: Vec::new(),
+            waiting_clients: Vec::new(),
             most_bytes_per_sec: None,
             context: context.clone(),
         };

@@ -28,6 +28,7 @@ pub fn parse(text: &[u8]) {
                 assert!(!name.starts_with('-') && name.bytes().all(plain), "{name}");
             }
         }
+        Ok(Location::Awaited(address)) => assert_eq!(address.to_string().parse().as_ref(), Ok(&address)),
         Ok(Location::Synthetic(name)) => crate::files::read_location(&name),
         Ok(location @ Location::Path(_)) => drop(location.split_array()),
         Err(_) => {}

@@ -10,7 +10,7 @@ use wire::ClientConfig;
 use super::Address;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
-use crate::dial::{Compression, Reach, Server, open};
+use crate::dial::{Reach, Server, open};
 
 /// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
 /// then the running `ssh` says that there is hope.
@@ -27,15 +27,15 @@ impl Login {
     pub(crate) async fn begin(
         address: &Address,
         window_bytes: u64,
-        compression: Compression,
+        reach: Reach,
     ) -> Result<(Self, ClientHandle, Driver, Attending)> {
         let (channel, link) = Channel::start(address).await?;
         let mut config =
             ClientConfig { window_bytes, welcome_within: LOGIN_WITHIN, ..ClientConfig::default() };
-        config.capabilities.extend(compression.capabilities());
+        config.capabilities.extend(reach.compression.capabilities());
         let (handle, driver) = link::connect(link, config)?;
         let (tell, told) = watch::channel(None);
-        let attending = Attending { channel, tell, handle: handle.clone(), window_bytes, compression };
+        let attending = Attending { channel, tell, handle: handle.clone(), window_bytes, reach };
         Ok((Self(told), handle, driver, attending))
     }
 
@@ -65,7 +65,7 @@ pub(crate) struct Attending {
     tell: watch::Sender<Option<Result<Greeting>>>,
     handle: ClientHandle,
     window_bytes: u64,
-    compression: Compression,
+    reach: Reach,
 }
 
 impl Attending {
@@ -100,7 +100,7 @@ impl Attending {
             trust: Trust::Fingerprint(direct.fingerprint.parse()?),
             token: direct.token,
             window_bytes: self.window_bytes,
-            reach: Reach { compression: self.compression, ..Reach::default() },
+            reach: self.reach,
         };
         let connecting = tokio::time::timeout(DIRECT_WITHIN, open(&server)).await;
         let (handle, mut driver) = connecting.unwrap_or_else(|_| Err(too_slow()))?;

@@ -46,6 +46,7 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
         names: Vec::new(),
         context,
         peers: Vec::new(),
+        waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
     };
     let opened = tokio::select! {

@@ -33,6 +33,7 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         names: Vec::new(),
         context: context(folder),
         peers: Vec::new(),
+        waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
     }
 }

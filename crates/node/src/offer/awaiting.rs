@@ -1,0 +1,129 @@
+//! The client's side: a port on which servers may offer themselves, and the queue of those that did.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use link::offer::{ALPN_OFFER, Offer, hear};
+use link::{Identity, Link};
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+
+use super::Address;
+use crate::port::listen;
+use crate::token::Token;
+
+/// Connections that have not shown the token yet.
+const MAX_HEARD: usize = 64;
+/// Servers that wait to be taken; more are sent away, and come again.
+const MAX_OFFERS: usize = 8;
+/// Pause after the system refused a connection: it will not be better at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a server that was there may take to come again: longer than it pauses between attempts.
+const AGAIN_WITHIN: Duration = Duration::from_secs(30);
+
+/// Waits for servers until it is dropped.
+pub(crate) struct Awaiting {
+    address: SocketAddr,
+    token: Token,
+    offers: Mutex<Offers>,
+    _listening: JoinSet<()>,
+}
+
+struct Offers {
+    coming: mpsc::Receiver<Offer>,
+    was_one: bool,
+}
+
+impl Awaiting {
+    /// Listens.
+    ///
+    /// # Errors
+    /// `Io` when the address cannot be had, `Invalid` for a token that is none.
+    pub(crate) async fn listen(at: &Address, identity: &Identity) -> Result<Self> {
+        let token = at.token.as_deref().map_or_else(Token::random, Token::chosen)?;
+        let config = identity.server_config(&[ALPN_OFFER])?;
+        let listener = listen(&[at.address]).await?;
+        let address = listener.local_addr()?;
+        let (tell, coming) = mpsc::channel(MAX_OFFERS);
+        let mut listening = JoinSet::new();
+        listening.spawn(accept(listener, config, token.clone(), tell));
+        let offers = Mutex::new(Offers { coming, was_one: false });
+        Ok(Self { address, token, offers, _listening: listening })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What servers have to show.
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// A link to the next server that offers itself; waits for the first one without end.
+    ///
+    /// # Errors
+    /// `TimedOut` when the last one does not come again.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(crate) async fn next(&self) -> Result<Link> {
+        let mut offers = self.offers.lock().await;
+        loop {
+            let offer = match offers.was_one {
+                false => offers.coming.recv().await,
+                true => tokio::time::timeout(AGAIN_WITHIN, offers.coming.recv()).await.map_err(|_| gone())?,
+            };
+            let offer = offer.ok_or_else(Error::cancelled)?;
+            let peer = offer.peer();
+            match offer.take().await {
+                Ok(link) => {
+                    offers.was_one = true;
+                    tracing::info!("the server at {peer} has connected");
+                    return Ok(link);
+                }
+                Err(error) => tracing::debug!(%peer, %error, "a server went before it was taken"),
+            }
+        }
+    }
+}
+
+fn gone() -> Error {
+    let secs = AGAIN_WITHIN.as_secs();
+    Error::new(
+        ErrorKind::TimedOut,
+        format!("expected the server to connect again within {secs} s, it did not"),
+    )
+}
+
+async fn accept(
+    listener: TcpListener,
+    config: Arc<tokio_rustls::rustls::ServerConfig>,
+    token: Token,
+    tell: mpsc::Sender<Offer>,
+) {
+    let mut heard = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = heard.join_next() => {}
+            accepted = listener.accept(), if heard.len() < MAX_HEARD => {
+                let Ok((stream, peer)) = accepted else {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                };
+                let (config, token, tell) = (Arc::clone(&config), token.clone(), tell.clone());
+                heard.spawn(async move {
+                    match hear(stream, config, |shown| token.matches(shown)).await {
+                        // Where too many wait already it is dropped, and comes again.
+                        Ok(offer) => drop(tell.try_send(offer)),
+                        Err(error) => tracing::warn!("{peer} is no server that is waited for: {error}"),
+                    }
+                });
+            }
+        }
+    }
+}

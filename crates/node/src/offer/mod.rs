@@ -1,0 +1,11 @@
+//! Data on a host that nobody can reach, but that can reach others: the client waits (`await://`), the server connects to it
+//! (`corridor serve PATH --to URL`), and from then on all is as if the client had connected.
+
+mod address;
+mod awaiting;
+mod offering;
+
+pub use address::Address;
+pub(crate) use address::SCHEME;
+pub(crate) use awaiting::Awaiting;
+pub(crate) use offering::Offering;

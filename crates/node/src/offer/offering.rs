@@ -1,0 +1,82 @@
+//! The server's side: connects to a client that waits, serves it, and comes again when it has ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use link::Trust;
+use link::offer::offer;
+
+use crate::connection::Service;
+use crate::lobby::Lobby;
+use crate::token::{Admission, Token};
+use crate::url::Url;
+
+/// Pause before coming again; doubled after each attempt in vain.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// A client that is served wherever it waits.
+pub(crate) struct Offering {
+    host: String,
+    port: u16,
+    trust: Trust,
+    token: Token,
+}
+
+impl Offering {
+    /// Of the URL that the waiting client printed.
+    ///
+    /// # Errors
+    /// `Invalid` for a URL of several servers, or without its token.
+    pub(crate) fn of(url: &Url) -> Result<Self> {
+        let bad = |what: &str| {
+            Error::invalid(format!("expected the whole URL that the waiting client printed, {what}"))
+        };
+        if !url.replicas.is_empty() {
+            return Err(bad("found several servers; give `--to` once for each client"));
+        }
+        let token = url.token.as_deref().ok_or_else(|| bad("found no token in it"))?;
+        let trust = match &url.fingerprint {
+            Some(text) => Trust::Fingerprint(text.parse()?),
+            None => Trust::System,
+        };
+        Ok(Self { host: url.host.clone(), port: url.port, trust, token: Token::chosen(token)? })
+    }
+
+    /// Serves it, again and again, for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the connection.
+    pub(crate) async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
+        let mut pause = FIRST_PAUSE;
+        let mut told: Option<ErrorKind> = None;
+        loop {
+            match self.serve(Arc::clone(&service), lobby).await {
+                Ok(()) => (pause, told) = (FIRST_PAUSE, None),
+                Err(error) => {
+                    // Once for each kind of trouble: a client that waits again tomorrow is usual.
+                    if told.replace(error.kind()) != Some(error.kind()) {
+                        tracing::warn!("{error}; trying again");
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (2 * pause).min(MAX_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn serve(&self, service: Arc<Service>, lobby: &Lobby) -> Result<()> {
+        let (link, ip) = offer(&self.host, self.port, &self.trust, self.token.secret()).await?;
+        tracing::info!("serving the client at {}:{}", self.host, self.port);
+        let visit = lobby.enter(ip);
+        // Whoever waits there holds the certificate, and has seen the token.
+        let admission = Admission::Token(self.token.clone());
+        tokio::select! {
+            biased;
+            why = visit.over() => Err(why),
+            ended = service.serve_with(link, &visit, &admission) => ended,
+        }
+    }
+}
