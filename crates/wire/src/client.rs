@@ -33,7 +33,7 @@ pub struct ClientConfig {
     /// Name and version of the program.
     pub program: String,
     /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
-    /// How much of it is used follows the path: two bandwidth-delay products.
+    /// How much of it is used follows the path: what keeps it full.
     pub window_bytes: u64,
     /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
     /// somebody has to log in first.
@@ -332,7 +332,8 @@ impl Client {
         self.credit_bytes
     }
 
-    /// Bulk bytes that may be on their way or not yet taken: two bandwidth-delay products, as far as they are known.
+    /// Bulk bytes that may be on their way or not yet taken: what keeps the path full, as far as it is known. What was
+    /// allowed before it fell may still come.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.window.size_bytes()
@@ -419,7 +420,7 @@ impl Client {
         Ok(())
     }
 
-    fn handle_open(&mut self, _now: Instant, frame: Frame) -> Result<()> {
+    fn handle_open(&mut self, now: Instant, frame: Frame) -> Result<()> {
         match frame {
             Frame::Item(head) => self.handle_item(head),
             Frame::Chunk(chunk) => self.handle_chunk(chunk),
@@ -431,7 +432,7 @@ impl Client {
                 Ok(())
             }
             Frame::Pong { nonce } => {
-                self.window.handle_pong(nonce);
+                self.window.handle_pong(now, nonce);
                 Ok(())
             }
             other => Err(unexpected("a frame of a server", &other)),
@@ -607,7 +608,7 @@ impl Client {
             self.credit_bytes += bytes;
             return Some(Frame::Credit { bytes });
         }
-        if let Some(nonce) = self.window.poll_ping() {
+        if let Some(nonce) = self.window.poll_ping(now) {
             return Some(Frame::Ping { nonce });
         }
         self.liveness.poll_transmit()

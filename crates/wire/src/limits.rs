@@ -69,10 +69,20 @@ pub const OPERATIONS_PER_TIER: usize = 16;
 
 /// Most bulk bytes that a server may send ahead, where the client's configuration says nothing else.
 pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
-/// What the server may send ahead before the path is known; more, if two bandwidth-delay products are more.
+/// What the server may send ahead before the path is known, and at the least.
 pub const FIRST_WINDOW_BYTES: u64 = 4 << 20;
-/// A client returns credit when it owes this part of the window: few credit frames, never a dry server.
-pub const CREDIT_FRACTION: u64 = 4;
+/// A client returns credit when it owes this part of the window: few credit frames, and a server that hardly ever waits
+/// for them though the window is little larger than the path.
+pub const CREDIT_FRACTION: u64 = 16;
+/// A client asks how long a round trip takes when this part of the window has arrived.
+pub const PING_FRACTION: u64 = 4;
+/// How long bulk may wait on the way beyond an eighth of the round trip: something urgent waits behind it. So long may a
+/// busy machine take to turn to a connection.
+pub const QUEUE_WITHIN: Duration = Duration::from_millis(15);
+/// A shortest round trip that was not seen for so long is looked for anew.
+pub const LOOK_AFTER: Duration = Duration::from_secs(10);
+/// So is one that was not seen although the window fell in so many rounds: then it is not the window that makes them long.
+pub const LOOK_AFTER_ROUNDS: u32 = 4;
 
 /// From the first byte to hello, and from hello to welcome.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,13 +1,24 @@
-//! How many bulk bytes a client lets the server send ahead: twice what arrives in one round trip, within what the
-//! application has reserved. The same idea as dynamic right-sizing of TCP's receive buffers (Fisk and Feng, 2001).
+//! How many bulk bytes a client lets the server send ahead: as many as keep the path full, within what the application
+//! has reserved, and no more, because what is urgent waits behind what was sent ahead. The same idea as dynamic
+//! right-sizing of TCP's receive buffers (Fisk and Feng, 2001), with the shortest round trip as the measure of the path,
+//! as BBR has it (Cardwell et al., 2016).
 //!
-//! No clock is needed: a ping is sent, and what arrives until its pong came in one round trip. A window that is the
-//! bottleneck therefore doubles with each round trip; one that is not stays. It never shrinks: its memory is reserved.
+//! A ping is sent, and what arrives until its pong came in one round trip, which is longer than the shortest one by as
+//! much as waits on the way, here included. While nothing waits the window grows; when more waits than is
+//! allowed, it falls to what fills the path. A shortest round trip that is not seen any more, because it was luck or the
+//! path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
 
-use crate::limits::{CREDIT_FRACTION, FIRST_WINDOW_BYTES};
+use std::time::{Duration, Instant};
+
+use crate::limits::{FIRST_WINDOW_BYTES, LOOK_AFTER, LOOK_AFTER_ROUNDS, PING_FRACTION, QUEUE_WITHIN};
 
 /// Tells these pings from those that ask whether the peer lives.
 const NONCE_BIT: u64 = 1 << 63;
+/// A look takes so many rounds: what was allowed before it is still on the way in the first one.
+const LOOK_ROUNDS: u32 = 2;
+/// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
+/// Before, it grows in small steps, for all that is more than fills the path waits.
+const NEVER_FULL: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -17,19 +28,89 @@ pub(crate) struct Window {
     arrived_bytes: u64,
     rounds: u64,
     round: Round,
+    path: Option<Path>,
+    look: Option<Look>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Round {
     Idle,
     PingDue,
-    UnderWay,
+    UnderWay { since: Instant },
+}
+
+/// What is known of the way there and back.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    shortest: Duration,
+    /// When a round trip was last about as short.
+    seen: Instant,
+    /// Rounds, one after another, in which more waited than is allowed.
+    crowded_rounds: u32,
+    /// Rounds, one after another, in which nothing waited.
+    quiet_rounds: u32,
+}
+
+/// A look at a path that runs empty.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    rounds_left: u32,
+    shortest: Duration,
+    /// The window afterwards.
+    size_bytes: u64,
+}
+
+impl Path {
+    fn new(shortest: Duration, seen: Instant) -> Self {
+        Self { shortest, seen, crowded_rounds: 0, quiet_rounds: NEVER_FULL }
+    }
+
+    /// How long bulk may wait on the way.
+    fn allowed(&self) -> Duration {
+        self.shortest / 8 + QUEUE_WITHIN
+    }
+
+    /// What would have arrived in `time` instead of `round_trip`.
+    fn share(arrived_bytes: u64, time: Duration, round_trip: Duration) -> u64 {
+        let share = u128::from(arrived_bytes) * time.as_nanos() / round_trip.as_nanos().max(1);
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// The window after a round in which so much arrived.
+    fn after(&mut self, now: Instant, size_bytes: u64, arrived_bytes: u64, round_trip: Duration) -> u64 {
+        self.shortest = self.shortest.min(round_trip);
+        let (allowed, waited) = (self.allowed(), round_trip - self.shortest);
+        self.crowded_rounds = if waited > allowed { self.crowded_rounds + 1 } else { 0 };
+        if waited > allowed / 4 {
+            self.quiet_rounds = 0;
+            let filling = Self::share(arrived_bytes, self.shortest + allowed / 2, round_trip);
+            return if waited > allowed { size_bytes.min(filling) } else { size_bytes };
+        }
+        self.seen = now;
+        self.quiet_rounds = (self.quiet_rounds + 1).min(NEVER_FULL);
+        // In eighths; two rounds for each step, because it is felt in the next one only.
+        let growth = 1 << (self.quiet_rounds / 2) >> 1;
+        let grown = arrived_bytes.saturating_add(arrived_bytes / 8 * growth);
+        size_bytes.max(grown)
+    }
+
+    fn is_in_doubt(&self, now: Instant) -> bool {
+        self.crowded_rounds >= LOOK_AFTER_ROUNDS || now.saturating_duration_since(self.seen) >= LOOK_AFTER
+    }
 }
 
 impl Window {
     pub(crate) fn new(most_bytes: u64) -> Self {
         let size_bytes = most_bytes.min(FIRST_WINDOW_BYTES);
-        Self { size_bytes, most_bytes, arrived_bytes: 0, rounds: 0, round: Round::Idle }
+        Self {
+            size_bytes,
+            most_bytes,
+            arrived_bytes: 0,
+            rounds: 0,
+            round: Round::Idle,
+            path: None,
+            look: None,
+        }
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
@@ -38,33 +119,62 @@ impl Window {
 
     pub(crate) fn handle_arrived(&mut self, bulk_bytes: u64) {
         self.arrived_bytes += bulk_bytes;
-        let busy = self.arrived_bytes >= self.size_bytes / CREDIT_FRACTION;
-        if self.round == Round::Idle && busy && self.size_bytes < self.most_bytes {
+        let busy = self.arrived_bytes >= self.size_bytes / PING_FRACTION;
+        if self.round == Round::Idle && busy && self.most_bytes > FIRST_WINDOW_BYTES {
             self.round = Round::PingDue;
         }
     }
 
     /// The nonce of a ping that begins a round.
-    pub(crate) fn poll_ping(&mut self) -> Option<u64> {
+    pub(crate) fn poll_ping(&mut self, now: Instant) -> Option<u64> {
         if self.round != Round::PingDue {
             return None;
         }
-        self.round = Round::UnderWay;
+        self.round = Round::UnderWay { since: now };
         self.arrived_bytes = 0;
         self.rounds += 1;
         Some(self.rounds | NONCE_BIT)
     }
 
-    /// A round trip has passed if the pong is ours: by how much the window has grown, bytes.
-    pub(crate) fn handle_pong(&mut self, nonce: u64) -> u64 {
-        if self.round != Round::UnderWay || nonce != self.rounds | NONCE_BIT {
-            return 0;
+    /// A round trip has passed if the pong is ours.
+    pub(crate) fn handle_pong(&mut self, now: Instant, nonce: u64) {
+        let Round::UnderWay { since } = self.round else { return };
+        if nonce != self.rounds | NONCE_BIT {
+            return;
         }
         self.round = Round::Idle;
-        let before = self.size_bytes;
-        let product_bytes = std::mem::take(&mut self.arrived_bytes);
-        self.size_bytes = product_bytes.saturating_mul(2).clamp(before, self.most_bytes);
-        self.size_bytes - before
+        let arrived_bytes = std::mem::take(&mut self.arrived_bytes);
+        let round_trip = now.saturating_duration_since(since);
+        let size_bytes = match self.look.take() {
+            Some(look) => self.go_on_looking(now, look, round_trip),
+            None => self.adapt(now, arrived_bytes, round_trip),
+        };
+        self.size_bytes = size_bytes.max(FIRST_WINDOW_BYTES).min(self.most_bytes);
+    }
+
+    fn adapt(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
+        let path = self.path.get_or_insert_with(|| Path::new(round_trip, now));
+        let size_bytes = path.after(now, self.size_bytes, arrived_bytes, round_trip);
+        if !path.is_in_doubt(now) {
+            return size_bytes;
+        }
+        // What waits leaves while an eighth less is under way than fills the path.
+        let filling = size_bytes.min(Path::share(arrived_bytes, path.shortest, round_trip));
+        self.look = Some(Look { rounds_left: LOOK_ROUNDS, shortest: round_trip, size_bytes: filling });
+        filling - filling / 8
+    }
+
+    fn go_on_looking(&mut self, now: Instant, look: Look, round_trip: Duration) -> u64 {
+        let shortest = look.shortest.min(round_trip);
+        let rounds_left = look.rounds_left - 1;
+        if rounds_left > 0 {
+            self.look = Some(Look { rounds_left, shortest, ..look });
+            return self.size_bytes;
+        }
+        let is_the_same = self.path.is_some_and(|path| shortest <= path.shortest + path.allowed());
+        let quiet_rounds = if is_the_same { 0 } else { NEVER_FULL };
+        self.path = Some(Path { quiet_rounds, ..Path::new(shortest, now) });
+        look.size_bytes
     }
 }
 
@@ -72,41 +182,149 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Lets `bytes` arrive in each round trip that asks.
-    fn round(window: &mut Window, bytes: u64) -> u64 {
-        window.handle_arrived(bytes);
-        let Some(nonce) = window.poll_ping() else { return 0 };
-        window.handle_arrived(bytes);
-        window.handle_pong(nonce)
+    const MIB: u64 = 1 << 20;
+    const ROUND_TRIP: Duration = Duration::from_millis(150);
+
+    /// A path that lets so many bytes through in its round trip, with a server that always has more to send.
+    #[derive(Clone, Copy)]
+    struct Way {
+        holds_bytes: u64,
+        round_trip: Duration,
+        /// What waits of others.
+        others: Duration,
+    }
+
+    impl Way {
+        fn holding(holds_bytes: u64) -> Self {
+            Self { holds_bytes, round_trip: ROUND_TRIP, others: Duration::ZERO }
+        }
+    }
+
+    /// A window and the time.
+    struct Run {
+        window: Window,
+        now: Instant,
+        /// What was under way when the last round began: a window that fell is felt one round later.
+        under_way_bytes: u64,
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
+    fn start(most_bytes: u64) -> Run {
+        let window = Window::new(most_bytes);
+        Run { under_way_bytes: window.size_bytes(), window, now: Instant::now() }
+    }
+
+    impl Run {
+        /// Makes rounds; gives the window after each, in MiB, and how long bulk waited, in milliseconds.
+        fn rounds(&mut self, way: Way, rounds: usize) -> Vec<(u64, u128)> {
+            (0..rounds).map(|_| self.round(way)).collect()
+        }
+
+        fn round(&mut self, way: Way) -> (u64, u128) {
+            let Way { holds_bytes, round_trip, others } = way;
+            let waiting_bytes = self.under_way_bytes.saturating_sub(holds_bytes);
+            let waiting = others + round_trip.mul_f64(waiting_bytes as f64 / holds_bytes as f64);
+            self.window.handle_arrived(self.window.size_bytes() / PING_FRACTION);
+            let nonce = self.window.poll_ping(self.now).expect("a ping");
+            // What was under way when the ping left has arrived before the pong.
+            self.window.handle_arrived(self.under_way_bytes);
+            self.under_way_bytes = self.window.size_bytes();
+            self.now += round_trip + waiting;
+            self.window.handle_pong(self.now, nonce);
+            (self.window.size_bytes() / MIB, waiting.as_millis())
+        }
+
+        fn sizes(&mut self, way: Way, rounds: usize) -> Vec<u64> {
+            self.rounds(way, rounds).into_iter().map(|(size, _)| size).collect()
+        }
     }
 
     #[test]
     fn doubles_while_it_is_the_bottleneck_up_to_what_is_reserved() {
-        let mut window = Window::new(30 << 20);
-        let mut sizes = vec![window.size_bytes() >> 20];
-        for _ in 0..5 {
-            let full = window.size_bytes();
-            round(&mut window, full);
-            sizes.push(window.size_bytes() >> 20);
-        }
-        assert_eq!(sizes, [4, 8, 16, 30, 30, 30]);
-        window.handle_arrived(1 << 40);
-        assert_eq!(window.poll_ping(), None, "nothing is left to be learnt");
+        let mut run = start(30 * MIB);
+        assert_eq!(run.sizes(Way::holding(1 << 30), 8), [8, 8, 16, 16, 30, 30, 30, 30]);
     }
 
     #[test]
-    fn stays_where_the_path_is_the_bottleneck() {
-        let mut window = Window::new(1 << 30);
-        for _ in 0..10 {
-            round(&mut window, 3 << 20);
+    fn falls_to_what_fills_the_path_and_lets_little_wait() {
+        let mut run = start(1 << 30);
+        run.rounds(Way::holding(20 * MIB), 12);
+        for (size, waited) in run.rounds(Way::holding(20 * MIB), 1_000) {
+            // 150 / 8 + 15 ms are allowed.
+            assert!((15..=25).contains(&size) && waited <= 33, "{size} MiB, {waited} ms");
         }
-        assert_eq!(window.size_bytes(), 6 << 20, "two bandwidth-delay products");
-        assert_eq!(round(&mut window, 1000), 0, "a quiet connection is not measured");
-        assert_eq!(window.handle_pong(7), 0, "a pong of another ping");
+    }
+
+    #[test]
+    fn follows_a_path_that_becomes_faster_or_slower() {
+        let mut run = start(1 << 30);
+        run.rounds(Way::holding(20 * MIB), 30);
+        let sizes = run.sizes(Way::holding(200 * MIB), 30);
+        assert!((200..=245).contains(&sizes[29]), "{sizes:?}");
+        let sizes = run.sizes(Way::holding(10 * MIB), 10);
+        assert!((10..=13).contains(&sizes[9]), "{sizes:?}");
+    }
+
+    /// The shares of a window that are wanted once the path is known, from the `after`th round on.
+    fn settles(run: &mut Run, way: Way, after: usize) {
+        let least = way.holds_bytes / MIB;
+        let sizes = run.sizes(way, 300);
+        let narrow = sizes[after..].iter().filter(|&&size| size < least).count();
+        assert!(narrow <= 12, "{narrow} rounds with less than {least} MiB: {sizes:?}");
+        assert!(sizes.iter().all(|&size| size <= least * 4), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_path_that_became_longer_is_not_taken_for_a_full_one_for_long() {
+        let mut run = start(1 << 30);
+        let short = Way { round_trip: Duration::from_millis(20), ..Way::holding(10 * MIB) };
+        settles(&mut run, short, 10);
+        settles(&mut run, Way::holding(75 * MIB), 20);
+    }
+
+    #[test]
+    fn a_round_trip_that_was_short_by_luck_is_forgotten() {
+        let mut run = start(1 << 30);
+        run.round(Way { round_trip: Duration::from_millis(110), ..Way::holding(15 * MIB) });
+        settles(&mut run, Way::holding(20 * MIB), 20);
+        assert_eq!(run.window.path.map(|path| path.shortest), Some(ROUND_TRIP));
+    }
+
+    #[test]
+    fn a_first_round_trip_that_was_long_is_no_excuse_for_a_queue() {
+        let mut run = start(1 << 30);
+        run.rounds(Way { others: Duration::from_millis(100), ..Way::holding(20 * MIB) }, 5);
+        run.rounds(Way::holding(20 * MIB), 100);
+        for (_, waited) in run.rounds(Way::holding(20 * MIB), 100) {
+            assert!(waited <= 33, "{waited} ms");
+        }
+    }
+
+    #[test]
+    fn a_queue_of_others_does_not_starve_it() {
+        let mut run = start(1 << 30);
+        run.rounds(Way::holding(20 * MIB), 12);
+        let crowded = Way { others: Duration::from_millis(200), ..Way::holding(20 * MIB) };
+        let sizes = run.sizes(crowded, 300);
+        // They hold up what is under way as a longer path would.
+        let narrow = sizes[30..].iter().filter(|&&size| size < 20).count();
+        assert!(narrow <= 20, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_quiet_connection_is_not_measured() {
+        let mut run = start(1 << 30);
+        run.window.handle_arrived(1_000);
+        assert_eq!(run.window.poll_ping(run.now), None);
+        run.window.handle_pong(run.now, 7);
+        assert_eq!(run.window.size_bytes(), FIRST_WINDOW_BYTES, "a pong of another ping");
     }
 
     #[test]
     fn a_small_reservation_is_the_window() {
-        assert_eq!(Window::new(1000).size_bytes(), 1000);
+        let mut window = Window::new(1000);
+        assert_eq!(window.size_bytes(), 1000);
+        window.handle_arrived(1 << 40);
+        assert_eq!(window.round, Round::Idle, "nothing is to be learnt");
     }
 }

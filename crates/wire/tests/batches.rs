@@ -10,45 +10,15 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use array::{AxisRange, DatasetId, Generation, Priority, Selection, Urgency};
+use array::{AxisRange, Priority, Urgency};
 use bytes::Bytes;
 use corridor_wire as wire;
-use wire::ops::{BlockPlace, Read, ReadBody};
-use wire::{
-    Client, ClientConfig, ClientEvent, Frame, Machine, Message, Server, ServerConfig, ServerEvent, limits,
-};
+use wire::ops::ReadBody;
+use wire::{ClientEvent, Frame, Machine, Message, ServerEvent, limits};
 
-const NORMAL: Urgency = Urgency { priority: Priority::NORMAL, deadline: None };
-/// Before each frame of a byte stream.
-const PREFIX_BYTES: usize = 4;
+mod path;
 
-fn read(ranges: Vec<AxisRange>) -> Bytes {
-    let dataset = DatasetId(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
-    let place = BlockPlace { dataset, generation: Generation(1), array: 0, level: 0 };
-    Read { place, selection: Selection::new(ranges).unwrap() }.encode()
-}
-
-/// 4 KiB of an array of 2 GB, anywhere.
-fn random_read(n: u64) -> Bytes {
-    let start = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (2_000_000_000 / 4096) * 4096;
-    read(vec![AxisRange::contiguous(start, 4096)])
-}
-
-/// A client and a server after their handshake.
-fn open(window_bytes: u64, capabilities: &[&str]) -> (Instant, Client, Server) {
-    let now = Instant::now();
-    let capabilities = capabilities.iter().map(|&s| s.to_owned()).collect();
-    let config = ClientConfig { window_bytes, capabilities, ..ClientConfig::default() };
-    let mut client = Client::new(config, now).unwrap();
-    let mut server = Server::new(ServerConfig::default(), now).unwrap();
-    let hello = client.poll_transmit(now).unwrap();
-    server.handle_frame(now, hello.into_bytes()).unwrap();
-    assert!(matches!(server.poll_event(), Some(ServerEvent::Hello(_))));
-    server.accept();
-    client.handle_frame(now, server.poll_transmit(now).unwrap().into_bytes()).unwrap();
-    assert!(matches!(client.poll_event(), Some(ClientEvent::Welcomed(_))));
-    (now, client, server)
-}
+use path::{MS, NORMAL, PREFIX_BYTES, Pipe, open, random_read, read};
 
 /// All that a side has to send: how many frames and bytes of a stream.
 fn drain(now: Instant, side: &mut impl Machine) -> (Vec<Message>, usize) {
@@ -162,40 +132,13 @@ fn small_answers_share_frames_and_cost_tens_of_bytes() {
     assert_eq!(answer(MANY, &[]).0, 3 * MANY as usize);
 }
 
-/// One direction of a link in virtual time: so many bytes a millisecond, then a delay.
-struct Pipe {
-    free_at: Instant,
-    flying: VecDeque<(Instant, Message)>,
-}
-
 const BYTES_PER_MS: usize = 125_000;
-const ONE_WAY: Duration = Duration::from_millis(75);
-const MS: Duration = Duration::from_millis(1);
-
-impl Pipe {
-    fn fill(&mut self, now: Instant, side: &mut impl Machine) {
-        while self.free_at <= now
-            && let Some(message) = side.poll_transmit(now)
-        {
-            let size = message.size_bytes() + PREFIX_BYTES;
-            let nanos = size as u64 * 1_000_000 / BYTES_PER_MS as u64;
-            self.free_at = self.free_at.max(now - MS) + Duration::from_nanos(nanos);
-            self.flying.push_back((self.free_at + ONE_WAY, message));
-        }
-    }
-
-    fn empty(&mut self, now: Instant, side: &mut impl Machine) {
-        while let Some((_, message)) = self.flying.pop_front_if(|(at, _)| *at <= now) {
-            side.handle_frame(now, message.into_bytes()).unwrap();
-        }
-    }
-}
 
 /// Milliseconds until `count` reads of `size_bytes` are answered over 1 Gb/s with a round trip of 150 ms; the first
 /// `warm` of them are not counted.
 fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
     let (start, mut client, mut server) = open(256 << 20, &[limits::BATCH]);
-    let pipe = || Pipe { free_at: start, flying: VecDeque::new() };
+    let pipe = || Pipe::new(start, BYTES_PER_MS, Duration::ZERO);
     let (mut up, mut down) = (pipe(), pipe());
     let bulk: wire::Bulk = Bytes::from(vec![7; size_bytes]).into();
     let (mut asked, mut done, mut now, mut began) = (0, 0, start, start);
@@ -207,7 +150,7 @@ fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
             asked += 1;
         }
         up.fill(now, &mut client);
-        up.empty(now, &mut server);
+        up.empty(now, &mut server, usize::MAX);
         while let Some(event) = server.poll_event() {
             let ServerEvent::Request { op, .. } = event else { panic!("{event:?}") };
             work.push_back(op);
@@ -217,7 +160,7 @@ fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
             server.done(op);
         }
         down.fill(now, &mut server);
-        down.empty(now, &mut client);
+        down.empty(now, &mut client, usize::MAX);
         while let Some(event) = client.poll_event() {
             client.grant(event.bulk_bytes());
             if matches!(event, ClientEvent::Done { .. } | ClientEvent::Whole { .. }) {

@@ -194,8 +194,10 @@ struct World {
     untaken: VecDeque<u64>,
     /// Bulk bytes that the server may send, as the frames that reached it say.
     credit: u64,
-    /// Bulk bytes that are on their way or not taken: never above the window.
+    /// Bulk bytes that are on their way or not taken: never above the widest window.
     sent_to_taken: u64,
+    /// The largest window so far: what was allowed may come after it fell.
+    widest: u64,
 }
 
 impl World {
@@ -232,6 +234,7 @@ impl World {
             untaken: VecDeque::new(),
             credit: 0,
             sent_to_taken: 0,
+            widest: 0,
             dice,
         }
     }
@@ -358,7 +361,8 @@ impl World {
     fn check_bulk(&mut self, op: OpId, size: usize) {
         self.credit = self.credit.checked_sub(size as u64).expect("no more than credit allows");
         self.sent_to_taken += size as u64;
-        assert!(self.sent_to_taken <= self.client.window_bytes(), "the window is exceeded");
+        self.widest = self.widest.max(self.client.window_bytes());
+        assert!(self.sent_to_taken <= self.widest, "the window is exceeded");
         let best = self.jobs.values().filter(|j| j.queued > 0).map(|j| j.priority).max();
         let job = self.jobs.get_mut(&op).expect("an operation under way");
         assert!(size == 0 || Some(job.priority) == best, "something more urgent was queued");
