@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use link::{ClientHandle, OpStream};
 use node::dial::{Dialer, Server};
 use node::url::Location;
@@ -36,12 +36,13 @@ const ANSWER_BYTES: u64 = 24;
 const CONNECTIONS: usize = 48;
 /// Operations under way at a time of the ways that wait for nothing; the server may take fewer and then has the rest wait.
 const UNDER_WAY: usize = 65_536;
-/// What a way may take for its operations, about, where it waits for round trips.
-const WAITING: Duration = Duration::from_secs(5);
-/// Operations of the ways that do not.
+/// What a way may take, about, for the round trips of its operations, and again for those of single ones: where these are
+/// long it does a sample.
+const WAITING: Duration = Duration::from_secs(2);
+/// Operations of the ways that do many at a time.
 const MANY: usize = 300_000;
 const QUICK_MANY: usize = 2_000;
-/// Operations at most of the ways that wait.
+/// Operations at most of the others.
 const FEW: usize = 5_000;
 /// Single operations per run, for the time of one.
 const SINGLES: usize = 100;
@@ -66,6 +67,11 @@ trait Architecture: Sync {
 
     /// Operations that it has under way at a time, at most.
     fn most_under_way(&self) -> usize;
+
+    /// Round trips that an operation waits for, with those of connecting.
+    fn round_trips(&self) -> u32 {
+        1
+    }
 
     /// Does all operations over its kept `connections`, or new ones of `site`; answers in the order of asking.
     fn run<'a>(&'a self, site: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a>;
@@ -176,56 +182,97 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { 3 });
     let round_trip = options.link.rtt.map_or(SHORT, Duration::from_secs_f64);
     for way in all() {
-        let quiz = Quiz::new(&field, place, operations(&*way, round_trip, options.is_quick));
-        let singles = if options.is_quick {
-            2
-        } else {
-            operations(&synchronous::Synchronous, round_trip, false).min(SINGLES)
-        };
-        let mut kept = Vec::new();
-        for _ in 0..way.kept_connections() {
-            kept.push(site.connect().await?);
-        }
-        let (mut rates, mut single_secs) = (Vec::new(), Vec::new());
+        let mut doing = Doing::begin(&*way, &site, round_trip * way.round_trips(), options.is_quick).await?;
         for _ in 0..runs {
-            rates.push(quiz.asks.len() as f64 / seconds(&*way, &site, &kept, &quiz).await?);
-            let one = Quiz::new(&field, place, 1);
-            let mut secs = 0.0;
-            for _ in 0..singles {
-                secs += seconds(&*way, &site, &kept, &one).await?;
-            }
-            single_secs.push(secs / singles as f64);
+            doing.many(&field, place).await?;
+            doing.singles(&field, place).await?;
         }
-        let rate = Case::measured(&format!("{}: operations", way.name()), "1/s", Better::Higher, rates)
-            .with("operations", quiz.asks.len())
-            .with("answer_bytes", ANSWER_BYTES);
-        let is_ours = way.name() == bulk_in_pipeline::NAME;
-        report.cases.push(if is_ours { rate.aiming(SOUGHT_PER_SEC) } else { rate });
-        report.cases.push(
-            Case::measured(&format!("{}: one operation", way.name()), "s", Better::Lower, single_secs)
-                .limited(options.link.rtt.unwrap_or(0.0), "one round trip"),
-        );
+        report.cases.extend(doing.report(options.link.rtt));
     }
     Ok(report)
 }
 
-/// How many operations a way does in about [`WAITING`], or [`MANY`] where it does not wait for each.
-fn operations(way: &dyn Architecture, round_trip: Duration, is_quick: bool) -> usize {
-    if way.most_under_way() == UNDER_WAY {
-        return if is_quick { QUICK_MANY } else { MANY };
-    }
-    let rounds = WAITING.as_micros() / round_trip.as_micros().max(1);
-    let rounds = if is_quick { 2 } else { usize::try_from(rounds).unwrap_or(FEW).clamp(1, FEW) };
-    (rounds * way.most_under_way()).min(FEW)
+/// What is measured of a way.
+struct Doing<'a> {
+    way: &'a dyn Architecture,
+    site: &'a dyn Site,
+    kept: Vec<Connection>,
+    operations: usize,
+    singles: usize,
+    rates: Vec<f64>,
+    single_secs: Vec<f64>,
 }
 
-async fn seconds(way: &dyn Architecture, site: &dyn Site, kept: &[Connection], quiz: &Quiz) -> Result<f64> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
-    let answers = way.run(site, kept, &quiz.asks).await?;
-    let secs = start.elapsed().as_secs_f64();
-    quiz.check(&answers)?;
-    Ok(secs)
+impl<'a> Doing<'a> {
+    /// `waiting`: what an operation waits for at the least.
+    async fn begin(
+        way: &'a dyn Architecture,
+        site: &'a dyn Site,
+        waiting: Duration,
+        is_quick: bool,
+    ) -> Result<Self> {
+        let kept = try_join_all((0..way.kept_connections()).map(|_| site.connect())).await?;
+        let operations = operations(way.most_under_way(), waiting, is_quick);
+        let singles = operations_in_a_row(waiting, is_quick).min(SINGLES);
+        Ok(Self { way, site, kept, operations, singles, rates: Vec::new(), single_secs: Vec::new() })
+    }
+
+    async fn many(&mut self, field: &Field, place: BlockPlace) -> Result<()> {
+        let secs = self.seconds(&Quiz::new(field, place, self.operations)).await?;
+        self.rates.push(self.operations as f64 / secs);
+        Ok(())
+    }
+
+    async fn singles(&mut self, field: &Field, place: BlockPlace) -> Result<()> {
+        let one = Quiz::new(field, place, 1);
+        let mut secs = 0.0;
+        for _ in 0..self.singles {
+            secs += self.seconds(&one).await?;
+        }
+        self.single_secs.push(secs / self.singles as f64);
+        Ok(())
+    }
+
+    async fn seconds(&self, quiz: &Quiz) -> Result<f64> {
+        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+        let start = Instant::now();
+        let answers = self.way.run(self.site, &self.kept, &quiz.asks).await?;
+        let secs = start.elapsed().as_secs_f64();
+        quiz.check(&answers)?;
+        Ok(secs)
+    }
+
+    fn report(self, round_trip_secs: Option<f64>) -> [Case; 2] {
+        let name = self.way.name();
+        let mut rate = Case::measured(&format!("{name}: operations"), "1/s", Better::Higher, self.rates)
+            .with("operations", self.operations)
+            .with("answer_bytes", ANSWER_BYTES);
+        if self.operations < MANY {
+            rate = rate.with("sample_of", MANY);
+        }
+        if name == bulk_in_pipeline::NAME {
+            rate = rate.aiming(SOUGHT_PER_SEC);
+        }
+        let one = Case::measured(&format!("{name}: one operation"), "s", Better::Lower, self.single_secs)
+            .limited(round_trip_secs.unwrap_or(0.0), "one round trip");
+        [rate, one]
+    }
+}
+
+/// How many operations take about [`WAITING`] where so many are under way at a time, each of which waits so long.
+fn operations(under_way: usize, waiting: Duration, is_quick: bool) -> usize {
+    let most = match (under_way >= bulk::GATHERED, is_quick) {
+        (true, true) => return QUICK_MANY,
+        (true, false) => MANY,
+        (false, _) => FEW,
+    };
+    operations_in_a_row(waiting, is_quick).saturating_mul(under_way).min(most)
+}
+
+/// How many operations take about [`WAITING`] one after another.
+fn operations_in_a_row(waiting: Duration, is_quick: bool) -> usize {
+    let fitting = WAITING.as_micros() / waiting.as_micros().max(1);
+    if is_quick { 2 } else { usize::try_from(fitting).unwrap_or(usize::MAX).max(2) }
 }
 
 /// Where the array is, as the server calls it.

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::{Answers, Architecture, Connection, Site, UNDER_WAY, answer, only};
+use super::{Answers, Architecture, Connection, Site, answer, only};
 
 /// Operations gathered: what a server takes of one client at a time.
 pub(super) const GATHERED: usize = 4096;
@@ -20,7 +20,7 @@ impl Architecture for Bulk {
     }
 
     fn most_under_way(&self) -> usize {
-        UNDER_WAY
+        GATHERED
     }
 
     fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {

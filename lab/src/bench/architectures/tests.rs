@@ -208,3 +208,16 @@ async fn bulk_inside_pipeline_waits_for_one_round_trip_and_sends_together() {
         did.messages
     );
 }
+
+#[test]
+fn what_waits_for_long_round_trips_does_a_sample() {
+    let at = |way: &dyn Architecture, millis: u64| {
+        operations(way.most_under_way(), Duration::from_millis(millis) * way.round_trips(), false)
+    };
+    assert_eq!(at(&synchronous::Synchronous, 150), 13);
+    assert_eq!(at(&threaded::Threaded, 150), 3 * CONNECTIONS);
+    assert_eq!(at(&pool::Pool, 150), 13 * CONNECTIONS);
+    assert_eq!(at(&bulk::Bulk, 150), 13 * bulk::GATHERED);
+    assert_eq!(at(&pipeline::Pipeline, 150), MANY);
+    assert_eq!(at(&bulk_in_pipeline::BulkInPipeline, 150), MANY);
+}

@@ -21,6 +21,11 @@ impl Architecture for Threaded {
         CONNECTIONS
     }
 
+    /// TCP, TLS and the handshake each take one before the operation does.
+    fn round_trips(&self) -> u32 {
+        4
+    }
+
     fn run<'a>(&'a self, site: &'a dyn Site, _: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
         let reads = stream::iter(asks).map(move |ask| async move { site.connect().await?.read(ask).await });
         Box::pin(reads.buffered(CONNECTIONS).try_collect())
