@@ -73,6 +73,23 @@ pub trait ByteStore: Send + Sync + 'static {
     /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`, `Cancelled`.
     fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()>;
 
+    /// As [`read_at`](Self::read_at), without looking whether the bytes have changed: nobody may hear of them before
+    /// [`check_unchanged`](Self::check_unchanged), which may follow many reads.
+    ///
+    /// # Errors
+    /// As [`read_at`](Self::read_at).
+    fn read_unchecked(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+        self.read_at(offset, into, cancel)
+    }
+
+    /// That nothing changed since opening, so that what was read before is what it seems.
+    ///
+    /// # Errors
+    /// `Stale` when something did.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// What was asked of the operating system through this store.
     fn counts(&self) -> IoCounts;
 }
@@ -227,14 +244,19 @@ impl FileBytes {
     /// # Errors
     /// As [`ByteStore::read_at`].
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.read_unchecked(offset, into)?;
+        // After the read, so that a change before or during it is seen.
+        self.check_unchanged()
+    }
+
+    fn read_unchecked(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let size = into.len() as u64;
         self.counters.add(size);
         PROCESS.add(size);
-        let read = self.file.read_exact_at(into, offset);
-        // After the read, so that a change before or during it is seen; a file that shrank is *stale*
-        // before it is *truncated*.
+        let Err(e) = self.file.read_exact_at(into, offset) else { return Ok(()) };
+        // A file that shrank is *stale* before it is *truncated*.
         self.check_unchanged()?;
-        read.map_err(|e| match e.kind() {
+        Err(match e.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::corrupt(format!(
                 "expected bytes {offset} to {} of a file of {} bytes: `{}`",
                 offset.saturating_add(size),
@@ -246,6 +268,31 @@ impl FileBytes {
     }
 }
 
+/// A store whose reads are not checked one by one; see [`ByteStore::read_unchecked`].
+pub(crate) struct Unchecked(pub(crate) Arc<dyn ByteStore>);
+
+impl ByteStore for Unchecked {
+    fn size_bytes(&self) -> u64 {
+        self.0.size_bytes()
+    }
+
+    fn prepare(&self, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        self.0.prepare(priority)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+        self.0.read_unchecked(offset, into, cancel)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.0.check_unchanged()
+    }
+
+    fn counts(&self) -> IoCounts {
+        self.0.counts()
+    }
+}
+
 impl ByteStore for FileBytes {
     fn size_bytes(&self) -> u64 {
         self.stamp.size_bytes
@@ -253,6 +300,14 @@ impl ByteStore for FileBytes {
 
     fn read_at(&self, offset: u64, into: &mut [u8], _cancel: &Cancel) -> Result<()> {
         Self::read_at(self, offset, into)
+    }
+
+    fn read_unchecked(&self, offset: u64, into: &mut [u8], _cancel: &Cancel) -> Result<()> {
+        Self::read_unchecked(self, offset, into)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        Self::check_unchanged(self)
     }
 
     fn counts(&self) -> IoCounts {

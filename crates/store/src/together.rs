@@ -12,11 +12,12 @@ use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 
+use crate::byte_store::Unchecked;
 use crate::jobs::WithdrawOnDrop;
 use crate::pieces::PIECE_COST;
 use crate::window::{Flat, Window};
 use crate::workers::{Job, Workers};
-use crate::{Cancel, Format};
+use crate::{ByteStore, Cancel, Format};
 
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
 const TURN: Duration = Duration::from_millis(5);
@@ -41,6 +42,7 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
             format: Arc::clone(format),
             unread: reads,
             reading: None,
+            unproven: Vec::new(),
             ended: Vec::new(),
             cancel: withdraw.0.clone(),
             sender: sender.clone(),
@@ -96,6 +98,8 @@ struct Together {
     unread: VecDeque<SmallRead>,
     /// The one that is being read.
     reading: Option<usize>,
+    /// Read from a store of which it was not seen since that it has not changed.
+    unproven: Vec<(usize, Result<()>)>,
     ended: Vec<(usize, Result<()>)>,
     cancel: Cancel,
     sender: UnboundedSender<Vec<(usize, Result<()>)>>,
@@ -109,6 +113,7 @@ impl Together {
             format: Arc::clone(&self.format),
             unread: std::mem::take(&mut self.unread),
             reading: None,
+            unproven: Vec::new(),
             ended: Vec::new(),
             cancel: self.cancel.clone(),
             sender: self.sender.clone(),
@@ -140,60 +145,88 @@ impl Job for Together {
         let mut near = Near { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
+            self.turn_to(&mut near, request.array, request.level);
             let end = self.read(&mut near, &request, into);
             let ReadRequest { array, level, selection, .. } = request;
             let end =
                 end.map_err(|e| e.context(format!("read [{selection}] of level {level}, array {array}")));
-            self.ended.push((number, end));
+            self.unproven.push((number, end));
             self.reading = None;
             if !self.unread.is_empty() && now().duration_since(since) >= TURN {
+                self.prove(&near);
                 return self.queue_again();
             }
         }
+        self.prove(&near);
     }
 }
 
 /// What the last reads have left for the next ones.
 struct Near {
-    /// Of which array and level, and where that lies, if it is flat.
-    flat: Option<((u32, u8), Option<Flat>)>,
+    flat: Option<Lying>,
     window: Option<Window>,
 }
 
-impl Near {
-    fn flat(&mut self, format: &dyn Format, array: u32, level: u8) -> Option<Flat> {
-        if self.flat.as_ref().is_none_or(|(of, _)| *of != (array, level)) {
-            self.flat = Some(((array, level), format.flat(array, level)));
-        }
-        self.flat.as_ref().and_then(|(_, flat)| flat.clone())
-    }
+/// Where an array lies.
+struct Lying {
+    array: u32,
+    level: u8,
+    /// None where it is not flat.
+    flat: Option<(Flat, Unchecked)>,
 }
 
 impl Together {
+    /// The next read is of this array and level.
+    fn turn_to(&mut self, near: &mut Near, array: u32, level: u8) {
+        if near.flat.as_ref().is_none_or(|lying| (lying.array, lying.level) != (array, level)) {
+            self.prove(near);
+            let flat = self.format.flat(array, level);
+            let flat = flat.map(|flat| {
+                let unchecked = Unchecked(Arc::clone(&flat.store));
+                (flat, unchecked)
+            });
+            near.flat = Some(Lying { array, level, flat });
+        }
+    }
+
+    /// Looks once, after all reads since the last look, whether what they read may have been something else.
+    fn prove(&mut self, near: &Near) {
+        let store = near.flat.as_ref().and_then(|lying| lying.flat.as_ref()).map(|(_, store)| store);
+        let store = store.filter(|_| !self.unproven.is_empty());
+        let proof = store.map_or(Ok(()), ByteStore::check_unchanged);
+        let proven = self.unproven.drain(..).map(|(number, end)| (number, end.and_then(|()| proof.clone())));
+        self.ended.extend(proven);
+    }
+
     fn read(&self, near: &mut Near, request: &ReadRequest, into: Region) -> Result<()> {
         let ReadRequest { array, level, ref selection, .. } = *request;
-        if let Some(flat) = near.flat(&*self.format, array, level)
-            && let Some(stretch) = flat.stretch(selection)
-        {
-            if near.window.as_ref().is_none_or(|window| !window.covers(&flat, &stretch)) {
-                let same = self.unread.iter().map(|read| &read.request);
-                let same = same.take_while(|r| (r.array, r.level) == (array, level));
-                let next = same.map_while(|r| flat.stretch(&r.selection));
-                // What is wrong with a neighbour is its own affair: then each is read by itself.
-                near.window = Window::over(&flat, &stretch, next, &self.cancel).ok().flatten();
-            }
-            if let Some(window) = near.window.as_ref().filter(|window| window.covers(&flat, &stretch)) {
-                return window.read(&flat, selection, into, &self.cancel);
-            }
+        let Near { flat, window } = near;
+        let flat = flat.as_ref().and_then(|lying| lying.flat.as_ref());
+        let Some((flat, unchecked, stretch)) =
+            flat.and_then(|(flat, unchecked)| Some((flat, unchecked, flat.stretch(selection)?)))
+        else {
+            return self.format.read(array, level, selection, into, &self.cancel);
+        };
+        if window.as_ref().is_none_or(|window| !window.covers(flat, &stretch)) {
+            let same = self.unread.iter().map(|read| &read.request);
+            let same = same.take_while(|r| (r.array, r.level) == (array, level));
+            let next = same.map_while(|r| flat.stretch(&r.selection));
+            // What is wrong with a neighbour is its own affair: then each is read by itself.
+            *window = Window::over(flat, &stretch, next, &self.cancel).ok().flatten();
         }
-        self.format.read(array, level, selection, into, &self.cancel)
+        match window.as_ref().filter(|window| window.covers(flat, &stretch)) {
+            Some(window) => window.read(flat, selection, into, &self.cancel),
+            None => flat.place.read(unchecked, selection, into, &self.cancel),
+        }
     }
 }
 
 impl Drop for Together {
     /// Also where a read panicked: each has its end.
     fn drop(&mut self) {
-        let left = self.reading.into_iter().chain(self.unread.drain(..).map(|read| read.number));
+        let unread = self.unread.drain(..).map(|read| read.number);
+        let left =
+            self.reading.into_iter().chain(self.unproven.drain(..).map(|(number, _)| number)).chain(unread);
         let lost = |number| (number, Err(Error::internal("expected the end of a read, found none")));
         self.ended.extend(left.map(lost));
         // The asker may have gone; then nobody misses them.
@@ -203,13 +236,15 @@ impl Drop for Together {
 
 #[cfg(test)]
 mod tests {
-    use array::{Axis, AxisKind, Dataset, Priority, Selection, Target};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use array::{Axis, AxisKind, Dataset, ErrorKind, Priority, Selection, Target};
     use futures::executor::block_on;
 
     use super::*;
     use crate::flat::FlatArray;
     use crate::flat_file::{About, FlatFile, Placed};
-    use crate::{Access, ByteStore, FileBytes, describe};
+    use crate::{Access, FileBytes, IoCounts, describe};
 
     fn small(number: usize, row: u64, cost: u64, priority: Priority) -> SmallRead {
         let selection = Selection::of_box(&[row, 0], &[1, 4096]);
@@ -227,24 +262,28 @@ mod tests {
         assert!(rows.eq(0..1_000));
     }
 
-    /// Reads rows of 4 KiB of a file of a thousand; gives what was asked of the system, and checks the bytes.
-    fn read_rows(rows: impl Iterator<Item = u64>) -> (u64, u64) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("rows.raw");
+    /// A thousand rows of 4 KiB, with their bytes.
+    fn file_of_rows(folder: &std::path::Path) -> (Arc<FileBytes>, Vec<u8>) {
+        let path = folder.join("rows.raw");
         let content: Vec<u8> = (0..4_096_000_u32).map(|n| (n % 251).to_le_bytes()[0]).collect();
         std::fs::write(&path, &content).expect("a file");
-        let file = FileBytes::open(&path).expect("it is there");
+        (FileBytes::open(&path).expect("it is there"), content)
+    }
+
+    fn format_of_rows(file: &Arc<FileBytes>, store: Arc<dyn ByteStore>) -> Arc<dyn Format> {
         let kinds = [AxisKind::Y, AxisKind::X];
         let axes = kinds.iter().map(|&kind| Axis::new("a", kind)).collect();
         let placed = Placed {
             info: describe::array("a", "u1".parse().expect("a type"), axes, &[1_000, 4_096], None),
             place: FlatArray::c_order(0, 1, &[1_000, 4_096]).expect("it fits"),
-            store: Arc::clone(&file) as Arc<dyn ByteStore>,
+            store,
             access: Access::Flat,
         };
-        let about = About::default();
-        let format: Arc<dyn Format> =
-            Arc::new(FlatFile::new(&[&file], about, vec![placed]).expect("a description"));
+        Arc::new(FlatFile::new(&[file], About::default(), vec![placed]).expect("a description"))
+    }
+
+    /// How reads of rows ended, and what they read.
+    fn read_all(format: &Arc<dyn Format>, rows: impl Iterator<Item = u64>) -> Vec<(u64, Result<Vec<u8>>)> {
         let (reads, targets): (Vec<_>, Vec<_>) = rows
             .enumerate()
             .map(|(number, row)| {
@@ -254,14 +293,81 @@ mod tests {
                 (SmallRead { number, request, into, cost: 20 << 10 }, (row, target))
             })
             .unzip();
+        let mut ends: Vec<_> = block_on(read_together(format, reads).collect());
+        ends.sort_by_key(|(number, _)| *number);
+        assert!(ends.iter().map(|(number, _)| *number).eq(0..targets.len()), "each ends once");
+        let read = |((row, target), (_, end)): ((u64, Target), (usize, Result<()>))| {
+            (row, end.and_then(|()| target.into_vec()))
+        };
+        targets.into_iter().zip(ends).map(read).collect()
+    }
+
+    /// Reads rows and checks the bytes; gives what was asked of the system.
+    fn read_rows(rows: impl Iterator<Item = u64>) -> (u64, u64) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, content) = file_of_rows(folder.path());
+        let format = format_of_rows(&file, Arc::clone(&file) as Arc<dyn ByteStore>);
         let before = file.counts();
-        let ends: Vec<_> = block_on(read_together(&format, reads).collect());
-        assert!(ends.len() == targets.len() && ends.iter().all(|(_, end)| end.is_ok()), "{ends:?}");
-        for (row, target) in targets {
+        for (row, read) in read_all(&format, rows) {
             let start = usize::try_from(row * 4096).expect("small");
-            assert!(target.into_vec().expect("read") == content[start..start + 4096], "row {row}");
+            assert!(read.expect("it is there") == content[start..start + 4096], "row {row}");
         }
         (file.counts().requests - before.requests, file.counts().bytes - before.bytes)
+    }
+
+    /// A file that changes when it was read so often.
+    struct Changing {
+        file: Arc<FileBytes>,
+        after_reads: usize,
+        reads: AtomicUsize,
+        looks: AtomicUsize,
+    }
+
+    impl ByteStore for Changing {
+        fn size_bytes(&self) -> u64 {
+            ByteStore::size_bytes(&*self.file)
+        }
+
+        fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+            self.read_unchecked(offset, into, cancel)?;
+            self.check_unchanged()
+        }
+
+        fn read_unchecked(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.file.read_at(offset, into)
+        }
+
+        fn check_unchanged(&self) -> Result<()> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            let is_the_same = self.reads.load(Ordering::Relaxed) < self.after_reads;
+            is_the_same.then_some(()).ok_or_else(|| Error::new(ErrorKind::Stale, "it changed"))
+        }
+
+        fn counts(&self) -> IoCounts {
+            self.file.counts()
+        }
+    }
+
+    #[test]
+    fn one_look_shows_for_all_of_a_job_that_the_file_has_not_changed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, _) = file_of_rows(folder.path());
+        let read = |after_reads: usize| {
+            let (file, reads, looks) = (Arc::clone(&file), AtomicUsize::new(0), AtomicUsize::new(0));
+            let store = Arc::new(Changing { file: Arc::clone(&file), after_reads, reads, looks });
+            let format = format_of_rows(&file, Arc::clone(&store) as Arc<dyn ByteStore>);
+            let ends = read_all(&format, (0..100).map(|n| n * 3));
+            (ends, store.looks.load(Ordering::Relaxed))
+        };
+        let (ends, looks) = read(usize::MAX);
+        assert!(ends.iter().all(|(_, end)| end.is_ok()));
+        // A job that keeps its thread for long looks when it gives it back.
+        assert!(looks < 50, "{looks} looks for 100 reads");
+        // It changed after the first of them: nobody is told what the others read.
+        let (ends, _) = read(1);
+        let kind = |end: &Result<Vec<u8>>| end.as_ref().err().map(Error::kind);
+        assert!(ends.iter().all(|(_, end)| kind(end) == Some(ErrorKind::Stale)), "{ends:?}");
     }
 
     #[test]
@@ -317,8 +423,9 @@ mod tests {
         let (sender, mut ends) = unbounded();
         let unread = (0..100).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
         let (format, cancel) = (Arc::new(Slow), Cancel::default());
-        let (reading, ended) = (None, Vec::new());
-        let job = Together { format, unread, reading, ended, cancel, sender, workers: workers.clone() };
+        let (reading, unproven, ended) = (None, Vec::new(), Vec::new());
+        let job =
+            Together { format, unread, reading, unproven, ended, cancel, sender, workers: workers.clone() };
         workers.submit(Box::new(job), None);
         let first = block_on(ends.next()).expect("some have ended");
         let (told, was_run) = std::sync::mpsc::channel();
