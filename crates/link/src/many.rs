@@ -7,9 +7,9 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
-use wire::{Error, OpId, Priority, Result, Urgency};
+use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 
-use crate::client::{ClientHandle, ClientSide, Item, Reply};
+use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
 
 /// What one of many operations says.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,78 @@ pub struct Many {
 impl fmt::Debug for Many {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Many({})", self.id)
+    }
+}
+
+impl ClientSide {
+    pub(crate) fn open_many(&mut self) -> u64 {
+        self.last_many += 1;
+        self.manys.insert(self.last_many, Inbox::default());
+        self.last_many
+    }
+
+    pub(crate) fn request_many(
+        &mut self,
+        id: u64,
+        name: &str,
+        parameters: &mut VecDeque<Bytes>,
+        urgency: Urgency,
+    ) -> Result<Vec<OpId>> {
+        let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
+        while let Some(next) = parameters.pop_front() {
+            match self.machine.request(name, next.clone(), urgency) {
+                Ok(op) => {
+                    self.askers.insert(op, Asker::OneOf(id));
+                    ops.push(op);
+                }
+                Err(error) => {
+                    parameters.push_front(next);
+                    if error.kind() != ErrorKind::Busy || self.ended.is_some() {
+                        return Err(error);
+                    }
+                    break;
+                }
+            }
+        }
+        if let Some(inbox) = self.manys.get_mut(&id) {
+            inbox.under_way += ops.len();
+        }
+        Ok(ops)
+    }
+
+    /// All news of many; `None` when there are none yet, false when there will be none.
+    pub(crate) fn take_said(&mut self, id: u64, said: &mut Vec<(OpId, Said)>) -> Option<bool> {
+        let inbox = self.manys.get_mut(&id)?;
+        if inbox.said.is_empty() {
+            return (inbox.under_way == 0).then_some(false);
+        }
+        let news = std::mem::take(&mut inbox.said);
+        news.iter().for_each(|(_, what)| self.account_said(what));
+        said.extend(news);
+        Some(true)
+    }
+
+    pub(crate) fn wait_for_many(&mut self, id: u64, waker: &Waker) {
+        if let Some(inbox) = self.manys.get_mut(&id) {
+            inbox.waker = Some(waker.clone());
+        }
+    }
+
+    pub(crate) fn cancel_one_of(&mut self, id: u64, op: OpId) {
+        if matches!(self.askers.get(&op), Some(Asker::OneOf(of)) if *of == id) {
+            self.askers.remove(&op);
+            self.machine.cancel(op);
+            if let Some(inbox) = self.manys.get_mut(&id) {
+                inbox.under_way -= 1;
+                inbox.waker.take().into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    pub(crate) fn close_many(&mut self, id: u64) {
+        let Some(inbox) = self.manys.remove(&id) else { return };
+        inbox.said.iter().for_each(|(_, what)| self.account_said(what));
+        self.cancel_all(|asker| matches!(asker, Asker::OneOf(of) if *of == id));
     }
 }
 

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use wire::{Error, OpId, Result, Urgency};
+use wire::{Error, ErrorKind, OpId, Result, Urgency};
 
-use crate::client::{ClientHandle, Item};
+use crate::client::{Asker, ClientHandle, ClientSide, Item};
 
 /// Takes an answer as it arrives. Called by the connection's loop: it must not wait, and should only copy.
 pub trait Receiver: Send + 'static {
@@ -69,6 +69,48 @@ pub struct Counts {
     /// Bulk bytes that were copied from one place in memory to another after the carrier had them decrypted: into a whole
     /// message, into an item, to their place. Equal to `bulk_bytes` where each was copied once.
     pub copied_bytes: u64,
+}
+
+impl ClientSide {
+    /// `None`, with the receiver left, when there is no room.
+    pub(crate) fn request_into(
+        &mut self,
+        name: &str,
+        parameters: &Bytes,
+        urgency: Urgency,
+        receiver: &mut Option<Box<dyn Receiver>>,
+    ) -> Result<Option<OpId>> {
+        match self.machine.request(name, parameters.clone(), urgency) {
+            Ok(op) => {
+                let slot = receiver.take().map(|receiver| (op, Asker::Slot(Slot::new(receiver))));
+                self.askers.extend(slot);
+                Ok(Some(op))
+            }
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut Slot> {
+        match self.askers.get_mut(&op) {
+            Some(Asker::Slot(slot)) => Some(slot),
+            _ => None,
+        }
+    }
+
+    /// True when the operation had not ended.
+    pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
+        let slot = self.askers.remove(&op);
+        let under_way = matches!(slot, Some(Asker::Slot(slot)) if slot.receiver.is_some());
+        if under_way {
+            self.machine.cancel(op);
+        }
+        under_way
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
 }
 
 /// An operation whose answer goes to a [`Receiver`]: waits for its end. Dropping it cancels the operation; the receiver is

@@ -9,13 +9,18 @@ use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
-use wire::{Result, Urgency};
+use wire::{ErrorKind, Result, Urgency};
 
-use crate::client::{ClientHandle, ClientSide};
+use crate::client::{Asker, ClientHandle, ClientSide};
 use crate::receive::Receiver;
 
 /// Asked under one lock; then others get their turn.
 const ASKED_AT_ONCE: usize = 1_024;
+
+/// Of a group's operations under way, as many must have ended as this part of them before others follow.
+const ENDED_FRACTION: usize = 16;
+/// So many of a group may be under way however much bulk they are expected to answer with.
+const LEAST_UNDER_WAY: usize = 64;
 
 /// One operation to be asked.
 pub struct Asking {
@@ -58,6 +63,67 @@ impl Ends {
         self.under_way -= 1;
         self.expected_bytes = self.expected_bytes.saturating_sub(expected_bytes);
         self.waker.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+impl ClientSide {
+    pub(crate) fn open_group(&mut self) -> u64 {
+        self.last_many += 1;
+        self.groups.insert(self.last_many, Ends::default());
+        self.last_many
+    }
+
+    /// Starts operations, as many as there is room for and as are good for two windows of bulk; `next` is the number of
+    /// the first in its group. While many of a group are under way it waits until some have ended, so that those that
+    /// follow them travel together. One that cannot be asked has ended.
+    pub(crate) fn request_grouped(
+        &mut self,
+        group: u64,
+        next: &mut usize,
+        name: &str,
+        asks: &mut VecDeque<Asking>,
+    ) {
+        let Self { machine, askers, groups, ended, .. } = self;
+        let (Some(ends), Some(first)) = (groups.get_mut(&group), asks.front()) else { return };
+        let most_bytes = machine.window_bytes().saturating_mul(2);
+        let is_full = |ends: &Ends, parts: usize| {
+            let is_ahead = ends.expected_bytes + most_bytes / parts as u64 > most_bytes;
+            ends.under_way >= LEAST_UNDER_WAY && is_ahead
+        };
+        let has_room = machine.room(first.urgency.priority) >= ends.under_way / ENDED_FRACTION;
+        if ended.is_none() && (!has_room || is_full(ends, ENDED_FRACTION)) {
+            return;
+        }
+        while let Some(Asking { parameters, urgency, .. }) = asks.front() {
+            if is_full(ends, usize::MAX) && ended.is_none() {
+                return;
+            }
+            let requested = machine.request(name, parameters.clone(), *urgency);
+            if requested.as_ref().is_err_and(|e| e.kind() == ErrorKind::Busy) && ended.is_none() {
+                return;
+            }
+            let Some(Asking { receiver, expected_bytes, .. }) = asks.pop_front() else { return };
+            let number = *next;
+            *next += 1;
+            ends.begin(expected_bytes);
+            match requested {
+                Ok(op) => drop(askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver })),
+                Err(error) => {
+                    drop(receiver);
+                    ends.add(number, expected_bytes, Err(error));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn ends(&mut self, group: u64) -> Option<&mut Ends> {
+        self.groups.get_mut(&group)
+    }
+
+    pub(crate) fn close_group(&mut self, group: u64) {
+        if self.groups.remove(&group).is_some_and(|ends| ends.under_way > 0) {
+            self.cancel_all(|asker| matches!(asker, Asker::Grouped { group: of, .. } if *of == group));
+        }
     }
 }
 

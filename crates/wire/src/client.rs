@@ -1,5 +1,8 @@
 //! The asking side of a connection.
 
+mod arriving;
+mod event;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -8,133 +11,19 @@ use std::time::{Duration, Instant};
 use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
 
-use crate::batch::{Answer, WholeItem};
+use crate::check::{check_capabilities, unexpected, within};
 use crate::deadline::{self, Deadlines};
 use crate::limits::{
-    BATCH, CREDIT_FRACTION, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_TIER, HIGHEST_VERSION,
-    LOWEST_VERSION, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES,
-    MAX_OPEN_ITEMS, MAX_OPERATIONS, MAX_OUTGOING_BYTES, MAX_OUTGOING_BYTES_PER_TIER, MAX_TOKEN_BYTES,
-    OPERATIONS_PER_TIER,
+    BATCH, CREDIT_FRACTION, HIGHEST_TIER, MAX_BODY_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS,
+    MAX_OUTGOING_BYTES, MAX_OUTGOING_BYTES_PER_TIER, MAX_TOKEN_BYTES, OPERATIONS_PER_TIER,
 };
 use crate::liveness::Liveness;
 use crate::outgoing::{Asked, Outgoing};
 use crate::window::Window;
-use crate::{Chunk, ChunkHead, Frame, Hello, ItemHead, Machine, Message, OpId, Welcome};
+use crate::{Frame, Hello, Machine, Message, OpId, Welcome};
+use arriving::{OpenItem, unknown};
 
-/// What a client says of itself.
-#[derive(Clone)]
-pub struct ClientConfig {
-    /// Versions it speaks.
-    pub versions: RangeInclusive<u16>,
-    /// What it can do beyond the version, at most [`MAX_CAPABILITIES`] names.
-    pub capabilities: Vec<String>,
-    /// Shows that it may; empty where none is needed.
-    pub token: String,
-    /// Name and version of the program.
-    pub program: String,
-    /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
-    /// How much of it is used follows the path: what keeps it full.
-    pub window_bytes: u64,
-    /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
-    /// somebody has to log in first.
-    pub welcome_within: Duration,
-}
-
-impl Default for ClientConfig {
-    fn default() -> Self {
-        Self {
-            versions: LOWEST_VERSION..=HIGHEST_VERSION,
-            capabilities: vec!["crc32c".into(), BATCH.into()],
-            token: String::new(),
-            program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
-            window_bytes: DEFAULT_WINDOW_BYTES,
-            welcome_within: HANDSHAKE_TIMEOUT,
-        }
-    }
-}
-
-/// What a client is told.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ClientEvent {
-    /// The handshake is over.
-    Welcomed(Welcome),
-    /// The head of an item; its bulk follows in pieces.
-    Item {
-        /// The operation it answers.
-        op: OpId,
-        /// Its number in the operation.
-        item: u32,
-        /// The small part.
-        body: Bytes,
-        /// Size of the bulk. With 0 the item is complete.
-        bulk_bytes: u64,
-    },
-    /// Some of an item's bulk, to be written at `offset`. Its size is to be given back by
-    /// [`Client::grant`] once it was taken.
-    Piece {
-        /// The operation.
-        op: OpId,
-        /// The item.
-        item: u32,
-        /// Where in the item's bulk.
-        offset: u64,
-        /// The bytes, sharing the frame's memory.
-        bytes: Bytes,
-        /// The item is complete and its checksum is right. Until then the bytes are not proven.
-        complete: bool,
-    },
-    /// A small answer that came whole, its checksum right: the only item, and the end of the operation. The size of its bulk
-    /// is to be given back.
-    Whole {
-        /// The operation it answers.
-        op: OpId,
-        /// The small part.
-        body: Bytes,
-        /// The bulk, sharing the frame's memory.
-        bulk: Bytes,
-    },
-    /// The operation ended well.
-    Done {
-        /// Which.
-        op: OpId,
-    },
-    /// The operation ended otherwise.
-    Failed {
-        /// Which.
-        op: OpId,
-        /// Why.
-        error: Error,
-    },
-    /// The connection is over; every operation was told before.
-    Closed {
-        /// Why.
-        error: Error,
-    },
-}
-
-impl ClientEvent {
-    /// The operation it is about.
-    #[must_use]
-    pub fn op(&self) -> Option<OpId> {
-        match self {
-            Self::Item { op, .. }
-            | Self::Piece { op, .. }
-            | Self::Whole { op, .. }
-            | Self::Done { op }
-            | Self::Failed { op, .. } => Some(*op),
-            Self::Welcomed(_) | Self::Closed { .. } => None,
-        }
-    }
-
-    /// Bulk bytes in it.
-    #[must_use]
-    pub fn bulk_bytes(&self) -> u64 {
-        match self {
-            Self::Piece { bytes, .. } | Self::Whole { bulk: bytes, .. } => bytes.len() as u64,
-            _ => 0,
-        }
-    }
-}
+pub use event::{ClientConfig, ClientEvent};
 
 #[derive(Debug)]
 enum State {
@@ -152,14 +41,6 @@ struct Op {
     open: BTreeMap<u32, OpenItem>,
     /// False once it ended here (withdrawn, too late, corrupt): what still comes is thrown away.
     wanted: bool,
-}
-
-#[derive(Debug)]
-struct OpenItem {
-    bulk_bytes: u64,
-    received_bytes: u64,
-    crc32c: u32,
-    expected_crc32c: u32,
 }
 
 /// The asking side of a connection: operations out, items in.
@@ -420,170 +301,6 @@ impl Client {
         Ok(())
     }
 
-    fn handle_open(&mut self, now: Instant, frame: Frame) -> Result<()> {
-        match frame {
-            Frame::Item(head) => self.handle_item(head),
-            Frame::Chunk(chunk) => self.handle_chunk(chunk),
-            Frame::Answers(answers) => answers.into_iter().try_for_each(|answer| self.handle_answer(answer)),
-            Frame::Done { op } => self.handle_done(op),
-            Frame::Failed { op, error } => self.retire(op, ClientEvent::Failed { op, error }),
-            Frame::Ping { nonce } => {
-                self.liveness.handle_ping(nonce);
-                Ok(())
-            }
-            Frame::Pong { nonce } => {
-                self.window.handle_pong(now, nonce);
-                Ok(())
-            }
-            other => Err(unexpected("a frame of a server", &other)),
-        }
-    }
-
-    fn handle_done(&mut self, op: OpId) -> Result<()> {
-        if self.ops.get(&op).is_some_and(|o| !o.open.is_empty()) {
-            return Err(Error::corrupt(format!("operation {op} ended within an item")));
-        }
-        self.retire(op, ClientEvent::Done { op })
-    }
-
-    /// The same as its item, one chunk and its end.
-    fn handle_answer(&mut self, answer: Answer) -> Result<()> {
-        let Answer { op, item, done } = answer;
-        let item = match item {
-            Some(item) if done && item.item == 0 => return self.handle_whole(op, item),
-            item => item,
-        };
-        if let Some(WholeItem { item, body, bulk, bulk_crc32c }) = item {
-            let bulk_bytes = bulk.len() as u64;
-            self.handle_item(ItemHead { op, item, body, bulk_bytes, bulk_crc32c })?;
-            if bulk_bytes > 0 {
-                self.handle_chunk(Chunk { op, item, offset: 0, bytes: bulk })?;
-            }
-        }
-        if done { self.handle_done(op) } else { Ok(()) }
-    }
-
-    /// The whole answer of an operation at once.
-    fn handle_whole(&mut self, op: OpId, item: WholeItem) -> Result<()> {
-        let WholeItem { body, bulk, bulk_crc32c, .. } = item;
-        self.use_credit(bulk.len() as u64)?;
-        let state = self.forget(op)?;
-        if !state.wanted {
-            return Ok(());
-        }
-        if state.next_item > 0 {
-            return Err(Error::corrupt(format!("found a second item 0 of operation {op}")));
-        }
-        let found = crc32c::crc32c(&bulk);
-        self.events.push_back(if found == bulk_crc32c {
-            self.untaken_bytes += bulk.len() as u64;
-            ClientEvent::Whole { op, body, bulk }
-        } else {
-            ClientEvent::Failed { op, error: mismatch(0, bulk_crc32c, found) }
-        });
-        Ok(())
-    }
-
-    /// Bulk has arrived.
-    fn use_credit(&mut self, size_bytes: u64) -> Result<()> {
-        self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
-            Error::corrupt(format!(
-                "expected at most {} bulk bytes of credit to be used, found {size_bytes}",
-                self.credit_bytes
-            ))
-        })?;
-        self.window.handle_arrived(size_bytes);
-        Ok(())
-    }
-
-    fn handle_item(&mut self, head: ItemHead) -> Result<()> {
-        let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = head;
-        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
-        if !state.wanted {
-            return Ok(());
-        }
-        if item != state.next_item {
-            let next = state.next_item;
-            return Err(Error::corrupt(format!("expected item {next} of operation {op}, found {item}")));
-        }
-        if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= MAX_OPEN_ITEMS {
-            return Err(Error::too_large(format!(
-                "expected at most {MAX_ITEM_BULK_BYTES} bulk bytes and {MAX_OPEN_ITEMS} open items, \
-                 found {bulk_bytes} and {}",
-                self.open_items
-            )));
-        }
-        state.next_item += 1;
-        if bulk_bytes > 0 {
-            let open = OpenItem { bulk_bytes, received_bytes: 0, crc32c: 0, expected_crc32c: bulk_crc32c };
-            state.open.insert(item, open);
-            self.open_items += 1;
-        } else if bulk_crc32c != 0 {
-            self.abandon_with(op, mismatch(item, bulk_crc32c, 0));
-            return Ok(());
-        }
-        self.events.push_back(ClientEvent::Item { op, item, body, bulk_bytes });
-        Ok(())
-    }
-
-    fn handle_chunk(&mut self, chunk: Chunk) -> Result<()> {
-        let Chunk { op, item, offset, bytes } = chunk;
-        if let Some(complete) = self.check_bulk(ChunkHead { op, item, offset }, &bytes)? {
-            self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
-        }
-        Ok(())
-    }
-
-    /// Takes some bulk where it lies, as [`handle_frame`](Machine::handle_frame) takes a chunk. `Some` when the
-    /// application wants it, and whether the item is complete with it and its checksum is right; there is no event then. Its
-    /// size is to be given back by [`grant`](Self::grant).
-    ///
-    /// # Errors
-    /// As [`handle_frame`](Machine::handle_frame).
-    pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
-        self.liveness.handle_heard(now);
-        let result = match self.state {
-            State::Open => self.check_bulk(head, bytes),
-            State::Closed(_) => Ok(None),
-            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found a chunk")),
-        };
-        self.close_if_broken(result)
-    }
-
-    /// Counts bulk and checks it; `Some` when it is wanted, and whether the item is complete.
-    fn check_bulk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
-        let ChunkHead { op, item, offset } = head;
-        let size_bytes = bytes.len() as u64;
-        self.use_credit(size_bytes)?;
-        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
-        if !state.wanted {
-            return Ok(None);
-        }
-        let open = state.open.get_mut(&item).ok_or_else(|| {
-            Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not under way"))
-        })?;
-        if offset != open.received_bytes || size_bytes > open.bulk_bytes - offset {
-            return Err(Error::corrupt(format!(
-                "expected a chunk at {} of {} bytes, found {size_bytes} bytes at {offset}",
-                open.received_bytes, open.bulk_bytes
-            )));
-        }
-        open.received_bytes += size_bytes;
-        open.crc32c = crc32c::crc32c_append(open.crc32c, bytes);
-        let complete = open.received_bytes == open.bulk_bytes;
-        let (found, expected) = (open.crc32c, open.expected_crc32c);
-        if complete {
-            state.open.remove(&item);
-            self.open_items -= 1;
-        }
-        if complete && found != expected {
-            self.abandon_with(op, mismatch(item, expected, found));
-            return Ok(None);
-        }
-        self.untaken_bytes += size_bytes;
-        Ok(Some(complete))
-    }
-
     fn close_if_broken<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
             // The bytes that came may be a fault of the path: another connection may do.
@@ -695,30 +412,4 @@ fn check(config: &ClientConfig) -> Result<()> {
     within(config.token.len(), MAX_TOKEN_BYTES, "a token")?;
     within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
     check_capabilities(&config.capabilities)
-}
-
-pub(crate) fn check_capabilities(capabilities: &[String]) -> Result<()> {
-    within(capabilities.len(), MAX_CAPABILITIES, "capabilities")?;
-    capabilities.iter().try_for_each(|name| within(name.len(), MAX_NAME_BYTES, "a capability"))
-}
-
-pub(crate) fn within(found: usize, most: usize, what: &str) -> Result<()> {
-    if found <= most {
-        return Ok(());
-    }
-    Err(Error::too_large(format!("expected at most {most} for {what}, found {found}")))
-}
-
-fn unknown(op: OpId) -> Error {
-    Error::corrupt(format!("found an answer to operation {op}, which is not under way"))
-}
-
-fn mismatch(item: u32, expected: u32, found: u32) -> Error {
-    Error::corrupt(format!("item {item}: expected the checksum {expected:#010x}, found {found:#010x}"))
-        .with_retry(Retry::MayHelp)
-}
-
-pub(crate) fn unexpected(expected: &str, found: &Frame) -> Error {
-    let found: String = format!("{found:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
-    Error::corrupt(format!("expected {expected}, found {found}"))
 }

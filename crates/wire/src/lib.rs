@@ -8,6 +8,7 @@
 //! of the operations everybody has are in [`ops`].
 
 mod batch;
+mod check;
 mod client;
 mod codec;
 mod deadline;

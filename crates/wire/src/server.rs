@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Result, Retry, Urgency};
 use bytes::Bytes;
 
 use crate::batch::Requests;
-use crate::client::{check_capabilities, unexpected, within};
+use crate::check::{check_capabilities, unexpected, within};
 use crate::deadline::{self, Deadlines};
 use crate::limits::{
     BATCH, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,

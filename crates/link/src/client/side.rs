@@ -1,0 +1,325 @@
+//! What a client knows of its operations: who has asked for each, and what of their answers was not taken yet. The methods
+//! that one kind of asker needs are with it: [`Receiving`](crate::Receiving), [`Many`](crate::Many),
+//! [`receive_many`](crate::ClientHandle::receive_many).
+
+use std::collections::{HashMap, VecDeque};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use wire::{ChunkHead, Client, ClientEvent, Error, Machine, OpId, Priority, Result, Urgency, Welcome};
+
+use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply};
+use crate::drive::Side;
+use crate::many::{self, Said};
+use crate::receive::{Counts, Receiver, Slot};
+use crate::receive_many::Ends;
+use crate::room::Waiting;
+
+/// What waits for one stream.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    replies: VecDeque<Reply>,
+    end: Option<Result<()>>,
+    waker: Option<Waker>,
+}
+
+/// Who has asked for an operation.
+pub(crate) enum Asker {
+    /// A stream of replies.
+    Stream(Inbox),
+    /// Somebody who takes the answer where it arrives.
+    Slot(Slot),
+    /// One of many operations whose answers come by one stream.
+    OneOf(u64),
+    /// One of many operations whose answers are taken where they arrive: of which group, and which one of it.
+    Grouped { group: u64, number: usize, expected_bytes: u64, receiver: Box<dyn Receiver> },
+}
+
+pub(crate) struct ClientSide {
+    pub(crate) machine: Client,
+    pub(crate) askers: HashMap<OpId, Asker>,
+    pub(crate) counts: Counts,
+    pub(crate) manys: HashMap<u64, many::Inbox>,
+    pub(crate) groups: HashMap<u64, Ends>,
+    /// Number of the newest of the two above.
+    pub(crate) last_many: u64,
+    waiting_replies: usize,
+    waiting_body_bytes: usize,
+    pub(crate) welcome: Option<Welcome>,
+    pub(crate) ended: Option<Error>,
+    /// Those who wait for the welcome or the end.
+    pub(crate) waiting_for_news: Vec<Waker>,
+    /// Those who wait until a request is taken.
+    pub(crate) waiting_for_room: Waiting,
+}
+
+impl ClientSide {
+    pub(crate) fn new(machine: Client) -> Self {
+        Self {
+            machine,
+            askers: HashMap::new(),
+            counts: Counts::default(),
+            manys: HashMap::new(),
+            groups: HashMap::new(),
+            last_many: 0,
+            waiting_replies: 0,
+            waiting_body_bytes: 0,
+            welcome: None,
+            ended: None,
+            waiting_for_news: Vec::new(),
+            waiting_for_room: Waiting::default(),
+        }
+    }
+
+    /// Starts an operation whose answer is a stream.
+    pub(crate) fn request_stream(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
+        let op = self.machine.request(name, parameters, urgency)?;
+        self.askers.insert(op, Asker::Stream(Inbox::default()));
+        Ok(op)
+    }
+
+    fn post(&mut self, op: OpId, reply: Reply) {
+        let (body_bytes, bulk_bytes) = (reply.body_bytes(), reply.bulk_bytes());
+        // A message was put together, or a piece of it made a value of its own.
+        self.counts.bulk_bytes += bulk_bytes;
+        self.counts.copied_bytes += bulk_bytes;
+        let waker = match self.askers.get_mut(&op) {
+            Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
+            Some(Asker::Stream(inbox)) => {
+                inbox.replies.push_back(reply);
+                &mut inbox.waker
+            }
+            Some(Asker::OneOf(id)) => match self.manys.get_mut(id) {
+                Some(inbox) => {
+                    inbox.said.push_back((op, Said::Reply(reply)));
+                    &mut inbox.waker
+                }
+                None => return self.machine.grant(bulk_bytes),
+            },
+            None => return self.machine.grant(bulk_bytes),
+        };
+        waker.take().into_iter().for_each(Waker::wake);
+        self.waiting_replies += 1;
+        self.waiting_body_bytes += body_bytes;
+    }
+
+    /// The only item of an operation, and its end.
+    fn post_whole(&mut self, op: OpId, whole: Item) {
+        let bulk_bytes = whole.bulk.len() as u64;
+        if matches!(self.askers.get(&op), Some(Asker::Stream(_)) | None) {
+            let Item { body, bulk } = whole;
+            self.post(op, Reply::Item { item: 0, body, bulk_bytes });
+            if bulk_bytes > 0 {
+                self.post(op, Reply::Piece { item: 0, offset: 0, bytes: bulk, complete: true });
+            }
+            return self.post_end(op, Ok(()));
+        }
+        // It was put together with others; whoever takes it where it arrives copies it again.
+        self.counts.bulk_bytes += bulk_bytes;
+        self.counts.copied_bytes += bulk_bytes;
+        if let Some(Asker::OneOf(_)) = self.askers.get(&op) {
+            return self.say_last(op, Said::Whole(whole));
+        }
+        self.counts.copied_bytes += bulk_bytes;
+        self.machine.grant(bulk_bytes);
+        let taken = self.receiver(op).map_or(Ok(()), |receiver| receiver.whole(whole));
+        self.post_end(op, taken);
+    }
+
+    /// Who takes the answer where it arrives.
+    fn receiver(&mut self, op: OpId) -> Option<&mut Box<dyn Receiver>> {
+        match self.askers.get_mut(&op)? {
+            Asker::Slot(slot) => slot.receiver.as_mut(),
+            Asker::Grouped { receiver, .. } => Some(receiver),
+            Asker::Stream(_) | Asker::OneOf(_) => None,
+        }
+    }
+
+    fn receive(&mut self, op: OpId, reply: Reply) {
+        let bulk_bytes = reply.bulk_bytes();
+        self.machine.grant(bulk_bytes);
+        let Some(receiver) = self.receiver(op) else { return };
+        let taken = match reply {
+            Reply::Item { item, body, bulk_bytes } => receiver.item(item, body, bulk_bytes),
+            Reply::Piece { item, offset, bytes, complete } => receiver.piece(item, offset, &bytes, complete),
+        };
+        self.counts.copied_bytes += bulk_bytes;
+        self.stop_if_refused(op, taken);
+    }
+
+    fn stop_if_refused(&mut self, op: OpId, taken: Result<()>) {
+        if let Err(error) = taken {
+            self.machine.cancel(op);
+            self.post_end(op, Err(error));
+        }
+    }
+
+    fn post_end(&mut self, op: OpId, end: Result<()>) {
+        match self.askers.get_mut(&op) {
+            Some(Asker::Slot(slot)) => slot.end(end),
+            Some(Asker::Stream(inbox)) => {
+                inbox.end = Some(end);
+                inbox.waker.take().into_iter().for_each(Waker::wake);
+            }
+            Some(Asker::OneOf(_)) => self.say_last(op, end.map_or_else(Said::Failed, |()| Said::Done)),
+            Some(Asker::Grouped { .. }) => self.end_grouped(op, end),
+            None => {}
+        }
+    }
+
+    /// The last that is heard of one of many; nothing is kept of it.
+    fn say_last(&mut self, op: OpId, last: Said) {
+        if let Some(Asker::OneOf(id)) = self.askers.remove(&op)
+            && let Some(inbox) = self.manys.get_mut(&id)
+        {
+            if let Said::Whole(Item { body, .. }) = &last {
+                self.waiting_replies += 1;
+                self.waiting_body_bytes += body.len();
+            }
+            inbox.said.push_back((op, last));
+            inbox.under_way -= 1;
+            inbox.waker.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    fn end_grouped(&mut self, op: OpId, end: Result<()>) {
+        if let Some(Asker::Grouped { group, number, expected_bytes, mut receiver }) = self.askers.remove(&op)
+        {
+            let end = end.and_then(|()| receiver.finish());
+            // It lets go of where the answer went before anybody hears of the end.
+            drop(receiver);
+            if let Some(ends) = self.groups.get_mut(&group) {
+                ends.add(number, expected_bytes, end);
+            }
+        }
+    }
+
+    /// The application has taken a reply, or will never.
+    fn account(&mut self, reply: &Reply) {
+        self.waiting_replies -= 1;
+        self.waiting_body_bytes -= reply.body_bytes();
+        self.machine.grant(reply.bulk_bytes());
+    }
+
+    pub(crate) fn account_said(&mut self, said: &Said) {
+        match said {
+            Said::Reply(reply) => self.account(reply),
+            Said::Whole(Item { body, bulk }) => {
+                self.waiting_replies -= 1;
+                self.waiting_body_bytes -= body.len();
+                self.machine.grant(bulk.len() as u64);
+            }
+            Said::Done | Said::Failed(_) => {}
+        }
+    }
+
+    /// The next reply of a stream, and whether the driver has something to do now.
+    pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
+        let had_space = self.has_space();
+        let Some(Asker::Stream(inbox)) = self.askers.get_mut(&op) else { return (Poll::Ready(None), false) };
+        if let Some(reply) = inbox.replies.pop_front() {
+            self.account(&reply);
+            return (Poll::Ready(Some(Ok(reply))), !had_space || self.machine.owes_credit());
+        }
+        let Some(end) = inbox.end.take() else {
+            inbox.waker = Some(cx.waker().clone());
+            return (Poll::Pending, false);
+        };
+        self.askers.remove(&op);
+        (Poll::Ready(end.err().map(Err)), false)
+    }
+
+    /// Nobody listens to the answer any more; false when nobody did before.
+    pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
+        let Some(Asker::Stream(inbox)) = self.askers.remove(&op) else { return false };
+        inbox.replies.iter().for_each(|reply| self.account(reply));
+        true
+    }
+
+    pub(crate) fn drop_stream(&mut self, op: OpId) {
+        if self.forget_stream(op) {
+            self.machine.cancel(op);
+        }
+    }
+
+    pub(crate) fn note(&mut self, op: OpId, body: Bytes) -> Result<()> {
+        self.machine.note(op, body)
+    }
+
+    pub(crate) fn adjust(&mut self, op: OpId, urgency: Urgency) {
+        self.machine.adjust(op, urgency);
+    }
+
+    pub(crate) fn cancel_all(&mut self, is_one: impl Fn(&Asker) -> bool) {
+        let mut ops: Vec<OpId> = self.askers.extract_if(|_, asker| is_one(asker)).map(|(op, _)| op).collect();
+        ops.sort_unstable();
+        ops.into_iter().for_each(|op| self.machine.cancel(op));
+    }
+
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.has_space()
+    }
+
+    pub(crate) fn owes_credit(&self) -> bool {
+        self.machine.owes_credit()
+    }
+
+    /// Wakes those for whom there is room now.
+    pub(crate) fn give_room(&mut self) {
+        let Self { machine, waiting_for_room, .. } = self;
+        waiting_for_room.wake(|tier| machine.room(Priority { tier, weight: 0.0 }));
+    }
+}
+
+impl Side for ClientSide {
+    type Machine = Client;
+
+    fn machine(&mut self) -> &mut Client {
+        &mut self.machine
+    }
+
+    fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
+        // An error has closed the machine, whose events say so.
+        let Ok(Some(complete)) = self.machine.handle_bulk(now, head, bytes) else { return };
+        let ChunkHead { op, item, offset } = head;
+        if let Some(receiver) = self.receiver(op) {
+            let taken = receiver.piece(item, offset, bytes, complete);
+            self.counts.bulk_bytes += bytes.len() as u64;
+            self.counts.copied_bytes += bytes.len() as u64;
+            self.machine.grant(bytes.len() as u64);
+            return self.stop_if_refused(op, taken);
+        }
+        self.post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
+    }
+
+    fn has_space(&self) -> bool {
+        self.waiting_replies < MAX_WAITING_REPLIES && self.waiting_body_bytes < MAX_WAITING_BODY_BYTES
+    }
+
+    fn settle(&mut self) {
+        let mut news = false;
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                ClientEvent::Item { op, item, body, bulk_bytes } => {
+                    self.post(op, Reply::Item { item, body, bulk_bytes });
+                }
+                ClientEvent::Piece { op, item, offset, bytes, complete } => {
+                    self.post(op, Reply::Piece { item, offset, bytes, complete });
+                }
+                ClientEvent::Whole { op, body, bulk } => self.post_whole(op, Item { body, bulk }),
+                ClientEvent::Done { op } => self.post_end(op, Ok(())),
+                ClientEvent::Failed { op, error } => self.post_end(op, Err(error)),
+                ClientEvent::Welcomed(welcome) => (self.welcome, news) = (Some(welcome), true),
+                ClientEvent::Closed { error } => (self.ended, news) = (Some(error), true),
+            }
+        }
+        if news {
+            self.waiting_for_news.drain(..).for_each(Waker::wake);
+        }
+        if self.ended.is_some() {
+            self.waiting_for_room.wake_all();
+        }
+        self.give_room();
+    }
+}

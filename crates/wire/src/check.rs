@@ -1,0 +1,23 @@
+//! What both sides check of each other's frames and of their own configuration.
+
+use array::{Error, Result};
+
+use crate::Frame;
+use crate::limits::{MAX_CAPABILITIES, MAX_NAME_BYTES};
+
+pub(crate) fn check_capabilities(capabilities: &[String]) -> Result<()> {
+    within(capabilities.len(), MAX_CAPABILITIES, "capabilities")?;
+    capabilities.iter().try_for_each(|name| within(name.len(), MAX_NAME_BYTES, "a capability"))
+}
+
+pub(crate) fn within(found: usize, most: usize, what: &str) -> Result<()> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(Error::too_large(format!("expected at most {most} for {what}, found {found}")))
+}
+
+pub(crate) fn unexpected(expected: &str, found: &Frame) -> Error {
+    let found: String = format!("{found:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
+    Error::corrupt(format!("expected {expected}, found {found}"))
+}
