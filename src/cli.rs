@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Info(Info),
     /// Copy a selection into a file.
     Get(Get),
+    /// What is known of the network path to a host, and how to send over it.
+    Path(Path),
     /// Reproducible measurements.
     Bench(Bench),
     /// Emulated links between network namespaces, for measurements; needs root.
@@ -312,6 +314,30 @@ pub(crate) enum Mode {
     Composite,
     /// Nothing.
     Surfaces,
+}
+
+/// `corridor path`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor path data.example.org
+  corridor path data.example.org:22 --json | jq '.from.advice.protocol'
+  corridor path 'corridor://data.example.org/#token=...&fp=sha256:...'
+
+All that is known comes from connections that this user's commands have made, here or as a server, in the last 14 days
+($XDG_STATE_HOME/corridor, or ~/.local/state/corridor). A server of Corridor whose token is known is asked five small
+questions besides; at any other port that is named five connections are made. Rates in JSON are bytes per second.
+Servers answer the same for whoever asks at GET /path, with the token.")]
+pub(crate) struct Path {
+    /// The other host.
+    #[arg(value_name = "HOST[:PORT]|URL")]
+    pub(crate) target: String,
+    /// How servers are reached.
+    #[command(flatten)]
+    pub(crate) reaching: Reaching,
+    /// One JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `corridor info`

@@ -62,6 +62,7 @@ async fn run(command: &Command) -> Result<ExitCode> {
         Command::Render(options) => run::render::run(options).await,
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
+        Command::Path(options) => run::path::run(options).await,
         Command::Bench(options) => run::bench::run(options).await,
     }
     .map(|()| ExitCode::SUCCESS)

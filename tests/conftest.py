@@ -36,6 +36,7 @@ def environment(home: pathlib.Path) -> dict[str, str]:
         "XDG_RUNTIME_DIR": str(home / "run"),
         "XDG_CACHE_HOME": str(home / "cache"),
         "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / "state"),
         "CORRIDOR_CACHE_DIR": str(home / "side"),
     }
 

@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("render", &["array"]),
     ("session", &["array"]),
     ("stream", &["render", "session", "array"]),
-    ("node", &["array", "store", "cache", "wire", "control", "link", "render", "session", "stream"]),
+    ("node", &["array", "store", "cache", "wire", "control", "link", "plan", "render", "session", "stream"]),
     ("python", &["node"]),
     ("example-operations", &["node"]),
     ("lab", &["array", "wire", "control", "link", "session", "node"]),

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod get;
 pub(crate) mod info;
 pub(crate) mod lab;
+pub(crate) mod path;
 pub(crate) mod render;
 pub(crate) mod serve;
 pub(crate) mod view;

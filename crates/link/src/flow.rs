@@ -1,8 +1,9 @@
 //! What a link tells of itself, and how fast it may go: the handle that stays when the carrier is being driven.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use control::Choice;
+use control::{Choice, Remembered};
 use wire::{Error, Result};
 
 /// What the capability begins with by which a client asks the server for a controller.
@@ -32,6 +33,13 @@ pub trait Flow: Send + Sync {
     /// `Unsupported` when this protocol cannot run it, saying why.
     fn control(&self, choice: Choice) -> Result<()>;
 
+    /// Tells the controller what is known of the path from earlier. It begins anew from that, unless the connection's own
+    /// round trip says that it is another path. Where the kernel decides it has a memory of its own.
+    fn remember(&self, known: Remembered);
+
+    /// The other end's address, where it has one.
+    fn peer(&self) -> Option<SocketAddr>;
+
     /// How it goes.
     fn statistics(&self) -> Statistics;
 }
@@ -43,14 +51,24 @@ pub struct Statistics {
     pub protocol: &'static str,
     /// What decides how fast this side sends; none where the kernel decides by itself.
     pub controller: Option<Choice>,
+    /// What the kernel decides by, where it does.
+    pub kernel_controller: Option<&'static str>,
     /// Smoothed round trip.
     pub rtt: Option<Duration>,
+    /// Least round trip that was seen.
+    pub least_rtt: Option<Duration>,
     /// Sent so far.
     pub sent_bytes: u64,
     /// Received so far.
     pub received_bytes: u64,
     /// Declared lost so far, and sent again.
     pub lost_bytes: u64,
+    /// Packets sent so far.
+    pub sent_packets: u64,
+    /// Of these, declared lost.
+    pub lost_packets: u64,
+    /// Times that packets were seen to have overtaken each other, where that is told.
+    pub reordered: Option<u64>,
     /// Sent and neither acknowledged nor lost.
     pub in_flight_bytes: u64,
     /// The most that may be.
@@ -61,6 +79,8 @@ pub struct Statistics {
     pub delivery_bytes_per_sec: Option<f64>,
     /// Full packet.
     pub packet_bytes: u64,
+    /// Largest IP packet that gets through, bytes, as far as it was found out.
+    pub mtu_bytes: Option<u32>,
     /// Times that packets were released.
     pub batches: u64,
 }

@@ -49,13 +49,15 @@ mod room;
 mod server;
 mod stream;
 pub mod tcp;
+mod tcp_flow;
+mod tcp_info;
 pub mod tls;
 mod waiting;
 pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
 pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply, connect};
-pub use control::{Choice, Refusal, parse_rate};
+pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, connect as dial};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking};
@@ -68,5 +70,6 @@ pub use server::{
     ServerConnection, serve, serve_among,
 };
 pub use stream::OpStream;
+pub use tcp_flow::Watch;
 pub use tls::{Fingerprint, Identity, Trust};
 pub use waiting::{OWN_WAITING_OPERATIONS, WaitingRoom};

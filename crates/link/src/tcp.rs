@@ -13,7 +13,7 @@ use wire::{Chunk, Cut, Deframer, Error, ErrorKind, Frame, Message, Result};
 
 use crate::carrier::{Received, broken, ended};
 use crate::tls::{self, Trust};
-use crate::{Carrier, Link};
+use crate::{Carrier, Link, Watch};
 
 /// From the first packet until TLS is agreed on.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,12 +42,16 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
     let connecting = async {
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         prepare(&stream)?;
+        let watch = Watch::on(&stream);
         match trust {
             Trust::Plain => {
                 check_loopback(&stream)?;
-                Ok(over_buffered(BufReader::with_capacity(READ_BYTES, stream), peer.as_str()))
+                Ok(over_socket(BufReader::with_capacity(READ_BYTES, stream), watch, peer.as_str()))
             }
-            _ => Ok(over_buffered(tls::connect(stream, host, tls::ALPN_WIRE, trust).await?, peer.as_str())),
+            _ => {
+                let session = tls::connect(stream, host, tls::ALPN_WIRE, trust).await?;
+                Ok(over_socket(session, watch, peer.as_str()))
+            }
         }
     };
     let done = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
@@ -80,8 +84,22 @@ pub fn over_buffered(
     stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
     peer: impl Into<String>,
 ) -> Link {
-    let framed = Framed { stream, deframer: Deframer::new(), parts: VecDeque::new(), needs_flush: false };
-    Link::new(framed, peer)
+    over_socket(stream, None, peer)
+}
+
+/// The same over a socket of which the kernel tells how it goes.
+pub fn over_socket(
+    stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
+    watch: Option<Watch>,
+    peer: impl Into<String>,
+) -> Link {
+    let flow = watch.as_ref().map(Watch::flow);
+    let (deframer, parts) = (Deframer::new(), VecDeque::new());
+    let link = Link::new(Framed { stream, deframer, parts, needs_flush: false, _watch: watch }, peer);
+    match flow {
+        Some(flow) => link.with_flow(flow),
+        None => link,
+    }
 }
 
 pub(crate) fn check_loopback(stream: &TcpStream) -> Result<()> {
@@ -110,6 +128,8 @@ struct Framed<S> {
     /// Of the messages taken from the queue, what was not written yet.
     parts: VecDeque<Bytes>,
     needs_flush: bool,
+    /// Lets go of the socket when the stream does.
+    _watch: Option<Watch>,
 }
 
 impl<S: AsyncWrite + Unpin> Framed<S> {

@@ -22,6 +22,7 @@ use crate::dial::{self, Dialer, Protocol, Reach};
 use crate::identity::{self, IdentityChoice};
 use crate::memory::Budget;
 use crate::offer::{self, Awaiting};
+use crate::paths::Paths;
 use crate::peers::{self, CHAIN_WITHIN, Peers};
 use crate::places::Places;
 use crate::remote::{Carried, RemoteSource};
@@ -52,6 +53,8 @@ pub struct Context {
     pub sharing: Sharing,
     /// Told where a server is waited for, as that server is to be told.
     pub on_await: Option<OnAwait>,
+    /// What is remembered of the ways to other hosts.
+    pub paths: Paths,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -61,6 +64,7 @@ impl Context {
     #[must_use]
     pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
+        let paths = Paths::in_folder(&places.state);
         Self {
             places,
             budget,
@@ -68,6 +72,7 @@ impl Context {
             reach: Reach::default(),
             sharing: Sharing::default(),
             on_await: None,
+            paths,
             scratch,
         }
     }
@@ -188,8 +193,14 @@ async fn awaited(at: &offer::Address, context: &Context) -> Result<Dialer> {
 /// Those of connecting.
 pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
     let url = runtime::complete(&context.places.runtime, url.clone());
-    let dialer = Dialer::new(dial::Server::of(&url, context.budget.receive)?);
+    let dialer = Dialer::new(server(&url, context.budget.receive, context)?);
     dialer.ask(List, Urgency::of(Priority::INTERACTIVE)).await
+}
+
+/// The server of a URL, reached as the context says.
+pub(crate) fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Server> {
+    let server = dial::Server::of(url, window_bytes)?;
+    Ok(server.by(context.reach).remembering(context.paths.clone()))
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.
@@ -312,7 +323,7 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
 fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
     let window_bytes = context.budget.receive / urls.len().max(1) as u64;
     let host = |url: &Url| {
-        let dialer = Dialer::new(dial::Server::of(url, window_bytes)?.by(context.reach));
+        let dialer = Dialer::new(server(url, window_bytes, context)?);
         Ok(Host { name: url.authority(), dialer })
     };
     urls.iter().map(host).collect()
@@ -346,10 +357,7 @@ async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upst
 async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let share_of = |servers: usize| context.budget.receive / servers as u64;
     let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
-        Ok(RemoteSource::new(
-            Dialer::new(dial::Server::of(url, window_bytes)?.by(context.reach)),
-            url.dataset.clone(),
-        ))
+        Ok(RemoteSource::new(Dialer::new(server(url, window_bytes, context)?), url.dataset.clone()))
     };
     let mut remotes = Vec::with_capacity(urls.len());
     for url in &urls {

@@ -16,6 +16,7 @@ use crate::gate::ClientId;
 use crate::lobby::Visit;
 use crate::ops::{Call, Registry, Shared};
 use crate::outlet::Outlet;
+use crate::paths::Watching;
 use crate::token::Admission;
 
 /// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
@@ -101,10 +102,20 @@ impl Service {
             while driving.join_next().await.is_some() {}
             return Err(error);
         }
+        let paths = &self.shared.paths;
+        let known = match &flow {
+            Some(flow) => paths.remembered(&**flow).await,
+            None => None,
+        };
+        if let (Some(flow), Some(known)) = (&flow, known) {
+            flow.remember(known);
+        }
         connection.accept();
-        tracing::debug!(peer = connection.peer(), program = hello.program, "client");
+        tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
+        let mut watching = JoinSet::new();
+        Watching::begin(paths, flow).map(|begun| watching.spawn(begun.run()));
         let client = self.next_client();
-        let outlet = Arc::new(Outlet::new(&hello));
+        let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec)));
         let mut running = JoinSet::new();
         let places = Arc::new(Semaphore::new(MAX_OPERATIONS as usize));
         let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
-use link::{Choice, ClientHandle, Driver, OpStream, Trust};
+use futures::future::BoxFuture;
+use link::{Choice, ClientHandle, Flow, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -20,6 +21,7 @@ use wire::ClientConfig;
 use crate::again::Again;
 use crate::asks::Ask;
 use crate::offer::Awaiting;
+use crate::paths::{Paths, Watching};
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
@@ -48,6 +50,8 @@ pub struct Server {
     pub window_bytes: u64,
     /// By which protocol, and how fast.
     pub reach: Reach,
+    /// What is remembered of the way there, if anything shall be.
+    pub paths: Option<Paths>,
 }
 
 /// How a server is reached.
@@ -121,7 +125,14 @@ impl Server {
             token: url.token.clone().unwrap_or_default(),
             window_bytes: window_bytes.max(MIN_WINDOW_BYTES),
             reach: Reach::default(),
+            paths: None,
         })
+    }
+
+    /// The same; the connection begins from what `paths` remember, and adds to it.
+    #[must_use]
+    pub fn remembering(self, paths: Paths) -> Self {
+        Self { paths: Some(paths), ..self }
     }
 
     /// The same, reached by `reach`.
@@ -410,8 +421,8 @@ impl Dialer {
     }
 }
 
-/// Connects, without waiting to be welcomed.
-pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
+/// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
+pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'static, ()>)> {
     let Reach { protocol, choice, compression } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
@@ -428,7 +439,32 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, Driver)> {
     };
     config.capabilities.extend(choice.map(link::asking));
     config.capabilities.extend(compression.capabilities());
-    link::connect(link, config)
+    let watching = remember(server, link.flow()).await;
+    let (handle, driver) = link::connect(link, config)?;
+    let driving = async move {
+        tokio::select! {
+            () = driver => {}
+            () = watch(watching) => {}
+        }
+    };
+    Ok((handle, Box::pin(driving)))
+}
+
+/// Lets the connection begin from what is remembered of its path, and watches it from now on.
+async fn remember(server: &Server, flow: Option<Arc<dyn Flow>>) -> Option<Watching> {
+    let (paths, flow) = server.paths.as_ref().zip(flow)?;
+    if let Some(known) = paths.remembered(&*flow).await {
+        flow.remember(known);
+    }
+    Watching::begin(paths, Some(flow))
+}
+
+/// For ever.
+async fn watch(watching: Option<Watching>) {
+    match watching {
+        Some(watching) => watching.run().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Says what a person can do about a certificate that nobody vouches for.

@@ -8,6 +8,7 @@
 //!   url -> assemble -> exports -> ops -> connection -> port <- http
 //!            |  ^                  gate       lobby      |
 //!  catalogue, servers, remote, dial  <-- other nodes ---'
+//!                              paths: remembered by dial and connection
 //! ```
 
 mod again;
@@ -39,6 +40,7 @@ pub mod offer;
 pub mod ops;
 mod outlet;
 mod output;
+pub mod paths;
 mod patience;
 pub mod peers;
 pub mod pick;

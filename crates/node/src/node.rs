@@ -80,7 +80,7 @@ pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let gate = Gate::new(options.context.budget.send);
     let complete = |peer: &Url| runtime::complete(&options.context.places.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
-    Ok(Arc::new(Shared { exports, gate, peers, name: OnceLock::new() }))
+    Ok(Arc::new(Shared { exports, gate, peers, name: OnceLock::new(), paths: options.context.paths.clone() }))
 }
 
 /// Listens and leaves a note; the second half. `registry` says what is answered.

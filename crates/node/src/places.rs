@@ -18,10 +18,12 @@ pub struct Places {
     pub identity: PathBuf,
     /// Levels made on demand, and indexes; may be deleted at any time.
     pub cache: PathBuf,
+    /// What is remembered of network paths.
+    pub state: PathBuf,
 }
 
 impl Places {
-    /// From `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, or their defaults below the home folder;
+    /// From `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, or their defaults below the home folder;
     /// `CORRIDOR_CACHE_DIR` names another folder for made levels (a scratch disk).
     ///
     /// # Errors
@@ -31,7 +33,7 @@ impl Places {
         let home = || {
             variable("HOME").ok_or_else(|| {
                 Error::not_found(
-                    "expected the environment variable HOME (or XDG_CACHE_HOME and XDG_CONFIG_HOME)",
+                    "expected the environment variable HOME (or XDG_CACHE_HOME, XDG_CONFIG_HOME and XDG_STATE_HOME)",
                 )
             })
         };
@@ -47,8 +49,13 @@ impl Places {
             Some(dir) => dir.join("corridor"),
             None => cache.join("corridor").join("run"),
         };
+        let state = match variable("XDG_STATE_HOME") {
+            Some(dir) => dir,
+            None => home()?.join(".local").join("state"),
+        };
         Ok(Self {
             runtime,
+            state: state.join("corridor"),
             identity: config.join("corridor"),
             cache: variable("CORRIDOR_CACHE_DIR").unwrap_or_else(|| cache.join("corridor").join("levels")),
         })
@@ -63,7 +70,12 @@ impl Places {
     /// Everything below one folder, as tests want it.
     #[must_use]
     pub fn below(folder: &Path) -> Self {
-        Self { runtime: folder.join("run"), identity: folder.join("identity"), cache: folder.join("levels") }
+        Self {
+            runtime: folder.join("run"),
+            identity: folder.join("identity"),
+            cache: folder.join("levels"),
+            state: folder.join("state"),
+        }
     }
 }
 

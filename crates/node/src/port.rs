@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use link::quic;
+use link::{Watch, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -230,9 +230,10 @@ impl Port {
     }
 
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+        let watch = Watch::on(&stream);
         let session = self.in_time(link::tls::accept(stream, Arc::clone(&self.tls))).await?;
         if link::tls::is_wire(&session) {
-            let link = link::tcp::over_buffered(session, peer.to_string());
+            let link = link::tcp::over_socket(session, watch, peer.to_string());
             return Arc::clone(&self.service).serve(link, visit).await;
         }
         self.http(session, &self.sites.encrypted, peer, visit).await
@@ -244,7 +245,8 @@ impl Port {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (handover, mut sockets) = mpsc::channel(1);
-        let caller = Caller { visit: Arc::clone(visit), client: self.service.next_client() };
+        let (client, from) = (self.service.next_client(), peer.ip());
+        let caller = Caller { visit: Arc::clone(visit), client, from };
         let site = TowerToHyperService::new(site.clone());
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Handover(handover.clone()));

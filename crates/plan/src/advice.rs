@@ -183,6 +183,9 @@ impl Facts<'_> {
                            for congestion";
                 Advised::by("auto".into(), &[&loss], why.into())
             }
+            (Some("tcp"), _) if self.direction == Direction::Down => {
+                Advised::unknown("over TCP the other host's kernel decides")
+            }
             (Some("tcp"), Some(loss)) => {
                 let Some(kernel) = self.host.congestion_control.clone() else {
                     return Advised::unknown("the kernel does not say what it uses for TCP");

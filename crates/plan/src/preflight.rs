@@ -1,10 +1,13 @@
 //! What a host allows on a path, before anything is sent: each limit in bits per second, why, and what to change.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
 use crate::host::Host;
 use crate::laws::cubic_bytes_per_sec;
+use crate::path::{Direction, Path};
 
 /// Share of a TCP receive buffer that is window: the kernel keeps the rest for its own (`tcp_adv_win_scale` = 1).
 const WINDOW_SHARE: f64 = 0.5;
@@ -44,14 +47,9 @@ pub(crate) struct Known {
 }
 
 /// The limits of this host and this path in one direction, the lowest first. Those that need something unknown are left
-/// out.
+/// out, and those of the other host.
 #[must_use]
-pub fn preflight(
-    host: &Host,
-    path: &crate::Path,
-    direction: crate::Direction,
-    now: std::time::Duration,
-) -> Vec<Limit> {
+pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) -> Vec<Limit> {
     let lane = path.lane(direction);
     let known = Known {
         rtt: path.rtt.least(now),
@@ -60,10 +58,10 @@ pub fn preflight(
         mtu_bytes: lane.mtu_bytes(now).map(|mtu| mtu.value),
     };
     let mut limits: Vec<Limit> = [
-        of_receive_buffer(host, &known),
-        of_send_buffer(host, &known),
-        of_loss(host, &known),
-        of_udp_buffer(host, &known),
+        of_receive_buffer(host, &known).filter(|_| direction == Direction::Down),
+        of_send_buffer(host, &known).filter(|_| direction == Direction::Up),
+        of_loss(&known).filter(|_| direction == Direction::Down || cubic_is_used_by(host)),
+        of_udp_buffer(host, &known).filter(|_| direction == Direction::Down),
         of_cipher(host),
         of_capacity(&known),
     ]
@@ -125,13 +123,14 @@ fn of_send_buffer(host: &Host, known: &Known) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_loss(host: &Host, known: &Known) -> Option<Limit> {
+/// The law of loss is that of these; other controllers have laws of their own.
+fn cubic_is_used_by(host: &Host) -> bool {
+    host.congestion_control.as_deref().is_none_or(|name| ["cubic", "reno"].contains(&name))
+}
+
+fn of_loss(known: &Known) -> Option<Limit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
     let segment = known.mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES;
-    let kernel = host.congestion_control.as_deref();
-    if kernel.is_some_and(|name| !["cubic", "reno"].contains(&name)) {
-        return None;
-    }
     let why = format!(
         "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {:.1} ms",
         loss.value * 100.0,

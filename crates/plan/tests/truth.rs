@@ -90,15 +90,15 @@ fn way(protocol: &str, controller: &str) -> Way {
 fn known(mbit: u32, rtt_secs: f64, lost_of_a_million: u64) -> Path {
     let mut path = Path::default();
     let bytes = u64::from(mbit) * 2_500;
-    for _ in 0..10 {
-        path.tell(NOW, Measurement::RoundTrip(rtt_secs));
-        path.tell(NOW, Measurement::Train(Direction::Down, bytes, Duration::from_millis(20)));
+    for direction in [Direction::Up, Direction::Down] {
+        for _ in 0..10 {
+            path.tell(NOW, Measurement::RoundTrip(rtt_secs));
+            path.tell(NOW, Measurement::Train(direction, bytes, Duration::from_millis(20)));
+        }
+        let lost = lost_of_a_million;
+        path.tell(NOW, Measurement::Packets { direction, sent: 1_000_000, lost });
+        path.tell(NOW, Measurement::Mtu(direction, 1500));
     }
-    path.tell(
-        NOW,
-        Measurement::Packets { direction: Direction::Down, sent: 1_000_000, lost: lost_of_a_million },
-    );
-    path.tell(NOW, Measurement::Mtu(Direction::Down, 1500));
     path
 }
 
@@ -186,13 +186,15 @@ fn the_preflight_names_what_binds_and_what_to_change() {
         cores: Some(2),
         ..Host::default()
     };
-    let limits = preflight(&host, &known(1000, 0.150, 0), Direction::Down, NOW);
-    let of = |protocol| limits.iter().find(|l| l.is_binding && l.protocol.is_none_or(|p| p == protocol));
-    let tcp = of("tcp").expect("a limit of TCP");
-    assert_eq!(tcp.name, "tcp send buffer");
+    let path = known(1000, 0.150, 0);
+    let limits = preflight(&host, &path, Direction::Up, NOW);
+    let tcp = limits.iter().find(|limit| limit.is_binding).expect("a limit of TCP");
+    assert_eq!((tcp.name, tcp.protocol), ("tcp send buffer", Some("tcp")));
     assert!((tcp.bits_per_sec / 1e6 - 223.7).abs() < 0.1, "{tcp:?}");
     assert_eq!(tcp.change.as_deref(), Some("sysctl -w net.ipv4.tcp_wmem='4096 16384 37500000'"));
-    let quic = limits.iter().find(|l| l.is_binding && l.protocol == Some("quic")).expect("a limit of QUIC");
+    let limits = preflight(&host, &path, Direction::Down, NOW);
+    let quic = limits.iter().find(|limit| limit.is_binding).expect("a limit of QUIC");
+    assert_eq!((quic.name, quic.protocol), ("udp receive buffer", Some("quic")));
     assert_eq!(quic.change.as_deref(), Some("sysctl -w net.core.rmem_max=1250000"));
     assert!(limits.windows(2).all(|pair| pair[0].bits_per_sec <= pair[1].bits_per_sec));
 }

@@ -37,6 +37,12 @@ pub struct Goodput {
 }
 
 impl Goodput {
+    /// Of a link whose speed is known from earlier: a first guess like any measurement.
+    #[must_use]
+    pub fn knowing(bytes_per_sec: f64) -> Self {
+        Self { bytes_per_sec: Some(bytes_per_sec), ..Self::default() }
+    }
+
     /// Bytes were queued.
     pub fn queue(&mut self, bytes: u64) {
         self.queued_bytes += bytes;

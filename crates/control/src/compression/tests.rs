@@ -115,6 +115,20 @@ fn a_slow_link_gets_what_saves_most_soon() {
 }
 
 #[test]
+fn a_remembered_link_is_known_from_the_first_byte_and_a_wrong_memory_is_corrected() {
+    let mut sender = Sender { goodput: Goodput::knowing(SLOW), ..Sender::new(3.0) };
+    let known = sender.send(SLOW, 1 << 20);
+    let unknown = Sender::new(3.0).send(SLOW, 1 << 20);
+    assert!(known > 2.6 * SLOW && unknown < 1.5 * SLOW, "{known} instead of {unknown}");
+    let mut sender = Sender { goodput: Goodput::knowing(LOOPBACK), ..Sender::new(3.0) };
+    sender.send(SLOW, 32 << 20);
+    assert_eq!(sender.current, Some(2), "{:?}", sender.goodput);
+    let mut sender = Sender { goodput: Goodput::knowing(SLOW), ..Sender::new(3.0) };
+    sender.send(LOOPBACK, 1 << 30);
+    assert_eq!(sender.current, None, "{:?}", sender.goodput);
+}
+
+#[test]
 fn a_brisk_link_gets_what_keeps_up_with_it_and_a_fast_one_nothing() {
     let mut sender = Sender::new(3.0);
     assert!(sender.send(BRISK, 1 << 30) > 1.5 * BRISK);

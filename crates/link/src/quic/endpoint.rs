@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::Choice;
+use control::{Choice, Remembered};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig,
@@ -299,24 +299,44 @@ impl Flow for QuicFlow {
         done.map_err(|refusal| Error::unsupported(refusal.to_string()))
     }
 
+    fn remember(&self, known: Remembered) {
+        let now = self.pace.now();
+        self.pace.with(|pace| pace.remember(now, known));
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        Some(self.connection.remote_address())
+    }
+
     fn statistics(&self) -> Statistics {
         // The stack's lock is taken first and let go: it calls the pace while holding it.
         let stack = self.connection.stats();
         let rtt = self.connection.rtt();
+        let headers = if self.connection.remote_address().ip().to_canonical().is_ipv4() {
+            HEADER_BYTES.0
+        } else {
+            HEADER_BYTES.1
+        };
         self.pace.with(|pace| {
             let counters = pace.counters();
             Statistics {
                 protocol: "quic",
                 controller: Some(pace.choice()),
+                kernel_controller: None,
                 rtt: Some(rtt),
+                least_rtt: pace.least_rtt(),
                 sent_bytes: stack.udp_tx.bytes,
                 received_bytes: stack.udp_rx.bytes,
                 lost_bytes: counters.lost_bytes,
+                sent_packets: stack.path.sent_packets,
+                lost_packets: stack.path.lost_packets,
+                reordered: None,
                 in_flight_bytes: pace.in_flight_bytes(),
                 window_bytes: pace.limits().window_bytes(),
                 rate_bytes_per_sec: Some(pace.limits().rate_bytes_per_sec()),
                 delivery_bytes_per_sec: counters.delivery_bytes_per_sec,
                 packet_bytes: stack.path.current_mtu.into(),
+                mtu_bytes: Some(u32::from(stack.path.current_mtu) + u32::from(headers)),
                 batches: counters.batches,
             }
         })

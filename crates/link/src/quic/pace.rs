@@ -17,8 +17,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use control::{
-    Ack, Choice, Config, Controller, Event, Limits, Loss, MAX_WINDOW_BYTES, Pacer, Refusal, Sampler, Signal,
-    Stamp,
+    Ack, Choice, Config, Controller, Event, Limits, Loss, MAX_WINDOW_BYTES, Pacer, Refusal, Remembered,
+    Sampler, Signal, Stamp,
 };
 
 /// What this engine can tell a controller. Not: packets that were late and not lost, and what the receiver measures.
@@ -44,6 +44,8 @@ const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
 /// A batch that was allowed is sent within this time, or was only asked about.
 const BATCH_WITHIN: Duration = Duration::from_micros(200);
+/// A handshake may take so much longer than the least round trip that is remembered: its computing, a queue.
+const HANDSHAKE_MARGIN: Duration = Duration::from_millis(10);
 
 /// Whether a packet may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub(super) struct Pace {
     unsent_bytes: f64,
     counters: Counters,
     srtt: Option<Duration>,
+    least_rtt: Option<Duration>,
+    remembered: Option<Remembered>,
 }
 
 /// Packets that left in one go.
@@ -146,6 +150,8 @@ impl Pace {
             unsent_bytes: 0.0,
             counters: Counters::default(),
             srtt: None,
+            least_rtt: None,
+            remembered: None,
         };
         pace.limits = pace.allowed();
         Ok(pace)
@@ -153,18 +159,33 @@ impl Pace {
 
     /// The handshake is over: the controller begins anew, knowing its round trip.
     pub(super) fn begin(&mut self, now: Duration, handshake_rtt: Duration) -> Result<(), Refusal> {
-        self.srtt = Some(handshake_rtt);
+        (self.srtt, self.least_rtt) = (Some(handshake_rtt), Some(handshake_rtt));
         self.choose(now, self.choice)
     }
 
     /// Changes the controller; it begins with what is known of the round trip.
     pub(super) fn choose(&mut self, now: Duration, choice: Choice) -> Result<(), Refusal> {
-        let config = Config { handshake_rtt: self.srtt, ..Config::new(self.full_bytes) };
+        let (handshake_rtt, remembered) = (self.srtt, self.remembered);
+        let config = Config { handshake_rtt, remembered, ..Config::new(self.full_bytes) };
         self.controller = choice.make(&config, SIGNALS)?;
         self.choice = choice;
         self.tell(now, None);
         self.pacer.reset(now);
         Ok(())
+    }
+
+    /// The path is known from earlier: the controller begins anew from that. What does not go with the round trip that
+    /// was measured is of another path.
+    pub(super) fn remember(&mut self, now: Duration, known: Remembered) {
+        if self.srtt.is_some_and(|measured| is_same_path(known.rtt, measured)) {
+            self.remembered = Some(known);
+            // The choice was made before, so it is one that can be made.
+            self.choose(now, self.choice).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn least_rtt(&self) -> Option<Duration> {
+        self.least_rtt
     }
 
     pub(super) fn choice(&self) -> Choice {
@@ -287,6 +308,7 @@ impl Pace {
             .or(self.counters.delivery_bytes_per_sec);
         let rtt = now.saturating_sub(sent_at);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         let sent_at = batch.map_or(sent_at, |batch| batch.told_at);
         let ack = Ack { bytes, sent_at, rtt: Some(rtt), delivery, in_flight_bytes };
         self.tell(now, Some(Event::Ack(ack)));
@@ -372,6 +394,11 @@ impl Pace {
         let quantum = (limits.quantum_bytes() as f64).min((most * 1e-3).max(self.packet_bytes as f64));
         Limits::new(self.packet_bytes, most, limits.window_bytes() as f64, quantum)
     }
+}
+
+/// Whether a path whose least round trip was `least` can be the one that was `measured` now.
+fn is_same_path(least: Duration, measured: Duration) -> bool {
+    measured >= least - least / 4 && measured <= least * 3 / 2 + HANDSHAKE_MARGIN
 }
 
 #[cfg(test)]
@@ -461,6 +488,21 @@ mod tests {
             let releases = send(&mut pace(choice, None), 1.0, Duration::ZERO);
             let largest = releases.iter().map(|(_, bytes)| bytes / PACKET).max().unwrap();
             assert_eq!(largest, packets, "{choice}");
+        }
+    }
+
+    #[test]
+    fn a_remembered_path_is_filled_from_the_first_round_trip_and_another_one_is_not() {
+        let rtt = Duration::from_millis(150);
+        let known = Remembered { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
+        for (now_rtt, is_filled) in
+            [(rtt, true), (rtt + HANDSHAKE_MARGIN, true), (rtt / 5, false), (rtt * 2, false)]
+        {
+            let mut pace = pace("auto", None);
+            pace.begin(Duration::ZERO, now_rtt).unwrap();
+            pace.remember(Duration::ZERO, known);
+            let sent: u64 = send(&mut pace, 0.14, Duration::ZERO).iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(sent as f64 > 0.8 * 50e6 * 0.14, is_filled, "{now_rtt:?}: {sent}");
         }
     }
 

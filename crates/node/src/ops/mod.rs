@@ -22,6 +22,7 @@ pub use wire::ops::{BlockPlace, decode_json, encode_json};
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
 use crate::outlet::Outlet;
+use crate::paths::Paths;
 use crate::peers::TellPeers;
 use crate::url::Url;
 use forward::{Forwarded, forward};
@@ -106,6 +107,8 @@ pub struct Shared {
     pub peers: Vec<Url>,
     /// What this server is called among others, once it listens.
     pub name: OnceLock<String>,
+    /// What is remembered of the ways to clients.
+    pub paths: Paths,
 }
 
 impl Call {

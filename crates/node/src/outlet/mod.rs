@@ -75,7 +75,6 @@ struct Tried {
     current: Option<Way>,
 }
 
-#[derive(Default)]
 struct State {
     goodput: Goodput,
     tried: BTreeMap<Kind, Tried>,
@@ -90,10 +89,12 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// For a client that said this.
-    pub(crate) fn new(hello: &Hello) -> Self {
+    /// For a client that said this, over a link of which a speed may be remembered.
+    pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>) -> Self {
         let wanted = Wanted::by(hello);
-        Self { wanted, begun: Instant::now(), state: Mutex::default(), left: Notify::new() }
+        let goodput = known_bytes_per_sec.map(Goodput::knowing).unwrap_or_default();
+        let state = Mutex::new(State { goodput, tried: BTreeMap::new() });
+        Self { wanted, begun: Instant::now(), state, left: Notify::new() }
     }
 
     /// True while data may be compressed, which takes memory besides them.

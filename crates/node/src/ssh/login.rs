@@ -101,6 +101,7 @@ impl Attending {
             token: direct.token,
             window_bytes: self.window_bytes,
             reach: self.reach,
+            paths: None,
         };
         let connecting = tokio::time::timeout(DIRECT_WITHIN, open(&server)).await;
         let (handle, mut driver) = connecting.unwrap_or_else(|_| Err(too_slow()))?;

@@ -3,6 +3,7 @@
 //! ```text
 //!   /zarr/DATASET/            a group with consolidated metadata; its arrays at full resolution
 //!   /ome/DATASET/ARRAY/       the same array with its levels, as OME-Zarr 0.5 multiscales
+//!   /path                     not Zarr, but behind the same guard: the path to whoever asks, see `paths`
 //! ```
 //!
 //! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
@@ -14,6 +15,7 @@ mod metadata;
 mod ome;
 mod tree;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
@@ -32,6 +34,7 @@ use crate::connection::Service;
 use crate::gate::ClientId;
 use crate::http::{Scheme, check_origin, checked_host, refused};
 use crate::lobby::Visit;
+use crate::paths;
 
 use tree::Place;
 
@@ -45,6 +48,8 @@ pub(crate) struct Caller {
     pub(crate) visit: Arc<Visit>,
     /// Who waits at the gate.
     pub(crate) client: ClientId,
+    /// Its address.
+    pub(crate) from: IpAddr,
 }
 
 /// What decides who may read.
@@ -55,14 +60,30 @@ struct Door {
     scheme: Scheme,
 }
 
-/// The Zarr part of a site.
+/// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
 pub(crate) fn router(service: Arc<Service>, names: Arc<[String]>, scheme: Scheme) -> Router {
     let door = Door { service: Arc::clone(&service), names, scheme };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
         .route("/ome/{*path}", reading(tree::in_images))
+        .route("/path", get(path_to_caller))
         .with_state(service)
         .layer(middleware::from_fn_with_state(door, guard))
+}
+
+async fn path_to_caller(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let known = paths::of_client(&service.shared.paths, caller.from).await;
+    let text = known.and_then(|report| {
+        serde_json::to_string(&report).map_err(|e| Error::internal(format!("a path in JSON: {e}")))
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    match text {
+        Ok(text) => (headers, text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
 }
 
 /// Where a data set is as Zarr, below the site.

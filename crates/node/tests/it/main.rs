@@ -13,6 +13,7 @@ mod counts;
 mod crowd;
 mod hostile;
 mod operations;
+mod paths;
 mod reach;
 mod remote;
 mod servers;

@@ -40,6 +40,7 @@ async fn many_who_wait_share_one_attempt_in_vain() {
         token,
         window_bytes: 1 << 20,
         reach: Reach::default(),
+        paths: None,
     });
     let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;
     assert!(asked.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));

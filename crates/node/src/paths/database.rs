@@ -1,0 +1,272 @@
+//! The file in which paths are remembered: SQLite, one row for each host, shared by all processes of this user.
+//!
+//! Bounded in rows and bytes, aged out. A file that is broken or somebody else's is moved aside with a warning, one of a
+//! newer Corridor left alone; then, and where there is no folder, what is told is kept in memory.
+
+use std::net::IpAddr;
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use array::{Error, Result};
+use plan::{Direction, MAX_AGE, Measurement, Network, Path, Signature};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::Recalled;
+use crate::places::private_folder;
+
+/// Hosts that are remembered; the one that was not heard of longest makes room.
+const MAX_HOSTS: u32 = 1024;
+/// Hosts of one network that are compared.
+const MAX_NEIGHBOURS: u32 = 32;
+/// Longest text of a path, bytes.
+const MAX_PATH_BYTES: u32 = 256 << 10;
+/// How long another process may keep the file to itself.
+const BUSY_WITHIN: Duration = Duration::from_secs(2);
+/// Says that a file is ours: "Corr".
+const APPLICATION_ID: i32 = 0x436f_7272;
+/// Of the table below.
+const VERSION: i32 = 1;
+const TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS path (
+        host TEXT PRIMARY KEY, network TEXT NOT NULL, told_at INTEGER NOT NULL, known TEXT NOT NULL) STRICT;
+    CREATE INDEX IF NOT EXISTS path_network ON path (network, told_at);";
+
+/// An open database.
+pub(super) struct Database(Connection);
+
+/// Why a file is not used.
+enum Unusable {
+    /// It is no database of ours, or broken: moved aside.
+    Foreign(String),
+    /// It cannot be used now, and is left alone.
+    Now(String),
+}
+
+impl From<rusqlite::Error> for Unusable {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match error.sqlite_error_code() {
+            Some(DatabaseCorrupt | NotADatabase) => Self::Foreign(error.to_string()),
+            _ => Self::Now(error.to_string()),
+        }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("the memory of paths: {error}"))
+}
+
+impl Database {
+    /// The one in `folder`, else one in memory.
+    pub(super) fn open(folder: &FilePath) -> Self {
+        let file = folder.join("paths.sqlite");
+        let opened = private_folder(folder).map_err(|e| Unusable::Now(e.to_string())).and_then(|()| {
+            try_open(&file).or_else(|unusable| match unusable {
+                Unusable::Foreign(why) => {
+                    move_aside(&file, &why)?;
+                    try_open(&file)
+                }
+                now @ Unusable::Now(_) => Err(now),
+            })
+        });
+        let connection = opened.or_else(|unusable| {
+            let (Unusable::Foreign(why) | Unusable::Now(why)) = unusable;
+            tracing::warn!(why, file = %file.display(), "paths are remembered by this process only");
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(TABLE)?;
+            Ok::<_, rusqlite::Error>(connection)
+        });
+        #[expect(clippy::expect_used, reason = "a database in memory needs nothing but memory")]
+        Self(connection.expect("a database in memory"))
+    }
+
+    /// Adds measurements to what is known of the path to `host`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn tell(&mut self, host: IpAddr, at: Duration, measured: Vec<Measurement>) -> Result<()> {
+        let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let mut path = read(&change, host).unwrap_or_default();
+        for one in measured {
+            path.tell(at, one);
+        }
+        let text = serde_json::to_string(&path).map_err(failed)?;
+        if text.len() > MAX_PATH_BYTES as usize {
+            return Err(Error::internal(format!("expected a path of at most {MAX_PATH_BYTES} bytes")));
+        }
+        let row = params![host.to_string(), Network::of(host).to_string(), seconds(at), text];
+        let put = "INSERT OR REPLACE INTO path (host, network, told_at, known) VALUES (?1, ?2, ?3, ?4)";
+        change.execute(put, row).map_err(failed)?;
+        let oldest = seconds(at.saturating_sub(MAX_AGE));
+        change.execute("DELETE FROM path WHERE told_at < ?1", [oldest]).map_err(failed)?;
+        let surplus = "DELETE FROM path WHERE host IN
+            (SELECT host FROM path ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?1)";
+        change.execute(surplus, [MAX_HOSTS]).map_err(failed)?;
+        change.commit().map_err(failed)
+    }
+
+    /// What is known of the path to `host`, or to one behind the same bottleneck.
+    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<Recalled> {
+        if let Some(path) = read(&self.0, host) {
+            return Some(Recalled { path, of_neighbour: None });
+        }
+        let signature = Signature { rtt_secs: rtt_secs?, capacity_bytes_per_sec: None };
+        let hosts = self.neighbours(host).unwrap_or_default();
+        let mut known = hosts.into_iter().filter_map(|of| Some((of, read(&self.0, of)?)));
+        let fits =
+            |path: &Path| path.signature(now, Direction::Up).is_some_and(|known| known.fits(&signature));
+        let (of, path) = known.find(|(_, path)| fits(path))?;
+        Some(Recalled { path, of_neighbour: Some(of) })
+    }
+
+    /// Hosts of the same network, the one heard of last first.
+    fn neighbours(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
+        let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
+        let mut rows = self.0.prepare(find)?;
+        let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBOURS], |row| {
+            Ok(row.get_ref(0)?.as_str()?.parse().ok())
+        })?;
+        Ok(found.flatten().flatten().collect())
+    }
+}
+
+/// A row, if it is one that can have come from here.
+fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
+    let find = "SELECT known FROM path WHERE host = ?1 AND length(known) <= ?2";
+    let text = connection
+        .query_row(find, params![host.to_string(), MAX_PATH_BYTES], |row| row.get::<_, String>(0))
+        .optional()
+        .inspect_err(|error| tracing::debug!(%error, "a path could not be read"))
+        .ok()??;
+    serde_json::from_str(&text).ok().filter(Path::is_sound)
+}
+
+fn seconds(at: Duration) -> i64 {
+    i64::try_from(at.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(BUSY_WITHIN)?;
+    let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables > 0 && number("application_id")? != APPLICATION_ID {
+        return Err(Unusable::Foreign("expected a memory of paths, found another database".into()));
+    }
+    let version = number("user_version")?;
+    if version > VERSION {
+        return Err(Unusable::Now(format!("expected version {VERSION} of the file, found {version}")));
+    }
+    let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if check != "ok" {
+        return Err(Unusable::Foreign(check));
+    }
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    if tables == 0 {
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update(None, "user_version", VERSION)?;
+    }
+    connection.execute_batch(TABLE)?;
+    Ok(connection)
+}
+
+/// Keeps a file that is not ours under another name; the last such one only.
+fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
+    let aside = file.with_extension("sqlite.broken");
+    tracing::warn!(why, aside = %aside.display(), "the memory of paths begins anew; the old file was moved aside");
+    std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
+    // What goes with the old file would be taken for the new one's.
+    for beside in ["sqlite-wal", "sqlite-shm"] {
+        if let Err(error) = std::fs::remove_file(file.with_extension(beside))
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Unusable::Now(error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Duration = Duration::from_secs(2_000_000_000);
+
+    fn host(n: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0xc633_6400 + n).into()
+    }
+
+    fn told(database: &mut Database, of: IpAddr, at: Duration) {
+        database.tell(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
+    }
+
+    fn rows(database: &Database) -> u32 {
+        database.0.query_row("SELECT count(*) FROM path", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn files_that_are_not_ours_are_moved_aside_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("paths.sqlite");
+        let foreign = Connection::open(&file).unwrap();
+        foreign.execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
+        drop(foreign);
+        let as_foreign = std::fs::read(&file).unwrap();
+        for content in [b"no database at all, but long enough to look like something".repeat(40), as_foreign]
+        {
+            std::fs::write(&file, &content).unwrap();
+            let mut database = Database::open(folder.path());
+            told(&mut database, host(1), AT);
+            assert_eq!(rows(&Database::open(folder.path())), 1, "it is used anew");
+            assert_eq!(std::fs::read(folder.path().join("paths.sqlite.broken")).unwrap(), content);
+            drop(database);
+            for beside in ["sqlite-wal", "sqlite-shm"] {
+                std::fs::remove_file(file.with_extension(beside)).unwrap_or_default();
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        told(&mut Database::open(folder.path()), host(1), AT);
+        let newer = Connection::open(folder.path().join("paths.sqlite")).unwrap();
+        newer.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        let mut database = Database::open(folder.path());
+        assert_eq!(rows(&database), 0);
+        told(&mut database, host(2), AT);
+        assert_eq!(newer.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u32>(0)).unwrap(), 1);
+        assert!(!folder.path().join("paths.sqlite.broken").exists());
+    }
+
+    #[test]
+    fn rows_are_bounded_and_grow_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut database = Database::open(folder.path());
+        for n in 0..MAX_HOSTS + 3 {
+            told(&mut database, host(n), AT + Duration::from_secs(n.into()));
+        }
+        assert_eq!(rows(&database), MAX_HOSTS);
+        assert!(database.recall(host(2), None, AT).is_none() && database.recall(host(3), None, AT).is_some());
+        told(&mut database, host(0), AT + MAX_AGE * 2);
+        assert_eq!(rows(&database), 1);
+    }
+
+    #[test]
+    fn processes_add_to_each_other_and_nonsense_in_a_row_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
+        for _ in 0..2 {
+            told(&mut one, host(1), AT);
+            told(&mut other, host(1), AT);
+        }
+        let samples =
+            |of: &Database| of.recall(host(1), None, AT).unwrap().path.rtt.least(AT).unwrap().samples;
+        assert_eq!((samples(&one), samples(&other)), (4, 4));
+        one.0.execute("UPDATE path SET known = '{\"rtt\": 3}'", []).unwrap();
+        assert!(one.recall(host(1), None, AT).is_none());
+        told(&mut other, host(1), AT);
+        assert_eq!(samples(&one), 1);
+    }
+}

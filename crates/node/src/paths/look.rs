@@ -1,0 +1,147 @@
+//! Looking at a path on purpose: `corridor path HOST`, and what a server says of the path to whoever asks.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use link::ClientHandle;
+use plan::Measurement;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::report::Report;
+use super::{Paths, host, now};
+use crate::asks::{Ask, List};
+use crate::assemble::{self, Context};
+use crate::dial;
+use crate::runtime;
+use crate::url::Url;
+
+/// Round trips that are measured; the first is not counted, for it may find things cold.
+const ROUND_TRIPS: u32 = 5;
+/// Pause between them.
+const PAUSE: Duration = Duration::from_millis(20);
+/// For all of it.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// The other end of a path, as people name it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
+#[derive(Clone, Debug)]
+pub struct Target {
+    url: Url,
+    /// Whether a port was named: then there is somebody to talk to.
+    has_port: bool,
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.starts_with("corridor://") {
+            return Ok(Self { url: text.parse()?, has_port: true });
+        }
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            let host = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+            return Ok(Self { url: format!("corridor://{host}/").parse()?, has_port: false });
+        }
+        let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        Ok(Self { url: format!("corridor://{text}/").parse()?, has_port })
+    }
+}
+
+/// What is known of the path to `target`, after a few round trips if there is somebody to answer: a server whose token is
+/// known (from the URL, or left by a server of this user), else whoever takes connections at the port that was named.
+///
+/// # Errors
+/// `NotFound` when the host has no address.
+///
+/// # Cancel safety
+/// Safe: what was measured until then is remembered.
+pub async fn look(target: &Target, context: &Context) -> Result<Report> {
+    let url = runtime::complete(&context.places.runtime, target.url.clone());
+    let address = address_of(&url).await?;
+    let paths = &context.paths;
+    let measuring = async {
+        if url.token.is_some() || url.fingerprint.is_some() {
+            ask_server(&url, address, context).await
+        } else if target.has_port {
+            connect(address, paths).await
+        } else {
+            Ok("nothing was measured now: name the port of something that takes connections, or give a server's link".into())
+        }
+    };
+    let measured = timeout(WITHIN, measuring).await.unwrap_or_else(|_| Ok("nobody answered in time".into()));
+    let measured = measured.unwrap_or_else(|error| format!("nothing was measured now: {error}"));
+    of_host(paths, address.ip(), measured).await
+}
+
+/// What this host knows of the path to a client that asks.
+pub(crate) async fn of_client(paths: &Paths, client: IpAddr) -> Result<Report> {
+    of_host(paths, client, "from connections so far".into()).await
+}
+
+async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {
+    let host = host.to_canonical();
+    let recalled = paths.recall(host, None).await;
+    let facts = tokio::task::spawn_blocking(move || host::facts(host)).await;
+    let facts = facts.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
+    Ok(Report::new(host, recalled, facts, measured, now()))
+}
+
+async fn address_of(url: &Url) -> Result<SocketAddr> {
+    let none = |why: String| {
+        Error::new(ErrorKind::NotFound, format!("expected an address of `{}`: {why}", url.host))
+    };
+    let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
+    let mut found = found.map_err(|e| none(e.to_string()))?;
+    found.next().ok_or_else(|| none("none was found".into()))
+}
+
+/// Operations that a server answers at once. The connection is watched besides, and what it showed is told when it ends.
+async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result<String> {
+    let server = assemble::server(url, context.budget.receive, context)?;
+    let (handle, driving) = dial::open(&server).await?;
+    let least = tokio::select! {
+        least = ask(&handle, address.ip(), &context.paths) => least?,
+        () = driving => return Err(handle.closed().await),
+    };
+    Ok(format!("{ROUND_TRIPS} questions to the server there took {:.2} ms at least", least * 1e3))
+}
+
+/// The least round trip, seconds.
+async fn ask(handle: &ClientHandle, host: IpAddr, paths: &Paths) -> Result<f64> {
+    handle.welcomed().await?;
+    let mut least = f64::INFINITY;
+    for number in 0..=ROUND_TRIPS {
+        let asked = Instant::now();
+        let replies = handle.request(List.name(), List.parameters()?, Urgency::of(Priority::NORMAL)).await?;
+        List.answer(replies).await?;
+        let secs = asked.elapsed().as_secs_f64();
+        if number > 0 {
+            paths.tell(host, vec![Measurement::RoundTrip(secs)]);
+            least = least.min(secs);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(least)
+}
+
+/// Connections that are closed at once.
+async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
+    let mut least = f64::INFINITY;
+    for number in 0..=ROUND_TRIPS {
+        let begun = Instant::now();
+        let connected = TcpStream::connect(address).await;
+        drop(
+            connected
+                .map_err(|e| Error::new(ErrorKind::Unreachable, format!("connecting to {address}: {e}")))?,
+        );
+        let secs = begun.elapsed().as_secs_f64();
+        if number > 0 {
+            paths.tell(address.ip(), vec![Measurement::RoundTrip(secs)]);
+            least = least.min(secs);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(format!("{ROUND_TRIPS} connections to port {} took {:.2} ms at least", address.port(), least * 1e3))
+}

@@ -1,0 +1,200 @@
+//! What is remembered of the network paths to other hosts: fed by every connection, asked by every connection.
+//!
+//! ```text
+//!   Watching (a connection's statistics) --tell--> one thread --> Database (SQLite, this user's)
+//!   dial, connection, `corridor path`, GET /path  --recall-->  |
+//! ```
+//!
+//! What measurements mean is [`plan`]'s business; here are clock, file and threads. Telling never waits: what comes too fast
+//! is left out. The database is shared by all processes of this user. Not here: probes; all is taken from what crosses
+//! anyway, but for a few small messages of `corridor path`.
+
+mod database;
+mod host;
+mod look;
+mod report;
+mod watching;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use link::{Flow, Remembered};
+use parking_lot::Mutex;
+use plan::{Direction, Measurement, Path};
+use tokio::sync::oneshot;
+
+use database::Database;
+pub(crate) use look::of_client;
+pub use look::{Target, look};
+pub use report::Report;
+pub(crate) use watching::Watching;
+
+/// Jobs that may wait for the thread; further ones are left out.
+const MAX_WAITING_JOBS: usize = 256;
+/// What is believed less than this is not begun from.
+const LEAST_CONFIDENCE: f64 = 0.2;
+
+enum Job {
+    Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
+    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<Recalled>> },
+}
+
+/// A path that is remembered.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    /// What is known.
+    pub path: Path,
+    /// Whose it is, where it is not that of the host itself: of one in its network with the same bottleneck.
+    pub of_neighbour: Option<IpAddr>,
+}
+
+/// The memory of paths. Clones share it; the last one to go waits until everything that was told is written.
+#[derive(Clone)]
+pub struct Paths(Arc<Inner>);
+
+struct Inner {
+    jobs: Mutex<Option<SyncSender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Paths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Paths")
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.jobs.lock().take();
+        if let Some(thread) = self.thread.lock().take() {
+            // It panics only where it is wrong, and has said so.
+            thread.join().unwrap_or_default();
+        }
+    }
+}
+
+impl Paths {
+    /// The memory in `folder`, which is made when first needed. Where it cannot be had, nothing outlives this process.
+    #[must_use]
+    pub fn in_folder(folder: &FilePath) -> Self {
+        let (sender, receiver) = sync_channel(MAX_WAITING_JOBS);
+        let folder = folder.to_path_buf();
+        let thread = std::thread::Builder::new().name("paths".into()).spawn(move || work(&folder, &receiver));
+        let thread = thread.inspect_err(|error| tracing::warn!(%error, "paths are not remembered")).ok();
+        Self(Arc::new(Inner { jobs: Mutex::new(Some(sender)), thread: Mutex::new(thread) }))
+    }
+
+    fn send(&self, job: Job) -> bool {
+        self.0.jobs.lock().as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
+    }
+
+    /// Something was measured on the path to `host`, now.
+    pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
+        if !measured.is_empty() && !self.send(Job::Tell { host: host.to_canonical(), at: now(), measured }) {
+            tracing::debug!(%host, "a measurement was left out");
+        }
+    }
+
+    /// What is known of the path to `host`: its own, or, where its round trip is known, that of a host behind the same
+    /// bottleneck.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Job::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
+        answered.await.ok().flatten()
+    }
+
+    /// What a connection that sends by `flow` can begin from. Nothing for this machine itself: that is no path.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub(crate) async fn remembered(&self, flow: &dyn Flow) -> Option<Remembered> {
+        let host = flow.peer()?.ip().to_canonical();
+        if host.is_loopback() {
+            return None;
+        }
+        let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
+        let recalled = self.recall(host, measured.map(|rtt| rtt.as_secs_f64())).await?;
+        remembered(&recalled.path, now())
+    }
+}
+
+/// What a controller is told of a path, of what leaves here.
+fn remembered(path: &Path, now: Duration) -> Option<Remembered> {
+    let lane = path.lane(Direction::Up);
+    let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
+    let got = lane.achieved.best(now).map_or(capacity.value, |(_, rate)| rate.value);
+    let rtt = path.rtt.least(now)?.value;
+    Some(Remembered {
+        rate_bytes_per_sec: got.min(capacity.value),
+        capacity_bytes_per_sec: capacity.value,
+        rtt: Duration::try_from_secs_f64(rtt).ok()?,
+    })
+}
+
+/// Since 1970, which all processes count from.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The thread: opens the database when it is first needed, and ends with the last [`Paths`].
+fn work(folder: &FilePath, jobs: &Receiver<Job>) {
+    let mut database: Option<Database> = None;
+    for job in jobs {
+        let database = database.get_or_insert_with(|| Database::open(folder));
+        match job {
+            Job::Tell { host, at, measured } => {
+                if let Err(error) = database.tell(host, at, measured) {
+                    tracing::debug!(%host, %error, "a path was not remembered");
+                }
+            }
+            Job::Recall { host, rtt_secs, answer } => {
+                // Whoever asked may have gone.
+                drop(answer.send(database.recall(host, rtt_secs, now())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Way;
+
+    const HOST: &str = "192.0.2.7";
+
+    fn way() -> Way {
+        Way { protocol: "quic".into(), controller: "auto".into(), streams: 1 }
+    }
+
+    #[tokio::test]
+    async fn what_is_told_outlives_the_process_and_serves_neighbours() {
+        let folder = tempfile::tempdir().unwrap();
+        let host: IpAddr = HOST.parse().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        for _ in 0..3 {
+            let rate = Measurement::Achieved(Direction::Up, way(), 50e6);
+            paths.tell(host, vec![Measurement::RoundTrip(0.150), rate]);
+        }
+        drop(paths);
+        let paths = Paths::in_folder(folder.path());
+        let own = paths.recall(host, None).await.unwrap();
+        assert!(own.of_neighbour.is_none());
+        let known = remembered(&own.path, now()).unwrap();
+        assert!((known.rate_bytes_per_sec / 50e6 - 1.0).abs() < 1e-6);
+        assert!((known.rtt.as_secs_f64() - 0.150).abs() < 1e-9);
+        let beside = paths.recall("192.0.2.99".parse().unwrap(), Some(0.151)).await.unwrap();
+        assert_eq!(beside.of_neighbour, Some(host));
+        for (other, rtt) in [("192.0.2.99", Some(0.020)), ("192.0.2.99", None), ("198.51.100.7", Some(0.150))]
+        {
+            assert!(paths.recall(other.parse().unwrap(), rtt).await.is_none(), "{other} {rtt:?}");
+        }
+    }
+}

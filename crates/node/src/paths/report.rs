@@ -1,0 +1,180 @@
+//! What is known of a path, as JSON and as text.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use plan::{Advice, Advised, Direction, Estimate, Host, Limit, Trend, Way, advise, preflight};
+use serde::Serialize;
+
+use super::Recalled;
+
+/// What is known of the path between this host and another. Rates are bytes per second, times seconds.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The other host.
+    pub host: IpAddr,
+    /// Whose measurements these are, where they are not the host's: of one behind the same bottleneck.
+    pub of_neighbour: Option<IpAddr>,
+    /// What was measured just now, a sentence.
+    pub measured_now: String,
+    rtt: Rtt,
+    /// From here to there.
+    to: OneWay,
+    /// From there to here.
+    from: OneWay,
+    /// Facts of the host that answers.
+    this_host: Host,
+}
+
+#[derive(Debug, Serialize)]
+struct Rtt {
+    least_secs: Option<Estimate>,
+    trimmed_mean_secs: Option<Estimate>,
+    smoothed_secs: Option<f64>,
+    variation_secs: Option<f64>,
+    /// How often the path was seen to change.
+    changes: u32,
+}
+
+/// One direction.
+#[derive(Debug, Serialize)]
+struct OneWay {
+    rate_bytes_per_sec: Option<Estimate>,
+    capacity_bytes_per_sec: Option<Estimate>,
+    loss: Option<Estimate>,
+    reordering: Option<Estimate>,
+    mtu_bytes: Option<Estimate>,
+    delay_trend: Trend,
+    achieved: Vec<Achieved>,
+    advice: Advice,
+    limits: Vec<Limit>,
+}
+
+#[derive(Debug, Serialize)]
+struct Achieved {
+    #[serde(flatten)]
+    way: Way,
+    bytes_per_sec: Estimate,
+}
+
+impl Report {
+    /// From what is remembered of `host`, if anything is, and the facts of this one.
+    pub(super) fn new(
+        host: IpAddr,
+        recalled: Option<Recalled>,
+        facts: Host,
+        measured_now: String,
+        now: Duration,
+    ) -> Self {
+        let of_neighbour = recalled.as_ref().and_then(|recalled| recalled.of_neighbour);
+        let path = recalled.map(|recalled| recalled.path).unwrap_or_default();
+        let smoothed = path.rtt.smoothed();
+        Self {
+            host,
+            of_neighbour,
+            measured_now,
+            rtt: Rtt {
+                least_secs: path.rtt.least(now),
+                trimmed_mean_secs: path.rtt.trimmed_mean(now),
+                smoothed_secs: smoothed.map(|(smoothed, _)| smoothed),
+                variation_secs: smoothed.map(|(_, variation)| variation),
+                changes: path.rtt.shifts(),
+            },
+            to: OneWay::new(&path, Direction::Up, &facts, now),
+            from: OneWay::new(&path, Direction::Down, &facts, now),
+            this_host: facts,
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!("path to {}\n  {}\n", self.host, self.measured_now);
+        if let Some(of) = self.of_neighbour {
+            line(&mut text, "known from", format!("{of}, which is behind the same bottleneck"));
+        }
+        match (self.rtt.least_secs, self.rtt.trimmed_mean_secs) {
+            (Some(least), mean) => {
+                let mean = mean.map_or_else(String::new, |mean| format!(", mean {:.2} ms", mean.value * 1e3));
+                let changes = self.rtt.changes;
+                let what =
+                    format!("{:.2} ms at least{mean}; {changes} changes{}", least.value * 1e3, sure(&least));
+                line(&mut text, "round trip", what);
+            }
+            (None, _) => line(&mut text, "round trip", "unknown".into()),
+        }
+        self.to.write(&mut text, "to this host");
+        self.from.write(&mut text, "from this host");
+        text
+    }
+}
+
+impl OneWay {
+    fn new(path: &plan::Path, direction: Direction, facts: &Host, now: Duration) -> Self {
+        let lane = path.lane(direction);
+        let achieved =
+            lane.achieved.rates(now).map(|(way, rate)| Achieved { way: way.clone(), bytes_per_sec: rate });
+        Self {
+            rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
+            capacity_bytes_per_sec: lane.capacity.estimate(now),
+            loss: lane.loss.estimate(now),
+            reordering: lane.reordering.estimate(now),
+            mtu_bytes: lane.mtu_bytes(now),
+            delay_trend: lane.transit.trend(),
+            achieved: achieved.collect(),
+            advice: advise(path, direction, facts, now),
+            limits: preflight(facts, path, direction, now),
+        }
+    }
+
+    fn write(&self, text: &mut String, title: &str) {
+        writeln!(text, "{title}").unwrap_or_default();
+        if let Some(loss) = self.loss {
+            line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
+        }
+        for Achieved { way, bytes_per_sec } in &self.achieved {
+            let by = format!("{} with {}", way.protocol, way.controller);
+            line(text, "achieved", format!("{} by {by}{}", mbit(bytes_per_sec.value), sure(bytes_per_sec)));
+        }
+        let advice = &self.advice;
+        advised(text, "protocol", &advice.protocol, |protocol| (*protocol).into());
+        advised(text, "controller", &advice.controller, Clone::clone);
+        advised(text, "rate", &advice.rate_bytes_per_sec, |rate| mbit(*rate));
+        advised(text, "streams", &advice.streams, ToString::to_string);
+        advised(text, "buffers", &advice.buffer_bytes, |bytes| format!("{bytes} bytes"));
+        advised(text, "packets", &advice.mtu_bytes, |bytes| format!("{bytes} bytes"));
+        for limit in &self.limits {
+            let mark = if limit.is_binding { "  <- binds" } else { "" };
+            let what = format!("{}: {}{mark}; {}", limit.name, mbit(limit.bits_per_sec / 8.0), limit.why);
+            line(text, "limit", what);
+            if let Some(change) = &limit.change {
+                line(text, "", format!("change: {change}"));
+            }
+        }
+    }
+}
+
+fn advised<T>(text: &mut String, name: &str, advised: &Advised<T>, say: impl Fn(&T) -> String) {
+    let what = match &advised.value {
+        Some(value) => {
+            format!("{} ({:.0} % sure): {}", say(value), advised.confidence * 100.0, advised.basis)
+        }
+        None => advised.basis.clone(),
+    };
+    line(text, name, what);
+}
+
+fn line(text: &mut String, name: &str, what: String) {
+    writeln!(text, "  {name:<11} {what}").unwrap_or_default();
+}
+
+fn sure(estimate: &Estimate) -> String {
+    let hours = estimate.age_secs / 3600.0;
+    let age = if hours < 1.0 { "less than an hour".into() } else { format!("{hours:.0} h") };
+    format!(" ({} measurements, the newest {age} old)", estimate.samples)
+}
+
+fn mbit(bytes_per_sec: f64) -> String {
+    format!("{:.1} Mb/s", bytes_per_sec * 8e-6)
+}

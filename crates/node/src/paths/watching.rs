@@ -1,0 +1,176 @@
+//! A connection, watched: what its protocol knows anyway is told to the memory of paths, now and then and at the end.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use link::{Flow, Statistics};
+use parking_lot::Mutex;
+use plan::{Direction, Measurement, Way};
+use tokio::time::Instant;
+
+use super::Paths;
+
+/// How often it is looked at: the fastest such time counts.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Looks between two times that something is told.
+const LOOKS_PER_TELLING: u32 = 10;
+/// What moves in fewer bytes, or less time, tells nothing of a rate.
+const LEAST_BYTES: u64 = 512 << 10;
+const LEAST_TIME: Duration = Duration::from_millis(200);
+
+/// Watches one connection until dropped.
+pub(crate) struct Watching {
+    paths: Paths,
+    flow: Arc<dyn Flow>,
+    host: IpAddr,
+    seen: Mutex<Seen>,
+}
+
+/// How things stood.
+struct Seen {
+    told: Statistics,
+    looked: Statistics,
+    looked_at: Instant,
+    looks: u32,
+    /// Fastest of the looks since something was told, bytes per second: sent while there was enough to send, received.
+    fastest: (f64, f64),
+}
+
+impl Watching {
+    /// None where the protocol says nothing of itself.
+    pub(crate) fn begin(paths: &Paths, flow: Option<Arc<dyn Flow>>) -> Option<Self> {
+        let flow = flow?;
+        let host = flow.peer()?.ip();
+        let told = flow.statistics();
+        let seen = Seen { told, looked: told, looked_at: Instant::now(), looks: 0, fastest: (0.0, 0.0) };
+        Some(Self { paths: paths.clone(), flow, host, seen: Mutex::new(seen) })
+    }
+
+    /// Watches for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it tells what was seen last.
+    pub(crate) async fn run(self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            self.look(false);
+        }
+    }
+
+    fn look(&self, is_last: bool) {
+        let (found, now) = (self.flow.statistics(), Instant::now());
+        let mut seen = self.seen.lock();
+        let elapsed = now.saturating_duration_since(seen.looked_at);
+        if elapsed >= LEAST_TIME {
+            let (sent, received) = rates(&seen.looked, &found, elapsed);
+            seen.fastest = (seen.fastest.0.max(sent), seen.fastest.1.max(received));
+            (seen.looked, seen.looked_at) = (found, now);
+        }
+        seen.looks += 1;
+        if is_last || seen.looks >= LOOKS_PER_TELLING {
+            self.paths.tell(self.host, measured(&seen.told, &found, seen.fastest));
+            (seen.told, seen.looks, seen.fastest) = (found, 0, (0.0, 0.0));
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.look(true);
+    }
+}
+
+/// What was sent while there was enough to send, and what was received, bytes per second; 0 where too little moved.
+fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (f64, f64) {
+    let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
+    let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
+    let received_bytes = now.received_bytes.saturating_sub(before.received_bytes);
+    let is_received = is_enough(before.received_bytes, now.received_bytes);
+    let received = if is_received { received_bytes as f64 / elapsed.as_secs_f64() } else { 0.0 };
+    (sent.unwrap_or(0.0), received)
+}
+
+/// What the time between two looks shows.
+fn measured(before: &Statistics, now: &Statistics, fastest: (f64, f64)) -> Vec<Measurement> {
+    let direction = Direction::Up;
+    let mut measured = Vec::new();
+    if (now.sent_bytes, now.received_bytes) == (before.sent_bytes, before.received_bytes) {
+        return measured;
+    }
+    measured.extend(now.rtt.map(|rtt| Measurement::RoundTrip(rtt.as_secs_f64())));
+    measured.extend(now.least_rtt.map(|rtt| Measurement::LeastRoundTrip(rtt.as_secs_f64())));
+    measured.extend(now.mtu_bytes.map(|bytes| Measurement::Mtu(direction, bytes)));
+    let sent = now.sent_packets.saturating_sub(before.sent_packets);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    measured.push(Measurement::Packets { direction, sent, lost });
+    let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
+    measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
+    // Over QUIC both sides send by the controller that the client asked for; over TCP the other kernel's is not told.
+    let theirs = now.controller.map(|choice| choice.name());
+    let ours = now.kernel_controller.or(theirs);
+    let way = |controller: Option<&str>| Way {
+        protocol: now.protocol.into(),
+        controller: controller.unwrap_or("the other host's").into(),
+        streams: 1,
+    };
+    if fastest.0 > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Up, way(ours), fastest.0));
+    }
+    if fastest.1 > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Down, way(theirs), fastest.1));
+    }
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Path;
+
+    fn statistics(sent_bytes: u64, received_bytes: u64) -> Statistics {
+        Statistics {
+            protocol: "tcp",
+            controller: None,
+            kernel_controller: Some("cubic"),
+            rtt: Some(Duration::from_millis(21)),
+            least_rtt: Some(Duration::from_millis(20)),
+            sent_bytes,
+            received_bytes,
+            lost_bytes: 0,
+            sent_packets: sent_bytes / 1448,
+            lost_packets: sent_bytes / 144_800,
+            reordered: Some(0),
+            in_flight_bytes: 0,
+            window_bytes: 1 << 20,
+            rate_bytes_per_sec: None,
+            delivery_bytes_per_sec: Some(6.25e6),
+            packet_bytes: 1448,
+            mtu_bytes: Some(1500),
+            batches: 0,
+        }
+    }
+
+    #[test]
+    fn what_a_connection_shows_is_told_by_direction() {
+        let (before, now) = (statistics(0, 0), statistics(14_480_000, 20_000_000));
+        let fastest = rates(&before, &now, Duration::from_secs(2));
+        let (mut path, at) = (Path::default(), Duration::from_secs(1));
+        for one in measured(&before, &now, fastest) {
+            path.tell(at, one);
+        }
+        let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
+        assert!((rate(Direction::Up) - 6.25e6).abs() < 1.0 && (rate(Direction::Down) - 10e6).abs() < 1.0);
+        assert!((path.lane(Direction::Up).loss.estimate(at).unwrap().value - 0.01).abs() < 1e-6);
+        assert!(path.lane(Direction::Down).loss.estimate(at).is_none(), "only the sender knows");
+        assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
+        assert!((path.lane(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn little_tells_nothing_of_a_rate_and_silence_nothing_at_all() {
+        let (before, now) = (statistics(0, 0), statistics(1000, 1000));
+        assert_eq!(rates(&before, &now, Duration::from_secs(1)), (0.0, 0.0));
+        assert!(measured(&before, &before, (0.0, 0.0)).is_empty());
+    }
+}

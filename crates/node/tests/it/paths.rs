@@ -1,0 +1,119 @@
+//! The memory of paths: what connections leave in it, and how it is asked for.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use node::array::{ErrorKind, Selection};
+use node::assemble::{Context, assemble};
+use node::dial::{Protocol, Reach};
+use node::paths::{Paths, Recalled, Report, Target, look};
+use node::url::Location;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::common::{Served, context, read};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const WAVES: &str = "synthetic:waves?shape=64,64,64&dtype=u8";
+
+/// What is known once something is, within a time that even a busy host keeps.
+async fn known(paths: &Paths) -> Recalled {
+    let asking = async {
+        loop {
+            if let Some(known) = paths.recall(HERE, None).await {
+                return known;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await.expect("something is told in time")
+}
+
+async fn look_at(target: &str, context: &Context) -> Report {
+    look(&target.parse().expect("a target"), context).await.expect("a report")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_connection_leaves_what_it_saw_on_both_sides() {
+    for protocol in [Protocol::Tcp, Protocol::Quic] {
+        let mut of_server = None;
+        let served =
+            Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
+        let (served, of_server) = (served.unwrap(), of_server.unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let context = context(folder.path()).reaching(Reach { protocol, ..Reach::default() });
+        let paths = context.paths.clone();
+        let stack = assemble(&Location::Remote(served.url().clone()), &context).await.unwrap();
+        read(&stack.source, 0, Selection::all(&[64, 64, 64])).await.unwrap();
+        drop((stack, context));
+        for side in [&paths, &of_server] {
+            let path = known(side).await.path;
+            let now = path.told_at();
+            let lane = path.lane(plan::Direction::Up);
+            assert!(path.rtt.least(now).is_some_and(|rtt| rtt.value < 30.0), "{protocol}: {path:?}");
+            assert!(
+                lane.loss.estimate(now).is_some() && lane.mtu_bytes(now).is_some(),
+                "{protocol}: {path:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
+    let served = Served::start(&[WAVES]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let context = context(folder.path());
+    let nothing = look_at("127.0.0.1", &context).await;
+    assert!(nothing.measured_now.starts_with("nothing was measured now"), "{}", nothing.measured_now);
+    assert!(nothing.text().contains("round trip  unknown"), "{}", nothing.text());
+    let listener = TcpListener::bind((HERE, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connected = look_at(&format!("127.0.0.1:{port}"), &context).await;
+    assert!(
+        connected.measured_now.contains(&format!("connections to port {port}")),
+        "{}",
+        connected.measured_now
+    );
+    let url = served.url().to_string();
+    let asked = look_at(&url, &context).await;
+    assert!(asked.measured_now.contains("questions to the server"), "{}", asked.measured_now);
+    let json = serde_json::to_value(&asked).unwrap();
+    assert!(json["rtt"]["least_secs"]["samples"].as_u64() >= Some(3), "{json}");
+    assert!(
+        !json["to"]["loss"].is_null() && !json["to"]["mtu_bytes"].is_null(),
+        "the connection's own: {json}"
+    );
+    for choice in ["protocol", "controller", "rate_bytes_per_sec", "streams", "buffer_bytes", "mtu_bytes"] {
+        let advised = &json["to"]["advice"][choice];
+        let is_unknown = advised["basis"].as_str().unwrap().starts_with("unknown: ");
+        assert_eq!(advised["value"].is_null(), is_unknown, "{choice}: {advised}");
+    }
+    drop(listener);
+    let refused = look_at(&format!("127.0.0.1:{port}"), &context).await;
+    assert!(refused.measured_now.starts_with("nothing was measured now: "), "{}", refused.measured_now);
+    for odd in ["", "a b", "host:99999", "corridor://"] {
+        assert_eq!(odd.parse::<Target>().unwrap_err().kind(), ErrorKind::Invalid, "{odd}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
+    let served = Served::start(&[WAVES]).await;
+    let authority = served.url().authority();
+    let ask = async |more: String| {
+        let mut stream = TcpStream::connect(&authority).await.unwrap();
+        let request = format!("GET /path HTTP/1.1\r\nHost: {authority}\r\n{more}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    };
+    assert!(ask(String::new()).await.starts_with("HTTP/1.1 401"));
+    let token = served.url().token.clone().unwrap();
+    let told = ask(format!("Authorization: Bearer {token}\r\n")).await;
+    let body: serde_json::Value = serde_json::from_str(told.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(body["host"], "127.0.0.1", "{told}");
+    assert!(told.starts_with("HTTP/1.1 200") && told.contains("cache-control: no-store"), "{told}");
+    assert!(body["to"]["advice"]["rate_bytes_per_sec"]["basis"].is_string());
+}
