@@ -17,6 +17,8 @@ pub(crate) struct Grid<'a, T> {
     strides: [u32; 2],
     /// The greatest position `(x, y, z)` whose upper neighbours are still in the apron.
     last: [f32; 3],
+    /// Some voxels are missing.
+    pub(crate) has_missing: bool,
 }
 
 /// Voxels around sixteen positions in the grid that made it.
@@ -39,7 +41,8 @@ impl<'a, T: Voxel> Grid<'a, T> {
             "a block with its apron"
         );
         let [nz, ny, nx] = block.layout.shape.map(|n| (n as f32).next_down());
-        Self { data: &block.data, strides: [sz, sy], last: [nx, ny, nz] }
+        let has_missing = block.has_missing;
+        Self { data: &block.data, strides: [sz, sy], last: [nx, ny, nz], has_missing }
     }
 
     /// The voxels around positions `(x, y, z)`, which are clamped to the block.

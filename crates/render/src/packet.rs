@@ -9,9 +9,12 @@ use glam::{DVec3, Vec4};
 
 use crate::Mode;
 use crate::cast::Caster;
-use crate::kernel::{Gathered, SampleBlock, Shading};
+use crate::corners::Grid;
+use crate::gathered::Gathered;
+use crate::kernel::Shading;
 use crate::meet::{Hunts, Lane};
 use crate::rays::{Lanes, Rays, Spans};
+use crate::sample::Find;
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::Field;
 use crate::table::Table;
@@ -178,11 +181,13 @@ impl<T: Voxel> Caster<'_, T> {
                         local[axis][lane] = (at[lane][axis] * scale[axis] + origin[axis]) as f32;
                     }
                 }
-                let local = each_axis!(a => simd.load(&local[a]));
-                let sample =
-                    simd.call(SampleBlock { block, at: local, scale: scale.as_vec3().to_array(), shading });
+                let at = each_axis!(a => simd.load(&local[a]));
+                let scale = scale.as_vec3().to_array();
+                let sample = simd.call(Find { grid: Grid::new(block), at, scale, shading });
                 found = simd.store(sample.place);
-                slopes = each_axis!(a => simd.store(sample.slope[a]));
+                if shading.metric.is_some() {
+                    slopes = each_axis!(a => simd.store(sample.slope[a]));
+                }
             }
             for lane in 0..LANES {
                 let is_inside = at[lane].cmpge(region.low).all() && at[lane].cmplt(region.high).all();

@@ -6,7 +6,8 @@ use glam::{DVec3, Vec3, Vec4};
 use crate::cast::Caster;
 use crate::cell::gradient;
 use crate::fade;
-use crate::kernel::{Gathered, Shading, Way, march};
+use crate::gathered::Gathered;
+use crate::kernel::{March, Shading, Way};
 use crate::light::lit;
 use crate::packet::known;
 use crate::rays::{Rays, Spans};
@@ -53,7 +54,8 @@ impl<T: Voxel> Caster<'_, T> {
                 How::Strided(log2) => {
                     let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
-                    march(simd, block, field, &way, &shadings[log2], gathered);
+                    let shading = &shadings[log2];
+                    simd.call(March { block, field, way: &way, shading, gathered });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
                         let known = spans.bits() & known(simd, gathered);

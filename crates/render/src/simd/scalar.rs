@@ -1,4 +1,6 @@
 //! Sixteen lanes in an array, for processors without vectors that the caster knows, and to check the others by.
+//!
+//! Operations are functions of their own: inlined, loops over lanes would make up most of what is compiled.
 
 #![expect(unsafe_code, reason = "offsets were checked by whoever made them")]
 
@@ -62,17 +64,17 @@ impl Simd for Scalar {
         v
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn add(self, a: F, b: F) -> F {
         lanes!(0.0, l => a[l] + b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn sub(self, a: F, b: F) -> F {
         lanes!(0.0, l => a[l] - b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn mul(self, a: F, b: F) -> F {
         lanes!(0.0, l => a[l] * b[l])
     }
@@ -82,33 +84,33 @@ impl Simd for Scalar {
         self.add(self.mul(a, b), c)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn min(self, a: F, b: F) -> F {
         lanes!(0.0, l => if a[l] < b[l] { a[l] } else { b[l] })
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn max(self, a: F, b: F) -> F {
         lanes!(0.0, l => if a[l] > b[l] { a[l] } else { b[l] })
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn div(self, a: F, b: F) -> F {
         lanes!(0.0, l => a[l] / b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn sqrt(self, a: F) -> F {
         lanes!(0.0, l => a[l].sqrt())
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn truncate(self, a: F) -> U {
         // By way of i32, which the oldest processors have.
         lanes!(0, l => a[l] as i32 as u32)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn to_float(self, a: U) -> F {
         lanes!(0.0, l => a[l].cast_signed() as f32)
     }
@@ -118,12 +120,12 @@ impl Simd for Scalar {
         [v; LANES]
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn add_u(self, a: U, b: U) -> U {
         lanes!(0, l => a[l].wrapping_add(b[l]))
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn mul_u(self, a: U, b: U) -> U {
         lanes!(0, l => a[l].wrapping_mul(b[l]))
     }
@@ -133,84 +135,84 @@ impl Simd for Scalar {
         a
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn lt(self, a: F, b: F) -> M {
         lanes!(false, l => a[l] < b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn ge(self, a: F, b: F) -> M {
         lanes!(false, l => a[l] >= b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn eq(self, a: F, b: F) -> M {
         lanes!(false, l => a[l] == b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn and(self, a: M, b: M) -> M {
         lanes!(false, l => a[l] & b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn or(self, a: M, b: M) -> M {
         lanes!(false, l => a[l] | b[l])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn select(self, m: M, a: F, b: F) -> F {
         lanes!(0.0, l => if m[l] { a[l] } else { b[l] })
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn bits(self, m: M) -> u32 {
         m.iter().rev().fold(0, |bits, &m| bits << 1 | u32::from(m))
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn least(self, a: F) -> f32 {
         a.into_iter().fold(f32::INFINITY, f32::min)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn entries(self, table: *const u64, at: &Offsets) -> [F; 4] {
         // SAFETY: as the caller says.
         let entries = lanes!(0, l => unsafe { table.add(at[l] as usize).read() });
         [0, 16, 32, 48].map(|shift| lanes!(0.0, l => f32::from((entries[l] >> shift) as u16)))
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn numbers(self, table: *const f32, at: &Offsets) -> F {
         // SAFETY: as the caller says.
         lanes!(0.0, l => unsafe { table.add(at[l] as usize).read() })
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, |v| v) }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     #[expect(clippy::manual_clamp, reason = "NaN becomes a number, as with vectors")]
     unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [F; 2] {
         // SAFETY: as the caller says.

@@ -1,0 +1,111 @@
+//! Leaps over what the transfer function hides: how far sixteen rays may go on through the cells of a block.
+
+use crate::kernel::Way;
+use crate::resident::{CELL, Resident};
+use crate::simd::{LANES, Simd, each_axis};
+use crate::skip::BENT;
+
+/// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
+/// at most one cell beside where it began.
+const RUN: u32 = 8;
+const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
+
+/// What lies ahead.
+pub(crate) enum Look {
+    /// Nothing to be seen for so many samples.
+    Skip(u32),
+    /// Something; in some cell its opacity bends.
+    Draw { bent: bool },
+}
+
+/// Steps of sixteen rays through the cells of a block.
+pub(crate) struct CellWalk<S: Simd> {
+    /// Per axis x, y, z.
+    cells: [f32; 3],
+    strides: [u32; 2],
+    forward: [S::M; 3],
+    samples_per_voxel: [S::F; 3],
+    /// Samples between two looks.
+    pub(crate) run: u32,
+}
+
+impl<S: Simd> CellWalk<S> {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 8")]
+    pub(crate) fn new<T>(simd: S, block: &Resident<T>, way: &Way<S>) -> Self {
+        // A ray that stands still along an axis never leaves through it: a large number, not infinity,
+        // which would make 0 * infinity of it.
+        const NEVER: f32 = 1e30;
+        const STILL: f32 = 1e-20;
+        let [nz, ny, nx] = block.layout.cells;
+        let samples_per_voxel = each_axis!(a => {
+            let step = way.step[a];
+            let moves = simd.or(simd.ge(step, simd.splat(STILL)), simd.ge(simd.splat(-STILL), step));
+            simd.select(moves, simd.div(simd.splat(1.0), step), simd.splat(NEVER))
+        });
+        let mut fewest = simd.splat(RUN as f32);
+        for samples in &samples_per_voxel {
+            let apart = simd.max(*samples, simd.sub(simd.splat(0.0), *samples));
+            fewest = simd.min(simd.mul(apart, simd.splat(CELL as f32)), fewest);
+        }
+        Self {
+            run: (simd.least(fewest) as u32).max(1),
+            cells: [nx as f32, ny as f32, nz as f32],
+            strides: [ny * nx, nx].map(|stride| u32::try_from(stride).unwrap_or(u32::MAX)),
+            forward: each_axis!(a => simd.ge(samples_per_voxel[a], simd.splat(0.0))),
+            samples_per_voxel,
+        }
+    }
+
+    /// Looks at the cells that the `live` rays are in.
+    #[inline(always)]
+    pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
+        const PER_VOXEL: f32 = 1.0 / CELL as f32;
+        let zero = simd.splat(0.0);
+        let cell = each_axis!(a => {
+            let place = simd.mul(at[a], simd.splat(PER_VOXEL));
+            simd.truncate(simd.min(simd.max(place, zero), simd.splat(self.cells[a] - 1.0)))
+        });
+        let plane = simd.mul_u(cell[2], simd.splat_u(self.strides[0]));
+        let row = simd.mul_u(cell[1], simd.splat_u(self.strides[1]));
+        let index = simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]));
+        let mut rays = simd.bits(live);
+        let (mut is_visible, mut bent) = (false, 0);
+        let mut reach = [1.0f32; LANES];
+        while rays != 0 {
+            let lane = rays.trailing_zeros() as usize;
+            rays &= rays - 1;
+            let here = cells[index[lane] as usize];
+            is_visible |= here & !BENT == 0;
+            bent |= here;
+            reach[lane] = f32::from(here & !BENT);
+        }
+        if is_visible {
+            return Look::Draw { bent: bent & BENT != 0 };
+        }
+        Look::Skip(self.samples_to_exit(simd, at, cell, simd.load(&reach), live))
+    }
+
+    /// How many samples all `live` rays have in the boxes of cells nearer than `reach` around theirs. At least one.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
+    fn samples_to_exit(&self, simd: S, at: &[S::F; 3], cell: [S::U; 3], reach: S::F, live: S::M) -> u32 {
+        const FAR: f32 = 1e9;
+        let (side, one) = (simd.splat(CELL as f32), simd.splat(1.0));
+        let mut samples = simd.splat(FAR);
+        for axis in 0..3 {
+            let cell = simd.to_float(cell[axis]);
+            let low = simd.sub(cell, simd.sub(reach, one));
+            let high = simd.add(cell, reach);
+            // Beyond the outermost cells there is only the end of the block.
+            let low = simd.select(simd.ge(simd.splat(0.0), low), simd.splat(-FAR), simd.mul(low, side));
+            let is_last = simd.ge(high, simd.splat(self.cells[axis]));
+            let high = simd.select(is_last, simd.splat(FAR), simd.mul(high, side));
+            let wall = simd.select(self.forward[axis], high, low);
+            let ahead = simd.mul(simd.sub(wall, at[axis]), self.samples_per_voxel[axis]);
+            samples = simd.min(ahead, samples);
+        }
+        let least = simd.least(simd.select(live, samples, simd.splat(FAR)));
+        (least as u32).saturating_add(1).min(1 << 30)
+    }
+}
