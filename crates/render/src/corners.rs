@@ -141,16 +141,26 @@ impl<'a, T: Voxel> Grid<'a, T> {
         missing: &Missing<T>,
         place: S::F,
     ) -> [S::F; 3] {
-        let middle = scale.loaded::<T, S>(simd, place);
         let rows = self.rows();
+        // SAFETY: as in `along_x`.
+        let loaded = unsafe {
+            [
+                missing.pairs(simd, rows[0], &corners.lowest, scale),
+                missing.pairs(simd, rows[1], &corners.lowest, scale),
+                missing.pairs(simd, rows[2], &corners.lowest, scale),
+                missing.pairs(simd, rows[3], &corners.lowest, scale),
+            ]
+        };
+        let (mut low, mut high) = (simd.splat(f32::INFINITY), simd.splat(f32::NEG_INFINITY));
+        for (value, present) in loaded.as_flattened() {
+            low = simd.min(simd.select(*present, *value, low), low);
+            high = simd.max(simd.select(*present, *value, high), high);
+        }
+        // Among values that are all alike, rounding must make no slope.
+        let middle = simd.max(simd.min(scale.loaded::<T, S>(simd, place), high), low);
         let mut pairs = [[middle; 2]; 4];
-        let mut number = 0;
-        while number < rows.len() {
-            // SAFETY: as in `along_x`.
-            let pair = unsafe { missing.pairs(simd, rows[number], &corners.lowest, scale) };
-            pairs[number] =
-                [simd.select(pair[0].1, pair[0].0, middle), simd.select(pair[1].1, pair[1].0, middle)];
-            number += 1;
+        for (pair, loaded) in pairs.as_flattened_mut().iter_mut().zip(loaded.as_flattened()) {
+            *pair = simd.select(loaded.1, loaded.0, middle);
         }
         Self::sloped(simd, &pairs, &corners.share).1
     }

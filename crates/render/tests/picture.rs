@@ -328,6 +328,24 @@ fn missing_values_are_transparent_and_do_not_bleed() {
 }
 
 #[test]
+fn even_values_among_missing_ones_are_lit_evenly() {
+    fn holes(p: DVec3) -> f64 {
+        if (p.x + 2.0 * p.y + 3.0 * p.z) as i64 % 5 == 0 { 0.0 } else { 75.6578 }
+    }
+    let mut synthetic = Synthetic::new([24; 3], [12; 3], holes);
+    synthetic.decoding.missing = vec![Scalar::Float(0.0)];
+    let transfer =
+        TransferFunction { opacity: points(&[(0.0, 0.2)]), ..TransferFunction::ramp(0.0, 255.0, 1.0) };
+    let scene = Scene { transfer, is_lit: true, ..small(synthetic.scene()) };
+    let image = draw(&scene, &synthetic.full_pool()).image;
+    let seen = image.rgba.iter().filter(|p| p[3] > 0.05);
+    let greens: Vec<f32> = seen.map(|p| p[1] / p[3]).collect();
+    assert!(greens.len() > 100, "something must be seen");
+    let (low, high) = greens.iter().fold((1.0f32, 0.0f32), |(a, b), &v| (a.min(v), b.max(v)));
+    assert!(high - low < 0.005, "{low} to {high}");
+}
+
+#[test]
 fn labels_are_not_interpolated() {
     let mut synthetic = Synthetic::new([24; 3], [16; 3], |p| if p.x < 12.0 { 3.0 } else { 200.0 })
         .typed("<u2".parse().unwrap());
