@@ -4,6 +4,9 @@
 //! Nothing is cached here: the operating system does that.
 
 use std::fs::{File, Metadata};
+use std::io::IoSliceMut;
+use std::num::NonZero;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{DatasetId, Error, ErrorKind, Priority, Result};
 use futures::future::BoxFuture;
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::Cancel;
+use crate::ahead::{is_far, pages};
 
 /// Requests and bytes asked of the operating system, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +95,10 @@ pub trait ByteStore: Send + Sync + 'static {
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Tells of small reads that will be made soon, in this order: what can fetch them meanwhile does so, as far as it is
+    /// worth it. Does not wait for the bytes, and says nothing of errors: the reads will.
+    fn expect(&self, _ranges: &[Range<u64>]) {}
 
     /// What was asked of the operating system through this store.
     fn counts(&self) -> IoCounts;
@@ -266,6 +276,12 @@ impl FileBytes {
             _ => Error::from(e).context(format!("read `{}`", self.path.display())),
         })
     }
+
+    /// Whether the system has the byte at `offset` in memory; a system that cannot tell has not.
+    fn is_in_memory(&self, offset: u64) -> bool {
+        let looked = preadv2(&self.file, &mut [IoSliceMut::new(&mut [0])], offset, ReadWriteFlags::NOWAIT);
+        !matches!(looked, Err(Errno::AGAIN | Errno::OPNOTSUPP))
+    }
 }
 
 /// A store whose reads are not checked one by one; see [`ByteStore::read_unchecked`].
@@ -282,6 +298,10 @@ impl ByteStore for Unchecked {
 
     fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
         self.0.read_unchecked(offset, into, cancel)
+    }
+
+    fn expect(&self, ranges: &[Range<u64>]) {
+        self.0.expect(ranges);
     }
 
     fn check_unchanged(&self) -> Result<()> {
@@ -308,6 +328,21 @@ impl ByteStore for FileBytes {
 
     fn check_unchanged(&self) -> Result<()> {
         Self::check_unchanged(self)
+    }
+
+    /// Has the system fetch them from the disk, if they are not in memory.
+    fn expect(&self, ranges: &[Range<u64>]) {
+        if !is_far(ranges, |offset| self.is_in_memory(offset)) {
+            return;
+        }
+        for range in pages(ranges) {
+            let size_bytes = NonZero::new(range.end - range.start);
+            // An advice only: where it is refused, the reads fetch what they need.
+            if let Err(error) = fadvise(&self.file, range.start, size_bytes, Advice::WillNeed) {
+                tracing::debug!(%error, path = %self.path.display(), "nothing is fetched ahead");
+                return;
+            }
+        }
     }
 
     fn counts(&self) -> IoCounts {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use array::{Error, Region, Result, Selection};
 
+use crate::ahead::Ahead;
 use crate::portions::{PORTION_BYTES, Portions};
 use crate::{ByteStore, Cancel};
 
@@ -201,45 +202,82 @@ impl Plan {
     ) -> Result<()> {
         let from = Input { store, cancel };
         let mut out = out;
-        let mut at = vec![0u64; self.outer.len()];
-        loop {
+        let has_several = !self.outer.is_empty();
+        let mut ahead =
+            has_several.then(|| Ahead::of(Requests::of(self).map(|request| self.range(&request))));
+        for request in Requests::of(self) {
             cancel.check()?;
-            let (taken, last) = match (self.outer.last(), at.last()) {
-                (Some(axis), Some(&at)) => (self.group.min(axis.count - at), Some(axis)),
-                _ => (1, None),
-            };
-            let offset = self.start + self.outer.iter().zip(&at).map(|(a, &i)| a.distance * i).sum::<u64>();
-            out = self.request(&from, offset, last, taken, out, scratch)?;
-            if !advance(&mut at, &self.outer, taken) {
-                return Ok(());
+            if let Some(ahead) = &mut ahead {
+                ahead.next(store);
             }
+            out = self.request(&from, &request, out, scratch)?;
         }
+        Ok(())
     }
 
-    /// One request, `taken` steps of the axis `last`; gives back what is left of `out`.
+    /// The bytes of a request, with those of its gaps.
+    fn range(&self, request: &Request) -> Range<u64> {
+        let reach = self.outer.last().map_or(0, |axis| (request.taken - 1) * axis.distance);
+        request.offset..request.offset + reach + self.span
+    }
+
+    /// Makes one request; gives back what is left of `out`.
     fn request<'a>(
         &self,
         from: &Input<'_>,
-        offset: u64,
-        last: Option<&Steps>,
-        taken: u64,
+        request: &Request,
         out: &'a mut [u8],
         scratch: &mut Vec<u8>,
     ) -> Result<&'a mut [u8]> {
-        let grouped = last.map(|axis| Steps { count: taken, distance: axis.distance });
+        let grouped = self.outer.last().map(|axis| Steps { count: request.taken, distance: axis.distance });
         let axes: Vec<Steps> =
             grouped.into_iter().filter(|a| a.count > 1).chain(self.inner.iter().copied()).collect();
         let elements = axes.iter().map(|a| a.count).product::<u64>() * self.unit;
         let (here, rest) = out.split_at_mut(in_memory(elements)?);
         if axes.is_empty() {
-            from.store.read_at(offset, here, from.cancel)?;
+            from.store.read_at(request.offset, here, from.cancel)?;
             return Ok(rest);
         }
-        let span = last.map_or(0, |axis| (taken - 1) * axis.distance) + self.span;
-        scratch.resize(in_memory(span)?, 0);
-        from.store.read_at(offset, scratch, from.cancel)?;
+        let range = self.range(request);
+        scratch.resize(in_memory(range.end - range.start)?, 0);
+        from.store.read_at(range.start, scratch, from.cancel)?;
         collect(scratch, &axes, in_memory(self.unit)?, here);
         Ok(rest)
+    }
+}
+
+/// One request: `taken` steps of the last outer axis.
+struct Request {
+    offset: u64,
+    taken: u64,
+}
+
+/// The requests of a plan, in C order.
+struct Requests<'a> {
+    plan: &'a Plan,
+    /// Where the next one is on the outer axes; nothing at the end.
+    at: Option<Vec<u64>>,
+}
+
+impl<'a> Requests<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        Self { plan, at: Some(vec![0; plan.outer.len()]) }
+    }
+}
+
+impl Iterator for Requests<'_> {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        let Plan { start, outer, group, .. } = self.plan;
+        let at = self.at.as_mut()?;
+        let left = outer.last().zip(at.last()).map_or(1, |(axis, at)| axis.count - at);
+        let taken = left.min(*group);
+        let offset = start + outer.iter().zip(&*at).map(|(a, &i)| a.distance * i).sum::<u64>();
+        if !advance(at, outer, taken) {
+            self.at = None;
+        }
+        Some(Request { offset, taken })
     }
 }
 
@@ -355,6 +393,53 @@ mod tests {
         array.read(&store, &selection, region, &Cancel::default()).unwrap();
         assert!(target.into_vec().unwrap().iter().all(|&b| b == 1));
         (store.counts().requests, store.counts().bytes)
+    }
+
+    /// Remembers what it is told of and what it is asked for.
+    #[derive(Default)]
+    struct Told {
+        told: Mutex<Vec<Range<u64>>>,
+        asked: Mutex<Vec<Range<u64>>>,
+    }
+
+    impl ByteStore for Told {
+        fn size_bytes(&self) -> u64 {
+            u64::MAX
+        }
+        fn expect(&self, ranges: &[Range<u64>]) {
+            self.told.lock().extend_from_slice(ranges);
+        }
+        fn read_at(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+            let (told, range) = (self.told.lock(), offset..offset + into.len() as u64);
+            assert!(told.is_empty() || told.contains(&range), "{range:?} is told before it is asked");
+            self.asked.lock().push(range);
+            Ok(())
+        }
+        fn counts(&self) -> IoCounts {
+            IoCounts::default()
+        }
+    }
+
+    /// What a store was told and asked by a read.
+    fn told(array: &FlatArray, text: &str) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+        let store = Told::default();
+        let selection = Selection::parse(text, &array.shape).unwrap();
+        let (_target, region) = Target::new(&selection.shape(), array.item_bytes).unwrap();
+        array.read(&store, &selection, region, &Cancel::default()).unwrap();
+        (store.told.into_inner(), store.asked.into_inner())
+    }
+
+    #[test]
+    fn of_rows_far_apart_a_disk_is_told_before_they_are_read_each_once() {
+        let array = FlatArray::c_order(100, 4, &[50, 100, 20_000]).unwrap();
+        for text in ["5:45, 10:90, 7:70", ":, ::7, ::10000", "::3, :, 5:500:9"] {
+            let (told, asked) = told(&array, text);
+            assert!(asked.len() > 100 && told == asked, "{text}: {} told, {} asked", told.len(), asked.len());
+        }
+        for text in ["5, 10, 7:70", "5:7, 10:40"] {
+            let (told, asked) = told(&array, text);
+            assert!(!asked.is_empty() && told.is_empty(), "{text}: one request, or large ones");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! writes beside the data; the one new file it can make is that of [`create_hdf5`]. Read [`Format`] first (what a file format implements), then [`FormatSource`]
 //! (what makes a source of it).
 
+mod ahead;
 mod byte_store;
 mod cf;
 mod chunked;

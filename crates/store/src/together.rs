@@ -4,14 +4,17 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::vec;
 
 use array::{Error, ReadEnds, ReadRequest, Region, Result, Urgency};
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 
+use crate::ahead::Ahead;
 use crate::byte_store::Unchecked;
 use crate::jobs::WithdrawOnDrop;
 use crate::pieces::PIECE_COST;
@@ -146,6 +149,7 @@ impl Job for Together {
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
             self.turn_to(&mut near, request.array, request.level);
+            near.tell_ahead();
             let end = self.read(&mut near, &request, into);
             let ReadRequest { array, level, selection, .. } = request;
             let end =
@@ -173,6 +177,17 @@ struct Lying {
     level: u8,
     /// None where it is not flat.
     flat: Option<(Flat, Unchecked)>,
+    /// Of the reads of it that come next, as far as they can be told.
+    ahead: Ahead<vec::IntoIter<Range<u64>>>,
+}
+
+impl Near {
+    /// Tells where the next reads lie that are not told yet.
+    fn tell_ahead(&mut self) {
+        if let Some(Lying { flat: Some((flat, _)), ahead, .. }) = &mut self.flat {
+            ahead.next(&*flat.store);
+        }
+    }
 }
 
 impl Together {
@@ -185,7 +200,11 @@ impl Together {
                 let unchecked = Unchecked(Arc::clone(&flat.store));
                 (flat, unchecked)
             });
-            near.flat = Some(Lying { array, level, flat });
+            let same = self.unread.iter().map(|read| &read.request);
+            let same = same.take_while(|r| (r.array, r.level) == (array, level));
+            let next = same.map_while(|r| flat.as_ref().and_then(|(flat, _)| flat.stretch(&r.selection)));
+            let ahead = Ahead::of(next.collect::<Vec<_>>().into_iter());
+            near.flat = Some(Lying { array, level, flat, ahead });
         }
     }
 

@@ -112,6 +112,9 @@ impl ByteStore for Window {
         }
     }
 
+    /// It is in memory.
+    fn expect(&self, _ranges: &[Range<u64>]) {}
+
     fn counts(&self) -> IoCounts {
         self.store.counts()
     }

@@ -1,0 +1,151 @@
+//! Small requests that follow one another: what comes next is told ahead, so that a disk has many of them in hand while a
+//! thread waits for one.
+//!
+//! A [`ByteStore`] decides what it does about it. A file is fetched only where it is not in memory already, which a few
+//! looks tell ([`is_far`]): telling costs data in memory next to nothing. Nothing here reads.
+
+use std::ops::Range;
+
+use crate::ByteStore;
+
+/// Requests are told so many at a time, as soon as no more are left that were told before: a disk has 64 to 128 in hand
+/// for each storage thread.
+const TOLD_TOGETHER: usize = 64;
+/// Larger requests are not told, they keep a disk busy by themselves. So a thread is never more than 8 MiB ahead.
+const MAX_REQUEST_BYTES: u64 = 64 << 10;
+/// So many of those that are told together are looked at.
+const LOOKED_AT: usize = 3;
+/// In which memory keeps files.
+const PAGE_BYTES: u64 = 4 << 10;
+
+/// Tells a store of requests before they are made.
+pub(crate) struct Ahead<R> {
+    coming: R,
+    /// Told and not made yet.
+    told: usize,
+}
+
+impl<R: Iterator<Item = Range<u64>>> Ahead<R> {
+    /// Of requests in the order in which they are made.
+    pub(crate) fn of(coming: R) -> Self {
+        Self { coming, told: 0 }
+    }
+
+    /// The next request is about to be made.
+    pub(crate) fn next(&mut self, store: &dyn ByteStore) {
+        if self.told <= TOLD_TOGETHER {
+            let mut ranges: Vec<_> = self.coming.by_ref().take(TOLD_TOGETHER).collect();
+            self.told += ranges.len();
+            ranges.retain(|range| range.end.saturating_sub(range.start) <= MAX_REQUEST_BYTES);
+            if ranges.len() > 1 {
+                store.expect(&ranges);
+            }
+        }
+        self.told = self.told.saturating_sub(1);
+    }
+}
+
+/// Whether some of these bytes have to be fetched first, as a look at a few of them says.
+pub(crate) fn is_far(ranges: &[Range<u64>], is_in_memory: impl Fn(u64) -> bool) -> bool {
+    let last = ranges.len().saturating_sub(1);
+    let looked_at = (0..LOOKED_AT).filter_map(|n| ranges.get(n * last / (LOOKED_AT - 1)));
+    looked_at.into_iter().any(|range| !is_in_memory(range.start))
+}
+
+/// The pages that hold these bytes: neighbours in one stretch, in the order given.
+pub(crate) fn pages(ranges: &[Range<u64>]) -> impl Iterator<Item = Range<u64>> {
+    let mut rest = ranges.iter().filter(|range| !range.is_empty()).map(|range| {
+        range.start / PAGE_BYTES * PAGE_BYTES..range.end.div_ceil(PAGE_BYTES).saturating_mul(PAGE_BYTES)
+    });
+    let mut next = rest.next();
+    std::iter::from_fn(move || {
+        let mut stretch = next.take()?;
+        for range in rest.by_ref() {
+            if range.start < stretch.start || range.start > stretch.end {
+                next = Some(range);
+                break;
+            }
+            stretch.end = stretch.end.max(range.end);
+        }
+        Some(stretch)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use array::Result;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::{Cancel, IoCounts};
+
+    /// Remembers what it is told, each time.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Vec<Range<u64>>>>);
+
+    impl ByteStore for Told {
+        fn size_bytes(&self) -> u64 {
+            u64::MAX
+        }
+        fn expect(&self, ranges: &[Range<u64>]) {
+            self.0.lock().push(ranges.to_vec());
+        }
+        fn read_at(&self, _: u64, _: &mut [u8], _: &Cancel) -> Result<()> {
+            unreachable!("nothing here reads")
+        }
+        fn counts(&self) -> IoCounts {
+            IoCounts::default()
+        }
+    }
+
+    fn requests(count: u64, size_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+        (0..count).map(move |n| n * 100_000..n * 100_000 + size_bytes)
+    }
+
+    #[test]
+    fn each_request_is_told_once_before_it_is_made_and_few_are_ahead() {
+        let (store, mut ahead) = (Told::default(), Ahead::of(requests(1_000, 4096)));
+        for made in 0..1_000 {
+            ahead.next(&store);
+            let told = store.0.lock().iter().map(Vec::len).sum::<usize>();
+            assert!((made + 1..=made + 2 * TOLD_TOGETHER).contains(&told), "{told} told, {made} made");
+            assert!(told >= 1_000.min(made + TOLD_TOGETHER), "the disk has enough to do");
+        }
+        assert!(store.0.into_inner().into_iter().flatten().eq(requests(1_000, 4096)));
+    }
+
+    #[test]
+    fn nothing_is_told_of_a_single_request_or_of_large_ones() {
+        for (count, size_bytes) in [(0, 4096), (1, 4096), (1_000, MAX_REQUEST_BYTES + 1)] {
+            let (store, mut ahead) = (Told::default(), Ahead::of(requests(count, size_bytes)));
+            (0..count).for_each(|_| ahead.next(&store));
+            assert_eq!(store.0.into_inner(), Vec::<Vec<Range<u64>>>::new());
+        }
+    }
+
+    #[test]
+    fn a_few_looks_tell_what_is_in_memory() {
+        let ranges: Vec<_> = requests(64, 4096).collect();
+        let looks = Mutex::new(0);
+        let is_in_memory = |below: u64| {
+            let looks = &looks;
+            move |offset| {
+                *looks.lock() += 1;
+                offset < below
+            }
+        };
+        assert!(!is_far(&ranges, is_in_memory(u64::MAX)));
+        assert_eq!(*looks.lock(), LOOKED_AT);
+        assert!(is_far(&ranges, is_in_memory(0)));
+        assert!(is_far(&ranges, is_in_memory(6_200_000)), "the last ones are not");
+        assert!(!is_far(&[], is_in_memory(0)));
+    }
+
+    #[test]
+    fn pages_of_neighbours_are_fetched_together() {
+        let of = |ranges: &[Range<u64>]| pages(ranges).collect::<Vec<_>>();
+        assert_eq!(of(&[10..20, 5_000..5_001, 12_300..12_301]), [0..8192, 12_288..16_384]);
+        assert_eq!(of(&[8_000..9_000, 100..200, 9_000..9_001]), [4096..12_288, 0..4096, 8192..12_288]);
+        assert_eq!(of(&[7..7, 9..9]), Vec::<Range<u64>>::new());
+    }
+}
