@@ -316,3 +316,39 @@ fn chunks_are_decoded_within_the_budget_or_refused() {
         assert_eq!(scratch.peak_decoding_bytes(), 0, "nothing is taken for it");
     }
 }
+
+#[test]
+fn chunks_that_others_can_undo_are_given_as_they_rest() {
+    let (_dir, path) = place("passed.h5");
+    let data = Array3::from_shape_fn([32, 32, 64], |(z, y, x)| i32::try_from((z * y) ^ x).unwrap());
+    let written = h5::File::create(&path).unwrap();
+    for (name, filters) in [("packed", (false, false)), ("shuffled", (true, false)), ("summed", (true, true))]
+    {
+        let (shuffle, sums) = filters;
+        let builder = written.new_dataset_builder().chunk([32, 32, 32]);
+        let builder = if shuffle { builder.shuffle() } else { builder }.deflate(1);
+        let builder = if sums { builder.fletcher32() } else { builder };
+        builder.with_data(&data).create(name).unwrap();
+    }
+    let place_of = |name| {
+        let second = written.dataset(name).unwrap().chunk_info(1).unwrap();
+        assert_eq!(second.offset, [0, 0, 32]);
+        usize::try_from(second.addr).unwrap()..usize::try_from(second.addr + second.size).unwrap()
+    };
+    let places = ["packed", "shuffled"].map(place_of);
+    written.close().unwrap();
+    let (stored, file) = (std::fs::read(&path).unwrap(), open_path(&path).unwrap());
+    let second = Selection::of_box(&[0, 0, 32], &[32, 32, 32]);
+    let packed = |name: &str, selection: &Selection| {
+        let (number, _) = file.dataset.find(name).unwrap();
+        file.packed(number, 0, selection, &Cancel::default()).unwrap()
+    };
+    for ((name, width), place) in [("packed", 1), ("shuffled", 4)].into_iter().zip(places) {
+        let found = packed(name, &second).expect("a whole chunk");
+        assert!(found.bytes == stored[place], "{name}: the bytes of the file");
+        assert_eq!((found.packing, found.width), (array::Packing::Zlib, width), "{name}");
+        let within = Selection::of_box(&[0, 0, 33], &[32, 32, 31]);
+        assert!(packed(name, &within).is_none(), "{name}: not a whole chunk");
+    }
+    assert!(packed("summed", &second).is_none(), "a checksum is checked here");
+}
