@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use array::{Error, Result, Selection, Target};
+use futures::future::try_join_all;
 use node::dial::Compression;
 
 use super::super::options::Options;
@@ -91,17 +92,16 @@ async fn fetch(program: &Path, options: &Options, file: &Path, runs: usize) -> R
     Ok(contest)
 }
 
-/// Every array, whole, as stored.
+/// Every array, whole, as stored; all are asked for at once.
 async fn contents(client: &Ours) -> Result<Vec<Vec<u8>>> {
     let dataset = client.dataset().await?;
-    let mut out = Vec::new();
-    for (number, array) in (0..).zip(&dataset.arrays) {
+    let arrays = (0..).zip(&dataset.arrays).map(|(number, array)| async move {
         let selection = Selection::all(array.shape());
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         client.array(number, selection, region).await?;
-        out.push(target.into_vec()?);
-    }
-    Ok(out)
+        target.into_vec()
+    });
+    try_join_all(arrays).await
 }
 
 /// Copies the file by another program from its own server, both started for it.
