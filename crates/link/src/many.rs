@@ -61,6 +61,7 @@ impl ClientSide {
         urgency: Urgency,
     ) -> Result<Vec<OpId>> {
         let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
+        let mut result = Ok(());
         while let Some(next) = parameters.pop_front() {
             match self.machine.request(name, next.clone(), urgency) {
                 Ok(op) => {
@@ -70,16 +71,17 @@ impl ClientSide {
                 Err(error) => {
                     parameters.push_front(next);
                     if error.kind() != ErrorKind::Busy || self.ended.is_some() {
-                        return Err(error);
+                        result = Err(error);
                     }
                     break;
                 }
             }
         }
+        // Also those that were started before one that could not be.
         if let Some(inbox) = self.manys.get_mut(&id) {
             inbox.under_way += ops.len();
         }
-        Ok(ops)
+        result.map(|()| ops)
     }
 
     /// All news of many; `None` when there are none yet, false when there will be none.

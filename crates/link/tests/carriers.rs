@@ -6,7 +6,7 @@
     reason = "a test stops at the first surprise"
 )]
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -432,20 +432,21 @@ fn many_operations_share_one_stream() {
         let many = pair.client.many();
         let urgency = Urgency::of(Priority::NORMAL);
         let mut waiting: VecDeque<Bytes> = (0..MANY).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
-        let mut sent = BTreeMap::new();
-        let (mut said, mut done, mut cancelled) = (Vec::new(), 0, 0);
-        while done + cancelled < MANY {
+        let (mut sent, mut withdrawn) = (BTreeMap::new(), BTreeSet::new());
+        let (mut said, mut done) = (Vec::new(), 0);
+        while done + (withdrawn.len() as u64) < MANY {
             let before = MANY - waiting.len() as u64;
             for (op, n) in many.request("echo", &mut waiting, urgency).unwrap().into_iter().zip(before..) {
                 if n % 7 == 0 {
                     many.cancel(op);
-                    cancelled += 1;
+                    withdrawn.insert(op);
                 } else {
                     sent.insert(op, Bytes::from(n.to_le_bytes().to_vec()));
                 }
             }
             many.next(&mut said).await;
-            for (op, what) in said.drain(..) {
+            // Of those that were withdrawn too late what was there already is heard.
+            for (op, what) in said.drain(..).filter(|(op, _)| !withdrawn.contains(op)) {
                 match what {
                     Said::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
                     Said::Reply(Reply::Piece { bytes, complete, .. }) => {
@@ -465,6 +466,26 @@ fn many_operations_share_one_stream() {
             }
         }
         assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
+    });
+}
+
+/// Parameters that are too long end a call; those that were started before answer all the same.
+#[test]
+fn what_was_started_before_a_refusal_is_heard_of() {
+    on_all(|kind| async move {
+        let pair = pair(kind, ClientConfig::default(), answer).await;
+        pair.client.welcomed().await.unwrap();
+        let many = pair.client.many();
+        let fine = Bytes::from(7u64.to_le_bytes().to_vec());
+        let too_long = Bytes::from(vec![0; (1 << 20) + 1]);
+        let mut waiting = VecDeque::from([fine.clone(), fine, too_long]);
+        let refused = many.request("echo", &mut waiting, Urgency::of(Priority::NORMAL)).unwrap_err();
+        assert_eq!((refused.kind(), waiting.len()), (ErrorKind::TooLarge, 1), "{kind:?}");
+        let (mut said, mut wholes) = (Vec::new(), 0);
+        while many.next(&mut said).await {
+            wholes += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
+        }
+        assert_eq!(wholes, 2, "{kind:?}");
     });
 }
 

@@ -310,15 +310,22 @@ impl Client {
     }
 
     fn poll_frame(&mut self, now: Instant) -> Option<Frame> {
-        if let Some(frame) = self.outgoing.pop(now) {
+        if let Some(frame) = self.poll_upkeep(now).or_else(|| self.outgoing.pop(now)) {
             return Some(frame);
         }
         if matches!(self.state, State::Closed(_)) {
             return None;
         }
-        if let Some(op) = self.adjusted.pop_first() {
-            let Urgency { priority, deadline } = self.ops.get(&op)?.urgency;
-            return Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) });
+        let op = self.adjusted.pop_first()?;
+        let Urgency { priority, deadline } = self.ops.get(&op)?.urgency;
+        Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) })
+    }
+
+    /// What keeps the connection going does not wait behind requests that a thin link has not taken yet: without credit
+    /// the server falls silent.
+    fn poll_upkeep(&mut self, now: Instant) -> Option<Frame> {
+        if !matches!(self.state, State::Open) {
+            return None;
         }
         if self.owes_credit() {
             let bytes = self.owed_bytes();

@@ -486,6 +486,20 @@ fn more_than_credit_ends_the_connection() {
 }
 
 #[test]
+fn credit_does_not_wait_behind_requests() {
+    let (now, mut client, mut server) = open();
+    let op = ask(now, &mut client, &mut server, Urgency::of(Priority::NORMAL));
+    server.item(op, Bytes::new(), Bytes::from(vec![0; 1 << 20]).into()).unwrap();
+    down(now, &mut server, &mut client);
+    for _ in 0..100 {
+        client.request("read", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
+    }
+    client.grant(1 << 20);
+    let first = Frame::decode(client.poll_transmit(now).unwrap().into_bytes()).unwrap();
+    assert!(matches!(first, Frame::Credit { .. }), "{first:?}");
+}
+
+#[test]
 fn an_operation_number_is_never_used_again() {
     let (now, mut client, mut server) = open();
     let op = ask(now, &mut client, &mut server, Urgency::of(Priority::NORMAL));
