@@ -49,6 +49,17 @@ def data(served: str) -> corridor.Dataset:
     return corridor.open(served)
 
 
+def test_stored_chunks_larger_than_an_item_come_whole(tmp_path: pathlib.Path) -> None:
+    """80 MiB in one chunk, packed: more than one item of the wire may hold once it is restored."""
+    values = np.zeros((80, 1024, 1024), dtype=np.uint8)
+    values[::7, 3, :] = 5
+    with h5py.File(tmp_path / "chunk.h5", "w") as file:
+        file.create_dataset("v", data=values, chunks=values.shape, compression="gzip", compression_opts=1)
+    arguments = ("serve", "chunk.h5", "--listen", "127.0.0.1:0", "--json", "--memory", "2GiB")
+    with conftest.running(tmp_path, *arguments) as program:
+        assert np.array_equal(corridor.open(program.url)["v"][...], values)
+
+
 def test_compression_on_the_way_changes_nothing_but_the_bytes_that_travel(served: str) -> None:
     plain = corridor.open(served, compression="none")
     for way in ("auto", "lz4", "zstd"):
@@ -142,6 +153,29 @@ def test_a_withdrawn_read_never_answers() -> None:
 
     with pytest.raises(TimeoutError):
         asyncio.run(work())
+
+
+def sent_bytes(pid: int) -> int:
+    """What a process has written so far, to sockets mostly."""
+    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("wchar:")))
+
+
+def test_a_withdrawn_read_ends_on_the_server_too(tmp_path: pathlib.Path) -> None:
+    size_bytes = 700**3
+    arguments = ("serve", "synthetic:waves?shape=700,700,700&dtype=u8", "--listen", "127.0.0.1:0", "--json")
+    with conftest.running(tmp_path, *arguments) as program:
+        slow = corridor.open(program.url, compression="none")["waves"]
+        future = slow.submit()
+        while sent_bytes(program.process.pid) < 1 << 20:
+            assert not future.done()
+        assert future.cancel()
+        # Until the server sends nothing but these.
+        before, now = 0, sent_bytes(program.process.pid)
+        while now - before > 64 << 10:
+            assert slow[0, 0, 0] == slow[0, 0, 0]
+            before, now = now, sent_bytes(program.process.pid)
+        assert now < size_bytes / 2
 
 
 def test_other_threads_run_while_one_reads() -> None:

@@ -6,7 +6,6 @@
 //!   corridor://        dial -> RemoteSource  (one, or several -> Servers, Catalogue)  --+
 //! ```
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{Error, LongWork, Priority, Result, Source, Urgency};
@@ -291,11 +290,6 @@ impl Stack {
     pub(crate) fn upstream(&self) -> &Upstream {
         &self.upstream
     }
-
-    /// The servers behind it, if that is where the data come from.
-    pub(crate) fn remotes(&self) -> &[RemoteSource] {
-        self.upstream.remotes()
-    }
 }
 
 /// The servers of a URL as one source: of the same data, or of data sets of their own.
@@ -310,8 +304,12 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     if may_differ {
         let hosts = hosts(&urls, context)?;
         match catalogue::find(&hosts, &url.dataset).await {
-            // One that cannot be asked now may be a copy of the others; who knows better says so.
-            Err(_) if context.sharing == Sharing::Auto => {}
+            // One that cannot be asked now may be a copy of the others, or have half of the data.
+            Err(error) if context.sharing == Sharing::Auto => {
+                return Err(
+                    error.context("where all have the same, name the data set, or say `--rule replicated`")
+                );
+            }
             Err(error) => return Err(error),
             Ok(found) if context.sharing == Sharing::Auto && catalogue::is_one(&hosts, &found).await => {}
             Ok(found) => return parts(&hosts, &found).await,
@@ -332,16 +330,14 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
 async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upstream)> {
     let mut entries = Vec::with_capacity(found.len());
-    // A server's first data set speaks for it.
-    let mut speaking: BTreeMap<usize, RemoteSource> = BTreeMap::new();
     let checks: Vec<_> = found.iter().map(|found| catalogue::same_everywhere(hosts, found).boxed()).collect();
     stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
     for Found { name, hosts: having } in found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
-        let server = |(&number, remote): (&usize, &RemoteSource)| {
-            speaking.entry(number).or_insert_with(|| remote.clone());
-            Server { name: hosts[number].name.clone(), source: Arc::new(remote.clone()) as Arc<dyn Source> }
+        let server = |(&number, remote): (&usize, &RemoteSource)| Server {
+            name: hosts[number].name.clone(),
+            source: Arc::new(remote.clone()) as Arc<dyn Source>,
         };
         let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
         entries.push(Having { name: name.clone(), servers, remotes });
@@ -349,7 +345,7 @@ async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upst
     let entry =
         |having: &Having| Entry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
-    let parts = Parts { catalogue: catalogue.clone(), remotes: speaking.into_values().collect(), entries };
+    let parts = Parts { catalogue: catalogue.clone(), entries };
     Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))
 }
 

@@ -78,13 +78,14 @@ impl Landing {
 
 impl Receiver for Landing {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
+        if bulk_bytes == 0 {
+            return Err(Error::corrupt("expected pieces with data in them, found one without"));
+        }
         match Piece::decode(body)? {
             Piece::Plain(ReadBody { offset_bytes }) => {
                 self.there.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
-                if bulk_bytes > 0 {
-                    self.items.insert(item, Open::Plain(offset_bytes));
-                }
+                self.items.insert(item, Open::Plain(offset_bytes));
             }
             Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
@@ -126,7 +127,7 @@ impl Landing {
     /// An item whose bulk is kept until it is whole. All that is kept is smaller than the result.
     fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
         let plain_bytes = u64::from(how.plain_bytes);
-        if bulk_bytes == 0 || bulk_bytes >= plain_bytes {
+        if bulk_bytes >= plain_bytes {
             return Err(Error::corrupt(format!(
                 "expected less than {plain_bytes} bytes for as many compressed ones, found {bulk_bytes}"
             )));
@@ -147,7 +148,8 @@ impl Landing {
     fn restore(&self, rows: Rows, how: Compressed, carried: Vec<u8>) -> Result<()> {
         let into = Arc::clone(&self.into);
         let write = move || {
-            let data = how.restore(&carried)?;
+            let of = |e: Error| e.context(of_result(&rows));
+            let data = how.restore(&carried).map_err(of)?;
             let row_bytes = data.len() / usize::try_from(rows.count()).unwrap_or(usize::MAX).max(1);
             let mut into = into.lock();
             let mut rows = rows.into_iter().zip(data.chunks_exact(row_bytes.max(1)));
@@ -158,6 +160,12 @@ impl Landing {
             None => write(),
         }
     }
+}
+
+/// For people: a server passes chunks as they are stored, so that it may be the stored data that are broken.
+fn of_result(rows: &Rows) -> String {
+    let at = rows.clone().into_iter().next().unwrap_or_default();
+    format!("the data at byte {at} of the result, as stored or compressed by the server")
 }
 
 fn place(start: u64) -> Result<usize> {

@@ -4,6 +4,7 @@
 //! them. It also tells through which servers it has its data, where it has them from another one: a chain that comes
 //! back to where it began would ask for ever, and is refused when the server starts that would close it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
@@ -22,8 +23,8 @@ use crate::url::Url;
 
 /// The operation's name.
 pub const PEERS: &str = "peers";
-/// Longest chain of servers from data to client.
-pub const MAX_CHAIN: usize = 16;
+/// Most servers between data and client, side by side or behind one another.
+pub const MAX_CHAIN: usize = 64;
 /// How long the other servers of a chain may take to say what they are.
 pub(crate) const CHAIN_WITHIN: Duration = Duration::from_secs(5);
 
@@ -105,11 +106,13 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
     let mut known = export.chain.lock().clone();
     let stack = export.stack();
-    let asked = join_all(stack.remotes().iter().map(|remote| of(remote, within))).await;
-    let found: Vec<String> = asked.into_iter().flatten().flat_map(|p| p.chain).collect();
+    // Every data set of every server has a chain of its own.
+    let asked = join_all(stack.upstream().readers().map(|remote| of(remote, within))).await;
+    let mut seen = BTreeSet::new();
+    let chains = asked.into_iter().flatten().flat_map(|p| p.chain);
+    let found: Vec<String> = chains.filter(|name| seen.insert(name.clone())).collect();
     if !found.is_empty() {
         known = found;
-        known.dedup();
         known.truncate(MAX_CHAIN);
         export.chain.lock().clone_from(&known);
     }

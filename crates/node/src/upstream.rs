@@ -25,8 +25,6 @@ pub(crate) enum Upstream {
 /// Servers that each have some data sets.
 pub(crate) struct Parts {
     pub(crate) catalogue: Catalogue,
-    /// Each server, by one of its data sets.
-    pub(crate) remotes: Vec<RemoteSource>,
     /// Who has which data set, in the order of the catalogue.
     pub(crate) entries: Vec<Having>,
 }
@@ -39,15 +37,6 @@ pub(crate) struct Having {
 }
 
 impl Upstream {
-    /// Every server.
-    pub(crate) fn remotes(&self) -> &[RemoteSource] {
-        match self {
-            Self::Here => &[],
-            Self::Whole(remotes, _) => remotes,
-            Self::Parts(parts) => &parts.remotes,
-        }
-    }
-
     /// Everything that is read from: each data set of each server.
     pub(crate) fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
         let (whole, parts) = match self {

@@ -1,9 +1,10 @@
 //! Which server has which data set: each is asked for its list, and what has the same name must be the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use array::{DatasetId, Error, ErrorKind, Generation, Priority, Result, Source, Urgency};
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Priority, Result, Source, Urgency};
 use futures::future::join_all;
 use wire::ops::ListEntry;
 
@@ -15,6 +16,8 @@ use crate::remote::RemoteSource;
 pub const MAX_DATASETS: usize = 1024;
 /// How long a server may take to say what it has.
 const LIST_WITHIN: Duration = Duration::from_secs(10);
+/// How long it may take to describe a data set.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A server that may have some of the data sets.
 pub(crate) struct Host {
@@ -115,6 +118,18 @@ pub(crate) async fn same_everywhere(hosts: &[Host], found: &Found) -> Result<()>
 }
 
 async fn identity(host: &Host, dataset: &str) -> Result<(DatasetId, Generation)> {
-    let described = RemoteSource::new(host.dialer.clone(), dataset.to_owned()).describe().await?;
+    let described = described(&RemoteSource::new(host.dialer.clone(), dataset.to_owned())).await?;
     Ok((described.id, described.generation))
+}
+
+/// The description of a data set, in time: one server that stalls must not hold up all others.
+///
+/// # Errors
+/// `TimedOut`, or why it cannot be described.
+pub(super) async fn described(source: &dyn Source) -> Result<Arc<Dataset>> {
+    let late = || {
+        let secs = DESCRIBED_WITHIN.as_secs();
+        Error::new(ErrorKind::TimedOut, format!("expected its description within {secs} s, found none"))
+    };
+    tokio::time::timeout(DESCRIBED_WITHIN, source.describe()).await.unwrap_or_else(|_| Err(late()))
 }

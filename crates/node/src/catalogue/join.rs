@@ -140,7 +140,7 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
             |own: &str| if is_one { own.to_owned() } else { format!("{name}/{}", own.trim_matches('/')) };
         let first = &described[members[0]].1;
         for (number, array) in (0u32..).zip(&first.arrays) {
-            let (joined, lies) = joined_array(described, members, number, array);
+            let (joined, lies) = joined_array(described, members, number, array)?;
             arrays.push(ArrayInfo { name: named(&array.name), ..joined });
             parts.push(lies);
         }
@@ -256,7 +256,7 @@ fn joined_array(
     members: &[usize],
     number: u32,
     first: &ArrayInfo,
-) -> (ArrayInfo, Vec<Part>) {
+) -> Result<(ArrayInfo, Vec<Part>)> {
     let members = if is_timed(first) { members } else { &members[..1] };
     let of_member = |&n: &usize| described[n].1.arrays.get(number as usize).map(|array| (n, array));
     let arrays: Vec<(usize, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
@@ -264,7 +264,9 @@ fn joined_array(
     let mut from = 0;
     for &(entry, array) in &arrays {
         let dataset = &described[entry].1;
-        let to = from + array.shape().first().copied().unwrap_or(1);
+        let too_many =
+            || Error::too_large(format!("expected fewer than 2^64 time steps in `{}`", array.name));
+        let to = array.shape().first().copied().unwrap_or(1).checked_add(from).ok_or_else(too_many)?;
         let blocks = array.levels.iter().map(|level| level.block.clone()).collect();
         parts.push(Part {
             entry,
@@ -289,7 +291,7 @@ fn joined_array(
                 .unwrap_or_else(|| choose_blocks(&level.shape, &kinds, first.dtype, level.chunk.as_deref()));
         }
     }
-    (joined, parts)
+    Ok((joined, parts))
 }
 
 /// The blocks that all parts have, where they continue one another without a gap.

@@ -10,6 +10,7 @@ mod found;
 mod join;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::stats::value_range;
 use array::{
@@ -24,6 +25,7 @@ use wire::ops::BlockPlace;
 
 use crate::follow::{one_block, one_by_one};
 pub use found::MAX_DATASETS;
+use found::described;
 pub(crate) use found::{Found, Host, find, is_one, same_everywhere};
 use join::{Joined, Part};
 
@@ -50,7 +52,10 @@ pub struct Catalogue(Arc<Inner>);
 struct Inner {
     entries: Vec<Entry>,
     known: Mutex<Option<Arc<Joined>>>,
-    describing: tokio::sync::Mutex<()>,
+    /// Attempts to describe all of them so far that were in vain, to be read without waiting for the one under way.
+    attempts: AtomicU64,
+    /// Held while they are described; the last attempt in vain: its number and why.
+    describing: tokio::sync::Mutex<(u64, Option<Error>)>,
 }
 
 impl Catalogue {
@@ -71,6 +76,7 @@ impl Catalogue {
         Ok(Self(Arc::new(Inner {
             entries,
             known: Mutex::default(),
+            attempts: AtomicU64::default(),
             describing: tokio::sync::Mutex::default(),
         })))
     }
@@ -79,21 +85,38 @@ impl Catalogue {
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
-        let _only_one_asks = self.0.describing.lock().await;
+        let before = self.0.attempts.load(Ordering::Relaxed);
+        let mut in_vain = self.0.describing.lock().await;
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
+        // Whoever waited for an attempt in vain shares its error.
+        if let (attempt, Some(error)) = &*in_vain
+            && *attempt > before
+        {
+            return Err(error.clone());
+        }
+        let joined = self.join().await;
+        match &joined {
+            Ok(joined) => *self.0.known.lock() = Some(Arc::clone(joined)),
+            Err(error) => {
+                *in_vain = (self.0.attempts.fetch_add(1, Ordering::Relaxed) + 1, Some(error.clone()));
+            }
+        }
+        joined
+    }
+
+    /// Describes all and joins them.
+    async fn join(&self) -> Result<Arc<Joined>> {
         let described: Vec<(String, Arc<Dataset>)> = stream::iter(self.0.entries.clone())
             .map(|entry| async move {
-                let dataset = entry.source.describe().await.map_err(|e| of_dataset(e, &entry.name))?;
+                let dataset = described(&*entry.source).await.map_err(|e| of_dataset(e, &entry.name))?;
                 Ok::<_, Error>((entry.name, dataset))
             })
             .buffered(DESCRIBED_AT_ONCE)
             .try_collect()
             .await?;
-        let joined = Arc::new(join::join(&described)?);
-        *self.0.known.lock() = Some(Arc::clone(&joined));
-        Ok(joined)
+        Ok(Arc::new(join::join(&described)?))
     }
 
     /// Where an array lies, if one data set has all of it: which one, and the place there.

@@ -170,3 +170,42 @@ fn a_catalogue_has_a_bounded_number_of_data_sets() {
     assert_eq!(Catalogue::new(many(MAX_DATASETS + 1)).err().unwrap().kind(), ErrorKind::TooLarge);
     assert_eq!(Catalogue::new(Vec::new()).err().unwrap().kind(), ErrorKind::Invalid);
 }
+
+#[tokio::test]
+async fn shapes_that_no_series_can_have_are_refused() {
+    let empty = |times: u64, origin: f64| {
+        let mut dataset = one_array("u1".parse().unwrap(), &[times, 0, 1, 1], &[1, 1, 1, 1]);
+        dataset.id = DatasetId::of([format!("{times} {origin}")]);
+        dataset.arrays[0].axes[0].coordinates = Coordinates::Regular { origin, step: 1.0 };
+        Arc::new(MemorySource::new(dataset, vec![vec![Vec::new().into()]]).unwrap())
+    };
+    let entries = vec![entry("a", empty(1 << 63, 0.0)), entry("b", empty(1 << 63, 1e19))];
+    let error = Catalogue::new(entries).unwrap().describe().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_never_describes_itself_is_named_to_all_who_wait() {
+    struct Stalling;
+    impl Source for Stalling {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            futures::future::pending().boxed()
+        }
+        fn blocks(&self, _: Vec<Want>) -> Completions {
+            stream::empty().boxed()
+        }
+        fn read(&self, _: ReadRequest, _: Region) -> BoxFuture<'static, Result<()>> {
+            futures::future::pending().boxed()
+        }
+    }
+    let catalogue =
+        Catalogue::new(vec![entry("good", steps(1, 0.0, &[1, 1, 1, 1], 1)), entry("stalling", Stalling)])
+            .unwrap();
+    let begun = tokio::time::Instant::now();
+    let errors = futures::future::join_all((0..5).map(|_| catalogue.describe())).await;
+    for error in errors {
+        let error = error.unwrap_err();
+        assert!(error.kind() == ErrorKind::TimedOut && error.to_string().contains("stalling"), "{error}");
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "five waited for one attempt");
+}

@@ -3,6 +3,7 @@
 use array::{PackedChunk, ReadRequest, Result, Selection};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::compression::Compressed;
+use wire::limits::MAX_ITEM_BULK_BYTES;
 use wire::ops::Piece;
 
 use super::read::Reading;
@@ -23,13 +24,18 @@ impl Reading<'_> {
             return Ok(false);
         }
         let chunk_bytes = chunk.iter().fold(self.item_bytes as u64, |n, &size| n.saturating_mul(size));
+        // What is restored from one item is bounded too.
+        if chunk_bytes > MAX_ITEM_BULK_BYTES {
+            return Ok(false);
+        }
         let boxes = || slabs(selection, self.item_bytes, Some(chunk), chunk_bytes);
         let whole = boxes().take(MAX_LOOKED_AT).find(|slab| slab.selection.shape() == chunk);
         let Some(whole) = whole.filter(|slab| self.rows(slab) <= MAX_ROWS) else { return Ok(false) };
-        if self.packed(&whole).await?.is_none() {
+        if !self.pass(&whole).await? {
             return Ok(false);
         }
-        let each = stream::iter(boxes()).map(|slab| self.pass(slab, chunk));
+        let others = boxes().filter(|slab| slab.selection != whole.selection);
+        let each = stream::iter(others).map(|slab| self.pass_or_read(slab, chunk));
         each.buffer_unordered(CHUNKS_UNDER_WAY).try_collect::<()>().await?;
         Ok(true)
     }
@@ -39,22 +45,28 @@ impl Reading<'_> {
     }
 
     /// Sends a chunk as it rests, or what is selected of it as it is read.
-    async fn pass(&self, slab: Slab, chunk: &[u64]) -> Result<()> {
-        let size_bytes = self.size_of(&slab);
-        if slab.selection.shape() != chunk {
-            return self.slab(slab).await;
+    async fn pass_or_read(&self, slab: Slab, chunk: &[u64]) -> Result<()> {
+        if slab.selection.shape() == chunk && self.pass(&slab).await? {
+            Ok(())
+        } else {
+            self.slab(slab).await
         }
+    }
+
+    /// Sends a chunk as it rests; false where that cannot be.
+    async fn pass(&self, slab: &Slab) -> Result<bool> {
+        let size_bytes = self.size_of(slab);
         let mut memory = self.call.enter(size_bytes).await;
-        let packed = if memory.admitted().await < size_bytes { None } else { self.packed(&slab).await? };
+        let packed = if memory.admitted().await < size_bytes { None } else { self.packed(slab).await? };
         let (Some(PackedChunk { bytes, packing, width }), Ok(plain_bytes)) =
             (packed, u32::try_from(size_bytes))
         else {
-            drop(memory);
-            return self.slab(slab).await;
+            return Ok(false);
         };
         let (_, rows) = slab.stretches(&self.shape, self.item_bytes);
         let how = Compressed { algorithm: packing.into(), width, plain_bytes };
-        self.put(Piece::Compressed(rows, how).encode(), memory.hold(bytes), size_bytes).await
+        self.put(Piece::Compressed(rows, how).encode(), memory.hold(bytes), size_bytes).await?;
+        Ok(true)
     }
 
     /// The stored form of a chunk, if the client can undo it.

@@ -85,7 +85,12 @@ fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
     }
     let root = || key.strip_prefix("c/").map(|places| ("", places));
     let (path, places) = key.rsplit_once("/c/").or_else(root)?;
-    Some((path, places.split('/').map(|p| p.parse().ok()).collect::<Option<_>>()?))
+    Some((path, places.split('/').map(place_of).collect::<Option<_>>()?))
+}
+
+/// A place in a chunk grid, written in the one way that keys are.
+fn place_of(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|place: &u64| place.to_string() == text)
 }
 
 fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {

@@ -255,6 +255,31 @@ fn an_endless_heap_is_refused() {
 }
 
 #[test]
+fn a_header_that_claims_to_go_on_without_end_is_refused() {
+    let (_dir, path) = place("endless.h5");
+    let file = h5::File::create(&path).unwrap();
+    let flat = file.new_dataset_builder().with_data(&numbers()).create("flat").unwrap();
+    for name in (0..20).map(|n| format!("attribute {n}")) {
+        flat.new_attr::<i32>().create(name.as_str()).unwrap().write_scalar(&1).unwrap();
+    }
+    drop(flat);
+    file.close().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    // A message of kind 16 in an old header: where it goes on, and for how many bytes.
+    let continues = [0x10, 0, 0x10, 0, 0, 0, 0, 0];
+    let found: Vec<usize> = (0..bytes.len() - 24).filter(|&at| bytes[at..].starts_with(&continues)).collect();
+    assert!(!found.is_empty(), "the file has a header in several parts");
+    for at in found {
+        for length in [u64::MAX, 1 << 40, 1 << 62] {
+            let mut damaged = bytes.clone();
+            damaged[at + 16..at + 24].copy_from_slice(&length.to_le_bytes());
+            std::fs::write(&path, damaged).unwrap();
+            survive(&path);
+        }
+    }
+}
+
+#[test]
 fn a_file_cut_short_says_so() {
     let (_dir, path) = place("short.h5");
     sample(&path);

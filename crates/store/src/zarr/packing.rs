@@ -188,7 +188,7 @@ fn refuse_compressors(codecs: &[Value]) -> Result<()> {
 impl Step {
     fn undo(self, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>> {
         match self {
-            Self::Gzip => unpack("gzip", flate2::read::GzDecoder::new(&bytes[..]), most),
+            Self::Gzip => unpack("gzip", flate2::read::MultiGzDecoder::new(&bytes[..]), most),
             Self::Zlib => unpack("zlib", flate2::read::ZlibDecoder::new(&bytes[..]), most),
             Self::Bz2 => unpack("bz2", bzip2::read::BzDecoder::new(&bytes[..]), most),
             Self::Zstd => unpack_zstd(&bytes, most),

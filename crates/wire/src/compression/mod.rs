@@ -9,7 +9,7 @@ mod shuffle;
 use std::io::Read;
 
 use array::{Error, Packing, Result};
-use flate2::read::{GzDecoder, GzEncoder, ZlibDecoder, ZlibEncoder};
+use flate2::read::{GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
 
 use crate::codec::{Reader, Writer};
 use crate::limits::MAX_ITEM_BULK_BYTES;
@@ -35,7 +35,7 @@ pub enum Algorithm {
     Zstd,
     /// A zlib stream (RFC 1950).
     Zlib,
-    /// A gzip member (RFC 1952).
+    /// Gzip members, one or more (RFC 1952).
     Gzip,
 }
 
@@ -130,7 +130,7 @@ impl Compressed {
                 ("zlib", inflate(ZlibDecoder::new(carried), &mut bytes).map_err(|error| error.to_string()))
             }
             Algorithm::Gzip => {
-                ("gzip", inflate(GzDecoder::new(carried), &mut bytes).map_err(|error| error.to_string()))
+                ("gzip", inflate(MultiGzDecoder::new(carried), &mut bytes).map_err(|error| error.to_string()))
             }
             Algorithm::Zstd => (
                 ZSTD,

@@ -23,6 +23,8 @@ const UNDEFINED: haddr_t = haddr_t::MAX;
 const DRIVER_NUMBER: c_int = 0x436f;
 /// Version of the class below.
 const CLASS_VERSION: c_uint = 1;
+/// What may be read at once beyond the end of the file: the library guesses how long some headers are.
+const MAX_BEYOND_BYTES: usize = 64 << 10;
 /// Largest file: what a signed offset can say.
 const MAX_ADDRESS: haddr_t = i64::MAX as u64;
 
@@ -207,13 +209,17 @@ unsafe extern "C" fn read(
     size: usize,
     buffer: *mut c_void,
 ) -> herr_t {
-    if at == UNDEFINED || buffer.is_null() {
+    // SAFETY: as in `get_eoa`.
+    let open = unsafe { &*open };
+    // The library's own check wraps around for sizes that a file claims.
+    let is_inside = at.checked_add(size as u64).is_some_and(|end| end <= open.end);
+    let there = usize::try_from(open.file.size_bytes().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
+    if at == UNDEFINED || buffer.is_null() || !is_inside || size - there > MAX_BEYOND_BYTES {
         return -1;
     }
-    // SAFETY: as in `get_eoa`; the library gives room for `size` bytes.
-    let (open, into) = unsafe { (&*open, std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    // SAFETY: the library gives room for `size` bytes.
+    let into = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
     // Beyond the end of the file there are zeros, as with the library's own driver.
-    let there = usize::try_from(open.file.size_bytes().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
     let (found, beyond) = into.split_at_mut(there);
     beyond.fill(0);
     if !found.is_empty()
