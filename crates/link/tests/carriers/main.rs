@@ -6,7 +6,6 @@
     reason = "a test stops at the first surprise"
 )]
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -17,15 +16,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use futures::StreamExt;
-use link::{
-    Asking, Change, ClientHandle, Item, Link, Operation, Receiver, Reply, Said, ServerConnection, Trust,
-    quic, tcp, tls, ws,
-};
+use link::{Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, quic, tcp, tls, ws};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, Error, ErrorKind, Priority, Retry, ServerConfig, Urgency, limits};
+
+mod many;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -422,218 +419,6 @@ async fn who_waits_for_room_hears_of_room_of_urgency_and_of_the_end() {
     rooms.remove(0).await;
 }
 
-/// The answers of 20,000 operations by one stream; every seventh is withdrawn on the way.
-#[test]
-fn many_operations_share_one_stream() {
-    on_all(|kind| async move {
-        const MANY: u64 = 20_000;
-        let pair = pair(kind, ClientConfig::default(), answer).await;
-        pair.client.welcomed().await.unwrap();
-        let many = pair.client.many();
-        let urgency = Urgency::of(Priority::NORMAL);
-        let mut waiting: VecDeque<Bytes> = (0..MANY).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
-        let (mut sent, mut withdrawn) = (BTreeMap::new(), BTreeSet::new());
-        let (mut said, mut done) = (Vec::new(), 0);
-        while done + (withdrawn.len() as u64) < MANY {
-            let before = MANY - waiting.len() as u64;
-            for (op, n) in many.request("echo", &mut waiting, urgency).unwrap().into_iter().zip(before..) {
-                if n % 7 == 0 {
-                    many.cancel(op);
-                    withdrawn.insert(op);
-                } else {
-                    sent.insert(op, Bytes::from(n.to_le_bytes().to_vec()));
-                }
-            }
-            many.next(&mut said).await;
-            // Of those that were withdrawn too late what was there already is heard.
-            for (op, what) in said.drain(..).filter(|(op, _)| !withdrawn.contains(op)) {
-                match what {
-                    Said::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
-                    Said::Reply(Reply::Piece { bytes, complete, .. }) => {
-                        assert_eq!((bytes, complete), (sent[&op].clone(), true));
-                    }
-                    Said::Whole(Item { body, bulk }) => {
-                        let said = sent.remove(&op).expect("each ends once");
-                        assert_eq!((&body, &bulk), (&said, &said));
-                        done += 1;
-                    }
-                    Said::Done => {
-                        sent.remove(&op).expect("each ends once");
-                        done += 1;
-                    }
-                    Said::Failed(error) => panic!("{kind:?}: {error}"),
-                }
-            }
-        }
-        assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
-    });
-}
-
-/// Parameters that are too long end a call; those that were started before answer all the same.
-#[test]
-fn what_was_started_before_a_refusal_is_heard_of() {
-    on_all(|kind| async move {
-        let pair = pair(kind, ClientConfig::default(), answer).await;
-        pair.client.welcomed().await.unwrap();
-        let many = pair.client.many();
-        let fine = Bytes::from(7u64.to_le_bytes().to_vec());
-        let too_long = Bytes::from(vec![0; (1 << 20) + 1]);
-        let mut waiting = VecDeque::from([fine.clone(), fine, too_long]);
-        let refused = many.request("echo", &mut waiting, Urgency::of(Priority::NORMAL)).unwrap_err();
-        assert_eq!((refused.kind(), waiting.len()), (ErrorKind::TooLarge, 1), "{kind:?}");
-        let (mut said, mut wholes) = (Vec::new(), 0);
-        while many.next(&mut said).await {
-            wholes += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
-        }
-        assert_eq!(wholes, 2, "{kind:?}");
-    });
-}
-
-/// Counts the bytes of one answer where they arrive, or does not want them.
-struct Taking {
-    expected: Bytes,
-    taken_bytes: Arc<AtomicUsize>,
-    refuses: bool,
-}
-
-impl Receiver for Taking {
-    fn item(&mut self, _item: u32, body: Bytes, bulk_bytes: u64) -> wire::Result<()> {
-        assert_eq!((&body, bulk_bytes), (&self.expected, 8));
-        if self.refuses { Err(Error::corrupt("expected something else")) } else { Ok(()) }
-    }
-
-    fn piece(&mut self, _item: u32, offset: u64, bytes: &[u8], complete: bool) -> wire::Result<()> {
-        assert_eq!((offset, bytes, complete), (0, &self.expected[..], true));
-        self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> wire::Result<()> {
-        Ok(())
-    }
-}
-
-fn asking(n: usize, taken_bytes: &Arc<AtomicUsize>) -> Asking {
-    let parameters = Bytes::from((n as u64).to_le_bytes().to_vec());
-    let taken_bytes = Arc::clone(taken_bytes);
-    let receiver =
-        Box::new(Taking { expected: parameters.clone(), taken_bytes, refuses: n.is_multiple_of(7) });
-    Asking { parameters, urgency: Urgency::of(Priority::NORMAL), expected_bytes: 8, receiver }
-}
-
-#[test]
-fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
-    on_all(|kind| async move {
-        const MANY: usize = 20_000;
-        let config = ServerConfig { most_operations: 1_000, ..ServerConfig::default() };
-        let pair = pair_of(kind, ClientConfig::default(), config, answer).await;
-        pair.client.welcomed().await.unwrap();
-        let taken_bytes = Arc::new(AtomicUsize::new(0));
-        let asks = (0..MANY).map(|n| asking(n, &taken_bytes));
-        let mut ends = Box::pin(pair.client.receive_many("echo", asks));
-        let mut ended = vec![0; MANY];
-        while let Some((n, end)) = ends.next().await {
-            ended[n] += 1;
-            assert_eq!(end.is_err(), n.is_multiple_of(7), "{kind:?}: {n} {end:?}");
-        }
-        assert!(ended.iter().all(|&times| times == 1), "{kind:?}");
-        let wanted = (0..MANY).filter(|n: &usize| !n.is_multiple_of(7)).count();
-        assert_eq!(taken_bytes.load(Ordering::Relaxed), 8 * wanted, "{kind:?}");
-        let asks = (0..10).map(|n| asking(n, &taken_bytes));
-        let mut dropped = Box::pin(pair.client.receive_many("forever", asks));
-        assert!(futures::poll!(dropped.next()).is_pending());
-        drop((ends, dropped));
-        pair.client.close(Error::cancelled());
-        let asks = (0..10).map(|n| asking(n, &taken_bytes));
-        let late: Vec<_> = pair.client.receive_many("echo", asks).collect().await;
-        assert!(late.len() == 10 && late.iter().all(|(_, end)| end.is_err()), "{kind:?}");
-    });
-}
-
-/// What has ended together is told together: the stream is polled once for each frame of answers, not for each operation.
-#[tokio::test]
-async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() {
-    const MANY: usize = 1_000;
-    let pair = pair(Kind::Local, ClientConfig::default(), answer).await;
-    pair.client.welcomed().await.unwrap();
-    let taken_bytes = Arc::new(AtomicUsize::new(0));
-    let asks = (1..).filter(|n: &usize| !n.is_multiple_of(7)).take(MANY).map(|n| asking(n, &taken_bytes));
-    let mut ends = Box::pin(pair.client.receive_many("echo", asks));
-    let (mut polls, mut ended) = (0, 0);
-    poll_fn(|cx| {
-        polls += 1;
-        loop {
-            match ends.poll_next_unpin(cx) {
-                Poll::Ready(Some((_, end))) => {
-                    end.unwrap();
-                    ended += 1;
-                }
-                Poll::Ready(None) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    })
-    .await;
-    assert_eq!(ended, MANY);
-    assert!(polls <= 10, "found {polls} polls");
-}
-
-/// The server ends them the other way round.
-#[tokio::test]
-async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
-    const MANY: u8 = 100;
-    let (client, connection, _driven) = connected().await;
-    let mut parameters = (0..MANY).map(|n| Bytes::from(vec![n])).collect();
-    let mut ordered = client.many().ordered();
-    let asked = ordered.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
-    connection.hello().await.unwrap();
-    connection.accept();
-    let mut operations = Vec::new();
-    while operations.len() < usize::from(MANY) {
-        operations.push(connection.next().await.unwrap());
-    }
-    let backwards = async {
-        for operation in operations.into_iter().rev() {
-            operation.item(operation.parameters(), Bytes::new()).await.unwrap();
-            operation.answer(Bytes::new(), operation.parameters()).await.unwrap();
-            tokio::task::yield_now().await;
-        }
-    };
-    let mut said = Vec::new();
-    tokio::join!(backwards, async { while ordered.next(&mut said).await {} });
-    let ended: Vec<_> = said.iter().filter(|(_, what)| *what == Said::Done).map(|(op, _)| *op).collect();
-    assert_eq!(ended, asked);
-    let of = |op| said.iter().filter(move |(other, _)| *other == op).count();
-    assert!(asked.iter().all(|op| of(*op) == 4), "two items, the bulk of one, the end");
-    assert!(said.is_sorted_by_key(|(op, _)| *op), "nothing comes before its turn");
-}
-
-/// What is ready together is one write, and so is what is answered together.
-#[tokio::test]
-async fn a_thousand_operations_are_a_few_writes() {
-    const MANY: usize = 1000;
-    let (ours, theirs) = tokio::io::duplex(1 << 20);
-    let writes = Arc::new(AtomicUsize::new(0));
-    let ours = tcp::over(Writes { inner: ours, count: Arc::clone(&writes) }, "server");
-    let mut tasks = JoinSet::new();
-    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
-    tasks.spawn(driver);
-    let (connection, driver) = link::serve(tcp::over(theirs, "client"), ServerConfig::default()).unwrap();
-    tasks.spawn(driver);
-    tasks.spawn(answer_all(connection, answer));
-    client.welcomed().await.unwrap();
-    let before = writes.load(Ordering::Relaxed);
-    let many = client.many();
-    let mut parameters = vec![Bytes::from_static(b"0123456789abcdef01234567"); MANY].into();
-    let ops = many.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
-    assert_eq!(ops.len(), MANY);
-    let (mut said, mut done) = (Vec::new(), 0);
-    while many.next(&mut said).await {
-        done += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
-    }
-    assert_eq!((done, writes.load(Ordering::Relaxed) - before), (MANY, 1));
-}
-
 /// Counts what is written at once.
 struct Writes {
     inner: tokio::io::DuplexStream,
@@ -787,7 +572,8 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
     let mut busy = 0;
     let mut answers: futures::stream::SelectAll<_> = asked.into_iter().flatten().collect();
     while busy < refused {
-        let answer = tokio::time::timeout(Duration::from_secs(60), StreamExt::next(&mut answers)).await;
+        let answer =
+            tokio::time::timeout(Duration::from_secs(60), futures::StreamExt::next(&mut answers)).await;
         assert_eq!(answer.expect("more refusals").unwrap().unwrap_err().kind(), ErrorKind::Busy);
         busy += 1;
     }
