@@ -81,6 +81,11 @@ impl Upstream {
     }
 }
 
+/// Whether another server of the same data may answer what this one could not: it is busy or gone, or has other data now.
+pub(crate) fn another_may_answer(error: &Error) -> bool {
+    error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Stale
+}
+
 /// Asks one of `remotes`; another one where it cannot answer now. `None` where there are none.
 ///
 /// # Errors
@@ -93,11 +98,10 @@ pub(crate) async fn ask_one<A: Ask + Clone>(
     ask: &A,
     urgency: Urgency,
 ) -> Option<Result<A::Answer>> {
-    let another_may = |e: &Error| e.retry() == Retry::MayHelp || e.kind() == ErrorKind::Stale;
     let mut last = None;
     for remote in remotes {
         match remote.ask(ask.clone(), urgency).await {
-            Err(error) if another_may(&error) => last = Some(Err(error)),
+            Err(error) if another_may_answer(&error) => last = Some(Err(error)),
             answer => return Some(answer),
         }
     }

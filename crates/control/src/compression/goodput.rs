@@ -12,6 +12,8 @@ const ABSORBED_BYTES: u64 = 320 << 10;
 const WINDOW: Duration = Duration::from_millis(20);
 const LEAST_BYTES: u64 = 64 << 10;
 const WINDOW_BYTES: u64 = 1 << 20;
+/// What leaves within so short a time leaves at once.
+const SAME_MOMENT: Duration = Duration::from_micros(200);
 /// What leaves without having waited before the link counts as twice as fast.
 const UNHURRIED_BYTES: u64 = 8 << 20;
 /// What may be queued in any case, bytes: three times what leaves at once, so that the queue of a busy link is never
@@ -23,6 +25,36 @@ const QUEUE_SECS: f64 = 0.25;
 /// Weight of the newest measurement.
 const GAIN: f64 = 0.5;
 
+/// A measurement under way: when it began, when something left last that did not leave with what left before it, and what
+/// left in between.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: Duration,
+    last: Duration,
+    bytes: u64,
+}
+
+impl Window {
+    fn begin(now: Duration) -> Self {
+        Self { start: now, last: now, bytes: 0 }
+    }
+
+    /// Whether what leaves now does not leave with what left last.
+    fn is_past(&self, now: Duration) -> bool {
+        now.saturating_sub(self.last) >= SAME_MOMENT
+    }
+
+    /// What leaves with one write left in the time before it; so what leaves as the window begins is not its.
+    fn leave(&mut self, now: Duration, bytes: u64) {
+        if self.is_past(now) {
+            self.last = now;
+        }
+        if self.last > self.start {
+            self.bytes += bytes;
+        }
+    }
+}
+
 /// How fast a link is, as seen by whoever queues for it.
 #[derive(Clone, Debug, Default)]
 pub struct Goodput {
@@ -30,8 +62,7 @@ pub struct Goodput {
     all_left_bytes: u64,
     /// Left since the queue was empty.
     left_bytes: u64,
-    /// When the measurement under way began, and what left since.
-    window: Option<(Duration, u64)>,
+    window: Option<Window>,
     unhurried_bytes: u64,
     bytes_per_sec: Option<f64>,
 }
@@ -53,18 +84,21 @@ impl Goodput {
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
         self.left_bytes += bytes;
         self.all_left_bytes += bytes;
+        if self.window.is_some_and(|window| window.is_past(now)) {
+            self.close_window();
+        }
         match &mut self.window {
-            Some((_, left)) => *left += bytes,
-            None if self.left_bytes >= ABSORBED_BYTES => self.window = Some((now, 0)),
+            Some(window) => window.leave(now, bytes),
+            None if self.left_bytes >= ABSORBED_BYTES => self.window = Some(Window::begin(now)),
             None => {}
         }
-        self.close_window(now);
         if self.queued_bytes == 0 {
+            self.close_window();
             self.rest();
         }
     }
 
-    /// Bytes per second; none while nothing was measured.
+    /// Bytes per second; none while nothing is known.
     #[must_use]
     pub fn bytes_per_sec(&self) -> Option<f64> {
         self.bytes_per_sec
@@ -79,17 +113,20 @@ impl Goodput {
         is_little || self.queued_bytes < LEAST_QUEUE_BYTES
     }
 
-    fn close_window(&mut self, now: Duration) {
-        let Some((start, bytes)) = self.window else { return };
-        let elapsed = now.saturating_sub(start);
+    /// Ends a measurement that is long enough; the next one begins where it ends.
+    fn close_window(&mut self) {
+        let Some(Window { start, last, bytes }) = self.window else { return };
+        let elapsed = last.saturating_sub(start);
         let enough = bytes >= WINDOW_BYTES || (bytes >= LEAST_BYTES && elapsed >= WINDOW);
         if !enough || elapsed.is_zero() {
             return;
         }
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let found = bytes as f64 / elapsed.as_secs_f64();
-        self.bytes_per_sec = Some(self.bytes_per_sec.map_or(found, |known| known + (found - known) * GAIN));
-        self.window = Some((now, 0));
+        // Times are averaged, not rates: what a buffer took at once is soon forgotten.
+        let mean = |known: f64| 1.0 / ((1.0 - GAIN) / known + GAIN / found);
+        self.bytes_per_sec = Some(self.bytes_per_sec.map_or(found, mean));
+        self.window = Some(Window::begin(last));
         self.unhurried_bytes = 0;
     }
 

@@ -178,7 +178,8 @@ fn nothing_better_by_little_is_worth_a_change() {
     assert_eq!(choose(SLOW, &[way(1.15)], None), None);
     assert_eq!(choose(SLOW, &[way(1.25)], None), Some(0));
     assert_eq!(choose(SLOW, &[way(1.15)], Some(0)), Some(0), "what is done goes on");
-    assert_eq!(choose(SLOW, &[way(2.0), way(2.1)], Some(0)), Some(0));
+    assert_eq!(choose(SLOW, &[way(2.0), way(2.05)], Some(0)), Some(0));
+    assert_eq!(choose(SLOW, &[way(2.0), way(2.1)], Some(0)), Some(1), "each piece says how it is compressed");
     assert_eq!(choose(SLOW, &[way(2.0), way(2.5)], Some(0)), Some(1));
     assert_eq!(choose(SLOW, &[way(0.9)], Some(0)), None);
     assert_eq!(choose(SLOW, &[], Some(3)), None);
@@ -210,4 +211,63 @@ fn a_queue_that_leaves_in_batches_is_measured() {
     }
     let found = goodput.bytes_per_sec().unwrap();
     assert!((0.8..1.3).contains(&(found / SLOW)), "{found}");
+}
+
+/// The first bytes go into buffers below, far faster than the link is.
+#[test]
+fn buffers_that_were_taken_for_the_link_are_soon_forgotten() {
+    let mut goodput = Goodput::default();
+    let mut now_secs = 0.0;
+    let mut send = |goodput: &mut Goodput, bytes: u64, bytes_per_sec: f64| {
+        for _ in 0..bytes / PIECE_BYTES {
+            goodput.queue(2 * PIECE_BYTES);
+            now_secs += PIECE_BYTES as f64 / bytes_per_sec;
+            goodput.leave(Duration::from_secs_f64(now_secs), PIECE_BYTES);
+        }
+    };
+    send(&mut goodput, 4 << 20, LOOPBACK);
+    assert!(goodput.bytes_per_sec().unwrap() > 1e9);
+    send(&mut goodput, 768 << 10, SLOW);
+    let found = goodput.bytes_per_sec().unwrap();
+    assert!((0.9..1.3).contains(&(found / SLOW)), "{found}");
+}
+
+/// Samples say 3.4 and 3.7; pieces of a mebibyte become five and six times smaller.
+#[test]
+fn what_pieces_do_better_than_samples_they_do_with_every_way() {
+    let way =
+        |ratio, compress| Sampled { ratio, compress_bytes_per_sec: compress, restore_bytes_per_sec: 1e9 };
+    let (weak, strong) = (way(3.4, 300e6), way(3.7, 150e6));
+    let learnt = (0..20).fold(weak, |known, _| known.towards(way(5.0, 200e6), 0.25));
+    assert_eq!(
+        choose(SLOW, &[learnt, strong], Some(0)),
+        Some(0),
+        "known from samples only it would be left out"
+    );
+    let along = strong.along_with(weak, learnt);
+    assert_eq!(choose(SLOW, &[learnt, along], Some(0)), Some(1), "{along:?}");
+    assert!((along.compress_bytes_per_sec / 100e6 - 1.0).abs() < 0.02 && along.restore_bytes_per_sec == 1e9);
+    let of_zeros = way(250.0, 2e9).along_with(way(3000.0, 800e6), way(4.5, 200e6));
+    assert!(
+        (4.0..4.6).contains(&of_zeros.ratio),
+        "zeros at the beginning say little of the rest: {of_zeros:?}"
+    );
+    let noise = way(1.1, 1e9).along_with(way(3.0, 1e9), way(1.0, 1e9));
+    assert!(noise.ratio == 1.0, "nothing grows: {noise:?}");
+}
+
+/// Pieces of which several leave with one write.
+#[test]
+fn what_leaves_at_the_same_moment_left_before_it() {
+    let mut goodput = Goodput::default();
+    let mut now_secs = 0.0;
+    for _ in 0..20 {
+        goodput.queue(8 * PIECE_BYTES);
+        now_secs += (3 * PIECE_BYTES) as f64 / SLOW;
+        for moment in 0..3 {
+            goodput.leave(Duration::from_secs_f64(now_secs + f64::from(moment) * 2e-5), PIECE_BYTES);
+        }
+    }
+    let found = goodput.bytes_per_sec().unwrap();
+    assert!((0.9..1.05).contains(&(found / SLOW)), "{found}");
 }

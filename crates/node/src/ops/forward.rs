@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use array::{Error, ErrorKind, Result, Retry};
+use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use super::{Call, OpStream, Reply};
 use crate::called::Asked;
 use crate::gate::Entry;
 use crate::remote::RemoteSource;
+use crate::upstream::another_may_answer;
 
 /// What another server made of a call.
 pub(super) enum Forwarded {
@@ -37,7 +38,7 @@ pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
         match pass_on(call, remote, &parameters).await {
             Ok(()) => return Ok(Forwarded::Answered),
             Err(Failed { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
-            Err(Failed { error, is_begun: false }) if error.retry() == Retry::MayHelp => last = Some(error),
+            Err(Failed { error, is_begun: false }) if another_may_answer(&error) => last = Some(error),
             Err(Failed { error, .. }) => return Err(error),
         }
     }

@@ -242,11 +242,15 @@ impl Tried {
         way
     }
 
-    /// What compressing a piece showed, with a quarter of the weight of what was known.
+    /// What compressing a piece showed, with a quarter of the weight of what was known. It holds for the other ways too.
     fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: std::time::Duration) {
-        let Some((_, sampled)) = self.ways.iter_mut().find(|(known, _)| *known == way) else { return };
-        let found = samples::sampled(data_bytes, carried_bytes, took, sampled.restore_bytes_per_sec);
-        *sampled = sampled.towards(found, 0.25);
+        let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
+        else {
+            return;
+        };
+        let found = samples::sampled(data_bytes, carried_bytes, took, before.restore_bytes_per_sec);
+        let after = before.towards(found, 0.25);
+        self.ways.iter_mut().for_each(|(_, sampled)| *sampled = sampled.along_with(before, after));
     }
 }
 

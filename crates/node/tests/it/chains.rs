@@ -191,6 +191,44 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     assert_eq!(there.load(Ordering::SeqCst), 3);
 }
 
+/// Counts how often it said that the data are others now.
+struct Changed(Arc<AtomicU64>);
+
+impl Handler for Changed {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        Sum::NAME
+    }
+
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Err(Error::new(ErrorKind::Stale, "the data are others now"))
+    }
+
+    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_servers_one_that_has_other_data_now_is_passed_over() {
+    let (computed, changed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let mut registry = Registry::of_data_server();
+    registry.add(Changed(Arc::clone(&changed)));
+    let other = Served::with(&[WAVES], registry, Limits::default()).await;
+    let origin = serve(WAVES, Some(&computed)).await;
+    for order in [[&other, &origin], [&origin, &other]] {
+        let url = Url::joined(order.map(|served| served.url().clone())).unwrap();
+        let middle = serve(&url.to_string(), None).await;
+        let stack = middle.stack().await;
+        let asked = Asked { of: of(&stack).await, with: Sum { first: 2 } };
+        assert!(stack.ask(asked, normal()).await.is_ok());
+    }
+    assert_eq!(computed.load(Ordering::SeqCst), 2);
+    assert!(changed.load(Ordering::SeqCst) > 0, "one of the two was asked first");
+}
+
 #[derive(Clone, Serialize)]
 struct Unknown {}
 

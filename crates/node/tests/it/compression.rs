@@ -145,6 +145,38 @@ async fn chunks_that_are_stored_packed_pass_as_they_are() {
     }
 }
 
+/// HDF5's deflate, with shuffle and without. What is stored of each is as h5py tells.
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_of_hdf5_pass_as_they_are() {
+    let Some(root) = std::env::var_os("CORRIDOR_TEST_DATA") else {
+        println!("skipped: CORRIDOR_TEST_DATA names no directory of test data");
+        return;
+    };
+    let cases = [
+        ("climate/nc4uvt.nc", "T", 262_491),
+        ("climate/nemo_monthly/nemo_1m_20150101-20150201_grid-T.nc", "tos", 228_813),
+    ];
+    for (file, name, stored_bytes) in cases {
+        let path = Path::new(&root).join(file);
+        let path = path.to_str().expect("UTF-8");
+        let served = Served::start(&[path]).await;
+        let here = local(served.folder.path(), path).await.source;
+        let dataset = here.describe().await.unwrap();
+        let (number, array) = dataset.find(name).unwrap();
+        let all = Selection::all(array.shape());
+        let there = source(&served, served.url().port, Compression::Auto);
+        let remote: Arc<dyn Source> = Arc::new(there.clone());
+        let expect = read(&here, number, all.clone()).await.unwrap();
+        assert!(read(&remote, number, all).await.unwrap() == expect, "{file} {name}: wrong bytes");
+        let carried = there.carried();
+        assert_eq!(
+            (carried.data_bytes, carried.carried_bytes),
+            (expect.len() as u64, stored_bytes),
+            "{name}"
+        );
+    }
+}
+
 /// The bytes of a selection of 120^3 elements of four bytes.
 fn picked(all: &[u8], selection: &Selection) -> Vec<u8> {
     let [z, y, x] = selection.ranges() else { panic!("three axes") };
