@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use array::{AxisRange, Target};
 use hdf5_metno as h5;
+use hdf5_metno::plist::file_access::LibraryVersion;
 use ndarray::Array3;
 
 use super::*;
@@ -257,7 +258,9 @@ fn an_endless_heap_is_refused() {
 #[test]
 fn a_header_that_claims_to_go_on_without_end_is_refused() {
     let (_dir, path) = place("endless.h5");
-    let file = h5::File::create(&path).unwrap();
+    let mut options = h5::File::with_options();
+    options.with_fapl(|access| access.libver_bounds(LibraryVersion::Earliest, LibraryVersion::latest()));
+    let file = options.create(&path).unwrap();
     let flat = file.new_dataset_builder().with_data(&numbers()).create("flat").unwrap();
     for name in (0..20).map(|n| format!("attribute {n}")) {
         flat.new_attr::<i32>().create(name.as_str()).unwrap().write_scalar(&1).unwrap();
