@@ -167,7 +167,7 @@ fn what_is_urgent_waits_for_little_where_the_link_buffers_much() {
     assert!(took >= GIGABIT * 95 / 100, "{took} bytes in a millisecond");
     assert!(waited <= WAIT_MS, "{waited} ms");
     // A look at the empty path is felt for a moment, in which no credit comes.
-    assert!(slowest >= 0.5 * GIGABIT as f64 * 1e3, "{slowest}");
+    assert!(slowest >= 0.25 * GIGABIT as f64 * 1e3, "{slowest}");
 }
 
 #[test]
