@@ -161,7 +161,8 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
     if check != "ok" {
         return Err(Unusable::Foreign(check));
     }
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // Not the journal that readers map into memory: where a file system takes back what is mapped, that ends the process.
+    connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     if tables == 0 {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -177,7 +178,7 @@ fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
     tracing::warn!(why, aside = %aside.display(), "the memory of paths begins anew; the old file was moved aside");
     std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
     // What goes with the old file would be taken for the new one's.
-    for beside in ["sqlite-wal", "sqlite-shm"] {
+    for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
         if let Err(error) = std::fs::remove_file(file.with_extension(beside))
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -221,7 +222,7 @@ mod tests {
             assert_eq!(rows(&Database::open(folder.path())), 1, "it is used anew");
             assert_eq!(std::fs::read(folder.path().join("paths.sqlite.broken")).unwrap(), content);
             drop(database);
-            for beside in ["sqlite-wal", "sqlite-shm"] {
+            for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
                 std::fs::remove_file(file.with_extension(beside)).unwrap_or_default();
             }
         }
