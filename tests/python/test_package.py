@@ -319,4 +319,4 @@ def test_ctrl_c_ends_a_read(tmp_path: pathlib.Path) -> None:
         "    print('ended')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "ended", done.stderr
+    assert done.stdout.strip() == "ended", (done.returncode, done.stderr)
