@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use node::array::Error;
 use node::assemble::OnAwait;
+use node::offer;
 use node::store::OnProgress;
 use node::url::Url;
 use serde_json::json;
@@ -121,10 +122,7 @@ pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
         let shown = match progress {
             Progress::Json => print(&event),
             Progress::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
-            Progress::Bar => {
-                let hint = "waiting for a server; where the data are:\n  corridor serve PATH --to";
-                writeln!(std::io::stderr(), "{hint} '{url}'").map_err(Error::from)
-            }
+            Progress::Bar => writeln!(std::io::stderr(), "{}", offer::hint(url)).map_err(Error::from),
         };
         // Whoever closed it does not want to know.
         drop(shown);

@@ -65,6 +65,17 @@ def running(home: pathlib.Path, *arguments: str, lines: int = 1) -> Iterator[Pro
             process.kill()
 
 
+def io_counts(pid: int) -> dict[str, int]:
+    """What a process has read and written so far, from and to files and sockets, cached by the system or not."""
+    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+    return {name: int(value) for name, value in (line.split(": ") for line in lines)}
+
+
+def sent_bytes(pid: int) -> int:
+    """What a process has written so far, to sockets mostly."""
+    return io_counts(pid)["wchar"]
+
+
 def corridor(home: pathlib.Path, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Runs one command to its end."""
     return subprocess.run(

@@ -10,6 +10,7 @@ use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
 use node::dial::{Compression, Reach};
 use node::memory::{Budget, parse_size};
+use node::offer;
 use node::places::Places;
 use node::url::{Location, Url};
 use node::zarr::Bytes;
@@ -94,7 +95,7 @@ fn context(bytes: u64) -> Result<Context> {
 
 /// Where a server is waited for, on Python's own standard error: notebooks show it.
 fn say_where(url: &Url) {
-    let text = format!("waiting for a server; where the data are:\n  corridor serve PATH --to '{url}'\n");
+    let text = format!("{}\n", offer::hint(url));
     let said =
         Python::attach(|py| py.import("sys")?.getattr("stderr")?.call_method1("write", (text,)).map(drop));
     // Nobody can be told that nobody can be told.

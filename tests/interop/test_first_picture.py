@@ -9,7 +9,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from conftest import Program, corridor, report, running
+from conftest import Program, corridor, io_counts, report, running
 from wire import Client
 
 SIDE = 4096
@@ -55,8 +55,7 @@ def resident_peak(program: Program) -> int:
 
 def read_counts(program: Program) -> tuple[int, int]:
     """Requests and bytes that the process has read so far, from files and sockets, cached by the system or not."""
-    lines = pathlib.Path(f"/proc/{program.process.pid}/io").read_text().splitlines()
-    counts = {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    counts = io_counts(program.process.pid)
     return counts["syscr"], counts["rchar"]
 
 

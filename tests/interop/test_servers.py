@@ -2,13 +2,12 @@
 
 import contextlib
 import json
-import pathlib
 import signal
 import subprocess
 
 import numpy as np
 import pytest
-from conftest import BINARY, corridor, environment, running
+from conftest import BINARY, corridor, environment, running, sent_bytes
 
 SHAPE = (160, 256, 512)
 
@@ -42,12 +41,6 @@ def doomed(home, *arguments: str):
     yield victim.__enter__()
     with contextlib.suppress(AssertionError):
         victim.__exit__(None, None, None)
-
-
-def sent_bytes(pid: int) -> int:
-    """What a process has written so far, to sockets mostly."""
-    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("wchar:")))
 
 
 @pytest.mark.parametrize("least_bytes", [1, 30_000, 100_000, 200_000])

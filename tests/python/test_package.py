@@ -155,26 +155,20 @@ def test_a_withdrawn_read_never_answers() -> None:
         asyncio.run(work())
 
 
-def sent_bytes(pid: int) -> int:
-    """What a process has written so far, to sockets mostly."""
-    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("wchar:")))
-
-
 def test_a_withdrawn_read_ends_on_the_server_too(tmp_path: pathlib.Path) -> None:
     size_bytes = 700**3
     arguments = ("serve", "synthetic:waves?shape=700,700,700&dtype=u8", "--listen", "127.0.0.1:0", "--json")
     with conftest.running(tmp_path, *arguments) as program:
         slow = corridor.open(program.url, compression="none")["waves"]
         future = slow.submit()
-        while sent_bytes(program.process.pid) < 1 << 20:
+        while conftest.sent_bytes(program.process.pid) < 1 << 20:
             assert not future.done()
         assert future.cancel()
         # Until the server sends nothing but these.
-        before, now = 0, sent_bytes(program.process.pid)
+        before, now = 0, conftest.sent_bytes(program.process.pid)
         while now - before > 64 << 10:
             assert slow[0, 0, 0] == slow[0, 0, 0]
-            before, now = now, sent_bytes(program.process.pid)
+            before, now = now, conftest.sent_bytes(program.process.pid)
         assert now < size_bytes / 2
 
 

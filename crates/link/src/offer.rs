@@ -13,6 +13,7 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
+use wire::limits::MAX_TOKEN_BYTES;
 use wire::{Error, ErrorKind, Result};
 
 use crate::Link;
@@ -22,8 +23,6 @@ use crate::tls::{self, Trust};
 
 /// The protocol name of such a connection.
 pub const ALPN_OFFER: &[u8] = b"corridor-offer/1";
-/// Longest token, bytes: as long as the wire carries.
-const MAX_TOKEN_BYTES: usize = 512;
 /// What the client says when it takes the connection.
 const TAKEN: u8 = 1;
 

@@ -172,7 +172,7 @@ async fn awaited(at: &offer::Address, context: &Context) -> Result<Dialer> {
     let awaiting = Awaiting::listen(at, &identity).await?;
     let address = awaiting.address();
     let url = Url {
-        host: if address.ip().is_unspecified() { machine } else { address.ip().to_string() },
+        host: runtime::reachable_host(address),
         port: address.port(),
         dataset: String::new(),
         array: String::new(),

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use wire::ClientConfig;
 
 use crate::again::Again;
 use crate::asks::Ask;
+use crate::in_vain::InVain;
 use crate::offer::Awaiting;
 use crate::paths::{Paths, Watching};
 use crate::ssh::{Address, Login};
@@ -114,14 +115,10 @@ impl Server {
     /// # Errors
     /// `Invalid` for a fingerprint that is none.
     pub fn of(url: &Url, window_bytes: u64) -> Result<Self> {
-        let trust = match &url.fingerprint {
-            Some(text) => Trust::Fingerprint(text.parse()?),
-            None => Trust::System,
-        };
         Ok(Self {
             host: url.host.clone(),
             port: url.port,
-            trust,
+            trust: trust_of(url)?,
             token: url.token.clone().unwrap_or_default(),
             window_bytes: window_bytes.max(MIN_WINDOW_BYTES),
             reach: Reach::default(),
@@ -187,8 +184,6 @@ struct State {
     begun: u64,
     failures: u32,
     not_before: Option<Instant>,
-    /// The last attempt in vain: its number and why.
-    in_vain: Option<(u64, Error)>,
     /// The loops of connections; ends with this value.
     drivers: JoinSet<()>,
 }
@@ -208,8 +203,7 @@ impl State {
 #[derive(Clone)]
 pub struct Dialer {
     way: Arc<Way>,
-    /// Attempts in vain so far, to be read without waiting for the one under way.
-    attempts: Arc<AtomicU64>,
+    in_vain: Arc<InVain>,
     state: Arc<Mutex<State>>,
 }
 
@@ -241,11 +235,10 @@ impl Dialer {
     }
 
     fn by(way: Way) -> Self {
-        Self { way: Arc::new(way), attempts: Arc::default(), state: Arc::default() }
+        Self { way: Arc::new(way), in_vain: Arc::default(), state: Arc::default() }
     }
 
-    /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its
-    /// error: during an outage everybody hears of it after one attempt, not one after the other.
+    /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its error.
     ///
     /// # Errors
     /// `Unreachable`, `TimedOut`, `Denied` (token, certificate, login), `Unsupported` (no common version).
@@ -273,15 +266,13 @@ impl Dialer {
 
     /// A connection on which operations can be asked at once, before anybody was welcomed.
     async fn connection(&self) -> Result<Connection> {
-        let before = self.attempts.load(Ordering::Relaxed);
+        let before = self.in_vain.count();
         let mut state = self.state.lock().await;
         if let Some(live) = state.live() {
             return Ok(live);
         }
-        if let Some((attempt, error)) = &state.in_vain
-            && *attempt > before
-        {
-            return Err(error.clone());
+        if let Some(error) = self.in_vain.since(before) {
+            return Err(error);
         }
         state.connection = None;
         if let Some(at) = state.not_before {
@@ -335,8 +326,7 @@ impl Dialer {
         let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
         state.failures = state.failures.saturating_add(1);
         state.not_before = Some(Instant::now() + pause);
-        let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-        state.in_vain = Some((attempt, error.clone()));
+        self.in_vain.note(error);
         state.connection = None;
     }
 
@@ -419,6 +409,14 @@ impl Dialer {
         self.settled(&connection).await?;
         asked
     }
+}
+
+/// Whom a URL means: the certificate that it names, else one that this machine trusts.
+///
+/// # Errors
+/// `Invalid` for a fingerprint that is none.
+pub(crate) fn trust_of(url: &Url) -> Result<Trust> {
+    url.fingerprint.as_ref().map_or(Ok(Trust::System), |text| text.parse().map(Trust::Fingerprint))
 }
 
 /// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.

@@ -30,6 +30,7 @@ pub mod gate;
 pub mod get;
 mod http;
 pub mod identity;
+mod in_vain;
 pub mod join;
 mod landing;
 pub mod lobby;

@@ -175,9 +175,7 @@ impl Node {
 
     /// Host and port as others reach it.
     fn reachable(&self) -> (String, u16) {
-        let ip = self.address.ip();
-        let host = if ip.is_unspecified() { runtime::machine_name() } else { ip.to_string() };
-        (host, self.address.port())
+        (runtime::reachable_host(self.address), self.address.port())
     }
 
     /// The whole link of an export, with token and fingerprint.

@@ -96,6 +96,13 @@ fn is_alive(pid: u32) -> bool {
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{pid}")).exists()
 }
 
+/// Host that others reach a port of this machine by.
+#[must_use]
+pub(crate) fn reachable_host(address: SocketAddr) -> String {
+    let ip = address.ip();
+    if ip.is_unspecified() { machine_name() } else { ip.to_string() }
+}
+
 /// What a server is called among others: the same when it starts again at the same address, different for two at a
 /// time, also where containers share a machine's name or a user's folders.
 #[must_use]

@@ -10,7 +10,6 @@ mod found;
 mod join;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::stats::value_range;
 use array::{
@@ -24,6 +23,7 @@ use parking_lot::Mutex;
 use wire::ops::BlockPlace;
 
 use crate::follow::{one_block, one_by_one};
+use crate::in_vain::InVain;
 pub use found::MAX_DATASETS;
 use found::described;
 pub(crate) use found::{Found, Host, find, is_one, same_everywhere};
@@ -52,10 +52,8 @@ pub struct Catalogue(Arc<Inner>);
 struct Inner {
     entries: Vec<Entry>,
     known: Mutex<Option<Arc<Joined>>>,
-    /// Attempts to describe all of them so far that were in vain, to be read without waiting for the one under way.
-    attempts: AtomicU64,
-    /// Held while they are described; the last attempt in vain: its number and why.
-    describing: tokio::sync::Mutex<(u64, Option<Error>)>,
+    in_vain: InVain,
+    describing: tokio::sync::Mutex<()>,
 }
 
 impl Catalogue {
@@ -76,7 +74,7 @@ impl Catalogue {
         Ok(Self(Arc::new(Inner {
             entries,
             known: Mutex::default(),
-            attempts: AtomicU64::default(),
+            in_vain: InVain::default(),
             describing: tokio::sync::Mutex::default(),
         })))
     }
@@ -85,23 +83,18 @@ impl Catalogue {
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
-        let before = self.0.attempts.load(Ordering::Relaxed);
-        let mut in_vain = self.0.describing.lock().await;
+        let before = self.0.in_vain.count();
+        let _only_one_asks = self.0.describing.lock().await;
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
-        // Whoever waited for an attempt in vain shares its error.
-        if let (attempt, Some(error)) = &*in_vain
-            && *attempt > before
-        {
-            return Err(error.clone());
+        if let Some(error) = self.0.in_vain.since(before) {
+            return Err(error);
         }
         let joined = self.join().await;
         match &joined {
             Ok(joined) => *self.0.known.lock() = Some(Arc::clone(joined)),
-            Err(error) => {
-                *in_vain = (self.0.attempts.fetch_add(1, Ordering::Relaxed) + 1, Some(error.clone()));
-            }
+            Err(error) => self.0.in_vain.note(error),
         }
         joined
     }

@@ -9,3 +9,11 @@ pub use address::Address;
 pub(crate) use address::SCHEME;
 pub(crate) use awaiting::Awaiting;
 pub(crate) use offering::Offering;
+
+use crate::url::Url;
+
+/// What a person has to do where the data are, for a client that waits at `url`. It has the token in it.
+#[must_use]
+pub fn hint(url: &Url) -> String {
+    format!("waiting for a server; where the data are:\n  corridor serve PATH --to '{url}'")
+}

@@ -8,6 +8,7 @@ use link::Trust;
 use link::offer::offer;
 
 use crate::connection::Service;
+use crate::dial::trust_of;
 use crate::lobby::Lobby;
 use crate::token::{Admission, Token};
 use crate::url::Url;
@@ -38,11 +39,8 @@ impl Offering {
             return Err(bad("found several servers; give `--to` once for each client"));
         }
         let token = url.token.as_deref().ok_or_else(|| bad("found no token in it"))?;
-        let trust = match &url.fingerprint {
-            Some(text) => Trust::Fingerprint(text.parse()?),
-            None => Trust::System,
-        };
-        Ok(Self { host: url.host.clone(), port: url.port, trust, token: Token::chosen(token)? })
+        let (trust, token) = (trust_of(url)?, Token::chosen(token)?);
+        Ok(Self { host: url.host.clone(), port: url.port, trust, token })
     }
 
     /// Serves it, again and again, for ever.
