@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::workers::{Job, Workers, rank, take};
+use crate::workers::{Job, Place, Workers, rank, take};
 use crate::{Cancel, Format};
 
 /// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
@@ -98,7 +98,8 @@ impl Job for BlockJob {
         self.watch.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>) {
+    fn run(self: Box<Self>, place: Place) {
+        drop(place);
         let key = self.watch.want.key();
         let result = self.read().map_err(|e| {
             e.context(format!("block {} of level {}, array {}", key.index, key.level, key.array))
@@ -231,7 +232,8 @@ impl Job for PieceJob {
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>) {
+    fn run(self: Box<Self>, place: Place) {
+        drop(place);
         let Self { format, request, into, cancel, sender } = *self;
         let ReadRequest { array, level, selection, .. } = request;
         let result = format.read(array, level, &selection, into, &cancel);

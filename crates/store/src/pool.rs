@@ -5,7 +5,7 @@ use futures::channel::oneshot;
 
 use crate::Cancel;
 use crate::jobs::WithdrawOnDrop;
-use crate::workers::{Job, Workers};
+use crate::workers::{Job, Place, Workers};
 
 /// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
 /// later when it looks at what it is given.
@@ -52,7 +52,8 @@ impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>) {
+    fn run(self: Box<Self>, place: Place) {
+        drop(place);
         let result = (self.work)(&self.cancel);
         // The asker may have gone away.
         drop(self.reply.send(result));

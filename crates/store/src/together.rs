@@ -19,7 +19,7 @@ use crate::byte_store::Unchecked;
 use crate::jobs::WithdrawOnDrop;
 use crate::pieces::PIECE_COST;
 use crate::window::{Flat, Window};
-use crate::workers::{Job, Workers};
+use crate::workers::{Job, Place, Workers};
 use crate::{ByteStore, Cancel, Format};
 
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
@@ -110,8 +110,8 @@ struct Together {
 }
 
 impl Together {
-    /// Lets others have the thread. The place in the queue is one too many, of which there are no more than threads.
-    fn queue_again(&mut self) {
+    /// Lets others have the thread. The rest goes back to the place that the job had in the queue.
+    fn queue_again(&mut self, place: Place) {
         let rest = Self {
             format: Arc::clone(&self.format),
             unread: std::mem::take(&mut self.unread),
@@ -122,7 +122,7 @@ impl Together {
             sender: self.sender.clone(),
             workers: self.workers.clone(),
         };
-        self.workers.submit(Box::new(rest), None);
+        self.workers.submit(Box::new(rest), place);
     }
 }
 
@@ -143,7 +143,7 @@ impl Job for Together {
         self.cancel.check().is_err()
     }
 
-    fn run(mut self: Box<Self>) {
+    fn run(mut self: Box<Self>, place: Place) {
         let since = now();
         let mut near = Near { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
@@ -158,7 +158,7 @@ impl Job for Together {
             self.reading = None;
             if !self.unread.is_empty() && now().duration_since(since) >= TURN {
                 self.prove(&near);
-                return self.queue_again();
+                return self.queue_again(place);
             }
         }
         self.prove(&near);
@@ -258,11 +258,14 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use array::{Axis, AxisKind, Dataset, ErrorKind, Priority, Selection, Target};
+    use futures::channel::mpsc::UnboundedReceiver;
     use futures::executor::block_on;
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::flat::FlatArray;
     use crate::flat_file::{About, FlatFile, Placed};
+    use crate::workers::MAX_QUEUED_JOBS;
     use crate::{Access, FileBytes, IoCounts, describe};
 
     fn small(number: usize, row: u64, cost: u64, priority: Priority) -> SmallRead {
@@ -435,20 +438,69 @@ mod tests {
             false
         }
 
-        fn run(self: Box<Self>) {
+        fn run(self: Box<Self>, _place: Place) {
             self.0.send(()).expect("somebody waits");
         }
+    }
+
+    type Ends = Vec<(usize, Result<()>)>;
+
+    /// A job of so many reads, and their ends.
+    fn reads_of(
+        format: Arc<dyn Format>,
+        count: usize,
+        workers: &Workers,
+    ) -> (Together, UnboundedReceiver<Ends>) {
+        let (sender, ends) = unbounded();
+        let unread = (0..count).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
+        let (reading, unproven, ended, cancel) = (None, Vec::new(), Vec::new(), Cancel::default());
+        let workers = workers.clone();
+        (Together { format, unread, reading, unproven, ended, cancel, sender, workers }, ends)
+    }
+
+    /// A format whose first read takes a turn, and all others until the sender is gone.
+    struct Gated(Mutex<std::sync::mpsc::Receiver<()>>, AtomicUsize);
+
+    impl Format for Gated {
+        fn dataset(&self) -> Arc<Dataset> {
+            unreachable!("nobody asks")
+        }
+
+        fn access(&self, _array: u32) -> Access {
+            Access::Flat
+        }
+
+        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &Cancel) -> Result<()> {
+            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+                std::thread::sleep(TURN);
+            } else {
+                self.0.lock().recv().expect_err("nothing is sent");
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_job_keeps_to_the_bound_of_the_queue() {
+        let workers = Workers::start(1);
+        let others: Vec<_> = (1..MAX_QUEUED_JOBS).map(|_| block_on(workers.place())).collect();
+        let (open, closed) = std::sync::mpsc::channel();
+        let format = Arc::new(Gated(Mutex::new(closed), AtomicUsize::new(0)));
+        let (job, mut ends) = reads_of(format, 3, &workers);
+        workers.submit(Box::new(job), block_on(workers.place()));
+        assert_eq!(block_on(ends.next()).expect("the first end").len(), 1);
+        assert!(workers.place().now_or_never().is_none(), "the rest takes the place that the job had");
+        drop(open);
+        let rest: Vec<_> = block_on(ends.collect());
+        assert_eq!(rest.into_iter().flatten().count(), 2);
+        block_on(workers.place());
+        drop(others);
     }
 
     #[test]
     fn something_urgent_waits_for_a_turn_and_not_for_all_that_are_read_together() {
         let workers = Workers::start(1);
-        let (sender, mut ends) = unbounded();
-        let unread = (0..100).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
-        let (format, cancel) = (Arc::new(Slow), Cancel::default());
-        let (reading, unproven, ended) = (None, Vec::new(), Vec::new());
-        let job =
-            Together { format, unread, reading, unproven, ended, cancel, sender, workers: workers.clone() };
+        let (job, mut ends) = reads_of(Arc::new(Slow), 100, &workers);
         workers.submit(Box::new(job), None);
         let first = block_on(ends.next()).expect("some have ended");
         let (told, was_run) = std::sync::mpsc::channel();

@@ -29,18 +29,19 @@ pub(crate) trait Job: Send {
     fn urgency(&self) -> Urgency;
     /// True once nobody waits for it.
     fn is_withdrawn(&self) -> bool;
-    /// Does the work and delivers the result.
-    fn run(self: Box<Self>);
+    /// Does the work and delivers the result. The place that it had in the queue is to be dropped at once, unless what is
+    /// left of the work needs it again.
+    fn run(self: Box<Self>, place: Place);
 }
 
-/// A place in the queue.
+/// A place in the queue; none for work that is bounded elsewhere.
 pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 struct Waiting {
     /// Order of arrival.
     number: u64,
     job: Box<dyn Job>,
-    _place: Place,
+    place: Place,
 }
 
 /// Orders by urgency, the most urgent last: highest priority, then earliest deadline.
@@ -57,11 +58,12 @@ struct Queue {
 
 impl Queue {
     /// The most urgent job; of several, the first that came.
-    fn pick(&mut self) -> Option<Box<dyn Job>> {
+    fn pick(&mut self) -> Option<(Box<dyn Job>, Place)> {
         self.waiting.retain(|w| !w.job.is_withdrawn());
         let waiting = self.waiting.iter().enumerate();
         let (index, _) = waiting.max_by_key(|(_, w)| (rank(w.job.urgency()), Reverse(w.number)))?;
-        Some(self.waiting.swap_remove(index).job)
+        let Waiting { job, place, .. } = self.waiting.swap_remove(index);
+        Some((job, place))
     }
 }
 
@@ -115,7 +117,7 @@ impl Workers {
         let mut queue = self.0.queue.lock();
         queue.arrivals += 1;
         let number = queue.arrivals;
-        queue.waiting.push(Waiting { number, job, _place: place });
+        queue.waiting.push(Waiting { number, job, place });
         drop(queue);
         self.0.changed.notify_one();
     }
@@ -123,14 +125,14 @@ impl Workers {
     fn work(&self) {
         let mut queue = self.0.queue.lock();
         loop {
-            let Some(job) = queue.pick() else {
+            let Some((job, place)) = queue.pick() else {
                 self.0.changed.wait(&mut queue);
                 continue;
             };
             drop(queue);
             // A panic is a bug in a format; it must cost one answer, not the thread. The job's
             // channel closes as it unwinds, which its asker sees.
-            if catch_unwind(AssertUnwindSafe(|| job.run())).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| job.run(place))).is_err() {
                 tracing::error!("a storage job panicked; its asker gets no answer from it");
             }
             queue = self.0.queue.lock();
@@ -170,7 +172,7 @@ mod tests {
         fn is_withdrawn(&self) -> bool {
             self.withdrawn
         }
-        fn run(self: Box<Self>) {
+        fn run(self: Box<Self>, _place: Place) {
             assert!(self.name != "panic", "on purpose");
             self.done.send(self.name).unwrap();
         }
@@ -190,10 +192,10 @@ mod tests {
         let mut queue = Queue::default();
         let jobs = notes(&done, &[("b", 1.0), ("withdrawn", 9.0), ("a", 2.0), ("c", 1.0)]);
         for (number, job) in (0..).zip(jobs) {
-            queue.waiting.push(Waiting { number, job, _place: None });
+            queue.waiting.push(Waiting { number, job, place: None });
         }
-        while let Some(job) = queue.pick() {
-            job.run();
+        while let Some((job, place)) = queue.pick() {
+            job.run(place);
         }
         drop(done);
         assert_eq!(order.into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
