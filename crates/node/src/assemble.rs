@@ -303,16 +303,13 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     };
     if may_differ {
         let hosts = hosts(&urls, context)?;
-        match catalogue::find(&hosts, &url.dataset).await {
-            // One that cannot be asked now may be a copy of the others, or have half of the data.
-            Err(error) if context.sharing == Sharing::Auto => {
-                return Err(
-                    error.context("where all have the same, name the data set, or say `--rule replicated`")
-                );
-            }
-            Err(error) => return Err(error),
-            Ok(found) if context.sharing == Sharing::Auto && catalogue::is_one(&hosts, &found).await => {}
-            Ok(found) => return parts(&hosts, &found).await,
+        let is_open = context.sharing == Sharing::Auto;
+        // One that cannot be asked now may be a copy of the others, or have half of the data.
+        let hint = "where all have the same, name the data set, or say `--rule replicated`";
+        let refused = |error: Error| if is_open { error.context(hint) } else { error };
+        let found = catalogue::find(&hosts, &url.dataset).await.map_err(refused)?;
+        if !is_open || !catalogue::is_one(&hosts, &found).await.map_err(refused)? {
+            return parts(&hosts, &found).await;
         }
     }
     replicas(urls, context).await

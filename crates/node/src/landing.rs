@@ -288,6 +288,21 @@ mod tests {
         assert!(try_it(rows(), how, &[7; 9]).is_err(), "not LZ4");
     }
 
+    /// A server could send them without end.
+    #[test]
+    fn pieces_without_data_are_corrupt() {
+        let kind = |result: Result<()>| result.err().map(|error| error.kind());
+        let body = ReadBody { offset_bytes: 0 }.encode();
+        let (_target, region) = Target::new(&[8], 1).unwrap();
+        let mut landing = Landing::new(region);
+        let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
+        assert_eq!(kind(landing.take(empty())), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(landing.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
+        // A whole answer without data is the end of it.
+        let whole = landing.whole(Item { body: body.clone(), bulk: Bytes::new() });
+        assert_eq!(kind(whole.and_then(|()| landing.finish())), Some(ErrorKind::Corrupt));
+    }
+
     #[test]
     fn pieces_in_any_order_make_a_whole() {
         let mut s = Stretches::default();

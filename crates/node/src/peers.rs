@@ -102,20 +102,19 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
     peers.iter().filter(has_it).map(url).collect()
 }
 
-/// The servers through which an export has its data, nearest first: as they say within a time, or as last heard.
+/// The servers through which an export has its data, nearest first: as they say within a time. While one of them does not
+/// answer, those that were heard of last count too.
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
-    let mut known = export.chain.lock().clone();
     let stack = export.stack();
     // Every data set of every server has a chain of its own.
     let asked = join_all(stack.upstream().readers().map(|remote| of(remote, within))).await;
+    let is_whole = asked.iter().all(Result::is_ok);
+    let last = if is_whole { Vec::new() } else { export.chain.lock().clone() };
     let mut seen = BTreeSet::new();
-    let chains = asked.into_iter().flatten().flat_map(|p| p.chain);
-    let found: Vec<String> = chains.filter(|name| seen.insert(name.clone())).collect();
-    if !found.is_empty() {
-        known = found;
-        known.truncate(MAX_CHAIN);
-        export.chain.lock().clone_from(&known);
-    }
+    let heard = asked.into_iter().flatten().flat_map(|peers| peers.chain);
+    let known = heard.chain(last).filter(|name| seen.insert(name.clone()));
+    let known: Vec<String> = known.take(MAX_CHAIN).collect();
+    export.chain.lock().clone_from(&known);
     known
 }
 

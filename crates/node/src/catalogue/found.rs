@@ -68,25 +68,34 @@ async fn list(host: &Host) -> Result<Vec<ListEntry>> {
     let asked = host.dialer.ask(List, Urgency::of(Priority::INTERACTIVE));
     let late = || Err(Error::new(ErrorKind::TimedOut, "it did not answer"));
     let answer = tokio::time::timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| late());
-    answer.map_err(|e| {
-        e.context(format!(
-            "server {}: what it has is not known; leave it out of the URL to go on without",
-            host.name
-        ))
-    })
+    answer.map_err(|e| unknown(e, host))
 }
 
-/// Whether every server has one data set and all have the same: then they are replicas, whatever they call it. Those
-/// that cannot be asked now are not counted.
-pub(crate) async fn is_one(hosts: &[Host], found: &[Found]) -> bool {
+fn unknown(error: Error, host: &Host) -> Error {
+    let what = "what it has is not known; leave it out of the URL to go on without";
+    error.context(format!("server {}: {what}", host.name))
+}
+
+/// Whether every server has one data set and all have the same: then they are replicas, whatever they call it. Of those
+/// that call it the same one that cannot be asked now is not counted; any other may have a part of the data.
+///
+/// # Errors
+/// Why a server that has a data set of another name does not say what it is.
+pub(crate) async fn is_one(hosts: &[Host], found: &[Found]) -> Result<bool> {
     let each = |host: usize| found.iter().filter(|f| f.hosts.contains(&host)).count() == 1;
     if !(0..hosts.len()).all(each) {
-        return false;
+        return Ok(false);
     }
-    let only = hosts.iter().map(|host| identity(host, ""));
-    let mut identities = join_all(only).await.into_iter().filter_map(Result::ok);
-    let first = identities.next();
-    identities.all(|other| Some(other) == first)
+    let only = hosts.iter().map(async |host| identity(host, "").await.map_err(|e| unknown(e, host)));
+    let mut identities = Vec::with_capacity(hosts.len());
+    for answer in join_all(only).await {
+        match answer {
+            Ok(identity) => identities.push(identity),
+            Err(error) if found.len() > 1 => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(identities.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
 /// That all servers of a data set have the same. Those that cannot be asked now are looked at when they can.

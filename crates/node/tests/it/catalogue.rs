@@ -3,9 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use node::array::conformance::check_source;
 use node::array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::assemble::{Stack, assemble};
+use node::lobby::Limits;
+use node::node::{Listen, Options};
+use node::ops::{Begun, Call, Handler, Registry, encode_json};
+use node::peers::{MAX_CHAIN, PEERS, Peers};
+use node::places::Places;
 use node::servers::Sharing;
 use node::url::{Location, Url};
 
@@ -105,6 +111,115 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
     let refused = open(&third, all(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unreachable);
     assert!(refused.to_string().contains("leave it out of the URL"), "{refused}");
+}
+
+/// Fails whatever it is asked.
+struct Failing(&'static str);
+
+impl Handler for Failing {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        Err(Error::new(ErrorKind::Unreachable, "its disk is gone"))
+    }
+
+    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_of_a_series_is_never_taken_for_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (early, late) = (year(folder.path(), 0, 0), year(folder.path(), 1, 9));
+    let first = Served::start(&[&early]).await;
+    let mut gone = Served::start(&[&late]).await;
+    gone.task.shutdown().await;
+    let mut registry = Registry::of_data_server();
+    registry.add(Failing("describe"));
+    // It says what it has, and then no more.
+    let broken = Served::with(&[&late], registry, Limits::default()).await;
+    for second in [&gone, &broken] {
+        for order in [[&first, second], [second, &first]] {
+            let error = open(&first, all(&order), Sharing::Auto).await.map(|_| ()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+            for part in [&second.url().authority(), "what it has is not known", "`--rule replicated`"] {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+        }
+    }
+    // Whoever says that all have the same goes on with those that are there.
+    let stack = open(&first, all(&[&first, &gone]), Sharing::Replicated).await.unwrap();
+    assert_eq!(stack.source.describe().await.unwrap().arrays[0].shape(), [DAYS, 8, 9]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_circle_through_a_catalogue_is_refused() {
+    let mut first = Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
+    let other = Served::start(&["synthetic:noise?shape=5,6,7&dtype=u8"]).await;
+    let middle = Served::changed(&[&all(&[&first, &other]).to_string()], |_| {}).await.unwrap();
+    let at = first.url().authority().parse().unwrap();
+    let upstream = middle.url().to_string();
+    first.task.shutdown().await;
+    // It starts again at the same address, with data that come from itself; the other one still answers.
+    let again = |options: &mut Options| {
+        options.listen = Listen::At(at);
+        options.context.places = Places::below(first.folder.path());
+    };
+    let error = Served::changed(&[&upstream], again).await.map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("come from this one"), "{error}");
+}
+
+/// Says that its data come through these servers.
+struct Through(Vec<String>);
+
+impl Handler for Through {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        PEERS
+    }
+
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        encode_json(&Peers { peers: Vec::new(), chain: self.0.clone() }).map(Begun::Answered)
+    }
+
+    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A server of data that come through so many others.
+async fn through(location: &str, servers: std::ops::Range<usize>) -> Served {
+    let mut registry = Registry::of_data_server();
+    registry.add(Through(servers.map(|n| format!("server-{n}")).collect()));
+    Served::with(&[location], registry, Limits::default()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chains_are_bounded_also_side_by_side() {
+    let half = MAX_CHAIN / 2;
+    let (waves, noise) = ("synthetic:waves?shape=7,9,11&dtype=u16", "synthetic:noise?shape=5,6,7&dtype=u8");
+    let cases = [
+        (vec![through(waves, 0..MAX_CHAIN - 1).await], true),
+        (vec![through(waves, 0..MAX_CHAIN).await], false),
+        (vec![through(waves, 0..half).await, through(noise, half..MAX_CHAIN).await], false),
+        // Those that both have their data from count once.
+        (vec![through(waves, 0..half + 9).await, through(noise, 9..half + 9).await], true),
+    ];
+    for (number, (servers, is_allowed)) in cases.iter().enumerate() {
+        let url = all(&servers.iter().collect::<Vec<_>>());
+        let served = Served::changed(&[&url.to_string()], |_| {}).await.map(|_| ());
+        assert_eq!(served.is_ok(), *is_allowed, "case {number}: {served:?}");
+        if let Err(error) = served {
+            assert!(error.to_string().contains("at most 64 servers"), "{error}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -253,6 +253,27 @@ fn chunks_packed_by_zstd_with_a_checksum_hold_no_more_than_a_chunk() {
 }
 
 #[test]
+fn a_chunk_may_be_gzip_of_several_members() {
+    use std::io::Write;
+    let member = |bytes: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let codecs = json!([bytes_codec(), {"name": "gzip", "configuration": {"level": 1}}]);
+    let chunk: Vec<u8> = (0..24).collect();
+    let read_with = |stored: &[u8]| {
+        one_chunk_v3(dir.path(), &codecs, stored);
+        read(&open_at(dir.path()).unwrap(), "", 0, &Selection::all(&[3, 4]))
+    };
+    let members = [member(&chunk[..5]), member(&[]), member(&chunk[5..])].concat();
+    assert_eq!(read_with(&members).unwrap(), chunk);
+    let error = read_with(&[&members[..], &member(&[1])].concat()).unwrap_err();
+    assert!(error.to_string().contains("at most 24 bytes packed by gzip"), "{error}");
+}
+
+#[test]
 fn bombs_are_refused_by_every_compressor() {
     use std::io::Write;
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());

@@ -226,6 +226,18 @@ mod tests {
     }
 
     #[test]
+    fn gzip_of_several_members_is_restored_whole() {
+        let plain = [[1; 3_000], [2; 3_000]].concat();
+        let way = Way { algorithm: Algorithm::Gzip, level: 6, width: 1 };
+        let member = |part: &[u8]| way.compress(part).expect("it gets smaller").1;
+        let members = [member(&plain[..1_000]), member(&plain[1_000..])].concat();
+        let (how, _) = way.compress(&plain).expect("as above");
+        assert_eq!(how.restore(&members).unwrap(), plain);
+        assert!(how.restore(&members[..members.len() - 1]).is_err(), "the second one is cut");
+        assert!(how.restore(&[&members[..], &member(&plain)].concat()).is_err(), "one too many");
+    }
+
+    #[test]
     fn nothing_is_won_by_noise() {
         let mut state = 1_u64;
         let noise: Vec<u8> = (0..10_000)
