@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{Piece, ReadBody, Rows};
 
-use crate::restoring::{Restoring, Tally};
+use crate::restoring::{Backlog, Restored, Restoring, Tally};
 
 /// Separate stretches of a result that may be there before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
@@ -57,9 +57,9 @@ impl Landing {
     }
 
     /// The same, restoring on other threads: it is all there when the second value has ended.
-    pub(crate) fn restoring(self, priority: Priority) -> (Self, Arc<Restoring>) {
-        let restoring = Restoring::new(priority);
-        (Self { restoring: Some(Arc::clone(&restoring)), ..self }, restoring)
+    pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
+        let (restoring, restored) = Restoring::new(priority, backlog);
+        (Self { restoring: Some(restoring), ..self }, restored)
     }
 
     /// An item, whose body says where its bulk belongs, or some of its bulk.
@@ -147,6 +147,7 @@ impl Landing {
 
     fn restore(&self, rows: Rows, how: Compressed, carried: Vec<u8>) -> Result<()> {
         let into = Arc::clone(&self.into);
+        let carried_bytes = carried.len();
         let write = move || {
             let of = |e: Error| e.context(of_result(&rows));
             let data = how.restore(&carried).map_err(of)?;
@@ -156,7 +157,7 @@ impl Landing {
             rows.try_for_each(|(start, row)| into.write_at(place(start)?, row))
         };
         match &self.restoring {
-            Some(restoring) => restoring.restore(how.plain_bytes, write),
+            Some(restoring) => restoring.restore(carried_bytes, write),
             None => write(),
         }
     }

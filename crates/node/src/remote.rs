@@ -24,7 +24,7 @@ use crate::dial::Dialer;
 use crate::follow::one_by_one;
 use crate::landing::Landing;
 pub use crate::restoring::Carried;
-use crate::restoring::Tally;
+use crate::restoring::{Backlog, Tally};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -42,13 +42,15 @@ pub struct RemoteSource {
     name: String,
     described: Arc<Mutex<Option<Arc<Dataset>>>>,
     tally: Arc<Tally>,
+    backlog: Arc<Backlog>,
 }
 
 impl RemoteSource {
     /// The data set exported under `name` (empty: the only one). Asks nothing yet.
     #[must_use]
     pub fn new(dialer: Dialer, name: String) -> Self {
-        Self { dialer, name, described: Arc::default(), tally: Arc::default() }
+        let (described, tally, backlog) = (Arc::default(), Arc::default(), Arc::default());
+        Self { dialer, name, described, tally, backlog }
     }
 
     /// Its name on the server.
@@ -151,11 +153,11 @@ impl RemoteSource {
             let (loan, lent) = place.lend();
             let client = self.dialer.client().await?;
             let landing = Landing::counted(lent, Arc::clone(&self.tally));
-            let (landing, restoring) = landing.restoring(request.priority);
+            let (landing, restored) = landing.restoring(request.priority, &self.backlog);
             let landing = Box::new(landing);
             let receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;
             let received = receiving.await;
-            let Err(error) = restoring.ended().await.and(received) else { return Ok(()) };
+            let Err(error) = restored.ended().await.and(received) else { return Ok(()) };
             again.after(self.heed(error), None).await?;
             place = loan.try_end().map_err(still_lent)?;
         }

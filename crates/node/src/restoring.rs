@@ -1,6 +1,8 @@
-//! Compressed pieces are restored on the storage threads, beside the connection's loop, a few at a time; beyond, whoever
-//! brings a piece restores it himself, and nothing more is received meanwhile. So what waits to be restored is bounded.
+//! Compressed pieces are restored on the storage threads, beside the connection's loop: of each read a few at a time, the
+//! others in line. How much is in line is bounded; beyond, whoever brings a piece restores it himself, and nothing more is
+//! received meanwhile.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,53 +12,102 @@ use tokio::sync::Notify;
 
 /// Pieces of one read on the storage threads.
 const MAX_UNDER_WAY: usize = 8;
-/// Smaller ones are restored at once, bytes of data.
-const LEAST_BYTES: u32 = 64 << 10;
+/// Bytes of pieces that are being restored or wait for it, as they came; all reads of one source together.
+const MAX_BACKLOG_BYTES: u64 = 64 << 20;
+/// The least that a piece counts there.
+const LEAST_PIECE_BYTES: u64 = 1 << 10;
 
-/// Pieces of one read that are being restored.
+/// What the reads of one source have in line.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog(AtomicU64);
+
+impl Backlog {
+    /// Room for a piece, until it is dropped; `None` where there is none.
+    fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
+        let fitting = |sum: u64| sum.checked_add(bytes).filter(|&sum| sum <= MAX_BACKLOG_BYTES);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting).ok()?;
+        Some(Taken { backlog: Arc::clone(self), bytes })
+    }
+}
+
+struct Taken {
+    backlog: Arc<Backlog>,
+    bytes: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.backlog.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+struct Piece {
+    work: Box<dyn FnOnce() -> Result<()> + Send>,
+    taken: Taken,
+}
+
+/// Pieces of one read that are being restored, for whoever brings them.
 pub(crate) struct Restoring {
     priority: Priority,
+    backlog: Arc<Backlog>,
     state: Mutex<State>,
     ended: Notify,
 }
 
 struct State {
+    /// Only while as many as may be are under way.
+    waiting: VecDeque<Piece>,
     under_way: usize,
     /// Of all so far.
     result: Result<()>,
 }
 
 impl Restoring {
-    pub(crate) fn new(priority: Priority) -> Arc<Self> {
-        let state = Mutex::new(State { under_way: 0, result: Ok(()) });
-        Arc::new(Self { priority, state, ended: Notify::new() })
+    pub(crate) fn new(priority: Priority, backlog: &Arc<Backlog>) -> (Arc<Self>, Restored) {
+        let state = Mutex::new(State { waiting: VecDeque::new(), under_way: 0, result: Ok(()) });
+        let this = Arc::new(Self { priority, backlog: Arc::clone(backlog), state, ended: Notify::new() });
+        (Arc::clone(&this), Restored(this))
     }
 
-    /// Does `work` for a piece of so many bytes. It is dropped before its end is told.
+    /// Does `work` for a piece that came as so many bytes. It is dropped before its end is told.
     ///
     /// # Errors
     /// The work's, where it was done at once.
     pub(crate) fn restore(
         self: &Arc<Self>,
-        plain_bytes: u32,
+        carried_bytes: usize,
         work: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let mut state = self.state.lock();
-        if plain_bytes < LEAST_BYTES || state.under_way >= MAX_UNDER_WAY {
-            drop(state);
+        let Some(taken) = self.backlog.take((carried_bytes as u64).max(LEAST_PIECE_BYTES)) else {
             return work();
+        };
+        let piece = Piece { work: Box::new(work), taken };
+        let mut state = self.state.lock();
+        if state.under_way >= MAX_UNDER_WAY {
+            state.waiting.push_back(piece);
+            return Ok(());
         }
         state.under_way += 1;
         drop(state);
+        self.begin(piece);
+        Ok(())
+    }
+
+    fn begin(self: &Arc<Self>, Piece { work, taken }: Piece) {
         let panicked = Err(Error::internal("expected a piece to be restored, found a panic"));
         let ending = Ending { restoring: Arc::clone(self), result: panicked };
         store::soon(self.priority, move || {
             let mut ending = ending;
             ending.result = work();
+            drop(taken);
         });
-        Ok(())
     }
+}
 
+/// For whoever waits until all pieces are restored. Dropping it leaves those in line as they are.
+pub(crate) struct Restored(Arc<Restoring>);
+
+impl Restored {
     /// Waits until none is under way.
     ///
     /// # Errors
@@ -66,9 +117,9 @@ impl Restoring {
     /// Safe.
     pub(crate) async fn ended(&self) -> Result<()> {
         loop {
-            let ended = self.ended.notified();
+            let ended = self.0.ended.notified();
             {
-                let state = self.state.lock();
+                let state = self.0.state.lock();
                 if state.under_way == 0 {
                     return state.result.clone();
                 }
@@ -78,7 +129,14 @@ impl Restoring {
     }
 }
 
-/// Tells of the end of a piece, also after a panic.
+impl Drop for Restored {
+    fn drop(&mut self) {
+        let unwanted = std::mem::take(&mut self.0.state.lock().waiting);
+        drop(unwanted);
+    }
+}
+
+/// Tells of the end of a piece, also after a panic, and lets the next one begin.
 struct Ending {
     restoring: Arc<Restoring>,
     result: Result<()>,
@@ -87,12 +145,22 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let mut state = self.restoring.state.lock();
-        state.under_way -= 1;
         if state.result.is_ok() {
             state.result = std::mem::replace(&mut self.result, Ok(()));
         }
+        // After one that cannot be restored the others are of no use.
+        let unwanted =
+            if state.result.is_err() { std::mem::take(&mut state.waiting) } else { VecDeque::new() };
+        let next = state.waiting.pop_front();
+        if next.is_none() {
+            state.under_way -= 1;
+        }
         drop(state);
-        self.restoring.ended.notify_waiters();
+        drop(unwanted);
+        match next {
+            Some(piece) => self.restoring.begin(piece),
+            None => self.restoring.ended.notify_waiters(),
+        }
     }
 }
 
@@ -121,5 +189,99 @@ impl Tally {
     pub(crate) fn carried(&self) -> Carried {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Carried { data_bytes: load(&self.data_bytes), carried_bytes: load(&self.carried_bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread;
+
+    use super::*;
+
+    /// Work that waits until the sender is gone, and never on the thread that brings it.
+    struct Works {
+        closed: Arc<Mutex<std::sync::mpsc::Receiver<()>>>,
+        done: Arc<AtomicUsize>,
+    }
+
+    impl Works {
+        fn new() -> (Sender<()>, Self) {
+            let (open, closed) = channel();
+            (open, Self { closed: Arc::new(Mutex::new(closed)), done: Arc::default() })
+        }
+
+        fn one(&self) -> impl FnOnce() -> Result<()> + Send + 'static {
+            let (closed, done, brings) =
+                (Arc::clone(&self.closed), Arc::clone(&self.done), thread::current().id());
+            move || {
+                if thread::current().id() == brings {
+                    return Err(Error::internal("restored by whoever brought it"));
+                }
+                closed.lock().recv().unwrap_err();
+                done.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+
+        fn done(&self) -> usize {
+            self.done.load(Ordering::SeqCst)
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_brings_pieces_waits_for_none_of_them_however_many_or_small() {
+        let backlog = Arc::default();
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (open, works) = Works::new();
+        for carried_bytes in [10, 1 << 20].into_iter().cycle().take(5 * MAX_UNDER_WAY) {
+            restoring.restore(carried_bytes, works.one()).unwrap();
+        }
+        assert_eq!(works.done(), 0);
+        drop(open);
+        restored.ended().await.unwrap();
+        assert_eq!((works.done(), backlog.0.load(Ordering::SeqCst)), (5 * MAX_UNDER_WAY, 0));
+    }
+
+    #[tokio::test]
+    async fn what_is_in_line_is_bounded_for_all_reads_together() {
+        let backlog = Arc::default();
+        let (first, first_restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (second, second_restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (open, works) = Works::new();
+        let most = usize::try_from(MAX_BACKLOG_BYTES).unwrap();
+        first.restore(most - 10, works.one()).unwrap();
+        assert!(second.restore(11, works.one()).is_err(), "there is no room: it is done here");
+        drop(open);
+        first_restored.ended().await.unwrap();
+        second_restored.ended().await.unwrap();
+        assert_eq!((works.done(), backlog.0.load(Ordering::SeqCst)), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn pieces_behind_one_that_fails_and_those_nobody_waits_for_are_left() {
+        let backlog = Arc::default();
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (open, works) = Works::new();
+        let closed = Arc::clone(&works.closed);
+        let broken = move || {
+            closed.lock().recv().unwrap_err();
+            Err(Error::corrupt("not what it is said to be"))
+        };
+        restoring.restore(1, broken).unwrap();
+        (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
+        drop(open);
+        assert!(restored.ended().await.is_err());
+        assert!(works.done() < 5 * MAX_UNDER_WAY, "{} were restored for nothing", works.done());
+        assert_eq!(backlog.0.load(Ordering::SeqCst), 0);
+
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (open, works) = Works::new();
+        (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
+        drop(restored);
+        drop(open);
+        Restored(restoring).ended().await.unwrap();
+        assert_eq!(works.done(), MAX_UNDER_WAY);
     }
 }
