@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
-use link::{Flow, Link, WaitingRoom};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use link::{Flow, Link, Operation, WaitingRoom};
 use tokio::task::JoinSet;
-use wire::limits::{HIGHEST_TIER, MAX_OPERATIONS};
+use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
 use crate::gate::ClientId;
@@ -18,6 +17,7 @@ use crate::ops::{Call, Registry, Shared};
 use crate::outlet::Outlet;
 use crate::paths::Watching;
 use crate::token::Admission;
+use crate::under_way::UnderWay;
 
 /// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
 /// meet a round trip of 150 ms.
@@ -117,36 +117,29 @@ impl Service {
         let client = self.next_client();
         let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec)));
         let mut running = JoinSet::new();
-        let places = Arc::new(Semaphore::new(MAX_OPERATIONS as usize));
-        let parameters = Arc::new(Semaphore::new(MAX_PARAMETER_BYTES));
+        let under_way = Arc::new(UnderWay::default());
         let most_together = |name: &str| self.registry.most_together(name);
         loop {
-            let least_tier = least_tier(MAX_OPERATIONS as usize - places.available_permits());
+            let least_tier = least_tier(under_way.operations());
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
+                () = under_way.freed(), if least_tier > 0 => {}
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
                     let Some(mut operations) = operations else { return Ok(()) };
                     let sizes = operations.iter().map(|operation| operation.parameters().len());
-                    let (fitting, bytes) = fitting(sizes, parameters.available_permits());
-                    operations.drain(fitting..).for_each(|operation| operation.fail(too_many_parameters()));
-                    let taken = take(&places, operations.len()).zip(take(&parameters, bytes));
-                    let Some(kept) = taken.map(Arc::new) else {
-                        operations.iter().for_each(|operation| operation.fail(too_many_parameters()));
-                        continue;
-                    };
-                    let call = |operation| Call {
+                    let left_bytes = MAX_PARAMETER_BYTES.saturating_sub(under_way.parameter_bytes());
+                    let refused = operations.split_off(fitting(sizes, left_bytes));
+                    refused.iter().for_each(|operation| operation.fail(too_many_parameters()));
+                    let call = |operation: Operation| Call {
+                        place: under_way.begin(operation.parameters().len()),
                         operation,
                         client,
                         node: Arc::clone(&self.shared),
                         outlet: Arc::clone(&outlet),
                     };
                     for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
-                        let kept = Arc::clone(&kept);
-                        running.spawn(async move {
-                            rest.await;
-                            drop(kept);
-                        });
+                        running.spawn(rest);
                     }
                     tokio::task::consume_budget().await;
                 }
@@ -160,18 +153,13 @@ fn most_operations(shared: &Shared) -> u32 {
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
-/// How many of these parameters, the first ones, fit into so many bytes, and what those take.
-fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> (usize, usize) {
+/// How many of these parameters, the first ones, fit into so many bytes.
+fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> usize {
     let sums = sizes.scan(0, |sum, size| {
         *sum += size;
         (*sum <= left_bytes).then_some(*sum)
     });
-    sums.zip(1..).last().map_or((0, 0), |(bytes, count)| (count, bytes))
-}
-
-/// So much of what may be under way, until it is dropped; `None` when there is less.
-fn take(of: &Arc<Semaphore>, count: usize) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(of).try_acquire_many_owned(u32::try_from(count).ok()?).ok()
+    sums.count()
 }
 
 /// Below this tier nothing is begun while so many run.
@@ -200,9 +188,9 @@ mod tests {
 
     #[test]
     fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
-        assert_eq!(fitting([3, 3, 3, 1].into_iter(), 7), (2, 6));
-        assert_eq!(fitting([3, 3].into_iter(), 6), (2, 6));
-        assert_eq!(fitting([7, 1].into_iter(), 6), (0, 0));
-        assert_eq!(fitting([].into_iter(), 6), (0, 0));
+        assert_eq!(fitting([3, 3, 3, 1].into_iter(), 7), 2);
+        assert_eq!(fitting([3, 3].into_iter(), 6), 2);
+        assert_eq!(fitting([7, 1].into_iter(), 6), 0);
+        assert_eq!(fitting([].into_iter(), 6), 0);
     }
 }

@@ -57,6 +57,7 @@ pub mod slabs;
 pub mod ssh;
 mod statistics;
 pub mod token;
+mod under_way;
 mod upstream;
 pub mod url;
 pub mod view;

@@ -24,6 +24,7 @@ use crate::gate::{ClientId, Entry, Gate};
 use crate::outlet::Outlet;
 use crate::paths::Paths;
 use crate::peers::TellPeers;
+use crate::under_way::Place;
 use crate::url::Url;
 use forward::{Forwarded, forward};
 
@@ -95,6 +96,8 @@ pub struct Call {
     pub node: Arc<Shared>,
     /// How answers leave for this client.
     pub(crate) outlet: Arc<Outlet>,
+    /// Until it ends.
+    pub(crate) place: Place,
 }
 
 /// What all operations of a node share.

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use array::{Dataset, Error, ReadRequest, Result, Target};
-use bytes::Bytes;
 use futures::stream::StreamExt;
 use link::Operation;
 use wire::ops::{self, BlockPlace, ReadBody};
@@ -100,22 +99,23 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
     let body = ReadBody { offset_bytes: 0 }.encode();
     let mut ends = stack.source.read_many(reads).ready_chunks(MAX_TOGETHER);
     while let Some(ended) = ends.next().await {
-        let mut answers = Vec::with_capacity(ended.len());
+        let (mut answers, mut places) = (Vec::with_capacity(ended.len()), Vec::with_capacity(ended.len()));
         for (number, result) in ended {
             let Some((call, target)) = waiting.get_mut(number).and_then(Option::take) else { continue };
             match result.and_then(|()| target.into_bytes()) {
-                Ok(bytes) => answers.push(answer(call, &body, Entry::hold_part(&memory, bytes))),
+                Ok(bytes) => {
+                    let Call { operation, place, .. } = call;
+                    answers.push((operation, body.clone(), Entry::hold_part(&memory, bytes)));
+                    places.push(place);
+                }
                 Err(error) => end(&call, Err(error)),
             }
         }
         Operation::answer_all(answers).await;
+        drop(places);
     }
     let lost = || Error::internal("expected the end of a read, found none");
     waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(lost())));
-}
-
-fn answer(Call { operation, .. }: Call, body: &Bytes, bulk: Bytes) -> (Operation, Bytes, Bytes) {
-    (operation, body.clone(), bulk)
 }
 
 /// Waits for room in the connection and for memory; those that are withdrawn meanwhile are left out. `None` when all are.

@@ -1,14 +1,17 @@
 //! Operations of somebody else beside ours: registered by name on both sides, on the public interface alone.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use link::Said;
 use node::array::{Error, ErrorKind, Priority, Result, Urgency};
 use node::asks::Ask;
 use node::lobby::Limits;
 use node::ops::{Begun, Call, Handler, OpStream, Registry};
+use tokio::sync::Semaphore;
 
 use crate::common::Served;
 
@@ -132,6 +135,65 @@ async fn dropping_the_question_ends_the_work() {
     let waiting = tokio::time::timeout(Duration::from_millis(200), dialer.ask(AskAdd("?"), normal())).await;
     assert!(waiting.is_err());
     reaches(&totals.stopped, 1).await;
+}
+
+/// Of those that begin together it answers all but the first, which waits to be let go.
+struct OneIsHeld(Arc<Semaphore>);
+
+impl Handler for OneIsHeld {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        "held"
+    }
+
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        Ok(Begun::Together(()))
+    }
+
+    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+        Ok(())
+    }
+
+    fn most_together(&self) -> usize {
+        256
+    }
+
+    async fn run_together(&self, works: Vec<((), Call)>) {
+        let mut calls = works.into_iter().map(|(_, call)| call);
+        let held = calls.next();
+        calls.for_each(|call| call.operation.done());
+        drop(self.0.acquire().await);
+        held.into_iter().for_each(|call| call.operation.done());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
+    const MANY: usize = 3_000;
+    let gate = Arc::new(Semaphore::new(0));
+    let mut registry = Registry::of_data_server();
+    registry.add(OneIsHeld(Arc::clone(&gate)));
+    let served = Served::with(&[WAVES], registry, Limits::default()).await;
+    let dialer = served.dialer();
+    let client = dialer.client().await.unwrap();
+    let many = client.many();
+    let mut waiting: VecDeque<Bytes> = vec![Bytes::new(); MANY].into();
+    let (mut said, mut ended) = (Vec::new(), 0);
+    let few_are_held = async {
+        // Far more than are answered at a time, were the places of their groups kept.
+        while ended < MANY - MANY / 10 {
+            many.request("held", &mut waiting, Urgency::of(Priority::BACKGROUND)).unwrap();
+            many.next(&mut said).await;
+            ended += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), few_are_held).await.expect("the others are answered");
+    gate.close();
+    while many.next(&mut said).await {
+        ended += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+    }
+    assert_eq!(ended, MANY);
 }
 
 #[tokio::test(flavor = "multi_thread")]
