@@ -229,7 +229,7 @@ impl Stack {
     /// The source's; `Invalid` for a place that is none.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
         let (remotes, place) = self.upstream.computing(&request.place).await?;
-        match ask_one(remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
+        match ask_one(&remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
             Some(answer) => answer,
             None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
         }
@@ -244,11 +244,9 @@ impl Stack {
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
-        let remotes = match &self.upstream {
-            Upstream::Whole(remotes, _) => remotes.as_slice(),
-            Upstream::Here | Upstream::Parts(_) => &[],
-        };
-        ask_one(remotes, &ask, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(ask.name())))
+        ask_one(&self.upstream.whole(), &ask, urgency)
+            .await
+            .unwrap_or_else(|| Err(self.nobody_computes(ask.name())))
     }
 
     /// Asks whoever has the elements that an operation names.
@@ -261,7 +259,7 @@ impl Stack {
     pub async fn call(&self, mut called: Called, urgency: Urgency) -> Result<CallAnswer> {
         let (remotes, there) = self.upstream.computing(&called.asked.of.place()).await?;
         called.asked.of = called.asked.of.at(there);
-        ask_one(remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))
+        ask_one(&remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))
     }
 
     fn nobody_computes(&self, operation: &str) -> Error {

@@ -47,19 +47,29 @@ impl Upstream {
         whole.iter().chain(parts.iter().flat_map(|having| &having.remotes))
     }
 
-    /// Who can compute over an array, and where the array is there. Nobody where it is read here, or lies in stretches on
-    /// several servers.
+    /// Who can compute over an array, and where the array is there; those last that did not answer lately. Nobody where it is
+    /// read here, or lies in stretches on several servers.
     ///
     /// # Errors
     /// Those of describing; `Stale` for a place of other data.
-    pub(crate) async fn computing(&self, place: &BlockPlace) -> Result<(&[RemoteSource], BlockPlace)> {
+    pub(crate) async fn computing(&self, place: &BlockPlace) -> Result<(Vec<&RemoteSource>, BlockPlace)> {
         match self {
-            Self::Here => Ok((&[], *place)),
-            Self::Whole(remotes, _) => Ok((remotes, *place)),
+            Self::Here | Self::Whole(..) => Ok((self.whole(), *place)),
             Self::Parts(parts) => Ok(match parts.catalogue.place_there(place).await? {
-                Some((entry, there)) => (&parts.entries[entry].remotes, there),
-                None => (&[], *place),
+                Some((entry, there)) => {
+                    let Having { remotes, servers, .. } = &parts.entries[entry];
+                    (in_turn(remotes, Some(servers)), there)
+                }
+                None => (Vec::new(), *place),
             }),
+        }
+    }
+
+    /// The servers that have all of the data; those last that did not answer lately.
+    pub(crate) fn whole(&self) -> Vec<&RemoteSource> {
+        match self {
+            Self::Whole(remotes, servers) => in_turn(remotes, servers.as_ref()),
+            Self::Here | Self::Parts(_) => Vec::new(),
         }
     }
 
@@ -81,6 +91,15 @@ impl Upstream {
     }
 }
 
+/// Servers in the order in which they are to be asked.
+fn in_turn<'a>(remotes: &'a [RemoteSource], servers: Option<&Servers>) -> Vec<&'a RemoteSource> {
+    let is_away = |member: usize| servers.is_some_and(|servers| servers.is_away(member));
+    let mut turns: Vec<(bool, &RemoteSource)> =
+        remotes.iter().enumerate().map(|(member, remote)| (is_away(member), remote)).collect();
+    turns.sort_by_key(|(is_away, _)| *is_away);
+    turns.into_iter().map(|(_, remote)| remote).collect()
+}
+
 /// Whether another server of the same data may answer what this one could not: it is busy or gone, or has other data now.
 pub(crate) fn another_may_answer(error: &Error) -> bool {
     error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Stale
@@ -94,7 +113,7 @@ pub(crate) fn another_may_answer(error: &Error) -> bool {
 /// # Cancel safety
 /// Dropping it cancels the operation.
 pub(crate) async fn ask_one<A: Ask + Clone>(
-    remotes: &[RemoteSource],
+    remotes: &[&RemoteSource],
     ask: &A,
     urgency: Urgency,
 ) -> Option<Result<A::Answer>> {
@@ -106,4 +125,53 @@ pub(crate) async fn ask_one<A: Ask + Clone>(
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::MemorySource;
+    use array::{Completions, Dataset, ReadRequest, Region, Source, Want};
+    use futures::FutureExt;
+    use futures::future::{BoxFuture, ready};
+    use futures::stream::{self, StreamExt};
+
+    use super::*;
+    use crate::dial::{self, Dialer};
+    use crate::servers::{Rule, Server};
+
+    /// A server that does not answer.
+    struct Gone;
+
+    fn unreachable() -> Error {
+        Error::new(ErrorKind::Unreachable, "it is gone")
+    }
+
+    impl Source for Gone {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            ready(Err(unreachable())).boxed()
+        }
+
+        fn blocks(&self, _: Vec<Want>) -> Completions {
+            stream::empty().boxed()
+        }
+
+        fn read(&self, _: ReadRequest, _: Region) -> BoxFuture<'static, Result<()>> {
+            ready(Err(unreachable())).boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn servers_that_are_known_to_be_gone_are_asked_last() {
+        let url = "corridor://127.0.0.1:1#token=t".parse().unwrap();
+        let dialer = Dialer::new(dial::Server::of(&url, 1 << 20).unwrap());
+        let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
+        let here: Arc<dyn Source> = Arc::new(MemorySource::counting("u1", &[4], &[4]));
+        let named = |name: &str, source| Server { name: name.into(), source };
+        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Source>), named("there", here)];
+        let servers = Servers::new(of_both, Rule::Spread).unwrap();
+        servers.describe().await.unwrap();
+        let upstream = Upstream::Whole(remotes.into(), Some(servers));
+        let names: Vec<&str> = upstream.whole().into_iter().map(RemoteSource::name).collect();
+        assert_eq!(names, ["there", "gone"]);
+    }
 }

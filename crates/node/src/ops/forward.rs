@@ -1,8 +1,6 @@
 //! Operations that are called by name over data of another server: that server computes, and its answer is passed on. Only
 //! where it does not know the operation are the data fetched and computed over here.
 
-use std::collections::BTreeMap;
-
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use serde_json::Value;
@@ -70,22 +68,36 @@ async fn pass_on(call: &Call, remote: &RemoteSource, parameters: &Bytes) -> std:
     pass_on_replies(call, first, &mut replies).await.map_err(|error| Failed { error, is_begun: true })
 }
 
-/// Passes items on, each once it is whole. Their memory is the gate's: nothing more is taken from the other server than
-/// the client takes.
+/// An item that has not come whole.
+struct Open {
+    item: u32,
+    body: Bytes,
+    memory: Entry,
+    bulk: Vec<u8>,
+}
+
+/// Passes items on, each once it is whole, which those of one operation are one after another. Their memory is the gate's:
+/// nothing more is taken from the other server than the client takes.
 async fn pass_on_replies(call: &Call, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
-    let mut open: BTreeMap<u32, (Bytes, Entry, Vec<u8>)> = BTreeMap::new();
+    let mut open: Option<Open> = None;
     let mut next = first;
     while let Some(reply) = next {
         match reply {
             Reply::Item { body, bulk_bytes: 0, .. } => call.operation.item(body, Bytes::new()).await?,
+            Reply::Item { .. } if open.is_some() => {
+                return Err(Error::corrupt(
+                    "expected an item to be whole before the next one of its operation",
+                ));
+            }
             Reply::Item { item, body, bulk_bytes } => {
-                let memory = call.enter(bulk_bytes).await;
-                open.insert(item, (body, memory, Vec::new()));
+                let memory = call.enter_whole(bulk_bytes).await;
+                open = Some(Open { item, body, memory, bulk: Vec::new() });
             }
             Reply::Piece { item, bytes, complete, .. } => {
+                let of_item = open.as_mut().filter(|open| open.item == item);
                 let missing = || Error::corrupt("expected a piece of an open item");
-                open.get_mut(&item).ok_or_else(missing)?.2.extend_from_slice(&bytes);
-                if complete && let Some((body, memory, bulk)) = open.remove(&item) {
+                of_item.ok_or_else(missing)?.bulk.extend_from_slice(&bytes);
+                if complete && let Some(Open { body, memory, bulk, .. }) = open.take() {
                     call.operation.item(body, memory.hold(bulk)).await?;
                 }
             }

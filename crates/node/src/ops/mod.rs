@@ -122,10 +122,21 @@ impl Call {
     /// # Cancel safety
     /// Safe: nothing is held before it returns.
     pub async fn enter(&self, most_bytes: u64) -> Entry {
+        self.enter_with(self.node.gate.own_bytes().min(most_bytes), most_bytes).await
+    }
+
+    /// The same for what cannot be cut: all of `bytes`, or what the gate gives at once if that is less.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is held before it returns.
+    pub(crate) async fn enter_whole(&self, bytes: u64) -> Entry {
+        self.enter_with(bytes, bytes).await
+    }
+
+    async fn enter_with(&self, least_bytes: u64, most_bytes: u64) -> Entry {
         self.operation.room().await;
-        let gate = &self.node.gate;
-        let least_bytes = gate.own_bytes().min(most_bytes);
-        let mut entry = gate.enter(self.client, self.operation.urgency(), least_bytes, most_bytes);
+        let urgency = self.operation.urgency();
+        let mut entry = self.node.gate.enter(self.client, urgency, least_bytes, most_bytes);
         entry.admitted().await;
         entry
     }

@@ -105,6 +105,10 @@ impl Group {
         self.names().enumerate().map(state).collect()
     }
 
+    pub(super) fn is_away(&self, member: usize) -> bool {
+        self.desk.with(|shares| *shares.health(member) != Health::Ready)
+    }
+
     /// What they all describe.
     pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
         if let Some(known) = self.known.lock().clone() {
@@ -133,7 +137,7 @@ impl Group {
         let Some(chosen) = chosen else { return Err(self.nobody(&failures)) };
         *self.known.lock() = Some(Arc::clone(&chosen));
         for member in 0..self.members.len() {
-            if self.desk.with(|shares| *shares.health(member) != Health::Ready) {
+            if self.is_away(member) {
                 self.look_after(member);
             }
         }

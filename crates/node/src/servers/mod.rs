@@ -112,6 +112,11 @@ impl Servers {
     pub fn states(&self) -> Vec<ServerState> {
         self.group.states()
     }
+
+    /// Whether the server of this number, in the order given, did not answer when it was asked last.
+    pub(crate) fn is_away(&self, member: usize) -> bool {
+        self.group.is_away(member)
+    }
 }
 
 impl Source for Servers {
