@@ -6,6 +6,8 @@
 //! finest there is; coarser still where its visible blocks would not fit the bytes allowed. Coarser levels are
 //! listed first, so that a whole picture is there soon and every later one is sharper.
 
+use std::cell::Cell;
+
 use array::{BlockKey, LevelOrigin, Priority, Result};
 use glam::DVec3;
 
@@ -80,6 +82,11 @@ impl Demand {
     }
 }
 
+/// Most blocks of a picture, all levels together: as many as a coarsest level may have, which is wanted in any case.
+const MAX_BLOCKS: usize = 1 << 18;
+/// Runs of blocks that are looked at to choose a level; then the coarsest is taken. Honest descriptions need less than a
+/// tenth, levels without number in tiny blocks any amount.
+const MAX_LOOKED_AT: usize = 1 << 23;
 /// Error of one level on the screen that is still fine, pixels.
 const SCREEN_ERROR_PX: f64 = 1.0;
 
@@ -105,7 +112,7 @@ pub fn demand(
     let (rank, (blocks, pool_bytes)) = std::iter::once(first)
         .chain(coarser)
         .find_map(|rank| seer.ladder(rank, max_bytes).map(|found| (rank, found)))
-        .unwrap_or_else(|| (coarsest, seer.climb(&[coarsest], usize::MAX).unwrap_or_default()));
+        .unwrap_or_else(|| (coarsest, seer.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
     let limit = match rank {
         r if r > first => Limit::Memory,
         0 => Limit::Finest,
@@ -127,6 +134,8 @@ struct Seer<'a> {
     view: &'a VolumeView,
     lens: Lens,
     sight: Sight,
+    /// Runs of blocks that may still be looked at.
+    looks_left: Cell<usize>,
 }
 
 /// A block that is seen and where.
@@ -139,7 +148,13 @@ struct Seen {
 impl<'a> Seer<'a> {
     fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, clip: Option<&Bounds>) -> Result<Self> {
         let lens = Lens::new(camera, size)?;
-        Ok(Self { view, lens, sight: Sight::new(view, &lens, clip) })
+        let looks_left = Cell::new(MAX_LOOKED_AT);
+        Ok(Self { view, lens, sight: Sight::new(view, &lens, clip), looks_left })
+    }
+
+    fn afresh(&self) -> &Self {
+        self.looks_left.set(MAX_LOOKED_AT);
+        self
     }
 
     /// The coarsest rank that looks as sharp as the finest.
@@ -213,7 +228,8 @@ impl<'a> Seer<'a> {
         let mut blocks = Vec::new();
         let mut bytes = 0;
         for (position, &step) in steps.iter().enumerate() {
-            let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, &mut bytes)?;
+            let most = MAX_BLOCKS - blocks.len();
+            let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, most, &mut bytes)?;
             seen.sort_by(|a, b| b.prominence.total_cmp(&a.prominence).then(a.at.cmp(&b.at)));
             // Earlier steps weigh more than anything later; the first picture is what a person waits for.
             let base = if position == 0 { Priority::INTERACTIVE } else { Priority::NORMAL };
@@ -226,14 +242,15 @@ impl<'a> Seer<'a> {
         Some((blocks, bytes))
     }
 
-    /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes`. Adds what they
-    /// cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
-    fn visible(&self, rank: usize, max_bytes: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
+    /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
+    /// what they cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
+    fn visible(&self, rank: usize, max_bytes: usize, most: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
         let level = &self.view.levels[rank];
         let mut seen = Vec::new();
         let mut cost = 0usize;
         let mut stack = vec![([0; 3], level.grid)];
         while let Some((from, to)) = stack.pop() {
+            self.looks_left.set(self.looks_left.get().checked_sub(1)?);
             let Some((low, high)) = self.sight.part_seen(level, from, to) else { continue };
             let longest = (0..3).max_by_key(|&a| to[a] - from[a]).unwrap_or(0);
             let length = to[longest] - from[longest];
@@ -248,7 +265,7 @@ impl<'a> Seer<'a> {
             }
             cost = cost
                 .saturating_add(Layout::new(level, from).size_bytes(voxel_bytes(self.view.dtype.element())));
-            if cost > max_bytes {
+            if cost > max_bytes || seen.len() == most {
                 return None;
             }
             seen.push(Seen { at: from, prominence: self.prominence((low + high) / 2.0) });

@@ -53,6 +53,32 @@ fn memory_decides_where_the_visible_blocks_do_not_fit() {
     assert_eq!(nothing.blocks.len(), 1, "the coarsest level is wanted whatever it costs");
 }
 
+/// A server may describe anything: each block has a cost, and so has looking at it.
+#[test]
+fn levels_of_tiny_blocks_are_wanted_only_as_far_as_they_can_be_listed() {
+    let mut dataset = Synthetic::new([8; 3], [4; 3], linear).dataset();
+    let base = dataset.arrays[0].levels[0].clone();
+    let of = |side: u64, origin| array::Level {
+        shape: vec![side; 3],
+        block: vec![1; 3],
+        origin,
+        factor: vec![256.0 / side as f64; 3],
+        ..base.clone()
+    };
+    let (fine, coarse) = (of(256, LevelOrigin::Stored), of(16, LevelOrigin::Mean));
+    dataset.arrays[0].levels = vec![fine.clone(), coarse.clone()];
+    let view = VolumeView::new(&dataset, 0, &[]).unwrap();
+    let seen = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    assert_eq!((seen.wanted, seen.limit, seen.blocks.len()), (1, Limit::Memory, 16 * 16 * 16));
+    // And as many levels as there may be take no longer for it.
+    let pair = [of(256, LevelOrigin::Mean), of(128, LevelOrigin::Sampled)];
+    let many: Vec<_> = pair.iter().cycle().take(62).cloned().collect();
+    dataset.arrays[0].levels = [vec![fine], many, vec![coarse]].concat();
+    let view = VolumeView::new(&dataset, 0, &[]).unwrap();
+    let seen = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    assert_eq!((seen.limit, seen.blocks.len()), (Limit::Memory, 16 * 16 * 16));
+}
+
 #[test]
 fn what_is_wanted_costs_what_it_says() {
     let synthetic = Synthetic { levels: 2, ..Synthetic::new([40, 50, 60], [16; 3], linear) };

@@ -1,14 +1,18 @@
 //! What a server says it has: a description that passes its check must not harm anybody who relies on it, from the
-//! grid of blocks to a volume and a first camera.
+//! grid of blocks to a volume, a first camera and what its picture wants.
 
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
-use render::{Camera, VolumeView};
+use render::{Camera, ImageSize, VolumeView, demand};
 use session::View;
 use wire::ops::{decode_dataset, encode_dataset};
 
 use crate::operations::settles;
 
+/// Of the picture.
+const SIZE: ImageSize = ImageSize { width: 64, height: 48 };
+/// For its blocks.
+const MEMORY_BYTES: usize = 256 << 20;
 /// Most arrays, and levels of each, that are looked at.
 const MAX_LOOKED_AT: usize = 4;
 
@@ -52,4 +56,11 @@ fn look(dataset: &Dataset, view: &View) {
     let Ok(volume) = VolumeView::new(dataset, array, &position) else { return };
     let camera = Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION);
     camera.check().expect("the first camera of a volume looks somewhere");
+    for forced in [None, Some(0)] {
+        let Ok(wanted) = demand(&volume, &camera, SIZE, None, forced, MEMORY_BYTES) else { continue };
+        assert!(
+            wanted.blocks.iter().all(|block| volume.locate(&block.key).is_some()),
+            "blocks that are none"
+        );
+    }
 }
