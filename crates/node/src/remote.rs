@@ -20,6 +20,7 @@ use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 
 use crate::again::Again;
 use crate::asks::Ask;
+use crate::by_size::{BySize, Numbered, all_fail};
 use crate::dial::Dialer;
 use crate::follow::one_by_one;
 use crate::landing::Landing;
@@ -28,8 +29,6 @@ use crate::restoring::{Backlog, Tally};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
-/// Results of at most so many bytes come together with others.
-const MAX_SMALL_BYTES: usize = 64 << 10;
 /// Larger ones of one call that are under way; each comes in pieces, and is restored beside the others.
 const MAX_LARGE: usize = 4_096;
 /// Reads that are asked again at a time, after the server was too busy for them.
@@ -165,21 +164,12 @@ impl RemoteSource {
 
     /// Asks for small ones together, for large ones each by itself; those that cannot be read end at once.
     async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
-        let count = reads.len();
         let begun = async { Ok::<_, Error>((self.dataset().await?, self.dialer.client().await?)) };
         let (dataset, client) = match begun.await {
             Ok(both) => both,
-            Err(error) => return stream::iter((0..count).map(move |n| (n, Err(error.clone())))).boxed(),
+            Err(error) => return all_fail(reads.len(), error),
         };
-        let (mut ended, mut small, mut large) = (Vec::new(), Vec::with_capacity(count), Vec::new());
-        for (number, (request, into)) in reads.into_iter().enumerate() {
-            match request.check(&dataset, &into) {
-                Ok(_) if request.selection.is_empty() => ended.push((number, Ok(()))),
-                Ok(_) if into.size_bytes() <= MAX_SMALL_BYTES => small.push((number, request, into)),
-                Ok(_) => large.push((number, request, into)),
-                Err(error) => ended.push((number, Err(error))),
-            }
-        }
+        let BySize { ended, small, large } = BySize::of(&dataset, reads);
         let this = self.clone();
         let large = stream::iter(large).map(move |(number, request, into)| {
             this.clone().read_into(request, into).map(move |end| (number, end))
@@ -193,7 +183,7 @@ impl RemoteSource {
         self,
         dataset: &Arc<Dataset>,
         client: &ClientHandle,
-        reads: Vec<(usize, ReadRequest, Region)>,
+        reads: Vec<Numbered>,
     ) -> impl Stream<Item = (usize, Result<()>)> + Send + use<> {
         let (mut asked, mut loans) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
         let mut regions = Vec::with_capacity(reads.len());

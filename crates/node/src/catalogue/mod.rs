@@ -2,19 +2,21 @@
 //!
 //! - `found` asks servers what they have.
 //! - `join` (pure) makes one description of many, and says where each stretch of an array lies.
+//! - `many` asks each data set once for all that many reads have there.
 //!
 //! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
 //! together from two states of a data set: when one changes, all of the catalogue is stale.
 
 mod found;
 mod join;
+mod many;
 
 use std::sync::Arc;
 
 use array::stats::value_range;
 use array::{
-    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadRequest,
-    Region, Result, Selection, Source, Target, Urgency, Want,
+    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadEnds,
+    ReadRequest, Region, Result, Selection, Source, Target, Urgency, Want,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -33,7 +35,7 @@ use join::{Joined, Part};
 const DESCRIBED_AT_ONCE: usize = 64;
 /// Blocks of one call that are under way.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
-/// Stretches of one read that are under way: each is cut further by whoever has it.
+/// Stretches of one read that are under way, and data sets of which many reads are: each is cut further by whoever has it.
 const MAX_STRETCHES_UNDER_WAY: usize = 64;
 
 /// One data set of a catalogue.
@@ -232,6 +234,10 @@ impl Source for Catalogue {
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let this = self.clone();
         async move { this.read_into(request, into).await }.boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.clone().read_each(reads).flatten_stream().boxed()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Data sets joined, block for block.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use array::conformance::{MemorySource, check_source, fetch, one_array};
 use array::{AxisKind, Coordinates, DatasetId, Priority, WantHandle, want};
 
@@ -161,6 +163,73 @@ async fn a_data_set_that_changes_makes_all_of_the_catalogue_stale() {
         let expected = read(&changing, 0, "1").await.unwrap();
         assert_eq!(read(&catalogue, 0, "5").await.unwrap(), expected, "the new one");
     }
+}
+
+/// Counts how often it is asked for many reads.
+struct Grouped(Changing, Arc<AtomicUsize>);
+
+impl Source for Grouped {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.0.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.0.blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.0.read(request, into)
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.now().read_many(reads)
+    }
+}
+
+#[tokio::test]
+async fn many_reads_ask_each_data_set_once_and_end_each_for_itself() {
+    let block = [2, 2, 6, 5];
+    let asked = Arc::new(AtomicUsize::new(0));
+    let parts: Vec<Changing> = [(3, 0.0, 1), (4, 3.0, 77), (2, 7.0, 150)]
+        .map(|(times, origin, first)| Changing(Arc::new(Mutex::new(steps(times, origin, &block, first)))))
+        .into();
+    let entries = parts.iter().zip(["a", "b", "c"]);
+    let entries = entries.map(|(part, name)| entry(name, Grouped(part.clone(), Arc::clone(&asked))));
+    let catalogue = Catalogue::new(entries.collect()).unwrap();
+    let texts = ["0", "1, 0", "2:5", "8", "", "3:7:2", "4, 1, 2:4", "0:0", "5, 0:0"];
+    let many = async |texts: &[&str]| {
+        let mut reads = Vec::new();
+        let mut targets = Vec::new();
+        for text in texts {
+            let selection = Selection::parse(text, &[9, 2, 6, 5]).unwrap();
+            let (target, into) = Target::new(&selection.shape(), 1).unwrap();
+            reads.push((ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, into));
+            targets.push(target);
+        }
+        // One that cannot be.
+        let selection = Selection::of_box(&[9, 0, 0, 0], &[1, 1, 1, 1]);
+        let (_target, into) = Target::new(&selection.shape(), 1).unwrap();
+        reads.push((ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, into));
+        let mut ends: Vec<_> = catalogue.read_many(reads).collect().await;
+        ends.sort_by_key(|(number, _)| *number);
+        assert!(ends.iter().map(|(number, _)| *number).eq(0..=texts.len()), "each ends once");
+        assert_eq!(ends.pop().unwrap().1.unwrap_err().kind(), ErrorKind::Invalid);
+        let read = |(target, (_, end)): (Target, (usize, Result<()>))| end.and_then(|()| target.into_vec());
+        targets.into_iter().zip(ends).map(read).collect::<Vec<_>>()
+    };
+    let found = many(&texts).await;
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    for (text, found) in texts.iter().zip(found) {
+        assert_eq!(found.unwrap(), read(&catalogue, 0, text).await.unwrap(), "[{text}]");
+    }
+    // One of them changes: whatever touches it is stale, and nothing else.
+    *parts[1].0.lock() = steps(4, 3.0, &block, 50);
+    let found = many(&["0", "2:5", "4", "8"]).await;
+    let kinds: Vec<_> = found.iter().map(|end| end.as_ref().err().map(Error::kind)).collect();
+    let stale = Some(ErrorKind::Stale);
+    assert_eq!(kinds, [None, stale, stale, None], "{found:?}");
+    assert_eq!(many(&["4"]).await.remove(0).unwrap(), read(&parts[1], 0, "1").await.unwrap(), "the new one");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! - `shares` (pure) decides who does the next piece of work, and how large it is; `speed` and `late` are what it
 //!   knows. `desk` gives it a clock and wakes whoever waits.
 //! - `group` knows which servers are there and speak of the same data, and looks after those that do not.
-//! - `first_answer` has one piece done by whoever can; `blocks` and `reads` cut requests into such pieces.
+//! - `first_answer` has one piece done by whoever can; `blocks`, `reads` and `many` cut requests into such pieces, or put
+//!   them together.
 //! - `homes` says which servers answer for a block when each answers for a part.
 //!
 //! It knows no network: every server is a [`Source`], remote or not.
@@ -14,6 +15,7 @@ mod first_answer;
 mod group;
 mod homes;
 mod late;
+mod many;
 mod reads;
 mod rest;
 mod shares;
@@ -22,9 +24,10 @@ mod speed;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use array::{Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want, gather};
-use futures::FutureExt;
+use array::{Completions, Dataset, Error, ReadEnds, ReadRequest, Region, Result, Source, Want, gather};
 use futures::future::BoxFuture;
+use futures::stream;
+use futures::{FutureExt, StreamExt};
 
 use group::Group;
 pub use group::{Server, ServerState};
@@ -142,6 +145,16 @@ impl Source for Servers {
                 .boxed()
             }
         }
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        if self.rule == Rule::Spread {
+            return many::read_many(Arc::clone(&self.group), reads);
+        }
+        let this = self.clone();
+        let each = stream::iter(reads.into_iter().enumerate());
+        let each = each.map(move |(n, (request, into))| this.read(request, into).map(move |end| (n, end)));
+        each.buffer_unordered(many::MAX_APART).boxed()
     }
 }
 

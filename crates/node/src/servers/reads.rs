@@ -86,8 +86,7 @@ async fn part(
         candidates: Candidates::any(group.all()),
         first: Some(grant),
     };
-    let mut place = Place(None);
-    place.0 = Some(Use::Free(region));
+    let mut place = Place::of(region);
     let landed = first_answer(group, piece, |member, _| {
         let (source, request) = (Arc::clone(group.source(member)), request.clone());
         let (place, shape) = (place.lend(), shape.clone());
@@ -115,7 +114,7 @@ async fn part(
 }
 
 /// The place of a part in the result: one writer at a time.
-struct Place(Option<Use>);
+pub(super) struct Place(Option<Use>);
 
 enum Use {
     Free(Region),
@@ -123,8 +122,12 @@ enum Use {
 }
 
 impl Place {
+    pub(super) fn of(region: Region) -> Self {
+        Self(Some(Use::Free(region)))
+    }
+
     /// The place, unless somebody may still write there.
-    fn lend(&mut self) -> Option<Region> {
+    pub(super) fn lend(&mut self) -> Option<Region> {
         match self.0.take()? {
             Use::Free(region) => {
                 let (loan, lent) = region.lend();
@@ -145,7 +148,7 @@ impl Place {
     }
 
     /// The place itself, once nobody can write there any more: requests were withdrawn, and end soon.
-    async fn take_back(self) -> Option<Region> {
+    pub(super) async fn take_back(self) -> Option<Region> {
         let mut loan = match self.0? {
             Use::Free(region) => return Some(region),
             Use::Lent(loan) => loan,

@@ -4,11 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use array::conformance::{MemorySource, check_source, fetch};
 use array::{
-    BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Generation, Priority, ReadRequest,
-    Region, Result, Selection, Source, Target, Want,
+    BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Generation, Priority, ReadEnds,
+    ReadRequest, Region, Result, Selection, Source, Target, Want,
 };
 use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
+use futures::stream::{self, FuturesUnordered};
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -39,6 +39,8 @@ struct Simulated {
     free_at: Arc<Mutex<Instant>>,
     /// Requests begun, and bytes answered.
     asked: Arc<Mutex<(u64, u64)>>,
+    /// Whoever reads this row of every array is told that it is corrupt.
+    broken_row: Arc<Mutex<Option<u64>>>,
 }
 
 impl Simulated {
@@ -51,6 +53,16 @@ impl Simulated {
             mode: Arc::new(watch::channel(Mode::Up).0),
             free_at: Arc::new(Mutex::new(Instant::now())),
             asked: Arc::default(),
+            broken_row: Arc::default(),
+        }
+    }
+
+    fn check_row(&self, request: &ReadRequest) -> Result<()> {
+        let broken = *self.broken_row.lock();
+        let rows = request.selection.ranges()[0];
+        match broken.filter(|&row| rows.within(row, row + 1).1 > 0) {
+            Some(row) => Err(Error::corrupt(format!("row {row} is broken"))),
+            None => Ok(()),
         }
     }
 
@@ -162,9 +174,30 @@ impl Source for Simulated {
                 into.write_all(&vec![0xDD; into.size_bytes()])?;
                 return Err(error);
             }
+            this.check_row(&request)?;
             this.current().read(request, into).await
         }
         .boxed()
+    }
+
+    /// One request.
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let this = self.clone();
+        let bytes = reads.iter().map(|(_, into)| into.size_bytes() as u64).sum();
+        let answered = async move {
+            let arrived = this.transfer(bytes).await;
+            let (current, each) = (this.current(), stream::iter(reads.into_iter().enumerate()));
+            each.then(move |(number, (request, into))| {
+                let (arrived, row, current) =
+                    (arrived.clone(), this.check_row(&request), Arc::clone(&current));
+                async move {
+                    let arrived = arrived.and(row);
+                    let read = async { arrived.and(current.read(request, into).await) };
+                    (number, read.await)
+                }
+            })
+        };
+        answered.flatten_stream().boxed()
     }
 }
 
@@ -210,6 +243,71 @@ async fn every_rule_keeps_every_promise_of_a_source() {
         let servers = [5.0, 50.0, 500.0].map(|rate| Simulated::new(&here, rate * MB, 10));
         check_source(group(&servers, rule)).await;
     }
+}
+
+/// Reads rows one by one, and how each ended.
+async fn read_rows(source: &dyn Source, rows: impl Iterator<Item = u64>) -> Vec<(u64, Result<Vec<u8>>)> {
+    let (reads, targets): (Vec<_>, Vec<_>) = rows
+        .map(|row| {
+            let selection = Selection::of_box(&[row, 0], &[1, 1024]);
+            let (target, into) = Target::new(&selection.shape(), 4).expect("memory");
+            let request = ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+            ((request, into), (row, target))
+        })
+        .unzip();
+    let mut ends: Vec<_> = source.read_many(reads).collect().await;
+    ends.sort_by_key(|(number, _)| *number);
+    assert!(ends.iter().map(|(number, _)| *number).eq(0..targets.len()), "each ends once");
+    let bytes = |((row, target), (_, end)): ((u64, Target), (usize, Result<()>))| {
+        (row, end.and_then(|()| target.into_vec()))
+    };
+    targets.into_iter().zip(ends).map(bytes).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_reads_of_one_call_are_asked_of_each_server_together() {
+    let here = data(32 << 20);
+    let whole = read(&*here, "").await.unwrap();
+    for rule in [Rule::Spread, Rule::Homes { copies: 2 }] {
+        let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+        let group = group(&servers, rule);
+        let begun = Instant::now();
+        let (ends, ()) = tokio::join!(read_rows(&*group, (0..8192).map(|n| n * 5 % 8192)), async {
+            sleep(Duration::from_millis(300)).await;
+            servers[0].set(Mode::Down);
+        });
+        for (row, end) in ends {
+            let start = usize::try_from(row * 4096).unwrap();
+            assert!(end.unwrap() == whole[start..start + 4096], "row {row}");
+        }
+        let (asked, took) =
+            (servers.iter().map(Simulated::asked).sum::<u64>(), begun.elapsed().as_secs_f64());
+        if rule == Rule::Spread {
+            assert!(asked < 8192 / 20, "asked {asked} times for 8,192 reads");
+            assert!(took < 2.5, "{took} s; 34 MB at 20 MB/s, and 30 at first");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
+    let here = data(4 << 20);
+    let whole = read(&*here, "").await.unwrap();
+    let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    servers.iter().for_each(|server| *server.broken_row.lock() = Some(77));
+    let group = group(&servers, Rule::Spread);
+    let rows = (0..1024).chain([1 << 40]);
+    for (row, end) in read_rows(&*group, rows).await {
+        let start = usize::try_from(row * 4096).unwrap();
+        match row {
+            77 => assert_eq!(end.unwrap_err().kind(), ErrorKind::Corrupt),
+            1024.. => assert_eq!(end.unwrap_err().kind(), ErrorKind::Invalid),
+            _ => assert!(end.unwrap() == whole[start..start + 4096], "row {row}"),
+        }
+    }
+    servers.iter().for_each(|server| server.set(Mode::Down));
+    let ends = timeout(Duration::from_secs(60), read_rows(&*group, 0..100)).await.expect("an end");
+    assert!(ends.iter().all(|(_, end)| end.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -432,6 +530,10 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
             for text in ["", "5:400, ::3", "::7, 100:", "500:, 3:5"] {
                 let expect = read(&*here, text).await.unwrap();
                 assert!(read(&*group, text).await.unwrap() == expect, "seed {seed}: [{text}]");
+            }
+            for (row, end) in read_rows(&*group, (0..512).map(|n| n * 3 % 512)).await {
+                let start = usize::try_from(row * 4096).unwrap();
+                assert!(end.unwrap() == whole[start..start + 4096], "seed {seed}: row {row}");
             }
             let keys: Vec<BlockKey> = (0..32).map(|n| here.key(n)).collect();
             let answers = fetch(&*group, &keys).await;
