@@ -205,15 +205,21 @@ enum Kind {
     Bands,
 }
 
-/// Numbers as bad files hold them.
-fn hostile() -> impl Strategy<Value = f32> {
+/// Numbers as bad files hold them. The huge ones of a field have one sign: where two of both signs cancel, rounding decides
+/// what lies between them, and pictures may differ.
+fn hostile(huge: f32) -> impl Strategy<Value = f32> {
     prop_oneof![
         20 => 0.0..255.0f32,
         1 => prop_oneof![
-            Just(f32::NAN), Just(f32::INFINITY), Just(f32::NEG_INFINITY), Just(f32::MAX), Just(f32::MIN),
-            Just(f32::MIN_POSITIVE / 8.0), Just(-0.0), Just(1e-30), Just(-1e20),
+            Just(f32::NAN), Just(f32::INFINITY), Just(f32::NEG_INFINITY), Just(huge), Just(f32::MIN_POSITIVE / 8.0),
+            Just(-0.0), Just(1e-30), Just(huge.signum() * 1e20),
         ],
     ]
+}
+
+fn hostile_values() -> impl Strategy<Value = Vec<f32>> {
+    prop_oneof![Just(f32::MAX), Just(f32::MIN)]
+        .prop_flat_map(|huge| prop::collection::vec(hostile(huge), 40..200))
 }
 
 fn function() -> impl Strategy<Value = TransferFunction> {
@@ -233,7 +239,7 @@ proptest! {
 
     #[test]
     fn skipping_and_instructions_never_change_a_picture(
-        values in prop::collection::vec(hostile(), 40..200),
+        values in hostile_values(),
         transfer in function(),
         missing in prop::option::of(Just(0.0f64)),
         kind in prop_oneof![Just(Kind::Noise), Just(Kind::Smooth), Just(Kind::Bands)],
