@@ -16,6 +16,10 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Lab, LabAction};
 
+/// Answers are many small pieces of memory that one thread makes and another gives back: made for that.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long work that cannot be interrupted may take to end.
 const LINGER: Duration = Duration::from_secs(2);
 /// Ended by the person at the keyboard, as shells count it.
