@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::limits::whole;
+
 /// What a controller starts from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -24,6 +26,14 @@ pub struct Remembered {
     pub capacity_bytes_per_sec: f64,
     /// Round trip without queues.
     pub rtt: Duration,
+}
+
+impl Remembered {
+    /// What fills the path, bytes: what leaves in a round trip.
+    #[must_use]
+    pub fn filling_bytes(&self) -> u64 {
+        whole(self.rate_bytes_per_sec * self.rtt.as_secs_f64())
+    }
 }
 
 impl Config {

@@ -55,7 +55,7 @@ impl Limits {
     clippy::cast_sign_loss,
     reason = "the cast saturates, and gives 0 for NaN"
 )]
-fn whole(bytes: f64) -> u64 {
+pub(crate) fn whole(bytes: f64) -> u64 {
     bytes as u64
 }
 

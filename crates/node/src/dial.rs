@@ -13,6 +13,7 @@ use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use link::{Choice, ClientHandle, Flow, OpStream, Trust};
+use plan::Direction;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -437,7 +438,9 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
     };
     config.capabilities.extend(choice.map(link::asking));
     config.capabilities.extend(compression.capabilities());
-    let watching = remember(server, link.flow()).await;
+    let flow = link.flow();
+    config.path_bytes = remember(server, flow.as_deref()).await;
+    let watching = server.paths.as_ref().and_then(|paths| Watching::begin(paths, flow));
     let (handle, driver) = link::connect(link, config)?;
     let driving = async move {
         tokio::select! {
@@ -448,13 +451,13 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
     Ok((handle, Box::pin(driving)))
 }
 
-/// Lets the connection begin from what is remembered of its path, and watches it from now on.
-async fn remember(server: &Server, flow: Option<Arc<dyn Flow>>) -> Option<Watching> {
+/// Lets the connection begin from what is remembered of its path; gives what fills the way here, bytes, if that is known.
+async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<u64> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
-    if let Some(known) = paths.remembered(&*flow).await {
+    if let Some(known) = paths.remembered(flow, Direction::Up).await {
         flow.remember(known);
     }
-    Watching::begin(paths, Some(flow))
+    Some(paths.remembered(flow, Direction::Down).await?.filling_bytes())
 }
 
 /// For ever.

@@ -79,7 +79,7 @@ impl Client {
     /// `Invalid` when something in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
-        let window = Window::new(config.window_bytes);
+        let window = Window::new(config.window_bytes, config.path_bytes);
         let hello = Hello {
             lowest_version: *config.versions.start(),
             highest_version: *config.versions.end(),

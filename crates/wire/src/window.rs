@@ -4,9 +4,10 @@
 //! as BBR has it (Cardwell et al., 2016).
 //!
 //! A ping is sent, and what arrives until its pong came in one round trip, which is longer than the shortest one by as
-//! much as waits on the way, here included. While nothing waits the window grows; when more waits than is
-//! allowed, it falls to what fills the path. A shortest round trip that is not seen any more, because it was luck or the
-//! path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
+//! much as waits on the way, here included. While hardly anything waits the window grows; when more waits than is
+//! allowed, it falls to what fills the path, unless that is so for one round only: then some machine was busy for a
+//! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
+//! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
 
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ const LOOK_ROUNDS: u32 = 2;
 /// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
 /// Before, it grows in small steps, for all that is more than fills the path waits.
 const NEVER_FULL: u32 = 8;
+/// So many rounds in which more waited than is allowed, one after another, are no chance.
+const CROWDED_ROUNDS: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -30,6 +33,8 @@ pub(crate) struct Window {
     round: Round,
     path: Option<Path>,
     look: Option<Look>,
+    /// It began with what fills the path.
+    is_known: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +52,7 @@ struct Path {
     seen: Instant,
     /// Rounds, one after another, in which more waited than is allowed.
     crowded_rounds: u32,
-    /// Rounds, one after another, in which nothing waited.
+    /// Rounds, one after another, in which hardly anything waited.
     quiet_rounds: u32,
 }
 
@@ -81,27 +86,33 @@ impl Path {
         self.shortest = self.shortest.min(round_trip);
         let (allowed, waited) = (self.allowed(), round_trip - self.shortest);
         self.crowded_rounds = if waited > allowed { self.crowded_rounds + 1 } else { 0 };
-        if waited > allowed / 4 {
+        if self.crowded_rounds >= CROWDED_ROUNDS {
             self.quiet_rounds = 0;
-            let filling = Self::share(arrived_bytes, self.shortest + allowed / 2, round_trip);
-            return if waited > allowed { size_bytes.min(filling) } else { size_bytes };
+            return size_bytes.min(Self::share(arrived_bytes, self.shortest + allowed / 2, round_trip));
+        }
+        if waited > allowed / 3 {
+            self.quiet_rounds = if self.crowded_rounds > 0 { self.quiet_rounds } else { 0 };
+            return size_bytes;
         }
         self.seen = now;
         self.quiet_rounds = (self.quiet_rounds + 1).min(NEVER_FULL);
-        // In eighths; two rounds for each step, because it is felt in the next one only.
-        let growth = 1 << (self.quiet_rounds / 2) >> 1;
-        let grown = arrived_bytes.saturating_add(arrived_bytes / 8 * growth);
+        // In sixteenths; two rounds for each step, because it is felt in the next one only.
+        let growth = if self.quiet_rounds == NEVER_FULL { 16 } else { 1 << (self.quiet_rounds / 2) >> 1 };
+        let grown = arrived_bytes.saturating_add(arrived_bytes / 16 * growth);
         size_bytes.max(grown)
     }
 
     fn is_in_doubt(&self, now: Instant) -> bool {
-        self.crowded_rounds >= LOOK_AFTER_ROUNDS || now.saturating_duration_since(self.seen) >= LOOK_AFTER
+        let is_old = now.saturating_duration_since(self.seen) >= LOOK_AFTER;
+        let may_be_chance = (1..CROWDED_ROUNDS).contains(&self.crowded_rounds);
+        self.crowded_rounds >= LOOK_AFTER_ROUNDS || is_old && !may_be_chance
     }
 }
 
 impl Window {
-    pub(crate) fn new(most_bytes: u64) -> Self {
-        let size_bytes = most_bytes.min(FIRST_WINDOW_BYTES);
+    /// `path_bytes`: what fills the path, if that is known.
+    pub(crate) fn new(most_bytes: u64, path_bytes: Option<u64>) -> Self {
+        let size_bytes = most_bytes.min(FIRST_WINDOW_BYTES.max(path_bytes.unwrap_or(0)));
         Self {
             size_bytes,
             most_bytes,
@@ -110,6 +121,7 @@ impl Window {
             round: Round::Idle,
             path: None,
             look: None,
+            is_known: path_bytes.is_some(),
         }
     }
 
@@ -153,14 +165,18 @@ impl Window {
     }
 
     fn adapt(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
-        let path = self.path.get_or_insert_with(|| Path::new(round_trip, now));
+        // A window that fills the path already must not double.
+        let quiet_rounds = if self.is_known { 0 } else { NEVER_FULL };
+        let path = self.path.get_or_insert_with(|| Path { quiet_rounds, ..Path::new(round_trip, now) });
         let size_bytes = path.after(now, self.size_bytes, arrived_bytes, round_trip);
         if !path.is_in_doubt(now) {
             return size_bytes;
         }
+        let after =
+            size_bytes.min(Path::share(arrived_bytes, path.shortest + path.allowed() / 2, round_trip));
+        self.look = Some(Look { rounds_left: LOOK_ROUNDS, shortest: round_trip, size_bytes: after });
         // What waits leaves while an eighth less is under way than fills the path.
         let filling = size_bytes.min(Path::share(arrived_bytes, path.shortest, round_trip));
-        self.look = Some(Look { rounds_left: LOOK_ROUNDS, shortest: round_trip, size_bytes: filling });
         filling - filling / 8
     }
 
@@ -210,7 +226,7 @@ mod tests {
 
     #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
     fn start(most_bytes: u64) -> Run {
-        let window = Window::new(most_bytes);
+        let window = Window::new(most_bytes, None);
         Run { under_way_bytes: window.size_bytes(), window, now: Instant::now() }
     }
 
@@ -301,6 +317,17 @@ mod tests {
     }
 
     #[test]
+    fn busy_moments_do_not_narrow_it() {
+        let mut run = start(1 << 30);
+        let way = Way::holding(20 * MIB);
+        run.rounds(way, 12);
+        let busy = Way { others: Duration::from_millis(100), ..way };
+        let sizes: Vec<u64> = (0..100).map(|n| run.round(if n % 4 == 0 { busy } else { way }).0).collect();
+        // Narrow while the empty path is looked at.
+        assert!(sizes.iter().filter(|&&size| size < 20).count() <= 4, "{sizes:?}");
+    }
+
+    #[test]
     fn a_queue_of_others_does_not_starve_it() {
         let mut run = start(1 << 30);
         run.rounds(Way::holding(20 * MIB), 12);
@@ -321,8 +348,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_is_known_is_filled_from_the_start() {
+        let window = Window::new(1 << 30, Some(20 * MIB));
+        let mut run = Run { under_way_bytes: window.size_bytes(), ..start(1 << 30) };
+        run.window = window;
+        let found = run.rounds(Way::holding(20 * MIB), 30);
+        assert!(found.iter().all(|&(size, waited)| (20..=24).contains(&size) && waited <= 33), "{found:?}");
+        assert_eq!(Window::new(1 << 30, Some(7)).size_bytes(), FIRST_WINDOW_BYTES, "it knew little");
+        assert_eq!(Window::new(MIB, Some(1 << 40)).size_bytes(), MIB, "no more than is reserved");
+    }
+
+    #[test]
     fn a_small_reservation_is_the_window() {
-        let mut window = Window::new(1000);
+        let mut window = Window::new(1000, None);
         assert_eq!(window.size_bytes(), 1000);
         window.handle_arrived(1 << 40);
         assert_eq!(window.round, Round::Idle, "nothing is to be learnt");

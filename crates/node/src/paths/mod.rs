@@ -111,24 +111,25 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
-    /// What a connection that sends by `flow` can begin from. Nothing for this machine itself: that is no path.
+    /// What a connection over `flow` can begin from, of what leaves here or of what comes here. Nothing for this machine
+    /// itself: that is no path.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub(crate) async fn remembered(&self, flow: &dyn Flow) -> Option<Remembered> {
+    pub(crate) async fn remembered(&self, flow: &dyn Flow, direction: Direction) -> Option<Remembered> {
         let host = flow.peer()?.ip().to_canonical();
         if host.is_loopback() {
             return None;
         }
         let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
         let recalled = self.recall(host, measured.map(|rtt| rtt.as_secs_f64())).await?;
-        remembered(&recalled.path, now())
+        remembered(&recalled.path, direction, now())
     }
 }
 
-/// What a controller is told of a path, of what leaves here.
-fn remembered(path: &Path, now: Duration) -> Option<Remembered> {
-    let lane = path.lane(Direction::Up);
+/// What a controller, or a window, is told of one direction of a path.
+fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
+    let lane = path.lane(direction);
     let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
     let got = lane.achieved.best(now).map_or(capacity.value, |(_, rate)| rate.value);
     let rtt = path.rtt.least(now)?.value;
@@ -187,7 +188,7 @@ mod tests {
         let paths = Paths::in_folder(folder.path());
         let own = paths.recall(host, None).await.unwrap();
         assert!(own.of_neighbour.is_none());
-        let known = remembered(&own.path, now()).unwrap();
+        let known = remembered(&own.path, Direction::Up, now()).unwrap();
         assert!((known.rate_bytes_per_sec / 50e6 - 1.0).abs() < 1e-6);
         assert!((known.rtt.as_secs_f64() - 0.150).abs() < 1e-9);
         let beside = paths.recall("192.0.2.99".parse().unwrap(), Some(0.151)).await.unwrap();

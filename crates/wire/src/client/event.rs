@@ -23,6 +23,8 @@ pub struct ClientConfig {
     /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
     /// How much of it is used follows the path: what keeps it full.
     pub window_bytes: u64,
+    /// What fills the path, bytes, where that is known from earlier: sent ahead from the start, within the window.
+    pub path_bytes: Option<u64>,
     /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
     /// somebody has to log in first.
     pub welcome_within: Duration,
@@ -36,6 +38,7 @@ impl Default for ClientConfig {
             token: String::new(),
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             window_bytes: DEFAULT_WINDOW_BYTES,
+            path_bytes: None,
             welcome_within: HANDSHAKE_TIMEOUT,
         }
     }
