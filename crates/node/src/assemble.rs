@@ -7,6 +7,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use array::{Error, LongWork, Priority, Result, Source, Urgency};
 use cache::Cached;
@@ -18,17 +19,18 @@ use crate::asks::{Ask, List};
 use crate::called::{CallAnswer, Called};
 use crate::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::dial::{self, Dialer, Protocol, Reach};
+use crate::exports::ASK_AGAIN_AFTER;
 use crate::identity::{self, IdentityChoice};
 use crate::memory::Budget;
 use crate::offer::{self, Awaiting};
 use crate::paths::Paths;
-use crate::peers::{self, CHAIN_WITHIN, Peers};
+use crate::peers::{self, CHAIN_WITHIN};
 use crate::places::Places;
 use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
 use crate::servers::{MAX_SERVERS, Rule, Server, ServerState, Servers, Sharing};
 use crate::statistics;
-use crate::upstream::{Having, Parts, Upstream, ask_one};
+use crate::upstream::{Having, Parts, Told, Upstream, Whole, ask_one};
 use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
@@ -54,6 +56,8 @@ pub struct Context {
     pub on_await: Option<OnAwait>,
     /// What is remembered of the ways to other hosts.
     pub paths: Paths,
+    /// How often at most other servers are asked again what they have, and who else has it, by whoever serves or shows it.
+    pub ask_again_after: Duration,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -72,6 +76,7 @@ impl Context {
             sharing: Sharing::default(),
             on_await: None,
             paths,
+            ask_again_after: ASK_AGAIN_AFTER,
             scratch,
         }
     }
@@ -148,13 +153,13 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote], None))
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::only(remote))
         }
         Location::Awaited(address) => {
             let dialer = awaited(address, context).await?;
             let remote = RemoteSource::new(dialer, address.dataset.clone());
             let name = remote.describe().await?.name.clone();
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::Whole(vec![remote], None))
+            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::only(remote))
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
@@ -307,7 +312,7 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
         let refused = |error: Error| if is_open { error.context(hint) } else { error };
         let found = catalogue::find(&hosts, &url.dataset).await.map_err(refused)?;
         if !is_open || !catalogue::is_one(&hosts, &found).await.map_err(refused)? {
-            return parts(&hosts, &found).await;
+            return parts(hosts, url.dataset.clone(), found).await;
         }
     }
     replicas(urls, context).await
@@ -323,11 +328,12 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
 }
 
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
-async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upstream)> {
+async fn parts(hosts: Vec<Host>, dataset: String, found: Vec<Found>) -> Result<(Arc<dyn Source>, Upstream)> {
     let mut entries = Vec::with_capacity(found.len());
-    let checks: Vec<_> = found.iter().map(|found| catalogue::same_everywhere(hosts, found).boxed()).collect();
+    let checks: Vec<_> =
+        found.iter().map(|found| catalogue::same_everywhere(&hosts, found).boxed()).collect();
     stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
-    for Found { name, hosts: having } in found {
+    for Found { name, hosts: having } in &found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
         let server = |(&number, remote): (&usize, &RemoteSource)| Server {
@@ -340,7 +346,7 @@ async fn parts(hosts: &[Host], found: &[Found]) -> Result<(Arc<dyn Source>, Upst
     let entry =
         |having: &Having| Entry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
-    let parts = Parts { catalogue: catalogue.clone(), entries };
+    let parts = Parts { catalogue: catalogue.clone(), entries, hosts, dataset, found };
     Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))
 }
 
@@ -354,36 +360,27 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     for url in &urls {
         remotes.push(connect(url, share_of(urls.len()))?);
     }
+    let mut told = None;
     if let ([only], [named]) = (&remotes[..], &urls[..]) {
         // Asked together: one round trip for both.
         let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
         described?;
-        let others = told(&found.unwrap_or_default(), named);
+        let others = found.unwrap_or_default().others(named);
+        told = Some(Told { by: named.clone(), others: others.clone() });
         for peer in others {
             remotes.push(connect(&peer, share_of(MAX_SERVERS))?);
             urls.push(peer);
         }
     }
     if let [only] = &remotes[..] {
-        return Ok((Arc::new(only.clone()), Upstream::Whole(remotes, None)));
+        let only: Arc<dyn Source> = Arc::new(only.clone());
+        return Ok((only, Upstream::Whole(Arc::new(Whole { remotes, servers: None, told }))));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| Server {
         name: url.public(),
         source: Arc::new(remote.clone()) as Arc<dyn Source>,
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
-    Ok((Arc::new(servers.clone()), Upstream::Whole(remotes, Some(servers))))
-}
-
-/// The peers that a server told of, without itself and what is no URL. Where it told no token, its own may do.
-fn told(found: &Peers, server: &Url) -> Vec<Url> {
-    let mut others: Vec<Url> = Vec::new();
-    for mut peer in found.peers.iter().filter_map(|text| text.parse::<Url>().ok()).flat_map(|u| u.servers()) {
-        let is_known = |url: &Url| (&url.host, url.port) == (&peer.host, peer.port);
-        if others.len() + 1 < MAX_SERVERS && !is_known(server) && !others.iter().any(is_known) {
-            peer.token = peer.token.or_else(|| server.token.clone());
-            others.push(peer);
-        }
-    }
-    others
+    let whole = Whole { remotes, servers: Some(servers.clone()), told };
+    Ok((Arc::new(servers), Upstream::Whole(Arc::new(whole))))
 }

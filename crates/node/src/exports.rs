@@ -1,20 +1,25 @@
 //! The data sets a node offers, by name. Nothing else can be reached from outside.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Source};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
 use crate::assemble::{Context, Stack, assemble};
+use crate::peers;
 use crate::url::Location;
 
-/// How often at most a data set is looked at for changes.
+/// How often at most a file is looked at for changes.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How often at most other servers are asked again what they have, and who else has it.
+pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// One data set under its name.
 pub struct Export {
@@ -22,8 +27,12 @@ pub struct Export {
     pub name: String,
     location: Location,
     context: Context,
-    current: Mutex<Arc<Stack>>,
+    current: Arc<Mutex<Arc<Stack>>>,
     looked_at: Mutex<Instant>,
+    /// Asks other servers again; ends with this value.
+    asking: Mutex<JoinSet<()>>,
+    /// What this server is called among others, once it listens.
+    pub(crate) server_name: OnceLock<String>,
     /// The description as it travels.
     encoded: Said,
     /// The same as a Zarr group.
@@ -52,10 +61,34 @@ impl Said {
 }
 
 impl Export {
-    /// What serves it now.
+    /// What serves it now. Where that is other servers they are asked again from time to time, beside whoever asks for it.
     #[must_use]
     pub fn stack(&self) -> Arc<Stack> {
+        if matches!(self.location, Location::Remote(_)) && self.is_time(self.context.ask_again_after) {
+            self.ask_again();
+        }
         Arc::clone(&self.current.lock())
+    }
+
+    /// Opens everything again where other servers have other data sets now, or name other peers.
+    fn ask_again(&self) {
+        let mut asking = self.asking.lock();
+        while asking.try_join_next().is_some() {}
+        // One who asks at a time; none without a runtime, as on a thread that draws.
+        let (true, Ok(runtime)) = (asking.is_empty(), Handle::try_current()) else { return };
+        let (name, location, context) = (self.name.clone(), self.location.clone(), self.context.clone());
+        let (current, server_name) = (Arc::clone(&self.current), self.server_name.get().cloned());
+        let again = async move {
+            let known = Arc::clone(&current.lock());
+            if !known.upstream().has_changed().await {
+                return;
+            }
+            match fresh(&location, &context, server_name.as_deref()).await {
+                Ok(stack) => *current.lock() = Arc::new(stack),
+                Err(error) => tracing::warn!(%error, "`{name}` has changed, and cannot be opened again"),
+            }
+        };
+        asking.spawn_on(again, &runtime);
     }
 
     /// Its description; opens the data set again when it is another one now than when it was opened.
@@ -63,7 +96,7 @@ impl Export {
     /// # Errors
     /// Those of opening and describing.
     pub async fn describe(&self) -> Result<Arc<Dataset>> {
-        if matches!(self.location, Location::Path(_)) && self.is_time_to_look() {
+        if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
             let fresh = assemble(&self.location, &self.context).await?;
             let (old, new) = (self.stack().source.describe().await?, fresh.source.describe().await?);
             if (old.id, old.generation) != (new.id, new.generation) {
@@ -87,15 +120,26 @@ impl Export {
         self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
-    fn is_time_to_look(&self) -> bool {
+    /// Whether it was not looked at for so long.
+    fn is_time(&self, pause: Duration) -> bool {
         let now = Instant::now();
         let mut looked_at = self.looked_at.lock();
-        let is_time = now.duration_since(*looked_at) >= LOOK_AGAIN_AFTER;
+        let is_time = now.duration_since(*looked_at) >= pause;
         if is_time {
             *looked_at = now;
         }
         is_time
     }
+}
+
+/// A stack that can be described, and whose data do not come from the server of this name.
+async fn fresh(location: &Location, context: &Context, server_name: Option<&str>) -> Result<Stack> {
+    let stack = assemble(location, context).await?;
+    stack.source.describe().await?;
+    if let Some(server_name) = server_name {
+        peers::check_upstream(&stack, server_name).await?;
+    }
+    Ok(stack)
 }
 
 /// All data sets of a node.
@@ -119,8 +163,10 @@ impl Exports {
                 name,
                 location: location.clone(),
                 context: context.share_of(locations.len()),
-                current: Mutex::new(Arc::new(stack)),
+                current: Arc::new(Mutex::new(Arc::new(stack))),
                 looked_at: Mutex::new(Instant::now()),
+                asking: Mutex::default(),
+                server_name: OnceLock::new(),
                 encoded: Said::default(),
                 zarr: Said::default(),
                 chain: Mutex::default(),

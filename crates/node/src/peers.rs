@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use wire::ops::Describe;
 
 use crate::asks::Ask;
+use crate::assemble::Stack;
 use crate::exports::Export;
 use crate::ops::{Begun, Call, Handler, OpStream, decode_json, encode_json};
 use crate::remote::RemoteSource;
@@ -35,6 +36,23 @@ pub struct Peers {
     pub peers: Vec<String>,
     /// The servers between the data and the client, this one first: names that only need to differ.
     pub chain: Vec<String>,
+}
+
+impl Peers {
+    /// The peers that `server` told of, without itself and what is no URL. Where it told no token, its own may do.
+    pub(crate) fn others(&self, server: &Url) -> Vec<Url> {
+        let mut others: Vec<Url> = Vec::new();
+        for mut peer in
+            self.peers.iter().filter_map(|text| text.parse::<Url>().ok()).flat_map(|u| u.servers())
+        {
+            let is_known = |url: &Url| (&url.host, url.port) == (&peer.host, peer.port);
+            if others.len() + 1 < MAX_SERVERS && !is_known(server) && !others.iter().any(is_known) {
+                peer.token = peer.token.or_else(|| server.token.clone());
+                others.push(peer);
+            }
+        }
+        others
+    }
 }
 
 /// Asks a server for the peers of a data set.
@@ -105,17 +123,21 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
 /// The servers through which an export has its data, nearest first: as they say within a time. While one of them does not
 /// answer, those that were heard of last count too.
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
-    let stack = export.stack();
+    let (heard, is_whole) = heard(&export.stack(), within).await;
+    let mut known = export.chain.lock();
+    let last = if is_whole { Vec::new() } else { known.clone() };
+    let mut seen = BTreeSet::new();
+    let all = heard.into_iter().chain(last).filter(|name| seen.insert(name.clone()));
+    *known = all.take(MAX_CHAIN).collect();
+    known.clone()
+}
+
+/// The servers through which a stack has its data, as they say within a time, and whether all have answered.
+async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
     // Every data set of every server has a chain of its own.
     let asked = join_all(stack.upstream().readers().map(|remote| of(remote, within))).await;
     let is_whole = asked.iter().all(Result::is_ok);
-    let last = if is_whole { Vec::new() } else { export.chain.lock().clone() };
-    let mut seen = BTreeSet::new();
-    let heard = asked.into_iter().flatten().flat_map(|peers| peers.chain);
-    let known = heard.chain(last).filter(|name| seen.insert(name.clone()));
-    let known: Vec<String> = known.take(MAX_CHAIN).collect();
-    export.chain.lock().clone_from(&known);
-    known
+    (asked.into_iter().flatten().flat_map(|peers| peers.chain).collect(), is_whole)
 }
 
 /// What the server of a data set says.
@@ -130,22 +152,33 @@ pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
     answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a server did not say what its peers are")))
 }
 
-/// That an export's data do not come from the server called `name` itself.
+/// That an export's data do not come from the server called `name` itself, which its exports remember.
 ///
 /// # Errors
 /// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
 pub(crate) async fn check_chain(export: &Export, name: &str) -> Result<()> {
-    let chain = behind(export, CHAIN_WITHIN).await;
+    export.server_name.get_or_init(|| name.to_owned());
+    check(&behind(export, CHAIN_WITHIN).await, &export.name, name)
+}
+
+/// The same for a stack that an export is to have.
+///
+/// # Errors
+/// As [`check_chain`].
+pub(crate) async fn check_upstream(stack: &Stack, name: &str) -> Result<()> {
+    check(&heard(stack, CHAIN_WITHIN).await.0, &stack.name, name)
+}
+
+fn check(chain: &[String], data: &str, name: &str) -> Result<()> {
     let through = |chain: &[String]| chain.join("` - `");
     if let Some(at) = chain.iter().position(|server| server == name) {
         return Err(Error::invalid(format!(
-            "expected data of another server, found that `{}` come from this one, through `{}`",
-            export.name,
+            "expected data of another server, found that `{data}` come from this one, through `{}`",
             through(&chain[..=at])
         )));
     }
     if chain.len() >= MAX_CHAIN {
-        let found = through(&chain);
+        let found = through(chain);
         return Err(Error::invalid(format!(
             "expected a chain of at most {MAX_CHAIN} servers, found `{found}`"
         )));

@@ -7,19 +7,36 @@ use array::{Error, ErrorKind, Result, Retry, Urgency};
 use wire::ops::BlockPlace;
 
 use crate::asks::Ask;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue, Found, Host};
+use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
 use crate::servers::{ServerState, Servers};
+use crate::url::Url;
 
 /// Where the data come from.
 #[derive(Clone)]
 pub(crate) enum Upstream {
     /// They are read here.
     Here,
-    /// These servers have all of them. Where there are several, what is known of them.
-    Whole(Vec<RemoteSource>, Option<Servers>),
+    /// These servers have all of them.
+    Whole(Arc<Whole>),
     /// Each of these servers has some data sets.
     Parts(Arc<Parts>),
+}
+
+/// Servers that have all of the data.
+pub(crate) struct Whole {
+    pub(crate) remotes: Vec<RemoteSource>,
+    /// What is known of them, where there are several.
+    pub(crate) servers: Option<Servers>,
+    /// Where the first one was asked for the others.
+    pub(crate) told: Option<Told>,
+}
+
+/// A server, and the others that it has told of.
+pub(crate) struct Told {
+    pub(crate) by: Url,
+    pub(crate) others: Vec<Url>,
 }
 
 /// Servers that each have some data sets.
@@ -27,6 +44,10 @@ pub(crate) struct Parts {
     pub(crate) catalogue: Catalogue,
     /// Who has which data set, in the order of the catalogue.
     pub(crate) entries: Vec<Having>,
+    /// The servers that were asked, for which data set (any where it is empty), and what they had.
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) dataset: String,
+    pub(crate) found: Vec<Found>,
 }
 
 /// The servers of one data set.
@@ -37,11 +58,16 @@ pub(crate) struct Having {
 }
 
 impl Upstream {
+    /// One server that is not asked for others.
+    pub(crate) fn only(remote: RemoteSource) -> Self {
+        Self::Whole(Arc::new(Whole { remotes: vec![remote], servers: None, told: None }))
+    }
+
     /// Everything that is read from: each data set of each server.
     pub(crate) fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
         let (whole, parts) = match self {
             Self::Here => (&[][..], &[][..]),
-            Self::Whole(remotes, _) => (remotes.as_slice(), &[][..]),
+            Self::Whole(whole) => (whole.remotes.as_slice(), &[][..]),
             Self::Parts(parts) => (&[][..], parts.entries.as_slice()),
         };
         whole.iter().chain(parts.iter().flat_map(|having| &having.remotes))
@@ -68,17 +94,37 @@ impl Upstream {
     /// The servers that have all of the data; those last that did not answer lately.
     pub(crate) fn whole(&self) -> Vec<&RemoteSource> {
         match self {
-            Self::Whole(remotes, servers) => in_turn(remotes, servers.as_ref()),
+            Self::Whole(whole) => in_turn(&whole.remotes, whole.servers.as_ref()),
             Self::Here | Self::Parts(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the servers have other data sets now, or name other peers, than when they were asked last; false while that
+    /// cannot be known.
+    pub(crate) async fn has_changed(&self) -> bool {
+        match self {
+            Self::Here => false,
+            Self::Whole(whole) => {
+                let (Some(first), Some(Told { by, others })) = (whole.remotes.first(), &whole.told) else {
+                    return false;
+                };
+                let found = peers::of(first, CHAIN_WITHIN).await;
+                found.is_ok_and(|found| found.others(by) != *others)
+            }
+            Self::Parts(parts) => {
+                let found = catalogue::find(&parts.hosts, &parts.dataset).await;
+                found.is_ok_and(|found| found != parts.found)
+            }
         }
     }
 
     /// What became of each of several servers so far, with the data set that it has where each has its own.
     pub(crate) fn states(&self) -> Vec<(Option<String>, ServerState)> {
         match self {
-            Self::Here | Self::Whole(_, None) => Vec::new(),
-            Self::Whole(_, Some(servers)) => {
-                servers.states().into_iter().map(|state| (None, state)).collect()
+            Self::Here => Vec::new(),
+            Self::Whole(whole) => {
+                let states = whole.servers.iter().flat_map(Servers::states);
+                states.map(|state| (None, state)).collect()
             }
             Self::Parts(parts) => {
                 let of = |having: &Having| {
@@ -170,7 +216,8 @@ mod tests {
         let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Source>), named("there", here)];
         let servers = Servers::new(of_both, Rule::Spread).unwrap();
         servers.describe().await.unwrap();
-        let upstream = Upstream::Whole(remotes.into(), Some(servers));
+        let whole = Whole { remotes: remotes.into(), servers: Some(servers), told: None };
+        let upstream = Upstream::Whole(Arc::new(whole));
         let names: Vec<&str> = upstream.whole().into_iter().map(RemoteSource::name).collect();
         assert_eq!(names, ["there", "gone"]);
     }

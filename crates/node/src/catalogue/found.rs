@@ -27,7 +27,7 @@ pub(crate) struct Host {
 }
 
 /// A data set, and who has it.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) name: String,
     /// Numbers of the servers, at least one.

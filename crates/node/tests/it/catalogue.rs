@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use node::array::conformance::check_source;
@@ -199,6 +200,28 @@ async fn through(location: &str, servers: std::ops::Range<usize>) -> Served {
     let mut registry = Registry::of_data_server();
     registry.add(Through(servers.map(|n| format!("server-{n}")).collect()));
     Served::with(&[location], registry, Limits::default()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_has_anew_is_seen_by_those_that_serve_its_catalogue_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let years: Vec<String> = (0..3).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
+    let first = Served::start(&[&years[0]]).await;
+    let second = Served::start(&[&years[1]]).await;
+    let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+    let middle = Served::changed(&[&all(&[&first, &second]).to_string()], often).await.unwrap();
+    let steps = async || middle.stack().await.source.describe().await.unwrap().arrays[0].shape()[0];
+    assert_eq!(steps().await, 2 * DAYS);
+    let _second = second.again(&[&years[1], &years[2]], |_| {}).await;
+    let grown = async {
+        while steps().await < 3 * DAYS {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), grown).await.expect("it is seen");
+    let last = everything(&local(folder.path(), &years[2]).await.source, 0).await.unwrap();
+    let found = everything(&middle.stack().await.source, 0).await.unwrap();
+    assert_eq!(found[found.len() - last.len()..], last);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -68,6 +68,18 @@ impl Served {
         Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await
     }
 
+    /// Ends it and starts it anew as the same server, with other data or options.
+    pub(crate) async fn again(self, locations: &[&str], change: impl FnOnce(&mut Options)) -> Self {
+        let url = self.url().clone();
+        let Self { folder, mut task, .. } = self;
+        task.shutdown().await;
+        let mut options = options(folder.path(), locations);
+        options.listen = Listen::At(url.authority().parse().unwrap());
+        options.admission = Admission::Token(Token::chosen(url.token.as_deref().unwrap()).unwrap());
+        change(&mut options);
+        Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await.unwrap()
+    }
+
     async fn run(folder: TempDir, options: &Options, registry: Registry, limits: Limits) -> Result<Self> {
         let shared = node::node::open(options).await?;
         let node = node::node::start(options, shared, registry).await?;

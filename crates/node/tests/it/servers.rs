@@ -1,11 +1,13 @@
 //! Several servers of the same data, and servers of servers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use node::array::conformance::check_source;
 use node::array::{ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::node::{Listen, Options};
 use node::places::Places;
+use node::remote::RemoteSource;
 use node::url::Url;
 use wire::ops::{BlockPlace, StatsRequest};
 
@@ -50,7 +52,7 @@ async fn servers_that_end_during_a_read_are_not_missed() {
     };
     let ending = async {
         for mut server in servers {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
             server.task.shutdown().await;
         }
     };
@@ -79,6 +81,29 @@ async fn one_url_is_enough_to_read_from_a_server_and_its_peers() {
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     let text = error.to_string();
     assert!(text.contains(&first.url().public()) && text.contains("other data"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn peers_that_a_server_names_after_it_was_away_are_used() {
+    let peer = Served::start(&[WAVES]).await;
+    let first = Served::start(&[WAVES]).await;
+    let upstream = first.url().to_string();
+    let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+    let middle = serve(&upstream, often).await.unwrap();
+    let asked = RemoteSource::new(middle.dialer(), String::new());
+    let through = async || node::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
+    assert_eq!(through().await, 2, "itself and the first");
+    let told = peer.url().clone();
+    let mut first = first.again(&[WAVES], |options| options.peers = vec![told]).await;
+    let joined = async {
+        while through().await < 3 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), joined).await.expect("the peer is asked too");
+    first.task.shutdown().await;
+    let expect = everything(&local(peer.folder.path(), WAVES).await.source).await;
+    assert!(everything(&middle.stack().await.source).await == expect, "the peer has the same");
 }
 
 #[tokio::test(flavor = "multi_thread")]
