@@ -12,6 +12,8 @@ use std::path::Path;
 // What the targets build without the node.
 use node::{pick, url};
 
+#[path = "../fuzz/src/chunk.rs"]
+mod chunk;
 #[path = "../fuzz/src/client.rs"]
 mod client;
 #[path = "../fuzz/src/description.rs"]
@@ -79,6 +81,7 @@ fn files() {
     check("nrrd", |bytes| files::open_and_read("x.nrrd", bytes));
     check("raw", |bytes| files::open_and_read("x.toml", bytes));
     check("zarr", zarr::open_and_read);
+    check("chunk", chunk::decode);
 }
 
 #[test]

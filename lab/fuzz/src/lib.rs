@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! files    one file of a format          zarr         a folder of files
+//! chunk    a stored chunk, by the filters that packed it
 //! frames   bytes off a connection        server, client   the machines against any peer, driven by a script
 //! operations   parameters and answers    description  what a server says it has, and what a viewer makes of it
 //! talk     a view and notes in a session texts        what people type
 //! ```
 
+pub mod chunk;
 pub mod client;
 pub mod description;
 pub mod files;
