@@ -141,6 +141,11 @@ impl RemoteSource {
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
         let dataset = self.dataset().await?;
+        self.read_of(dataset, request, into).await
+    }
+
+    /// Reads data in the state that `dataset` describes.
+    async fn read_of(self, dataset: Arc<Dataset>, request: ReadRequest, into: Region) -> Result<()> {
         request.check(&dataset, &into)?;
         if request.selection.is_empty() {
             return Ok(());
@@ -170,9 +175,9 @@ impl RemoteSource {
             Err(error) => return all_fail(reads.len(), error),
         };
         let BySize { ended, small, large } = BySize::of(&dataset, reads);
-        let this = self.clone();
+        let (this, of) = (self.clone(), Arc::clone(&dataset));
         let large = stream::iter(large).map(move |(number, request, into)| {
-            this.clone().read_into(request, into).map(move |end| (number, end))
+            this.clone().read_of(Arc::clone(&of), request, into).map(move |end| (number, end))
         });
         let small = self.read_small(&dataset, &client, small);
         stream::iter(ended).chain(stream::select(small, large.buffer_unordered(MAX_LARGE))).boxed()
@@ -195,6 +200,7 @@ impl RemoteSource {
         }
         let asked = Arc::new(asked);
         let (requests, dataset, tally) = (Arc::clone(&asked), Arc::clone(dataset), Arc::clone(&self.tally));
+        let of = Arc::clone(&dataset);
         let asking = move |(n, into): (usize, Region)| {
             let (_, request) = &requests[n];
             let expected_bytes = into.size_bytes() as u64;
@@ -219,14 +225,20 @@ impl RemoteSource {
         });
         let again = async move { stream::iter(std::mem::take(&mut *refused.lock())) };
         let again = again.flatten_stream().map(move |(number, request, loan, error)| {
-            self.clone().read_again(request, loan, error).map(move |end| (number, end))
+            self.clone().read_again(Arc::clone(&of), request, loan, error).map(move |end| (number, end))
         });
         answered.chain(again.buffer_unordered(MAX_AGAIN))
     }
 
-    async fn read_again(self, request: ReadRequest, loan: Loan, error: Error) -> Result<()> {
+    async fn read_again(
+        self,
+        dataset: Arc<Dataset>,
+        request: ReadRequest,
+        loan: Loan,
+        error: Error,
+    ) -> Result<()> {
         Again::default().after(error, None).await?;
-        self.read_into(request, loan.try_end().map_err(still_lent)?).await
+        self.read_of(dataset, request, loan.try_end().map_err(still_lent)?).await
     }
 }
 

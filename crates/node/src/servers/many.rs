@@ -11,7 +11,7 @@ use futures::stream::{self, FuturesUnordered, StreamExt};
 use super::desk::{Grant, Nobody, Turn};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::Group;
-use super::reads::{Place, read};
+use super::reads::{Place, read_of};
 use super::shares::Need;
 use crate::by_size::{BySize, Numbered, all_fail};
 
@@ -22,7 +22,7 @@ pub(super) const MAX_APART: usize = 64;
 
 type Ends = Vec<(usize, Result<()>)>;
 
-/// Reads from whoever has the data.
+/// Reads from whoever has the data, all of it in the state that they are in now.
 ///
 /// # Cancel safety
 /// Dropping it withdraws what has not ended.
@@ -33,11 +33,12 @@ pub(super) fn read_many(group: Arc<Group>, reads: Vec<(ReadRequest, Region)>) ->
             Err(error) => return all_fail(reads.len(), error),
         };
         let BySize { ended, small, large } = BySize::of(&dataset, reads);
-        let small = Pulled::new(Arc::clone(&group), dataset, small);
+        let small = Pulled::new(Arc::clone(&group), Arc::clone(&dataset), small);
         let small = stream::unfold(small, async |mut small| Some((small.next().await?, small)));
         let large = stream::iter(large)
             .map(move |(number, request, into)| {
-                read(Arc::clone(&group), request, into).map(move |end| (number, end))
+                let read = read_of(Arc::clone(&group), Arc::clone(&dataset), request, into);
+                read.map(move |end| (number, end))
             })
             .buffer_unordered(MAX_APART);
         let rest = stream::select(small.flat_map(stream::iter), large);
@@ -141,7 +142,7 @@ async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<Numbered>, gr
     }
     match part.ask(&group, &dataset, grant).await {
         Ok(apart) => part.land(apart).await,
-        Err(_) => part.each_alone(&group).await,
+        Err(_) => part.each_alone(&group, &dataset).await,
     }
 }
 
@@ -186,10 +187,10 @@ impl Part {
     }
 
     /// One that cannot be read keeps no other from its end.
-    async fn each_alone(self, group: &Arc<Group>) -> Ends {
+    async fn each_alone(self, group: &Arc<Group>, dataset: &Arc<Dataset>) -> Ends {
         let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
         let alone = reads.map(async |((number, request), place)| match place.take_back().await {
-            Some(into) => (number, read(Arc::clone(group), request, into).await),
+            Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),
             None => (number, Err(Error::internal("a read lost its place"))),
         });
         stream::iter(alone).buffer_unordered(MAX_APART).collect().await

@@ -22,6 +22,19 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 /// Dropping it withdraws every part.
 pub(super) async fn read(group: Arc<Group>, request: ReadRequest, into: Region) -> Result<()> {
     let dataset = group.dataset().await?;
+    read_of(group, dataset, request, into).await
+}
+
+/// The same, of data in the state that `dataset` describes.
+///
+/// # Cancel safety
+/// As [`read`].
+pub(super) async fn read_of(
+    group: Arc<Group>,
+    dataset: Arc<Dataset>,
+    request: ReadRequest,
+    into: Region,
+) -> Result<()> {
     let array = request.check(&dataset, &into)?;
     if request.selection.is_empty() {
         return Ok(());

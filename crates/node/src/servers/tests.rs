@@ -1,5 +1,6 @@
 //! Several servers with faults, in virtual time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use array::conformance::{MemorySource, check_source, fetch};
@@ -308,6 +309,48 @@ async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
     servers.iter().for_each(|server| server.set(Mode::Down));
     let ends = timeout(Duration::from_secs(60), read_rows(&*group, 0..100)).await.expect("an end");
     assert!(ends.iter().all(|(_, end)| end.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_of_one_call_are_never_of_two_states() {
+    let here = data(32 << 20);
+    let whole = read(&*here, "").await.unwrap();
+    let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
+    let group = group(&servers, Rule::Spread);
+    // Rows one by one, and all of them as one large read each.
+    let rows = read_rows(&*group, 0..8192);
+    let large = async {
+        let reads = (0..200).map(|n| {
+            let selection = Selection::of_box(&[n * 32, 0], &[32, 1024]);
+            let (target, into) = Target::new(&selection.shape(), 4).expect("memory");
+            let request = ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
+            ((request, into), target)
+        });
+        let (reads, targets): (Vec<_>, Vec<_>) = reads.unzip();
+        let ends: BTreeMap<_, _> = group.read_many(reads).collect::<Vec<_>>().await.into_iter().collect();
+        let bytes = targets.into_iter().zip(ends.into_values());
+        bytes.map(|(target, end)| end.and_then(|()| target.into_vec())).collect::<Vec<_>>()
+    };
+    let (rows, large, ()) = tokio::join!(rows, large, async {
+        sleep(Duration::from_millis(500)).await;
+        servers.iter().for_each(|server| server.set(Mode::Changed));
+    });
+    let large = large.into_iter().enumerate().map(|(n, end)| (n * 32 * 4096, end));
+    let rows = rows.into_iter().map(|(row, end)| (usize::try_from(row).unwrap() * 4096, end));
+    let (mut read, mut stale) = (0, 0);
+    for (start, end) in rows.chain(large) {
+        match end {
+            Ok(bytes) => {
+                assert!(bytes == whole[start..start + bytes.len()], "another state, at {start}");
+                read += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+                stale += 1;
+            }
+        }
+    }
+    assert!(read > 100 && stale > 100, "{read} and {stale}");
 }
 
 #[tokio::test(start_paused = true)]
