@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _native
-from ._array import Array, read_many
+from ._array import Array
 from ._dataset import Dataset
 from ._errors import (
     BusyError,
@@ -33,6 +33,7 @@ from ._errors import (
     UnsupportedError,
     WithdrawnError,
 )
+from ._many import read_many, read_many_async, submit_many
 
 __version__: str = _native.VERSION
 
@@ -55,6 +56,8 @@ __all__ = [
     "WithdrawnError",
     "open",
     "read_many",
+    "read_many_async",
+    "submit_many",
 ]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._dataset import Dataset
 
 # Tier of a read: ordinary, and waited for by a person.
-_ORDINARY = 2
+ORDINARY = 2
 # Rows read ahead by `for row in array`.
 _ROWS_AHEAD = 16
 
@@ -152,7 +152,7 @@ class Array:
     def __getitem__(self, key: Key) -> np.ndarray:
         picked = pick(key, self.shape)
         native = self._dataset._connection
-        return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, _ORDINARY))
+        return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, ORDINARY))
 
     def submit(self, key: Key = ...) -> "Future[np.ndarray]":
         """Begin a read and return at once. Cancelling the future withdraws it, on the server too.
@@ -171,7 +171,7 @@ class Array:
             return self._finished(picked, elements)
 
         return begun(
-            lambda done: native.begin(wanted, self._is_decoded, _ORDINARY, done), finished
+            lambda done: native.begin(wanted, self._is_decoded, ORDINARY, done), finished
         )
 
     async def read_async(self, key: Key = ...) -> np.ndarray:
@@ -272,30 +272,6 @@ class Array:
 
     def _finished(self, picked: Picked, elements: np.ndarray) -> np.ndarray:
         return picked.view(elements.view(self.dtype))
-
-
-def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
-    """Read many selections of arrays of one or several data sets, pipelined; results in the order given.
-
-    >>> import corridor
-    >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
-    >>> [part.shape for part in corridor.read_many([(a, 0), (a, (slice(2), ..., 1))])]
-    [(5, 6), (2, 5)]
-    """
-    wanted = list(wanted)
-    results: list[Any] = [None] * len(wanted)
-    together: dict[tuple[int, bool], list[int]] = {}
-    for place, (array, _) in enumerate(wanted):
-        together.setdefault((id(array._dataset), array._is_decoded), []).append(place)
-    for (_, is_decoded), places in together.items():
-        picks = [pick(wanted[place][1], wanted[place][0].shape) for place in places]
-        asked = [wanted[place][0]._wanted(p) for place, p in zip(places, picks, strict=True)]
-        native = wanted[places[0]][0]._dataset._connection
-        for place, picked, elements in zip(
-            places, picks, native.read_many(asked, is_decoded, _ORDINARY), strict=True
-        ):
-            results[place] = wanted[place][0]._finished(picked, elements)
-    return results
 
 
 def _again(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Array:

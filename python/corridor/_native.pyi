@@ -7,6 +7,7 @@ VERSION: str
 
 _Wanted = tuple[int, int, list[tuple[int, int, int]]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+Asked = tuple["Connection", _Wanted, bool]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 def open(
@@ -16,6 +17,14 @@ def open(
     rule: str = "auto",
     compression: str | None = None,
 ) -> Connection: ...
+
+def read_many(asked: list[Asked], tier: int) -> list[_Bytes]: ...
+
+def begin_many(
+    asked: list[Asked],
+    tier: int,
+    done: Callable[[int | None, _Bytes | None, BaseException | None], None],
+) -> Reading: ...
 
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 
@@ -27,7 +36,6 @@ class Connection:
     def array(self) -> str: ...
     def description(self) -> str: ...
     def read(self, wanted: _Wanted, is_decoded: bool, tier: int) -> _Bytes: ...
-    def read_many(self, wanted: list[_Wanted], is_decoded: bool, tier: int) -> list[_Bytes]: ...
     def begin(
         self,
         wanted: _Wanted,

@@ -21,6 +21,7 @@ use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait, wait_and};
+use crate::tellers;
 use crate::wanted::{Reader, Wanted};
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
@@ -144,18 +145,6 @@ impl Connection {
         Ok(PyArray1::from_vec(py, bytes))
     }
 
-    /// Reads many selections, pipelined; results in the order of the requests. The first error ends all.
-    fn read_many<'py>(
-        &self,
-        py: Python<'py>,
-        wanted: Vec<Wanted>,
-        is_decoded: bool,
-        tier: u8,
-    ) -> PyResult<Vec<Bound<'py, PyArray1<u8>>>> {
-        let all = wait(py, self.reader(is_decoded, tier).read_many(wanted))?;
-        Ok(all.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect())
-    }
-
     /// Begins a read and returns at once. `done(bytes, None)` or `done(None, exception)` is called later, on another
     /// thread, at most once; never after the reading was cancelled.
     fn begin(
@@ -217,9 +206,9 @@ impl Connection {
 }
 
 impl Connection {
-    fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
+    pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
-        Reader { source, dataset, is_decoded, tier }
+        Reader { source, dataset, is_decoded, priority: Priority { tier, weight: 0.0 } }
     }
 
     /// An operation on its way; `heard` is the newest that it said of its progress.
@@ -251,21 +240,18 @@ fn begin<T: Send + 'static>(
     let task = runtime.spawn(async move {
         let result = AssertUnwindSafe(work).catch_unwind().await;
         let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
-        let tell = move || {
-            Python::attach(|py| {
-                let called = match result {
-                    Ok(value) => told(py, value).and_then(|value| done.call1(py, (value, py.None()))),
-                    Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),
-                };
-                if let Err(problem) = called {
-                    problem.write_unraisable(py, Some(done.bind(py)));
-                }
-            });
-        };
-        // Python's lock is not waited for on a thread that moves other people's bytes.
-        drop(tokio::task::spawn_blocking(tell).await);
+        tellers::tell(move |py| {
+            let called = match result {
+                Ok(value) => told(py, value).and_then(|value| done.call1(py, (value, py.None()))),
+                Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),
+            };
+            if let Err(problem) = called {
+                problem.write_unraisable(py, Some(done.bind(py)));
+            }
+        })
+        .await;
     });
-    Ok(Reading(task.abort_handle()))
+    Ok(Reading::of(task.abort_handle()))
 }
 
 /// Bytes that may not be there, as Python gets them.
@@ -281,9 +267,15 @@ fn told(py: Python<'_>, answer: CallAnswer) -> PyResult<Bound<'_, PyAny>> {
     (answer.result.to_string(), elements).into_pyobject(py).map(Bound::into_any)
 }
 
-/// A read that was begun.
+/// A read, or many, that was begun.
 #[pyclass(frozen, module = "corridor._native")]
 pub(crate) struct Reading(AbortHandle);
+
+impl Reading {
+    pub(crate) fn of(task: AbortHandle) -> Self {
+        Self(task)
+    }
+}
 
 #[pymethods]
 impl Reading {

@@ -4,7 +4,9 @@
 
 mod connection;
 mod errors;
+mod many;
 mod runtime;
+mod tellers;
 mod wanted;
 
 use pyo3::prelude::*;
@@ -14,6 +16,9 @@ use pyo3::prelude::*;
 mod native {
     #[pymodule_export]
     use super::connection::{Connection, Reading, list_datasets, open};
+
+    #[pymodule_export]
+    use super::many::{begin_many, read_many};
 
     /// The package's version.
     #[pymodule_export]

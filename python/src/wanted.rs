@@ -1,13 +1,24 @@
-//! Reads as Python asks for them, and how they are carried out.
+//! Reads as Python asks for them, and how they are carried out: all that are wanted together are asked together, of
+//! whatever data sets, and what is left to do with their elements is done on the storage threads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::stream::StreamExt;
+use futures::stream::{self, BoxStream, Stream, StreamExt};
 use node::array::{
-    AxisRange, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target, decode,
+    AxisRange, Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target,
+    decode,
 };
 use node::ops::BlockPlace;
+use node::store::on_pool;
 use pyo3::prelude::*;
+
+/// Reads that ended together and are finished by one job, at most; so that small ones share its costs.
+const MAX_TOGETHER: usize = 256;
+/// And so many bytes, so that large ones are finished beside one another.
+const MAX_TOGETHER_BYTES: usize = 1 << 20;
+/// Such jobs of one call that are under way or wait for a thread.
+const MAX_JOBS: usize = 1024;
 
 /// What to read: number of the array, level, `(start, count, step)` per axis.
 #[derive(Clone, Debug, FromPyObject)]
@@ -17,62 +28,158 @@ impl Wanted {
     /// The same as operations are asked.
     pub(crate) fn place(self, dataset: &Dataset) -> Result<(BlockPlace, Selection)> {
         let Self(array, level, ranges) = self;
-        let ranges = ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step });
         let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
-        Ok((place, Selection::new(ranges.collect())?))
+        Ok((place, selection(ranges)?))
     }
 }
 
-/// How elements are read, and given to Python.
+fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
+    Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }).collect())
+}
+
+/// How elements are read, and given to Python: in C order and the host's byte order, decoded if that is asked.
 #[derive(Clone)]
 pub(crate) struct Reader {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) is_decoded: bool,
-    pub(crate) tier: u8,
+    pub(crate) priority: Priority,
 }
 
 impl Reader {
-    /// Reads; elements in C order and the host's byte order, decoded if that is asked.
+    /// Reads one selection.
     pub(crate) async fn read(self, wanted: Wanted) -> Result<Vec<u8>> {
-        let (request, region, target) = self.request(wanted)?;
-        let array = request.array;
+        let (request, region, landing) = self.request(wanted)?;
         self.source.read(request, region).await?;
-        self.finish(array, target)
+        let (_, elements) = finish_together(vec![(0, Ok(landing))]).await.remove(0);
+        elements
     }
 
-    /// The same for many, which share their costs; in the order of `wanted`. The first error ends all.
-    pub(crate) async fn read_many(self, wanted: Vec<Wanted>) -> Result<Vec<Vec<u8>>> {
-        let (mut reads, mut targets) = (Vec::with_capacity(wanted.len()), Vec::with_capacity(wanted.len()));
-        for wanted in wanted {
-            let (request, region, target) = self.request(wanted)?;
-            targets.push((request.array, target));
-            reads.push((request, region));
-        }
-        let mut ends = self.source.read_many(reads);
-        while let Some((_, end)) = ends.next().await {
-            end?;
-        }
-        targets.into_iter().map(|(array, target)| self.finish(array, target)).collect()
-    }
-
-    fn request(&self, Wanted(number, level, ranges): Wanted) -> Result<(ReadRequest, Region, Target)> {
+    fn request(&self, wanted: Wanted) -> Result<(ReadRequest, Region, Landing)> {
+        let Wanted(number, level, ranges) = wanted;
         let array = self.dataset.array(number)?;
-        let ranges = ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step });
-        let selection = Selection::new(ranges.collect())?;
+        let selection = selection(ranges)?;
         selection.check(&array.level(level)?.shape)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
-        let priority = Priority { tier: self.tier, weight: 0.0 };
-        Ok((ReadRequest { array: number, level, selection, priority }, region, target))
+        let landing = Landing { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
+        Ok((ReadRequest { array: number, level, selection, priority: self.priority }, region, landing))
+    }
+}
+
+/// Reads many selections, each with its own reader, all asked at once. Each ends once, by its number, in any order.
+pub(crate) fn read_each(
+    asked: Vec<(Reader, Wanted)>,
+) -> impl Stream<Item = (usize, Result<Vec<u8>>)> + Send + 'static {
+    let mut refused = Vec::new();
+    let mut landings = Vec::with_capacity(asked.len());
+    let mut by_source = BTreeMap::<usize, Together>::new();
+    for (number, (reader, wanted)) in asked.into_iter().enumerate() {
+        let landing = match reader.request(wanted) {
+            Ok((request, region, landing)) => {
+                let source = Arc::as_ptr(&reader.source).cast::<()>().addr();
+                by_source.entry(source).or_insert_with(|| Together::of(reader.source)).add(number, request, region);
+                Some(landing)
+            }
+            Err(error) => {
+                refused.push((number, Err(error)));
+                None
+            }
+        };
+        landings.push(landing);
+    }
+    let landed = stream::select_all(by_source.into_values().map(Together::begin)).map(move |(number, end)| {
+        let landing = landings[number].take().ok_or_else(|| Error::internal("a read ended twice"));
+        (number, end.and(landing))
+    });
+    let finished = landed
+        .ready_chunks(MAX_TOGETHER)
+        .flat_map(|landed| stream::iter(in_jobs(landed)))
+        .map(finish_together)
+        .buffer_unordered(MAX_JOBS);
+    stream::iter(refused).chain(finished.flat_map(stream::iter))
+}
+
+/// Reads of one data set, which share their costs.
+struct Together {
+    source: Arc<dyn Source>,
+    /// Their numbers among all that are asked.
+    numbers: Vec<usize>,
+    reads: Vec<(ReadRequest, Region)>,
+}
+
+impl Together {
+    fn of(source: Arc<dyn Source>) -> Self {
+        Self { source, numbers: Vec::new(), reads: Vec::new() }
     }
 
-    fn finish(&self, array: u32, target: Target) -> Result<Vec<u8>> {
-        let array = self.dataset.array(array)?;
-        let mut bytes = target.into_vec()?;
-        if self.is_decoded {
-            return decode(&bytes, array.dtype, &array.decoding);
-        }
-        array.dtype.to_native(&mut bytes);
-        Ok(bytes)
+    fn add(&mut self, number: usize, request: ReadRequest, into: Region) {
+        self.numbers.push(number);
+        self.reads.push((request, into));
     }
+
+    fn begin(self) -> BoxStream<'static, (usize, Result<()>)> {
+        let Self { source, numbers, reads } = self;
+        source.read_many(reads).map(move |(place, end)| (numbers[place], end)).boxed()
+    }
+}
+
+/// Where the elements of a read land, and what Python is to get of them.
+struct Landing {
+    target: Target,
+    size_bytes: usize,
+    array: u32,
+    reader: Reader,
+}
+
+impl Landing {
+    fn finish(self) -> Result<Vec<u8>> {
+        let array = self.reader.dataset.array(self.array)?;
+        let mut elements = self.target.into_vec()?;
+        if self.reader.is_decoded {
+            return decode(&elements, array.dtype, &array.decoding);
+        }
+        array.dtype.to_native(&mut elements);
+        Ok(elements)
+    }
+
+    /// Whether the elements are other ones than those that were stored, or in another order.
+    fn is_work(&self) -> bool {
+        self.reader.is_decoded || self.reader.dataset.array(self.array).is_ok_and(|a| a.dtype.is_swapped())
+    }
+}
+
+/// A read whose elements are there, or why they are not.
+type Landed = (usize, Result<Landing>);
+
+/// Cuts reads that ended together into jobs.
+fn in_jobs(landed: Vec<Landed>) -> Vec<Vec<Landed>> {
+    let mut jobs: Vec<Vec<Landed>> = Vec::new();
+    let mut room_bytes = 0;
+    for one in landed {
+        let size_bytes = one.1.as_ref().map_or(0, |landing| landing.size_bytes);
+        match jobs.last_mut() {
+            Some(job) if size_bytes <= room_bytes => {
+                room_bytes -= size_bytes;
+                job.push(one);
+            }
+            _ => {
+                room_bytes = MAX_TOGETHER_BYTES.saturating_sub(size_bytes);
+                jobs.push(vec![one]);
+            }
+        }
+    }
+    jobs
+}
+
+/// Finishes reads by one job on a storage thread, where there is something to do: whoever drives connections has no time
+/// for it.
+async fn finish_together(landed: Vec<Landed>) -> Vec<(usize, Result<Vec<u8>>)> {
+    let finish = |(number, landing): Landed| (number, landing.and_then(Landing::finish));
+    let mut work = landed.iter().filter_map(|(_, landing)| landing.as_ref().ok()).filter(|l| l.is_work());
+    let Some(priority) = work.next().map(|landing| landing.reader.priority) else {
+        return landed.into_iter().map(finish).collect();
+    };
+    let numbers: Vec<usize> = landed.iter().map(|(number, _)| *number).collect();
+    let finished = on_pool(priority, move |_| Ok(landed.into_iter().map(finish).collect())).await;
+    finished.unwrap_or_else(|error| numbers.into_iter().map(|number| (number, Err(error.clone()))).collect())
 }

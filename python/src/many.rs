@@ -1,0 +1,81 @@
+//! Many reads at a time, of one data set or several: all are asked at once.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::future::FutureExt;
+use futures::stream::StreamExt;
+use node::array::{Error, Result};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use crate::connection::{Connection, Reading};
+use crate::errors::{exception, raise};
+use crate::runtime::{runtime, wait};
+use crate::tellers;
+use crate::wanted::{Reader, Wanted, read_each};
+
+/// One of many reads: of which data set, what, and whether its values are decoded.
+#[derive(FromPyObject)]
+pub(crate) struct Asked(Py<Connection>, Wanted, bool);
+
+fn readers(asked: Vec<Asked>, tier: u8) -> Vec<(Reader, Wanted)> {
+    let reader = |Asked(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
+    asked.into_iter().map(reader).collect()
+}
+
+/// Reads many selections; results in the order of the requests. The first error ends all.
+#[pyfunction]
+pub(crate) fn read_many(py: Python<'_>, asked: Vec<Asked>, tier: u8) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
+    let count = asked.len();
+    let mut each = read_each(readers(asked, tier));
+    let all = wait(py, async move {
+        let mut all: Vec<Option<Vec<u8>>> = vec![None; count];
+        while let Some((number, elements)) = each.next().await {
+            all[number] = Some(elements?);
+        }
+        all.into_iter().map(|one| one.ok_or_else(never_ended)).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(all.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect())
+}
+
+/// Begins many reads and returns at once. `done(number, bytes, None)` or `done(number, None, exception)` is called as they
+/// end, on other threads; `done(None, None, exception)` for all that have not ended when none will any more. Nothing is
+/// called after the reading was cancelled.
+#[pyfunction]
+pub(crate) fn begin_many(py: Python<'_>, asked: Vec<Asked>, tier: u8, done: Py<PyAny>) -> PyResult<Reading> {
+    let runtime = runtime().map_err(|e| raise(py, &e))?;
+    let each = read_each(readers(asked, tier));
+    let done = Arc::new(done);
+    let task = runtime.spawn(async move {
+        let telling = async {
+            let mut each = pin!(each);
+            while let Some((number, elements)) = each.next().await {
+                tell(&done, Some(number), elements).await;
+            }
+        };
+        if AssertUnwindSafe(telling).catch_unwind().await.is_err() {
+            tell(&done, None, Err(never_ended())).await;
+        }
+    });
+    Ok(Reading::of(task.abort_handle()))
+}
+
+async fn tell(done: &Arc<Py<PyAny>>, number: Option<usize>, elements: Result<Vec<u8>>) {
+    let done = Arc::clone(done);
+    tellers::tell(move |py| {
+        let called = match elements {
+            Ok(bytes) => done.call1(py, (number, PyArray1::from_vec(py, bytes), py.None())),
+            Err(error) => exception(py, &error).and_then(|e| done.call1(py, (number, py.None(), e))),
+        };
+        if let Err(problem) = called {
+            problem.write_unraisable(py, Some(done.bind(py)));
+        }
+    })
+    .await;
+}
+
+fn never_ended() -> Error {
+    Error::internal("expected every read to end, found one that did not")
+}

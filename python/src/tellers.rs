@@ -1,0 +1,105 @@
+//! The threads on which Python hears of what has ended. They are few, however many reads end together: each waits for
+//! Python's lock, and whoever has it tells all that there is to tell. Threads that move other people's bytes never wait for
+//! that lock.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use pyo3::prelude::*;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Most threads. More than one, so that a callback which waits for another read does not keep all others waiting.
+const MAX_THREADS: usize = 4;
+/// Ends that wait to be told; the reads behind them wait in their tasks, which takes no thread.
+const MAX_WAITING: usize = 1024;
+
+static TELLERS: LazyLock<Tellers> = LazyLock::new(Tellers::default);
+
+type Telling = Box<dyn FnOnce(Python<'_>) + Send>;
+/// What is to be told, and its place in the queue.
+type Waiting = (Telling, OwnedSemaphorePermit);
+
+/// Does `what` with Python's lock, on another thread, soon.
+///
+/// # Cancel safety
+/// What is dropped before it was put into the queue is never done.
+pub(crate) async fn tell(what: impl FnOnce(Python<'_>) + Send + 'static) {
+    // The semaphore is never closed.
+    let Ok(place) = Arc::clone(&TELLERS.places).acquire_owned().await else { return };
+    TELLERS.put(Box::new(what), place);
+}
+
+struct Tellers {
+    state: Mutex<State>,
+    came: Condvar,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    threads: usize,
+    /// Of these, those that wait for something to tell.
+    idle: usize,
+}
+
+impl Default for Tellers {
+    fn default() -> Self {
+        let places = Arc::new(Semaphore::new(MAX_WAITING));
+        Self { state: Mutex::default(), came: Condvar::new(), places }
+    }
+}
+
+impl Tellers {
+    fn put(&'static self, telling: Telling, place: OwnedSemaphorePermit) {
+        let mut state = self.state();
+        state.waiting.push_back((telling, place));
+        if state.waiting.len() > state.idle && state.threads < MAX_THREADS {
+            let began = thread::Builder::new().name("corridor-tell".into()).spawn(|| self.run());
+            state.threads += usize::from(began.is_ok());
+        }
+        if state.threads > 0 {
+            drop(state);
+            self.came.notify_one();
+        } else if let Some(first) = state.waiting.pop_front() {
+            // The system gives no thread: late is better than never.
+            drop(state);
+            self.tell_from(first);
+        }
+    }
+
+    fn run(&self) {
+        // Until Python ends, and nobody is left to hear of anything.
+        while self.tell_from(self.wait()).is_some() {}
+    }
+
+    /// Tells `first` and all that wait meanwhile; `None` when Python takes no more.
+    fn tell_from(&self, first: Waiting) -> Option<()> {
+        let mut next = Some(first);
+        Python::try_attach(|py| {
+            while let Some((telling, _place)) = next.take() {
+                // A panic is a bug; it costs one answer, not the thread.
+                drop(catch_unwind(AssertUnwindSafe(|| telling(py))));
+                next = self.state().waiting.pop_front();
+            }
+        })
+    }
+
+    fn wait(&self) -> Waiting {
+        let mut state = self.state();
+        state.idle += 1;
+        loop {
+            if let Some(next) = state.waiting.pop_front() {
+                state.idle -= 1;
+                return next;
+            }
+            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

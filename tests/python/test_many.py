@@ -1,0 +1,155 @@
+"""Many reads at a time: of several data sets at once, without a thread for each, decoded beside the connections."""
+
+import asyncio
+import contextlib
+import pathlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import conftest
+import corridor
+import netCDF4
+import numpy as np
+import pytest
+
+SERVE = ("serve", "--listen", "127.0.0.1:0", "--json")
+
+
+def threads() -> dict[int, str]:
+    """The names of this process's threads."""
+    found = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            found[int(task.name)] = (task / "comm").read_text().strip()
+    return found
+
+
+def cpu_ticks(thread: int) -> int:
+    """What a thread of this process has computed so far."""
+    fields = pathlib.Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.fixture
+def two_servers(tmp_path: pathlib.Path) -> Iterator[tuple[conftest.Program, conftest.Program]]:
+    with (
+        conftest.running(tmp_path, *SERVE, "synthetic:linear?shape=40,50,60&dtype=u16") as first,
+        conftest.running(tmp_path, *SERVE, "synthetic:noise?shape=40,50,60&dtype=u16") as second,
+    ):
+        yield first, second
+
+
+def test_several_data_sets_are_asked_at_once(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
+    first, second = two_servers
+    linear, noise = corridor.open(first.url)["linear"], corridor.open(second.url)["noise"]
+    expected = [linear[3], noise[5]]
+    before = conftest.sent_bytes(second.process.pid)
+    found: list[np.ndarray] = []
+    reading = threading.Thread(target=lambda: found.extend(corridor.read_many([(linear, 3), (noise, 5)])))
+    first.process.send_signal(signal.SIGSTOP)
+    try:
+        reading.start()
+        deadline = time.monotonic() + 20
+        while conftest.sent_bytes(second.process.pid) < before + expected[1].nbytes:
+            assert time.monotonic() < deadline, "the second data set waits for the first"
+            time.sleep(0.01)
+    finally:
+        first.process.send_signal(signal.SIGCONT)
+    reading.join()
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_futures_of_many_are_done_as_they_arrive(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
+    first, second = two_servers
+    linear, noise = corridor.open(first.url)["linear"], corridor.open(second.url)["noise"]
+    expected = [linear[0], noise[0]]
+    first.process.send_signal(signal.SIGSTOP)
+    try:
+        futures = corridor.submit_many([(linear, 0), (noise, 0), (noise, (0, 0, 0))])
+        assert np.array_equal(futures[1].result(20), expected[1])
+        assert futures[2].result(20) == expected[1][0, 0]
+        assert not futures[0].done()
+    finally:
+        first.process.send_signal(signal.SIGCONT)
+    assert np.array_equal(futures[0].result(60), expected[0])
+
+
+def test_one_that_fails_is_told_by_itself(tmp_path: pathlib.Path) -> None:
+    with conftest.running(tmp_path, *SERVE, "synthetic:noise?shape=40,50,60&dtype=u16") as second:
+        noise = corridor.open(second.url)["noise"]
+        with conftest.running(tmp_path, *SERVE, "synthetic:linear?shape=40,50,60&dtype=u16") as first:
+            linear = corridor.open(first.url)["linear"]
+        values = noise[7]
+        futures = corridor.submit_many([(linear, 7), (noise, 7)])
+        assert np.array_equal(futures[1].result(60), values)
+        assert isinstance(futures[0].exception(60), corridor.UnreachableError)
+        with pytest.raises(corridor.UnreachableError):
+            corridor.read_many([(noise, 7), (linear, 7)])
+
+
+def test_event_loops_read_many_and_withdraw_them() -> None:
+    linear = corridor.open("synthetic:linear?shape=40,50,60&dtype=u8")["linear"]
+    parts = asyncio.run(corridor.read_many_async((linear, z) for z in range(40)))
+    assert np.array_equal(np.stack(parts), linear[...])
+    slow = corridor.open("synthetic:waves?shape=700,700,700&dtype=u8")["waves"]
+
+    async def work() -> None:
+        await asyncio.wait_for(corridor.read_many_async([(slow, ...), (slow, ...)]), timeout=0.05)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    futures = corridor.submit_many([(slow, ...), (slow, ...)])
+    assert all(future.cancel() for future in futures)
+
+
+def test_futures_that_end_take_few_threads() -> None:
+    line = corridor.open("synthetic:linear?shape=4,5,600&dtype=u8")["linear"]
+    line.submit((0, 0, 0)).result(60)
+    before = len(threads())
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        futures = [line.submit((0, 0, x)) for x in range(600)]
+        # All end while Python's lock is held here.
+        until = time.perf_counter() + 1
+        while time.perf_counter() < until:
+            pass
+        after = len(threads())
+    finally:
+        sys.setswitchinterval(switching)
+    assert [int(future.result(60)) for future in futures] == [int(v) for v in line[0, 0]]
+    assert after - before <= 4, threads()
+
+
+def test_a_callback_may_wait_for_another_read() -> None:
+    line = corridor.open("synthetic:linear?shape=4,5,600&dtype=u8")["linear"]
+    inner: list[int] = []
+    outer = line.submit((0, 0, 0))
+    outer.add_done_callback(lambda _: inner.append(int(line.submit((0, 0, 599)).result(60))))
+    outer.result(60)
+    until = time.monotonic() + 60
+    while not inner and time.monotonic() < until:
+        time.sleep(0.01)
+    assert inner == [int(line[0, 0, 599])]
+
+
+def test_values_are_decoded_beside_the_connections(tmp_path: pathlib.Path) -> None:
+    """By several storage threads: those that drive connections do not compute."""
+    stored = np.random.default_rng(2).integers(-3000, 3000, (8, 1 << 20), dtype=np.int16)
+    with netCDF4.Dataset(tmp_path / "packed.nc", "w") as file:
+        for name, size in zip("yx", stored.shape, strict=True):
+            file.createDimension(name, size)
+        packed = file.createVariable("t", "i2", ("y", "x"))
+        packed.set_auto_maskandscale(False)
+        packed.scale_factor, packed.add_offset = 0.5, 10.0
+        packed[...] = stored
+    with conftest.running(tmp_path, *SERVE, "packed.nc") as program:
+        array = corridor.open(program.url, compression="none")["t"].decoded
+        before = {thread: cpu_ticks(thread) for thread in threads()}
+        rows = corridor.read_many([(array, row) for row in range(len(stored))])
+        assert np.array_equal(np.stack(rows), stored * 0.5 + 10.0)
+        computed = {id: name for id, name in threads().items() if cpu_ticks(id) > before.get(id, 0)}
+        assert sum(name.startswith("corridor-store") for name in computed.values()) > 1, computed
