@@ -5,30 +5,24 @@
 'CorridorFileSystem'
 
 ``corridor://HOST[:PORT]`` is a folder of data sets, each a folder of ``zarr.json`` documents and chunks, as the server itself
-answers over HTTP. The server's identity and its token are those of the URL's fragment, or of ``token=`` and ``fingerprint=`` in the
+answers over HTTP. Of a range of bytes only the elements that hold it are fetched. The server's identity and its token are those of the URL's fragment, or of ``token=`` and ``fingerprint=`` in the
 storage options; servers of the same user on this machine need neither. To read parts of arrays, :func:`corridor.open` is faster: it
 fetches elements, not chunks.
 """
 
 import asyncio
-import io
-import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from fsspec.asyn import AsyncFileSystem  # type: ignore[import-untyped]
+from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from . import _native
 from ._dataset import Dataset
-from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import begun
 
 _SCHEME = "corridor://"
-_DOCUMENT = "zarr.json"
-_CHUNKS = "c"
 
 
 class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
@@ -69,8 +63,9 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             names = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)
             found = [_folder(f"{host}/{n}") for n in names]
         else:
-            dataset = await self._dataset(host, name)
-            found = [await self._entry(host, name, dataset, key_) for key_ in _below(dataset, key)]
+            below = f"{host}/{name}/{key}".rstrip("/")
+            native = (await self._dataset(host, name))._connection
+            found = [_entry(f"{below}/{n}", *what) for n, what in native.zarr_list(key)]
             if not found:
                 found = [await self._info(path)]
         return found if detail else [entry["name"] for entry in found]
@@ -79,46 +74,26 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         host, name, key = _split(self._strip_protocol(path))
         if not name:
             return _folder(host)
-        dataset = await self._dataset(host, name)
-        return await self._entry(host, name, dataset, key)
+        found = (await self._dataset(host, name))._connection.zarr_look(key)
+        if found is None:
+            raise FileNotFoundError(f"expected a document, a chunk or a folder, found {key!r} of {name!r}")
+        return _entry("/".join(filter(None, (host, name, key))), *found)
 
     async def _cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
     ) -> bytes:
         host, name, key = _split(self._strip_protocol(path))
-        dataset = await self._dataset(host, name)
-        raw = await self._bytes(dataset, key)
+        native = (await self._dataset(host, name))._connection
+        future = begun(lambda done: native.begin_zarr(key, _range(native, key, start, end), done), _first)
+        raw = await asyncio.wrap_future(future)
         if raw is None:
             raise FileNotFoundError(f"expected a document or a chunk, found {key!r} of {name!r}")
-        return raw[start:end]
+        return raw
 
-    def _open(self, path: str, mode: str = "rb", **_: Any) -> io.BytesIO:
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> "CorridorFile":
         if mode != "rb":
             raise InvalidError(f"expected the mode 'rb': data sets are read only, found {mode!r}")
-        return io.BytesIO(self.cat_file(path))
-
-    async def _bytes(self, dataset: Dataset, key: str) -> bytes | None:
-        native = dataset._connection
-
-        def finished(told: tuple[bytes | None]) -> bytes | None:
-            return told[0]
-
-        return await asyncio.wrap_future(
-            begun(lambda done: native.begin_zarr(key, done), finished)
-        )
-
-    async def _entry(self, host: str, name: str, dataset: Dataset, key: str) -> dict[str, Any]:
-        path = "/".join(filter(None, (host, name, key)))
-        if key and key.rpartition("/")[2] == _DOCUMENT:
-            raw = await self._bytes(dataset, key)
-            if raw is not None:
-                return {"name": path, "size": len(raw), "type": "file"}
-        chunk = _chunk_bytes(dataset, key)
-        if chunk is not None:
-            return {"name": path, "size": chunk, "type": "file"}
-        if any(True for _ in _below(dataset, key)):
-            return _folder(path)
-        raise FileNotFoundError(f"expected a document, a chunk or a folder, found {key!r} of {name!r}")
+        return CorridorFile(self, path, mode, **options)
 
     async def _dataset(self, host: str, name: str) -> Dataset:
         return await asyncio.to_thread(_opened, self._url(host, name), self._token)
@@ -126,6 +101,14 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     def _url(self, host: str, name: str) -> str:
         fingerprint = f"#fp={self._fingerprint}" if self._fingerprint else ""
         return f"{_SCHEME}{host}/{name}{fingerprint}"
+
+
+class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
+    """A document or a chunk that is open: what is read of it is fetched, and some of what follows (``cache_type``)."""
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        raw: bytes = self.fs.cat_file(self.path, start, end)
+        return raw
 
 
 @lru_cache(maxsize=32)
@@ -148,55 +131,20 @@ def _folder(path: str) -> dict[str, Any]:
     return {"name": path, "size": 0, "type": "directory"}
 
 
-def _arrays(dataset: Dataset) -> dict[str, ArrayInfo]:
-    """Arrays by their path."""
-    return {info["name"].strip("/"): info for info in dataset._description["arrays"]}
+def _entry(path: str, is_folder: bool, size: int) -> dict[str, Any]:
+    return _folder(path) if is_folder else {"name": path, "size": size, "type": "file"}
 
 
-def _grid(info: ArrayInfo) -> list[int]:
-    """Chunks per axis."""
-    level = info["levels"][0]
-    return [-(-n // b) for n, b in zip(level["shape"], level["block"], strict=True)]
-
-
-def _chunk_of(dataset: Dataset, key: str) -> tuple[ArrayInfo, list[int]] | None:
-    """The array and the first places of a key such as ``rho/c/0/1``, if that is what it is."""
-    parts = key.split("/")
-    for at, part in enumerate(parts):
-        info = _arrays(dataset).get("/".join(parts[:at])) if part == _CHUNKS else None
-        if info is None:
-            continue
-        places, grid = parts[at + 1 :], _grid(info)
-        if len(places) <= len(grid) and all(
-            p.isdecimal() and int(p) < n for p, n in zip(places, grid, strict=False)
-        ):
-            return info, [int(p) for p in places]
-    return None
-
-
-def _chunk_bytes(dataset: Dataset, key: str) -> int | None:
-    """Size of a chunk; ``None`` if the key names none. A chunk at the edge is as large as any other."""
-    found = _chunk_of(dataset, key)
-    if found is None or len(found[1]) != len(found[0]["levels"][0]["shape"]):
+def _range(
+    native: _native.Connection, key: str, start: int | None, end: int | None
+) -> tuple[int, int] | None:
+    """Bytes as fsspec names them, counted from the end too; ``None`` for all."""
+    found = None if (start, end) == (None, None) else native.zarr_look(key)
+    if found is None:
         return None
-    info = found[0]
-    return math.prod(info["levels"][0]["block"]) * np.dtype(info["dtype"]).itemsize
+    first, last, _ = slice(start, end).indices(found[1])
+    return first, max(first, last)
 
 
-def _below(dataset: Dataset, key: str) -> Iterator[str]:
-    """Keys directly below a group, an array, or some of an array's chunks."""
-    below = f"{key}/" if key else ""
-    arrays = _arrays(dataset)
-    chunks = _chunk_of(dataset, key)
-    if chunks is not None:
-        grid = _grid(chunks[0])
-        if len(chunks[1]) < len(grid):
-            yield from (f"{below}{place}" for place in range(grid[len(chunks[1])]))
-        return
-    inside = {name.removeprefix(below).split("/")[0] for name in arrays if name.startswith(below)}
-    names = sorted(inside - {""})
-    if names or key in arrays:
-        yield f"{below}{_DOCUMENT}"
-    if key in arrays:
-        yield f"{below}{_CHUNKS}"
-    yield from (f"{below}{name}" for name in names)
+def _first(told: tuple[bytes | None]) -> bytes | None:
+    return told[0]

@@ -13,7 +13,7 @@ use node::memory::{Budget, parse_size};
 use node::offer;
 use node::places::Places;
 use node::url::{Location, Url};
-use node::zarr::Bytes;
+use node::zarr::{self, Bytes, Entry};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -159,11 +159,29 @@ impl Connection {
         begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
     }
 
-    /// Begins to fetch a document or a chunk of the data set as a Zarr store; `done` as for `begin`, with a tuple of the bytes,
-    /// or of `None` where there is nothing.
-    fn begin_zarr(&self, py: Python<'_>, key: String, done: Py<PyAny>) -> PyResult<Reading> {
+    /// What a key of the data set as a Zarr store names: whether it is a folder, and the bytes of a file.
+    fn zarr_look(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
+        let found = zarr::look(&self.dataset, key).map_err(|e| raise(py, &e))?;
+        Ok(found.map(told_entry))
+    }
+
+    /// The same for all that lies directly below a key, with its name; nothing where the key is no folder.
+    fn zarr_list(&self, py: Python<'_>, key: &str) -> PyResult<Vec<(String, (bool, u64))>> {
+        let found = py.detach(|| zarr::list(&self.dataset, key)).map_err(|e| raise(py, &e))?;
+        Ok(found.into_iter().map(|(name, entry)| (name, told_entry(entry))).collect())
+    }
+
+    /// Begins to fetch a document or a chunk of the data set as a Zarr store, or the bytes of it from the first number up to
+    /// the second; `done` as for `begin`, with a tuple of the bytes, or of `None` where there is nothing.
+    fn begin_zarr(
+        &self,
+        py: Python<'_>,
+        key: String,
+        bytes: Option<(u64, u64)>,
+        done: Py<PyAny>,
+    ) -> PyResult<Reading> {
         let stack = self.stack.clone();
-        let work = async move { node::zarr::entry(&stack, &key).await };
+        let work = async move { zarr::read(&stack, &key, bytes.map(|(first, last)| first..last)).await };
         begin(py, work, told_bytes, done)
     }
 
@@ -252,6 +270,13 @@ fn begin<T: Send + 'static>(
         .await;
     });
     Ok(Reading::of(task.abort_handle()))
+}
+
+fn told_entry(entry: Entry) -> (bool, u64) {
+    match entry {
+        Entry::Folder => (true, 0),
+        Entry::File { size_bytes } => (false, size_bytes),
+    }
 }
 
 /// Bytes that may not be there, as Python gets them.

@@ -27,7 +27,11 @@ fn readers(asked: Vec<Asked>, tier: u8) -> Vec<(Reader, Wanted)> {
 
 /// Reads many selections; results in the order of the requests. The first error ends all.
 #[pyfunction]
-pub(crate) fn read_many(py: Python<'_>, asked: Vec<Asked>, tier: u8) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
+pub(crate) fn read_many(
+    py: Python<'_>,
+    asked: Vec<Asked>,
+    tier: u8,
+) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
     let count = asked.len();
     let mut each = read_each(readers(asked, tier));
     let all = wait(py, async move {

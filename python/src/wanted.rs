@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use node::array::{
-    AxisRange, Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target,
-    decode,
+    AxisRange, Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target, decode,
 };
 use node::ops::BlockPlace;
 use node::store::on_pool;
@@ -61,7 +60,8 @@ impl Reader {
         let selection = selection(ranges)?;
         selection.check(&array.level(level)?.shape)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
-        let landing = Landing { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
+        let landing =
+            Landing { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
         Ok((ReadRequest { array: number, level, selection, priority: self.priority }, region, landing))
     }
 }
@@ -77,7 +77,10 @@ pub(crate) fn read_each(
         let landing = match reader.request(wanted) {
             Ok((request, region, landing)) => {
                 let source = Arc::as_ptr(&reader.source).cast::<()>().addr();
-                by_source.entry(source).or_insert_with(|| Together::of(reader.source)).add(number, request, region);
+                by_source
+                    .entry(source)
+                    .or_insert_with(|| Together::of(reader.source))
+                    .add(number, request, region);
                 Some(landing)
             }
             Err(error) => {
@@ -87,10 +90,11 @@ pub(crate) fn read_each(
         };
         landings.push(landing);
     }
-    let landed = stream::select_all(by_source.into_values().map(Together::begin)).map(move |(number, end)| {
-        let landing = landings[number].take().ok_or_else(|| Error::internal("a read ended twice"));
-        (number, end.and(landing))
-    });
+    let landed =
+        stream::select_all(by_source.into_values().map(Together::begin)).map(move |(number, end)| {
+            let landing = landings[number].take().ok_or_else(|| Error::internal("a read ended twice"));
+            (number, end.and(landing))
+        });
     let finished = landed
         .ready_chunks(MAX_TOGETHER)
         .flat_map(|landed| stream::iter(in_jobs(landed)))

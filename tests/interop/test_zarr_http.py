@@ -187,6 +187,34 @@ def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:
     assert (status, again["content-length"], nothing) == (200, str(len(body)), b"")
 
 
+def test_a_chunk_s_size_is_told_without_reading_it(folder: pathlib.Path) -> None:
+    with conftest.running(folder, "serve", "run.h5", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        chunk = served.address["run.h5"] + "/grid/rho/c/1/1/1"
+        served.ask(served.address["run.h5"] + "/zarr.json")
+        before = conftest.io_counts(program.process.pid)["rchar"]
+        status, headers, nothing = served.ask(chunk, "HEAD")
+        assert (status, nothing, headers["accept-ranges"]) == (200, b"", "bytes")
+        read_bytes = conftest.io_counts(program.process.pid)["rchar"] - before
+        assert read_bytes < 4096, "the chunk is read"
+        assert int(headers["content-length"]) == len(served.ask(chunk)[2])
+        assert conftest.io_counts(program.process.pid)["rchar"] - before > 4096
+
+
+def test_ranges_of_bytes_are_sent_alone(served: Served) -> None:
+    for address in [served.address["run.h5"] + "/grid/rho/c/0/0/0", served.address["run.h5"] + "/zarr.json"]:
+        _, whole_headers, whole = served.ask(address)
+        for text, part in [("10-29", whole[10:30]), ("-7", whole[-7:]), (f"{len(whole) - 3}-", whole[-3:])]:
+            status, headers, body = served.ask(address, Range=f"bytes={text}")
+            assert (status, body) == (206, part)
+            assert headers["content-range"].endswith(f"/{len(whole)}")
+        status, headers, _ = served.ask(address, Range=f"bytes={len(whole)}-")
+        assert (status, headers["content-range"]) == (416, f"bytes */{len(whole)}")
+        known = {"Range": "bytes=0-3", "If-Range": whole_headers["etag"]}
+        assert served.ask(address, **known)[0] == 206
+        assert served.ask(address, **known | {"If-Range": '"another state"'})[2] == whole
+
+
 def test_thousands_of_arrays_are_described_at_once(tmp_path: pathlib.Path) -> None:
     with h5py.File(tmp_path / "many.h5", "w", libver="latest") as file:
         for number in range(3000):

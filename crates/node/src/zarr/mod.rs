@@ -8,14 +8,17 @@
 //!
 //! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
 //! cache as everybody else's. This module speaks HTTP; [`tree`] says what a path means, [`metadata`] and [`ome`]
-//! describe, [`chunk`] fetches. Nothing here is computed from the file but through the export's stack.
+//! describe, [`chunk`] fetches, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
 
 mod chunk;
+mod folder;
 mod metadata;
 mod ome;
+mod range;
 mod tree;
 
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
@@ -27,7 +30,6 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
-use serde_json::Value;
 
 use crate::assemble::Stack;
 use crate::connection::Service;
@@ -36,7 +38,9 @@ use crate::http::{Scheme, check_origin, checked_host, refused};
 use crate::lobby::Visit;
 use crate::paths;
 
-use tree::Place;
+pub use folder::{Entry, MAX_LISTED, list, look};
+use range::Asked;
+use tree::{Chunk, Document, Place};
 
 /// How long a browser may remember that it may ask, seconds.
 const PREFLIGHT_SECS: &str = "86400";
@@ -91,23 +95,48 @@ pub(crate) fn path(export: &str) -> String {
     format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
 }
 
-/// A document or a chunk of the hierarchy of arrays, for a program in this process; `None` for keys that are not there.
+/// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process; `None` for keys that
+/// are not there. Of a chunk nothing is read but what is asked for.
 ///
 /// # Errors
-/// The source's.
+/// The source's; `Invalid` for bytes beyond the end.
 ///
 /// # Cancel safety
 /// Dropping it withdraws what it asked for.
-pub async fn entry(stack: &Stack, key: &str) -> Result<Option<Bytes>> {
-    let dataset = stack.source.describe().await?;
-    let said = |value: Value| Ok(Some(Bytes::from(value.to_string())));
+pub async fn read(stack: &Stack, key: &str, range: Option<Range<u64>>) -> Result<Option<Bytes>> {
+    let (source, dataset) = (&*stack.source, stack.source.describe().await?);
+    let beyond = |size: u64| Error::invalid(format!("expected bytes of {size}, found {range:?}: `{key}`"));
     match tree::in_arrays(&dataset, key) {
-        Some(Place::Root) => said(metadata::root(&dataset)),
-        Some(Place::Group) => said(metadata::group(&array::Attributes::new())),
-        Some(Place::Array { number, level }) => said(metadata::array(&dataset, number, level)?),
-        Some(Place::Chunk { number, level, at }) => chunk::read(stack, &dataset, number, level, &at).await,
-        Some(Place::Image { .. }) | None => Ok(None),
+        None => Ok(None),
+        Some(Place::Document(which)) => {
+            let text = Bytes::from(document(&dataset, which)?);
+            let Some(Range { start, end }) = range else { return Ok(Some(text)) };
+            let place = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            let part = place.filter(|&(start, end)| start <= end && end <= text.len());
+            part.map(|(start, end)| Some(text.slice(start..end))).ok_or_else(|| beyond(text.len() as u64))
+        }
+        Some(Place::Chunk(chunk)) => {
+            let size = tree::chunk_bytes(&dataset, chunk.number, chunk.level)?;
+            match range.clone() {
+                Some(part) if part.start > part.end || part.end > size => Err(beyond(size)),
+                Some(part) if part != (0..size) => {
+                    chunk::read_part(source, &dataset, &chunk, part).await.map(Some)
+                }
+                _ => chunk::read(source, &dataset, &chunk).await,
+            }
+        }
     }
+}
+
+/// What a document says.
+fn document(dataset: &Dataset, which: Document) -> Result<String> {
+    let value = match which {
+        Document::Root => metadata::root(dataset),
+        Document::Group => metadata::group(&array::Attributes::new()),
+        Document::Array { number, level } => metadata::array(dataset, number, level)?,
+        Document::Image { number } => ome::group(dataset, number)?,
+    };
+    Ok(value.to_string())
 }
 
 /// The document of the group of everything.
@@ -189,20 +218,24 @@ fn reading(find: Find) -> MethodRouter<Arc<Service>> {
         move |State(service): State<Arc<Service>>,
               Extension(caller): Extension<Caller>,
               Path(path): Path<String>,
+              method: Method,
               headers: HeaderMap| async move {
-            let answer = answer(&service, &caller, &path, &headers, find).await;
+            let request = Asking { path: &path, method: &method, headers: &headers };
+            let answer = answer(&service, &caller, request, find).await;
             answer.unwrap_or_else(|error| failed(&error))
         },
     )
 }
 
-async fn answer(
-    service: &Service,
-    caller: &Caller,
-    path: &str,
-    headers: &HeaderMap,
-    find: Find,
-) -> Result<Response> {
+/// A request, as far as it matters here.
+struct Asking<'a> {
+    path: &'a str,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+}
+
+async fn answer(service: &Service, caller: &Caller, asking: Asking<'_>, find: Find) -> Result<Response> {
+    let Asking { path, method, headers } = asking;
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
     let Ok(export) = service.shared.exports.find(name) else { return Ok(not_found()) };
     // Only who begins anew, at a document, makes the file be looked at again.
@@ -215,37 +248,56 @@ async fn answer(
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    let said = async |value: Value| {
-        let text = value.to_string();
-        let size_bytes = text.len() as u64;
-        let urgency = Urgency::of(Priority::INTERACTIVE);
-        let mut memory = service.shared.gate.enter(caller.client, urgency, size_bytes, size_bytes);
-        memory.admitted().await;
-        (tagged("application/json", &tag), Body::from(memory.hold(text))).into_response()
-    };
+    let gate = &service.shared.gate;
     Ok(match place {
-        Place::Root => (tagged("application/json", &tag), export.zarr_root(&dataset)?).into_response(),
-        Place::Group => said(metadata::group(&array::Attributes::new())).await,
-        Place::Array { number, level } => said(metadata::array(&dataset, number, level)?).await,
-        Place::Image { number } => said(ome::group(&dataset, number)?).await,
-        Place::Chunk { number, level, at } => {
+        Place::Document(Document::Root) => {
+            sent("application/json", &tag, headers, export.zarr_root(&dataset)?)
+        }
+        Place::Document(which) => {
+            let text = document(&dataset, which)?;
+            let size_bytes = text.len() as u64;
+            let urgency = Urgency::of(Priority::INTERACTIVE);
+            let mut memory = gate.enter(caller.client, urgency, size_bytes, size_bytes);
+            memory.admitted().await;
+            sent("application/json", &tag, headers, memory.hold(text))
+        }
+        // Its size is known without it.
+        Place::Chunk(Chunk { number, level, .. }) if method == Method::HEAD => {
+            let size_bytes = tree::chunk_bytes(&dataset, number, level)?;
+            let size = [(header::CONTENT_LENGTH, size_bytes.to_string())];
+            (tagged("application/octet-stream", &tag), size).into_response()
+        }
+        Place::Chunk(chunk) => {
             let stack = export.stack();
-            match chunk::fetch(&service.shared.gate, caller.client, &stack, &dataset, number, level, &at)
-                .await?
-            {
-                Some(bytes) => (tagged("application/octet-stream", &tag), Body::from(bytes)).into_response(),
+            match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
+                Some(bytes) => sent("application/octet-stream", &tag, headers, bytes),
                 None => not_found(),
             }
         }
     })
 }
 
+/// The bytes, or those of them that the headers ask for.
+fn sent(media_type: &'static str, tag: &str, headers: &HeaderMap, bytes: Bytes) -> Response {
+    let (head, size) = (tagged(media_type, tag), bytes.len());
+    let says = |range: String| [(header::CONTENT_RANGE, range)];
+    match range::asked(headers, size, tag) {
+        Asked::Whole => (head, Body::from(bytes)).into_response(),
+        Asked::Part(range) => {
+            let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));
+            (StatusCode::PARTIAL_CONTENT, head, said, Body::from(bytes.slice(range))).into_response()
+        }
+        Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response(),
+    }
+}
+
 /// A copy may be kept, but its tag is to be shown again: files change.
-fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String); 3] {
+fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String); 4] {
     [
         (header::CONTENT_TYPE, media_type.to_owned()),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
         (header::ETAG, tag.to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! What a key of the Zarr hierarchy stands for. Names only: nothing is read.
 
-use array::{ArrayInfo, Dataset, Level, LevelOrigin};
+use array::{ArrayInfo, Dataset, Level, LevelOrigin, Result};
 
 /// The document that describes a group or an array.
 pub(super) const METADATA: &str = "zarr.json";
@@ -8,16 +8,31 @@ pub(super) const METADATA: &str = "zarr.json";
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The metadata of the whole, all arrays in it.
+    /// A text.
+    Document(Document),
+    /// Elements.
+    Chunk(Chunk),
+}
+
+/// What a text describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Document {
+    /// The whole, all arrays in it.
     Root,
-    /// The metadata of a group between root and array.
+    /// A group between root and array.
     Group,
-    /// The metadata of an array at a level.
+    /// An array at a level.
     Array { number: u32, level: u8 },
-    /// The metadata of an array's levels together.
+    /// An array's levels together.
     Image { number: u32 },
-    /// One chunk.
-    Chunk { number: u32, level: u8, at: Vec<u64> },
+}
+
+/// One chunk of an array at a level, by its place in the grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) number: u32,
+    pub(super) level: u8,
+    pub(super) at: Vec<u64>,
 }
 
 /// Below `/zarr/DATASET`: arrays by their names, at full resolution.
@@ -25,9 +40,9 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
         let inside = |a: &ArrayInfo| path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         return match find(dataset, path) {
-            Some(number) => Some(Place::Array { number, level: 0 }),
-            None if path.is_empty() => Some(Place::Root),
-            None => dataset.arrays.iter().any(inside).then_some(Place::Group),
+            Some(number) => Some(Place::Document(Document::Array { number, level: 0 })),
+            None if path.is_empty() => Some(Place::Document(Document::Root)),
+            None => dataset.arrays.iter().any(inside).then_some(Place::Document(Document::Group)),
         };
     }
     let (path, at) = chunk_of(key)?;
@@ -39,10 +54,10 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
 pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
         if let Some(number) = find(dataset, path) {
-            return Some(Place::Image { number });
+            return Some(Place::Document(Document::Image { number }));
         }
         let (number, level) = level_of(dataset, path)?;
-        return Some(Place::Array { number, level });
+        return Some(Place::Document(Document::Array { number, level }));
     }
     let (path, at) = chunk_of(key)?;
     let (number, level) = level_of(dataset, path)?;
@@ -59,6 +74,22 @@ pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
     let size = |level: &Level| level.shape.iter().fold(1u64, |n, &s| n.saturating_mul(s));
     levels.sort_by_key(|(_, level)| std::cmp::Reverse(size(level)));
     levels
+}
+
+/// Bytes of any chunk; those at the edges of the array are padded to it.
+///
+/// # Errors
+/// `NotFound`, `Invalid` when there is no such array or level.
+pub(super) fn chunk_bytes(dataset: &Dataset, number: u32, level: u8) -> Result<u64> {
+    let array = dataset.array(number)?;
+    let item_bytes = array.dtype.size_bytes() as u64;
+    Ok(array.level(level)?.block.iter().fold(item_bytes, |n, &b| n.saturating_mul(b)))
+}
+
+/// The array and the places that a key such as `rho/c/0` begins with, below `/zarr/DATASET`; they need not be there.
+pub(super) fn first_places(dataset: &Dataset, key: &str) -> Option<(u32, Vec<u64>)> {
+    let (path, at) = chunk_of(key)?;
+    Some((find(dataset, path)?, at))
 }
 
 /// An array's name as a path: without slashes at its ends.
@@ -104,5 +135,5 @@ fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
 fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<Place> {
     let grid = dataset.array(number).ok()?.level(level).ok()?.grid();
     let is_inside = grid.len() == at.len() && at.iter().zip(&grid).all(|(p, g)| p < g);
-    is_inside.then_some(Place::Chunk { number, level, at })
+    is_inside.then_some(Place::Chunk(Chunk { number, level, at }))
 }

@@ -1,0 +1,158 @@
+//! The Zarr hierarchy as files in folders, for programs that list before they read. Names and sizes only: nothing is read.
+
+use array::{Dataset, Error, Result};
+
+use super::document;
+use super::tree::{Chunk, METADATA, Place, chunk_bytes, first_places, in_arrays, path_of};
+
+/// Most chunks of one folder that are listed; more are asked for by their keys.
+pub const MAX_LISTED: u64 = 1 << 18;
+/// Below an array: the folder of its chunks, or the only chunk of one without axes.
+const CHUNKS: &str = "c";
+
+/// What a key names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A group, an array, or chunks that share the first places of their keys.
+    Folder,
+    /// A document or a chunk.
+    File {
+        /// Its size.
+        size_bytes: u64,
+    },
+}
+
+/// What `key` names below `/zarr/DATASET`; `None` for nothing.
+///
+/// # Errors
+/// Those of describing an array.
+pub fn look(dataset: &Dataset, key: &str) -> Result<Option<Entry>> {
+    let size_bytes = match in_arrays(dataset, key) {
+        Some(Place::Chunk(Chunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
+        Some(Place::Document(which)) => document(dataset, which)?.len() as u64,
+        None => return Ok(folder(dataset, key).map(|_| Entry::Folder)),
+    };
+    Ok(Some(Entry::File { size_bytes }))
+}
+
+/// The names directly below `key`; none where it is no folder.
+///
+/// # Errors
+/// `TooLarge` for more than [`MAX_LISTED`] chunks; those of describing an array.
+pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, Entry)>> {
+    match folder(dataset, key) {
+        None => Ok(Vec::new()),
+        Some(Folder::Chunks { number, places }) => chunks(dataset, number, places),
+        Some(Folder::Arrays) => {
+            let path = if key.is_empty() { String::new() } else { format!("{key}/") };
+            let inside = dataset.arrays.iter().filter_map(|a| path_of(a).strip_prefix(path.as_str()));
+            let mut names: Vec<&str> = inside.filter_map(|rest| rest.split('/').next()).collect();
+            names.retain(|name| !name.is_empty());
+            names.sort_unstable();
+            names.dedup();
+            let own = [METADATA, CHUNKS].into_iter().chain(names);
+            let found =
+                own.map(|name| Ok(look(dataset, &format!("{path}{name}"))?.map(|e| (name.to_owned(), e))));
+            found.filter_map(Result::transpose).collect()
+        }
+    }
+}
+
+enum Folder {
+    /// Documents and arrays, or an array's document and chunks.
+    Arrays,
+    /// Chunks of an array whose first places are these; at least one more follows.
+    Chunks { number: u32, places: usize },
+}
+
+fn folder(dataset: &Dataset, key: &str) -> Option<Folder> {
+    if key.is_empty() || dataset.arrays.iter().any(|a| is_at_or_below(path_of(a), key)) {
+        return Some(Folder::Arrays);
+    }
+    let (number, at) = first_places(dataset, key)?;
+    let grid = dataset.array(number).ok()?.level(0).ok()?.grid();
+    let is_inside = at.len() < grid.len() && at.iter().zip(&grid).all(|(place, n)| place < n);
+    is_inside.then_some(Folder::Chunks { number, places: at.len() })
+}
+
+fn is_at_or_below(path: &str, key: &str) -> bool {
+    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, Entry)>> {
+    let grid = dataset.array(number)?.level(0)?.grid();
+    let count = grid.get(places).copied().unwrap_or(0);
+    if count > MAX_LISTED {
+        let what = format!(
+            "expected at most {MAX_LISTED} chunks to list, found {count}; ask for them by their keys"
+        );
+        return Err(Error::too_large(what));
+    }
+    let entry = match places + 1 == grid.len() {
+        true => Entry::File { size_bytes: chunk_bytes(dataset, number, 0)? },
+        false => Entry::Folder,
+    };
+    Ok((0..count).map(|place| (place.to_string(), entry)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::super::tree::Document;
+    use super::*;
+
+    /// Arrays of two-byte elements: name, shape, block.
+    fn dataset(arrays: &[(&str, &[u64], &[u64])]) -> Dataset {
+        let of = |&(name, shape, block): &(&str, &[u64], &[u64])| {
+            let mut dataset = one_array("<u2".parse().unwrap(), shape, block);
+            dataset.arrays[0].name = name.into();
+            dataset
+        };
+        let mut all: Vec<Dataset> = arrays.iter().map(of).collect();
+        let more: Vec<_> = all.drain(1..).flat_map(|dataset| dataset.arrays).collect();
+        let mut first = all.remove(0);
+        first.arrays.extend(more);
+        first
+    }
+
+    fn names(dataset: &Dataset, key: &str) -> Vec<String> {
+        list(dataset, key).unwrap().into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn groups_arrays_and_chunks_are_folders() {
+        let dataset =
+            dataset(&[("/grid/rho", &[90, 70], &[30, 64]), ("grid/u", &[4], &[4]), ("one", &[], &[])]);
+        assert_eq!(names(&dataset, ""), ["zarr.json", "grid", "one"]);
+        assert_eq!(names(&dataset, "grid"), ["zarr.json", "rho", "u"]);
+        assert_eq!(names(&dataset, "grid/rho"), ["zarr.json", "c"]);
+        assert_eq!(names(&dataset, "grid/rho/c"), ["0", "1", "2"]);
+        assert_eq!(names(&dataset, "grid/rho/c/2"), ["0", "1"]);
+        for nothing in ["grid/rho/c/3", "grid/rho/c/2/1", "gri", "grid/rho/d", "one/c", "grid/"] {
+            assert_eq!(names(&dataset, nothing), [""; 0], "{nothing}");
+        }
+        let chunk = Entry::File { size_bytes: 30 * 64 * 2 };
+        assert_eq!(list(&dataset, "grid/rho/c/2").unwrap(), [("0".into(), chunk), ("1".into(), chunk)]);
+        assert_eq!(look(&dataset, "grid/rho/c/2/1").unwrap(), Some(chunk));
+        assert_eq!(look(&dataset, "one/c").unwrap(), Some(Entry::File { size_bytes: 2 }));
+        assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(Entry::Folder));
+        assert_eq!(look(&dataset, "grid/rho/c/3").unwrap(), None);
+        let size_bytes = document(&dataset, Document::Root).unwrap().len() as u64;
+        assert_eq!(look(&dataset, METADATA).unwrap(), Some(Entry::File { size_bytes }));
+    }
+
+    #[test]
+    fn a_store_that_is_one_array_has_its_chunks_at_the_root() {
+        let dataset = dataset(&[("", &[9], &[4])]);
+        assert_eq!(names(&dataset, ""), ["zarr.json", "c"]);
+        assert_eq!(names(&dataset, "c"), ["0", "1", "2"]);
+    }
+
+    #[test]
+    fn more_chunks_than_anybody_reads_are_not_listed() {
+        let dataset = dataset(&[("long", &[1 << 40], &[1 << 18])]);
+        let error = list(&dataset, "long/c").unwrap_err();
+        assert!(error.to_string().contains("found 4194304"), "{error}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Ranges of bytes: which of a text or chunk are asked for by HTTP (RFC 9110, section 14), and which elements of a chunk hold
+//! them, so that nothing else has to be read.
+
+use std::ops::Range;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+/// What of `size_bytes` bytes a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// All: no range, several ranges, a unit that is not bytes, or a range of another state of the data.
+    Whole,
+    /// These.
+    Part(Range<usize>),
+    /// None that are there.
+    Beyond,
+}
+
+/// Reads `Range`, and `If-Range` by the tag of the data.
+pub(super) fn asked(headers: &HeaderMap, size_bytes: usize, tag: &str) -> Asked {
+    let is_other_state =
+        headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes());
+    let range = headers.get(header::RANGE).map(HeaderValue::to_str);
+    let Some(Ok(range)) = range.filter(|_| !is_other_state) else { return Asked::Whole };
+    parsed(range, size_bytes).unwrap_or(Asked::Whole)
+}
+
+fn parsed(text: &str, size_bytes: usize) -> Option<Asked> {
+    let (unit, range) = text.split_once('=')?;
+    let (first, last) = range.split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;
+    let range = match (first.trim(), last.trim()) {
+        ("", suffix) => size_bytes.saturating_sub(number(suffix)?)..size_bytes,
+        (first, "") => number(first)?..size_bytes,
+        (first, last) => {
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first {
+                return None;
+            }
+            first..last.saturating_add(1).min(size_bytes)
+        }
+    };
+    Some(if range.is_empty() { Asked::Beyond } else { Asked::Part(range) })
+}
+
+/// Digits only; a number beyond memory is beyond every size.
+fn number(text: &str) -> Option<usize> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(usize::MAX))
+}
+
+/// Start and count per axis of elements that follow one another in a chunk.
+pub(super) type ChunkBox = (Vec<u64>, Vec<u64>);
+
+/// The elements `range` of a chunk of `shape` elements, counted in C order, as boxes one after another: fewer than two for each
+/// axis.
+pub(super) fn boxes(shape: &[u64], range: Range<u64>) -> Vec<ChunkBox> {
+    let mut boxes = Vec::new();
+    let mut next = range.start;
+    while next < range.end {
+        let (mut start, mut rest) = (vec![0; shape.len()], next);
+        for (place, &size) in start.iter_mut().zip(shape).rev() {
+            (*place, rest) = (rest % size, rest / size);
+        }
+        // Along the slowest axis of which at least one whole step is wanted.
+        let (mut axis, mut step) = (shape.len(), 1);
+        while axis > 0 && (axis == shape.len() || start[axis] == 0 && step * shape[axis] <= range.end - next)
+        {
+            if axis < shape.len() {
+                step *= shape[axis];
+            }
+            axis -= 1;
+        }
+        let mut count = vec![1; shape.len()];
+        count.iter_mut().zip(shape).skip(axis + 1).for_each(|(count, &size)| *count = size);
+        let steps = shape.get(axis).map_or(1, |size| (size - start[axis]).min((range.end - next) / step));
+        count.get_mut(axis).into_iter().for_each(|count| *count = steps);
+        boxes.push((start, count));
+        next += steps * step;
+    }
+    boxes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &'static str, size_bytes: usize) -> Asked {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::RANGE, HeaderValue::from_static(text));
+        asked(&headers, size_bytes, "\"t\"")
+    }
+
+    #[test]
+    fn one_range_of_bytes_is_understood() {
+        for (text, part) in [
+            ("bytes=0-0", 0..1),
+            ("bytes=2-", 2..10),
+            ("BYTES = 3 - 4", 3..5),
+            ("bytes=9-99999999999999999999999", 9..10),
+            ("bytes=-4", 6..10),
+            ("bytes=-40", 0..10),
+        ] {
+            assert_eq!(of(text, 10), Asked::Part(part), "{text}");
+        }
+        for beyond in ["bytes=10-", "bytes=10-12", "bytes=-0"] {
+            assert_eq!(of(beyond, 10), Asked::Beyond, "{beyond}");
+        }
+        for whole in
+            ["bytes=4-3", "bytes=0-1,3-4", "lines=1-2", "bytes=+1-2", "bytes=", "bytes=-", "0-1", "bytes=a-b"]
+        {
+            assert_eq!(of(whole, 10), Asked::Whole, "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_another_state_is_not_cut_from_this_one() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
+        headers.insert(header::IF_RANGE, HeaderValue::from_static("\"t\""));
+        assert_eq!(asked(&headers, 10, "\"t\""), Asked::Part(0..2));
+        assert_eq!(asked(&headers, 10, "\"u\""), Asked::Whole);
+    }
+
+    #[test]
+    fn boxes_are_the_range_and_few() {
+        for shape in [&[][..], &[5], &[2, 3], &[3, 1, 4], &[2, 3, 1, 2]] {
+            let len = shape.iter().product::<u64>();
+            for range in (0..=len).flat_map(|first| (first..=len).map(move |end| first..end)) {
+                let found = boxes(shape, range.clone());
+                assert!(found.len() <= (2 * shape.len()).max(1), "{shape:?} {range:?}: {found:?}");
+                let elements: Vec<u64> = found.iter().flat_map(|part| elements(shape, part)).collect();
+                assert_eq!(elements, range.clone().collect::<Vec<_>>(), "{shape:?} {range:?}: {found:?}");
+            }
+        }
+    }
+
+    fn elements(shape: &[u64], (start, count): &ChunkBox) -> Vec<u64> {
+        let mut inside = vec![0];
+        for ((&size, &from), &n) in shape.iter().zip(start).zip(count) {
+            assert!(n > 0 && from + n <= size);
+            inside = inside.iter().flat_map(|&i| (from..from + n).map(move |p| i * size + p)).collect();
+        }
+        inside
+    }
+}
