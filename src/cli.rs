@@ -176,9 +176,10 @@ Examples:
   corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
   corridor serve run42.h5 --peer 'corridor://second.example.org/#token=...&fp=sha256:...'
   corridor serve 'corridor://data.example.org/run42.h5#token=...&fp=sha256:...'
+  corridor serve --cors https://viewer.example brain.ome.zarr
 
 With --json the first lines are one object per export:
-  {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ...}")]
+  {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ..., \"zarr_token\": ...}")]
 pub(crate) struct Serve {
     /// What to export; a URL is another server, whose data are offered here again, blocks kept in this one's memory.
     #[arg(required_unless_present = "stdio", value_name = "PATH|URL")]
@@ -195,6 +196,14 @@ pub(crate) struct Serve {
     /// them; give the whole URL that the client printed. May be given several times.
     #[arg(long = "to", value_name = "URL")]
     pub(crate) to: Vec<String>,
+    /// Another token, which allows reading Zarr over HTTP and nothing else: for programs and pages that are trusted with no
+    /// more [default: a random one, printed, where --cors is given].
+    #[arg(long, value_name = "TEXT", conflicts_with = "no_token")]
+    pub(crate) zarr_token: Option<String>,
+    /// Pages of this origin, such as `https://viewer.example`, may read Zarr with that token; `*` for every page. May be given
+    /// several times [default: no pages of other sites].
+    #[arg(long = "cors", value_name = "ORIGIN", conflicts_with = "no_token")]
+    pub(crate) pages: Vec<String>,
     /// The most that one client is sent by QUIC, such as `400Mb/s`, whatever controller it asks for.
     #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,

@@ -1,11 +1,12 @@
 //! `corridor serve`
 
-use node::array::Result;
+use node::array::{Error, Result};
 use node::lobby::Limits;
 use node::memory::Budget;
 use node::node::{Node, open, start};
 use node::ops::Registry;
 use node::ssh;
+use node::token::{Admission, Token, ZarrReaders};
 use serde_json::json;
 
 use crate::cli::Serve;
@@ -21,7 +22,11 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
     let clients: Result<_> = options.to.iter().map(|client| client.parse()).collect();
     let most = options.max_rate.as_deref().map(rate).transpose()?;
+    let readers = readers(options)?;
     let mut options = server(&options.locations, &options.listening, false)?;
+    if let (Admission::Token(token), Some(readers)) = (&options.admission, readers) {
+        options.admission = Admission::TokenAndReaders(token.clone(), readers);
+    }
     options.peers = peers?;
     options.waiting_clients = clients?;
     options.most_bytes_per_sec = most;
@@ -33,6 +38,18 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     warn_of_exposure(&node);
     node.with_limits(limits).run().await;
     Ok(())
+}
+
+/// Who reads Zarr and may do nothing else, where somebody is to.
+fn readers(options: &Serve) -> Result<Option<ZarrReaders>> {
+    if options.zarr_token.is_none() && options.pages.is_empty() {
+        return Ok(None);
+    }
+    if options.zarr_token.is_some() && options.zarr_token == options.listening.token {
+        return Err(Error::invalid("expected a token for Zarr that is another one than that for everything"));
+    }
+    let token = options.zarr_token.as_deref().map_or_else(Token::random, Token::chosen)?;
+    ZarrReaders::new(token, &options.pages).map(Some)
 }
 
 async fn serve_stdio(options: &Serve) -> Result<()> {
@@ -49,11 +66,13 @@ fn line(node: &Node, export: &str, is_json: bool) -> String {
     if is_json {
         return json!({
             "url": url.to_string(), "zarr": node.zarr(export), "fingerprint": node.fingerprint, "token": node.token(),
+            "zarr_token": node.zarr_token(),
         })
         .to_string();
     }
     let zarr = node.zarr(export);
+    let token = node.zarr_token().unwrap_or("TOKEN");
     format!(
-        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer TOKEN`)"
+        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer {token}`)"
     )
 }

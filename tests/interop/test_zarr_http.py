@@ -158,24 +158,66 @@ def test_only_who_shows_the_token_reads(served: Served) -> None:
     assert ask(document, "GET", served.headers | {"Host": "evil.example"})[0] == 403
 
 
-def test_pages_of_other_sites_may_read_with_the_token_only(served: Served, folder: pathlib.Path) -> None:
+PAGE = {"Origin": "https://viewer.example", "Sec-Fetch-Site": "cross-site"}
+PREFLIGHT = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+
+
+def test_pages_of_other_sites_may_not_read_unless_the_server_says_so(
+    served: Served, folder: pathlib.Path
+) -> None:
+    """Whatever token they show: that for everything is not for pages of others."""
     document = served.address["run.h5"] + "/zarr.json"
-    page = {"Origin": "https://viewer.example"}
-    status, headers, _ = ask(document, "OPTIONS", page | {"Access-Control-Request-Headers": "authorization"})
-    assert (status, headers["access-control-allow-origin"]) == (204, "*")
-    assert "authorization" in headers["access-control-allow-headers"]
-    status, headers, body = served.ask(document, **page)
-    assert (status, headers["access-control-allow-origin"]) == (200, "*")
-    assert json.loads(body)["node_type"] == "group"
-    assert ask(document, "GET", page)[0] == 401
-    with conftest.running(
-        folder, "serve", "run.h5", "--no-token", "--listen", "127.0.0.1:0", "--json"
-    ) as program:
+    refused = [ask(document, "OPTIONS", PAGE | PREFLIGHT), served.ask(document, **PAGE), ask(document, "GET", PAGE)]
+    refused.append(served.ask(document, Origin=PAGE["Origin"]))
+    arguments = ("--no-token", "--listen", "127.0.0.1:0", "--json")
+    with conftest.running(folder, "serve", "run.h5", *arguments) as program:
         document = program.lines[0]["zarr"] + "/zarr.json"
         assert ask(document, "GET", {})[0] == 200
         assert ask(document, "GET", {"Sec-Fetch-Site": "cross-site"})[0] == 403, "an image names no Origin"
-        status, headers, _ = ask(document, "GET", page)
+        refused.append(ask(document, "GET", PAGE))
+    for status, headers, body in refused:
         assert status == 403 and "access-control-allow-origin" not in headers
+        assert b"zarr_format" not in body
+
+
+def test_a_token_for_zarr_lets_pages_of_named_sites_read_and_nothing_else(folder: pathlib.Path) -> None:
+    arguments = ("serve", "run.h5", "--cors", PAGE["Origin"], "--listen", "127.0.0.1:0", "--json")
+    with conftest.running(folder, *arguments) as program:
+        line = program.lines[0]
+        base = line["zarr"].partition("/zarr/")[0]
+        document = line["zarr"] + "/zarr.json"
+        reader = {"Authorization": f"Bearer {line['zarr_token']}"}
+        owner = {"Authorization": f"Bearer {line['token']}"}
+        # Pages: the named site with its token, and no other way.
+        status, headers, _ = ask(document, "OPTIONS", PAGE | PREFLIGHT)
+        assert (status, headers["access-control-allow-origin"]) == (204, PAGE["Origin"])
+        assert {"authorization", "range"} <= set(headers["access-control-allow-headers"].split(", "))
+        status, headers, body = ask(document, "GET", PAGE | reader)
+        assert (status, headers["access-control-allow-origin"]) == (200, PAGE["Origin"])
+        assert "origin" in headers["vary"].lower() and json.loads(body)["node_type"] == "group"
+        assert ask(document, "GET", PAGE)[0] == 401
+        assert ask(document, "GET", PAGE | owner)[0] == 403
+        for origin in ["https://evil.example", "https://viewer.example.evil.org", "null"]:
+            for method, more in [("OPTIONS", PREFLIGHT), ("GET", reader), ("GET", owner)]:
+                status, headers, _ = ask(document, method, PAGE | more | {"Origin": origin})
+                assert status == 403 and "access-control-allow-origin" not in headers
+        # Programs: Zarr with either token, all else with that for everything alone.
+        assert ask(document, "GET", reader)[0] == ask(document, "GET", owner)[0] == 200
+        assert (ask(f"{base}/path", "GET", owner)[0], ask(f"{base}/path", "GET", reader)[0]) == (200, 403)
+        less = line["url"].replace(line["token"], line["zarr_token"])
+        for command in [("info", less), ("get", less, "grid/rho", "-o", "x.npy"), ("view", less)]:
+            done = conftest.corridor(folder, *command, timeout=60)
+            assert (done.returncode, "Zarr over HTTP only" in done.stderr) == (4, True), done.stderr
+
+
+def test_any_page_may_read_where_that_was_said(folder: pathlib.Path) -> None:
+    arguments = ("--cors", "*", "--zarr-token", "for-a-workshop", "--listen", "127.0.0.1:0", "--json")
+    with conftest.running(folder, "serve", "run.h5", *arguments) as program:
+        document = program.lines[0]["zarr"] + "/zarr.json"
+        status, headers, _ = ask(document, "GET", PAGE | {"Authorization": "Bearer for-a-workshop"})
+        assert (status, headers["access-control-allow-origin"]) == (200, "*")
+    for wrong in [("--cors", "viewer.example"), ("--zarr-token", "t", "--token", "t"), ("--cors", "*", "--no-token")]:
+        assert conftest.corridor(folder, "serve", "run.h5", *wrong).returncode == 2, wrong
 
 
 def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:

@@ -173,6 +173,12 @@ impl Node {
         self.admission.token().map(crate::token::Token::secret)
     }
 
+    /// The token that allows reading Zarr over HTTP and nothing else, if there is one.
+    #[must_use]
+    pub fn zarr_token(&self) -> Option<&str> {
+        self.admission.readers().map(|readers| readers.token.secret())
+    }
+
     /// Host and port as others reach it.
     fn reachable(&self) -> (String, u16) {
         (runtime::reachable_host(self.address), self.address.port())

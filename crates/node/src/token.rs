@@ -11,7 +11,10 @@ use crate::base64;
 const RANDOM_BYTES: usize = 24;
 /// Longest token the wire carries, bytes.
 const MAX_BYTES: usize = 512;
-/// A secret that names nobody and allows everything its server offers.
+/// Most sites whose pages may read.
+const MAX_SITES: usize = 64;
+
+/// A secret that names nobody. What it allows, [`Admission`] says.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -72,22 +75,49 @@ impl fmt::Debug for Token {
 pub enum Admission {
     /// Whoever shows this token.
     Token(Token),
+    /// The same; and whoever shows another one reads Zarr over HTTP, nothing else.
+    TokenAndReaders(Token, ZarrReaders),
     /// Everybody who can reach the port: a choice one must make.
     Everybody,
 }
 
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// All that the server offers.
+    Everything,
+    /// Reading Zarr over HTTP.
+    ReadZarr,
+}
+
 impl Admission {
+    /// That whoever offers this may do everything.
+    ///
+    /// # Errors
+    /// `Denied`, saying whether a token was missing, wrong, or allows less; never which would be right.
+    pub fn check(&self, offered: &str) -> Result<()> {
+        match self.right(offered)? {
+            Right::Everything => Ok(()),
+            Right::ReadZarr => Err(denied("this token allows reading Zarr over HTTP only")),
+        }
+    }
+
+    /// What whoever offers this may do.
+    ///
     /// # Errors
     /// `Denied`, saying whether a token was missing or wrong, never which would be right.
-    pub fn check(&self, offered: &str) -> Result<()> {
+    pub fn right(&self, offered: &str) -> Result<Right> {
+        let matches = |token: Option<&Token>| token.is_some_and(|token| token.matches(offered));
+        // Both are compared, whichever it is.
+        let (is_full, is_reader) = (matches(self.token()), matches(self.readers().map(|r| &r.token)));
         match self {
-            Self::Everybody => Ok(()),
-            Self::Token(token) if token.matches(offered) => Ok(()),
-            Self::Token(_) if offered.is_empty() => Err(Error::new(
-                ErrorKind::Denied,
-                "this server needs a token; give the whole printed link, or CORRIDOR_TOKEN",
-            )),
-            Self::Token(_) => Err(Error::new(ErrorKind::Denied, "the token is not the one of this server")),
+            Self::Everybody => Ok(Right::Everything),
+            _ if is_full => Ok(Right::Everything),
+            _ if is_reader => Ok(Right::ReadZarr),
+            _ if offered.is_empty() => {
+                Err(denied("this server needs a token; give the whole printed link, or CORRIDOR_TOKEN"))
+            }
+            _ => Err(denied("the token is not the one of this server")),
         }
     }
 
@@ -95,10 +125,70 @@ impl Admission {
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         match self {
-            Self::Token(token) => Some(token),
+            Self::Token(token) | Self::TokenAndReaders(token, _) => Some(token),
             Self::Everybody => None,
         }
     }
+
+    /// Who may read Zarr and nothing else, if anybody.
+    #[must_use]
+    pub fn readers(&self) -> Option<&ZarrReaders> {
+        match self {
+            Self::TokenAndReaders(_, readers) => Some(readers),
+            Self::Token(_) | Self::Everybody => None,
+        }
+    }
+}
+
+fn denied(why: &str) -> Error {
+    Error::new(ErrorKind::Denied, why)
+}
+
+/// Programs, and pages of some sites, that may read Zarr over HTTP with a token of their own.
+#[derive(Clone, Debug)]
+pub struct ZarrReaders {
+    /// What they show.
+    pub token: Token,
+    /// Origins of pages, `https://viewer.example`; `*` for all.
+    origins: Vec<String>,
+}
+
+impl ZarrReaders {
+    /// Whoever has this token; pages only of these origins.
+    ///
+    /// # Errors
+    /// `Invalid` for more than a browser's owner would name, or what is no origin.
+    pub fn new(token: Token, origins: &[String]) -> Result<Self> {
+        if origins.len() > MAX_SITES {
+            let found = origins.len();
+            return Err(Error::invalid(format!(
+                "expected at most {MAX_SITES} origins of pages, found {found}"
+            )));
+        }
+        if let Some(wrong) = origins.iter().find(|origin| !is_origin(origin)) {
+            return Err(Error::invalid(format!(
+                "expected the origin of pages such as `https://viewer.example` or `http://localhost:8080`, or `*` for all, \
+                 found `{wrong}`"
+            )));
+        }
+        Ok(Self { token, origins: origins.to_vec() })
+    }
+
+    /// The origin that a browser is told may read, where the one that asks is among them.
+    #[must_use]
+    pub(crate) fn page<'a>(&self, origin: &'a str) -> Option<&'a str> {
+        match self.origins.iter().any(|known| known == "*") {
+            true => Some("*"),
+            false => self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)).then_some(origin),
+        }
+    }
+}
+
+/// Scheme, host and perhaps port, as browsers write them: no path.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_host = |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    text == "*" || host.is_some_and(|host| !host.is_empty() && is_host(host))
 }
 
 #[cfg(test)]
@@ -132,5 +222,37 @@ mod tests {
             assert!(!error.to_string().contains("s3cret"));
         }
         assert!(!format!("{admission:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_token_for_zarr_opens_nothing_else() {
+        let token = |text| Token::chosen(text).unwrap();
+        let readers = ZarrReaders::new(token("read"), &["https://viewer.example".into()]).unwrap();
+        let admission = Admission::TokenAndReaders(token("all"), readers);
+        assert_eq!(admission.right("all").unwrap(), Right::Everything);
+        assert_eq!(admission.right("read").unwrap(), Right::ReadZarr);
+        assert!(admission.check("all").is_ok());
+        assert!(admission.check("read").unwrap_err().to_string().contains("Zarr over HTTP only"));
+        assert!(admission.right("").is_err() && admission.right("other").is_err());
+        assert_eq!(admission.token().unwrap().secret(), "all");
+    }
+
+    #[test]
+    fn pages_are_named_by_their_origin() {
+        let readers = |origins: &[&str]| {
+            let origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
+            ZarrReaders::new(Token::chosen("t").unwrap(), &origins)
+        };
+        let some = readers(&["https://viewer.example", "http://[::1]:8080"]).unwrap();
+        assert_eq!(some.page("https://VIEWER.example"), Some("https://VIEWER.example"));
+        assert_eq!(some.page("http://[::1]:8080"), Some("http://[::1]:8080"));
+        for other in ["https://viewer.example.evil.org", "http://viewer.example", "null", ""] {
+            assert_eq!(some.page(other), None, "{other}");
+        }
+        assert_eq!(readers(&["*"]).unwrap().page("null"), Some("*"));
+        assert_eq!(readers(&[]).unwrap().page("https://viewer.example"), None);
+        for wrong in ["viewer.example", "https://", "https://a/b", "ftp://a", "https://a b", "null", ""] {
+            assert!(readers(&[wrong]).is_err(), "{wrong}");
+        }
     }
 }

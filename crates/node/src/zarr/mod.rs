@@ -8,10 +8,11 @@
 //!
 //! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
 //! cache as everybody else's. This module speaks HTTP; [`tree`] says what a path means, [`metadata`] and [`ome`]
-//! describe, [`chunk`] fetches, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
+//! describe, [`chunk`] fetches, [`guard`] says who may come in, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
 
 mod chunk;
 mod folder;
+mod guard;
 mod metadata;
 mod ome;
 mod range;
@@ -24,9 +25,9 @@ use std::sync::Arc;
 use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Extension, Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
@@ -34,16 +35,14 @@ pub use bytes::Bytes;
 use crate::assemble::Stack;
 use crate::connection::Service;
 use crate::gate::ClientId;
-use crate::http::{Scheme, check_origin, checked_host, refused};
+use crate::http::Scheme;
 use crate::lobby::Visit;
 use crate::paths;
 
 pub use folder::{Entry, MAX_LISTED, list, look};
+use guard::Door;
 use range::Asked;
 use tree::{Chunk, Document, Place};
-
-/// How long a browser may remember that it may ask, seconds.
-const PREFLIGHT_SECS: &str = "86400";
 
 /// Whose connection a request came over. An extension of each request.
 #[derive(Clone)]
@@ -56,23 +55,15 @@ pub(crate) struct Caller {
     pub(crate) from: IpAddr,
 }
 
-/// What decides who may read.
-#[derive(Clone)]
-struct Door {
-    service: Arc<Service>,
-    names: Arc<[String]>,
-    scheme: Scheme,
-}
-
 /// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
 pub(crate) fn router(service: Arc<Service>, names: Arc<[String]>, scheme: Scheme) -> Router {
     let door = Door { service: Arc::clone(&service), names, scheme };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
         .route("/ome/{*path}", reading(tree::in_images))
-        .route("/path", get(path_to_caller))
+        .route(guard::PATH, get(path_to_caller))
         .with_state(service)
-        .layer(middleware::from_fn_with_state(door, guard))
+        .layer(middleware::from_fn_with_state(door, guard::guard))
 }
 
 async fn path_to_caller(
@@ -142,71 +133,6 @@ fn document(dataset: &Dataset, which: Document) -> Result<String> {
 /// The document of the group of everything.
 pub(crate) fn root_document(dataset: &Dataset) -> String {
     metadata::root(dataset).to_string()
-}
-
-/// Lets in who shows the token. A token is shown on purpose, by a page as by a program: with it, pages of other sites
-/// may read too. Without one a foreign page would read whatever this machine can reach, so it may not.
-async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let host = match checked_host(headers, &door.names) {
-        Ok(host) => host,
-        Err(why) => return refused(why),
-    };
-    let is_open_to_pages = door.service.admission.token().is_some();
-    if let Err(why) = check_origin(headers, &host, door.scheme)
-        && !is_open_to_pages
-    {
-        return refused(why);
-    }
-    if is_of_another_site(headers) && !is_open_to_pages {
-        return refused("the page is of another site, and this server asks for no token");
-    }
-    if request.method() == Method::OPTIONS {
-        return with_cors(StatusCode::NO_CONTENT.into_response(), is_open_to_pages);
-    }
-    if let Err(error) = door.service.admission.check(bearer(headers)) {
-        let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
-        let answer = (StatusCode::UNAUTHORIZED, ask, format!("{error}\n")).into_response();
-        return with_cors(answer, is_open_to_pages);
-    }
-    if let Some(caller) = request.extensions().get::<Caller>()
-        && let Err(error) = caller.visit.admit()
-    {
-        // Too many members: it is answered all the same, in the time that visitors have.
-        tracing::debug!(%error, "a Zarr client stays a visitor");
-    }
-    with_cors(next.run(request).await, is_open_to_pages)
-}
-
-/// Browsers say so of every request, also of one for an image, which names no Origin.
-fn is_of_another_site(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    site.is_some_and(|site| site != b"same-origin" && site != b"none")
-}
-
-fn bearer(headers: &HeaderMap) -> &str {
-    let value = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    match value.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => "",
-    }
-}
-
-fn with_cors(mut response: Response, is_open_to_pages: bool) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if is_open_to_pages {
-        for (name, value) in [
-            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS"),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, if-none-match"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "etag"),
-            (header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECS),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-    }
-    response
 }
 
 /// What a key of one of the hierarchies stands for, if for anything.
@@ -323,17 +249,6 @@ fn failed(error: &Error) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_token_is_shown_as_bearer() {
-        let shown = |text: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
-            bearer(&headers).to_owned()
-        };
-        assert_eq!((shown("Bearer abc"), shown("bearer  abc ")), ("abc".into(), "abc".into()));
-        assert_eq!((shown("Basic abc"), shown("abc"), bearer(&HeaderMap::new())), ("".into(), "".into(), ""));
-    }
 
     #[test]
     fn no_failure_looks_like_a_missing_chunk() {

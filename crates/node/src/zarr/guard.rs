@@ -1,0 +1,121 @@
+//! Who may read: whoever shows a token; pages of other sites only where the server was told of these sites, and with the
+//! token for Zarr alone. A page that has the token for everything could do everything with it, were it let in.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Caller;
+use crate::connection::Service;
+use crate::http::{Scheme, check_origin, checked_host, refused};
+use crate::token::{Right, ZarrReaders};
+
+/// Where it is said what is known of the path to whoever asks; not Zarr.
+pub(super) const PATH: &str = "/path";
+/// How long a browser may remember that it may ask, seconds.
+const PREFLIGHT_SECS: &str = "86400";
+
+/// What decides who may read.
+#[derive(Clone)]
+pub(super) struct Door {
+    pub(super) service: Arc<Service>,
+    pub(super) names: Arc<[String]>,
+    pub(super) scheme: Scheme,
+}
+
+/// Lets in who may read what is asked for.
+pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let host = match checked_host(headers, &door.names) {
+        Ok(host) => host,
+        Err(why) => return refused(why),
+    };
+    let is_page_of_another_site =
+        check_origin(headers, &host, door.scheme).is_err() || is_of_another_site(headers);
+    let page = allowed_page(headers, door.service.admission.readers()).filter(|_| is_page_of_another_site);
+    if is_page_of_another_site && page.is_none() {
+        return refused(
+            "pages of this site may not read here; `corridor serve --cors ORIGIN` lets them, with a token of their own",
+        );
+    }
+    if request.method() == Method::OPTIONS {
+        return with_cors(StatusCode::NO_CONTENT.into_response(), page);
+    }
+    match door.service.admission.right(bearer(headers)) {
+        Err(error) => {
+            let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
+            let answer = (StatusCode::UNAUTHORIZED, ask, format!("{error}\n")).into_response();
+            return with_cors(answer, page);
+        }
+        Ok(Right::Everything) if page.is_some() => {
+            return with_cors(refused("pages of other sites read with the token for Zarr only"), page);
+        }
+        Ok(Right::ReadZarr) if request.uri().path() == PATH => {
+            return with_cors(refused("this token allows reading Zarr only"), page);
+        }
+        Ok(_) => {}
+    }
+    if let Some(caller) = request.extensions().get::<Caller>()
+        && let Err(error) = caller.visit.admit()
+    {
+        // Too many members: it is answered all the same, in the time that visitors have.
+        tracing::debug!(%error, "a Zarr client stays a visitor");
+    }
+    with_cors(next.run(request).await, page)
+}
+
+/// Browsers say so of every request, also of one for an image, which names no Origin.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| site != b"same-origin" && site != b"none")
+}
+
+/// What to tell the browser of a page that may read.
+fn allowed_page(headers: &HeaderMap, readers: Option<&ZarrReaders>) -> Option<HeaderValue> {
+    let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
+    HeaderValue::from_str(readers?.page(origin)?).ok()
+}
+
+fn bearer(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    }
+}
+
+fn with_cors(mut response: Response, page: Option<HeaderValue>) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let Some(page) = page else { return response };
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, if-none-match, if-range, range"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "accept-ranges, content-range, etag"),
+        (header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECS),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_shown_as_bearer() {
+        let shown = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
+            bearer(&headers).to_owned()
+        };
+        assert_eq!((shown("Bearer abc"), shown("bearer  abc ")), ("abc".into(), "abc".into()));
+        assert_eq!((shown("Basic abc"), shown("abc"), bearer(&HeaderMap::new())), ("".into(), "".into(), ""));
+    }
+}
