@@ -65,6 +65,14 @@ def running(home: pathlib.Path, *arguments: str, lines: int = 1) -> Iterator[Pro
             process.kill()
 
 
+def several(urls: list[str]) -> str:
+    """One URL for all of them."""
+    parts = [dict(part.split("=", 1) for part in url.split("#")[1].split("&")) for url in urls]
+    hosts = ",".join(url.split("/")[2] for url in urls)
+    tokens, fingerprints = (",".join(part[key] for part in parts) for key in ("token", "fp"))
+    return f"corridor://{hosts}/{urls[0].split('/')[3].split('#')[0]}#token={tokens}&fp={fingerprints}"
+
+
 def io_counts(pid: int) -> dict[str, int]:
     """What a process has read and written so far, from and to files and sockets, cached by the system or not."""
     lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()

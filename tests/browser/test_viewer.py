@@ -1,12 +1,13 @@
 """The viewer in a real browser, on a volume that another process serves."""
 
+import contextlib
 import math
 import os
 import pathlib
 import subprocess
 
 import pytest
-from conftest import ROOT, SAMPLE, report, running
+from conftest import ROOT, SAMPLE, report, running, several
 
 OUT = pathlib.Path(os.environ.get("CORRIDOR_TEST_OUT", "/tmp"))
 DATA = os.environ.get("CORRIDOR_TEST_DATA")
@@ -42,20 +43,36 @@ def test_remote_volume(home, name):
         running(home, "serve", VOLUMES[name], "--listen", "127.0.0.1:0", "--json") as server,
         running(home, "view", server.url, "--listen", "127.0.0.1:0", "--json") as viewer,
     ):
-        out = OUT / f"viewer-{name}"
-        out.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            ["npm", "run", "--silent", "e2e", "--", *ONLY.get(name, [])],
-            cwd=ROOT / "web",
-            env=os.environ | {
-                "CORRIDOR_E2E_URL": viewer.url,
-                "CORRIDOR_E2E_OUT": str(out),
-                "CORRIDOR_E2E_LEVEL": str(level_for(SIDES[name])),
-                "CORRIDOR_E2E_TIME": str(int(name in HAS_TIME)),
-            },
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        report(f"browser: {name}: screenshots in {out}")
+        expected = {
+            "CORRIDOR_E2E_LEVEL": str(level_for(SIDES[name])),
+            "CORRIDOR_E2E_TIME": str(int(name in HAS_TIME)),
+        }
+        visit(viewer.url, f"viewer-{name}", "viewer", *ONLY.get(name, []), **expected)
+
+
+def test_servers_are_shown_with_their_states(home):
+    """Both answer; one is killed, and the page says so without anything being asked of it."""
+    arguments = ("serve", VOLUMES["waves"], "--listen", "127.0.0.1:0", "--json")
+    with running(home, *arguments) as first, contextlib.ExitStack() as doomed:
+        victim = doomed.enter_context(running(home, *arguments))
+        data = several([first.url, victim.url])
+        with running(home, "view", data, "--listen", "127.0.0.1:0", "--json") as viewer:
+            visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="2")
+            doomed.close()
+            visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="1")
+
+
+def visit(url: str, name: str, *arguments: str, **expected: str) -> None:
+    """Runs the tests of the page in a browser; its screenshots are kept under a name."""
+    out = OUT / name
+    out.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        ["npm", "run", "--silent", "e2e", "--", *arguments],
+        cwd=ROOT / "web",
+        env=os.environ | {"CORRIDOR_E2E_URL": url, "CORRIDOR_E2E_OUT": str(out)} | expected,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report(f"browser: {name}: screenshots in {out}")

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BINARY, corridor, environment, running, sent_bytes
+from conftest import BINARY, corridor, environment, running, sent_bytes, several
 
 SHAPE = (160, 256, 512)
 
@@ -19,14 +19,6 @@ def data(home):
     values.tofile(home / "flat.bin")
     (home / "flat.toml").write_text(f'file = "flat.bin"\nshape = {list(SHAPE)}\ndtype = "<u2"\n')
     return home / "flat.toml", values
-
-
-def several(urls: list[str]) -> str:
-    """One URL for all of them."""
-    parts = [dict(part.split("=", 1) for part in url.split("#")[1].split("&")) for url in urls]
-    hosts = ",".join(url.split("/")[2] for url in urls)
-    tokens, fingerprints = (",".join(part[key] for part in parts) for key in ("token", "fp"))
-    return f"corridor://{hosts}/{urls[0].split('/')[3].split('#')[0]}#token={tokens}&fp={fingerprints}"
 
 
 def check(done, output, values):

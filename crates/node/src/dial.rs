@@ -252,6 +252,14 @@ impl Dialer {
         Ok(connection.handle)
     }
 
+    /// Why the connection that there was has ended; `None` while it lives, before there was one, and while one is being made.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        let state = self.state.try_lock().ok()?;
+        let connection = state.connection.as_ref()?;
+        let is_over_channel = connection.channel.as_ref().is_some_and(|channel| channel.ended().is_none());
+        connection.handle.ended().filter(|_| !is_over_channel)
+    }
+
     /// With ssh: the name of the array that the path ended with; waits until the other side has said it. Empty without a
     /// connection.
     ///

@@ -123,13 +123,13 @@ impl Upstream {
         match self {
             Self::Here => Vec::new(),
             Self::Whole(whole) => {
-                let states = whole.servers.iter().flat_map(Servers::states);
-                states.map(|state| (None, state)).collect()
+                let now = |servers| states_now(servers, &whole.remotes);
+                whole.servers.iter().flat_map(now).map(|state| (None, state)).collect()
             }
             Self::Parts(parts) => {
                 let of = |having: &Having| {
                     let named = |state| (Some(having.name.clone()), state);
-                    having.servers.states().into_iter().map(named).collect::<Vec<_>>()
+                    states_now(&having.servers, &having.remotes).map(named).collect::<Vec<_>>()
                 };
                 parts.entries.iter().flat_map(of).collect()
             }
@@ -144,6 +144,18 @@ fn in_turn<'a>(remotes: &'a [RemoteSource], servers: Option<&Servers>) -> Vec<&'
         remotes.iter().enumerate().map(|(member, remote)| (is_away(member), remote)).collect();
     turns.sort_by_key(|(is_away, _)| *is_away);
     turns.into_iter().map(|(_, remote)| remote).collect()
+}
+
+/// The states of servers, of which nothing has been asked perhaps since the connection to one ended.
+fn states_now<'a>(
+    servers: &Servers,
+    remotes: &'a [RemoteSource],
+) -> impl Iterator<Item = ServerState> + use<'a> {
+    let now = |(state, remote): (ServerState, &RemoteSource)| {
+        let away = state.away.or_else(|| remote.dialer().lost());
+        ServerState { away, ..state }
+    };
+    servers.states().into_iter().zip(remotes).map(now)
 }
 
 /// Whether another server of the same data may answer what this one could not: it is busy or gone, or has other data now.

@@ -11,8 +11,10 @@ use crate::exports::Export;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::ops::Registry;
+use crate::ops::servers::TellServers;
 
-/// Starts a viewing node on the one location in `options`. It answers what a data server answers, and `join`.
+/// Starts a viewing node on the one location in `options`. It answers what a data server answers, `join` and
+/// `servers`.
 ///
 /// # Errors
 /// Those of opening and listening; `Unsupported` when there is nothing to draw.
@@ -30,6 +32,7 @@ pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> 
     let session = Session::begin(dataset, source, memory_bytes, first_view, work)?;
     let mut registry = Registry::of_data_server();
     registry.add(Join::new(Arc::new(session)));
+    registry.add(TellServers);
     node::start(options, shared, registry).await
 }
 

@@ -4,6 +4,7 @@
 import type { ArrayInfo, Dataset } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { FrameInfo, Participant, Severity, Truth } from "../session/messages.ts";
+import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
@@ -45,6 +46,8 @@ export interface State {
   readonly stats: ArrayStats | null;
   readonly colormaps: ReadonlyMap<string, Colormap>;
   readonly participants: readonly Participant[];
+  /** What the node reads from, where there are several. */
+  readonly servers: readonly Server[];
   readonly you: number;
   readonly role: string;
   readonly isPlaying: boolean;
@@ -63,6 +66,7 @@ export const FIRST_STATE: State = {
   stats: null,
   colormaps: new Map(),
   participants: [],
+  servers: [],
   you: 0,
   role: "own",
   isPlaying: false,

@@ -227,6 +227,9 @@ export class Viewer implements Actions {
       case "message":
         this.#toast(message.severity, message.text);
         return;
+      case "servers":
+        this.#set({ servers: message.servers });
+        return;
       case "stats":
         if (message.id === this.#statsId && this.#state.array) {
           const level = Number(this.#statsFor.split(" ")[0]);

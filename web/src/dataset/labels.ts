@@ -76,6 +76,13 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(5)));
 }
 
+/** A size with three significant digits. */
+export function formatBytes(bytes: number): string {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${Number((bytes / 1024 ** step).toPrecision(3))} ${units[step] ?? ""}`;
+}
+
 /** `<f4` and such, as people say it. */
 export function formatType(dtype: string): string {
   const match = /^[<>|=]?([iuf])([1248])$/.exec(dtype);

@@ -1,8 +1,9 @@
-//! The panel at the right: appearance (transfer function, colours, isosurfaces) and resolution.
+//! The panel at the right: appearance (transfer function, colours, isosurfaces), resolution, and the servers behind the picture.
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { el, iconButton } from "./dom.ts";
 import { levelControl } from "./level.ts";
+import { serverList } from "./servers.ts";
 import { surfaceControl } from "./surfaces.ts";
 import { colourMaps } from "./transfer/maps.ts";
 import { transferEditor } from "./transfer/editor.ts";
@@ -13,6 +14,7 @@ export function sidePanel(actions: Actions): Part {
     colourMaps(actions),
     surfaceControl(actions),
     levelControl(actions),
+    serverList(),
   ];
   const close = iconButton("close", "Hide the panel", "P", actions.togglePanel);
   close.classList.add("small", "side-close");

@@ -5,6 +5,7 @@ import { parseDataset } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
+import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
 import { GONE_AFTER_MILLIS, GREETING_LIMIT_MILLIS, PING_AFTER_MILLIS } from "../wire/limits.ts";
@@ -22,7 +23,10 @@ const WAITED_FOR = { tier: 3, weight: 0 };
 const ON_SCREEN = { tier: 2, weight: 0 };
 
 type Purpose =
-  { readonly kind: "join" } | { readonly kind: "describe" } | { readonly kind: "stats"; readonly id: number };
+  | { readonly kind: "join" }
+  | { readonly kind: "describe" }
+  | { readonly kind: "servers" }
+  | { readonly kind: "stats"; readonly id: number };
 type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
 export class Connection {
@@ -53,6 +57,8 @@ export class Connection {
     this.#client = new WireClient({ token, program: PROGRAM });
     this.#ask("describe", describeParameters(""), WAITED_FOR, { kind: "describe" });
     this.#joinOp = this.#ask("join", encodeJson({ ...join }), WAITED_FOR, { kind: "join" });
+    // It goes on telling as long as the connection lives. An older node does not know it, and nothing is shown.
+    this.#ask("servers", new Uint8Array(0), ON_SCREEN, { kind: "servers" });
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onopen = () => {
@@ -157,6 +163,7 @@ export class Connection {
     // A description beyond the limit of a body comes as bulk bytes.
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
+    if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);
     if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });

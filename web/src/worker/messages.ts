@@ -4,6 +4,7 @@ import type { Dataset } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { Json } from "../json.ts";
 import type { FrameInfo, Join, Note, Participant, Severity, Truth } from "../session/messages.ts";
+import type { Server } from "../session/servers.ts";
 import type { BlockPlace, Range } from "../wire/operations.ts";
 
 export type ToWorker =
@@ -26,6 +27,7 @@ export type FromWorker =
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
   | { readonly kind: "truth"; readonly truth: Truth }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
+  | { readonly kind: "servers"; readonly servers: readonly Server[] }
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }
   /** The node does not let this page in; trying again as it is will not help. */

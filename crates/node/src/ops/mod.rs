@@ -8,6 +8,7 @@ mod read;
 mod read_block;
 mod read_packed;
 mod read_together;
+pub(crate) mod servers;
 mod stats;
 
 use std::collections::BTreeMap;

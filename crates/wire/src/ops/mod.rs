@@ -29,6 +29,8 @@ pub const READ_BLOCK: &str = "read_block";
 pub const STATS: &str = "stats";
 /// Taking part in a session.
 pub const JOIN: &str = "join";
+/// Which servers a viewing node reads from, and how they are.
+pub const SERVERS: &str = "servers";
 
 /// A structured text: JSON in UTF-8.
 ///

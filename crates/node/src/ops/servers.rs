@@ -1,0 +1,54 @@
+//! `servers`: which servers a viewing node reads from, how much each has answered, and which are away; for people who look at a
+//! picture.
+
+use std::time::Duration;
+
+use array::{Error, Result};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::time::MissedTickBehavior;
+use wire::ops;
+
+use super::{Begun, Call, Handler, encode_json};
+use crate::describe;
+
+/// How often it is looked at, and told where something changed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Tells until it is withdrawn.
+pub(crate) struct TellServers;
+
+impl Handler for TellServers {
+    type Work = ();
+
+    fn name(&self) -> &'static str {
+        ops::SERVERS
+    }
+
+    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+        Ok(Begun::Work(()))
+    }
+
+    async fn run(&self, (): (), call: &Call) -> Result<()> {
+        let [export] = call.node.exports.all() else {
+            return Err(Error::unsupported("expected a server of one data set, found several"));
+        };
+        let mut told = Value::Null;
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let now = describe::servers(&export.stack().servers());
+            if now != told {
+                call.operation.room().await;
+                call.operation.item(body(&now)?, Bytes::new()).await?;
+                told = now;
+            }
+        }
+    }
+}
+
+/// The body of an item.
+pub(crate) fn body(servers: &Value) -> Result<Bytes> {
+    encode_json(&json!({"servers": servers}))
+}

@@ -1,0 +1,35 @@
+//! Which servers the viewing node reads from, as it tells them.
+
+import { isArray, isCount, isObject, parseJson, textOr, type Json } from "../json.ts";
+
+/** What became of one server so far. */
+export interface Server {
+  /** For people: its address. */
+  readonly name: string;
+  /** The data set that it has, where each server has its own. */
+  readonly dataset: string | null;
+  /** Why it is not asked; null while it is. */
+  readonly whyAway: string | null;
+  /** What it has answered. */
+  readonly deliveredBytes: number;
+}
+
+/** Servers that are shown; a node reads from 32 at most, but for a catalogue of many data sets. */
+const MAX_SERVERS = 256;
+
+/** Reads an item's body. Throws an `Error` that names what is wrong. */
+export function parseServers(body: Uint8Array): Server[] {
+  const value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  if (!isObject(value) || !isArray(value.servers)) throw new Error("expected a list of servers, found none");
+  return value.servers.slice(0, MAX_SERVERS).map(parseServer);
+}
+
+function parseServer(value: Json): Server {
+  if (!isObject(value)) throw new Error("expected a server, found something else");
+  return {
+    name: textOr(value.server, ""),
+    dataset: typeof value.dataset === "string" ? value.dataset : null,
+    whyAway: value.is_used === true ? null : textOr(value.why_not, "it is not used"),
+    deliveredBytes: isCount(value.delivered_bytes) ? value.delivered_bytes : 0,
+  };
+}

@@ -1,0 +1,45 @@
+//! Which servers the picture comes from, where there are several: what each has answered, and which are away.
+
+import type { Part, State } from "../app/state.ts";
+import { formatBytes } from "../dataset/labels.ts";
+import type { Server } from "../session/servers.ts";
+import { el, setText } from "./dom.ts";
+
+export function serverList(): Part {
+  const summary = el("span", { class: "tf-readout" });
+  const list = el("ul", { class: "servers" });
+  const element = el(
+    "section",
+    { class: "group", id: "servers" },
+    el("div", { class: "group-head" }, el("h2", {}, "Servers"), summary),
+    list,
+  );
+  let shown: readonly Server[] | null = null;
+  const update = ({ servers }: State) => {
+    if (servers === shown) return;
+    shown = servers;
+    element.hidden = servers.length < 2;
+    const away = servers.filter((server) => server.whyAway !== null).length;
+    setText(summary, away === 0 ? "all answer" : `${away} of ${servers.length} away`);
+    list.replaceChildren(...servers.map(row));
+  };
+  return { element, update };
+}
+
+function row(server: Server): HTMLElement {
+  const { name, dataset, whyAway, deliveredBytes } = server;
+  const label = dataset === null ? hostOf(name) : `${hostOf(name)} · ${dataset}`;
+  const state = whyAway === null ? "used" : "away";
+  return el(
+    "li",
+    { "data-state": state, title: whyAway ?? name },
+    el("span", { class: "dot" }),
+    el("span", { class: "server-name" }, label),
+    el("span", { class: "server-facts" }, whyAway === null ? formatBytes(deliveredBytes) : "away"),
+  );
+}
+
+/** `corridor://host:port/dataset` without what is the same for all. */
+function hostOf(name: string): string {
+  return name.replace(/^corridor:\/\//, "").replace(/\/.*$/, "");
+}
