@@ -146,7 +146,7 @@ pub struct Progress {
 /// What a body without bulk says.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Said<R> {
+pub(crate) enum Said<R> {
     Progress(Progress),
     Elements(Elements),
     Result(R),

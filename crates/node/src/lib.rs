@@ -61,6 +61,8 @@ pub mod token;
 mod under_way;
 mod upstream;
 pub mod url;
+#[cfg(test)]
+mod vectors;
 pub mod view;
 pub mod zarr;
 

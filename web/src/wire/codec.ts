@@ -114,6 +114,11 @@ export class Reader {
     return items;
   }
 
+  /** Whether nothing is left. */
+  get isEmpty(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
   /** Everything up to the end of the frame. */
   rest(): Uint8Array {
     return this.#slice(this.#bytes.length - this.#at);

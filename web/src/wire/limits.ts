@@ -32,6 +32,9 @@ export const GREETING_LIMIT_MILLIS = 10_000;
 /** Most axes in a selection. */
 export const MAX_AXES = 16;
 
+/** Most rows of a compressed piece of a `read`. */
+export const MAX_PIECE_ROWS = 16_384;
+
 /** Bulk bytes that this client holds in unfinished items at most; two of the largest items. */
 export const MAX_ASSEMBLING_BYTES = 2 * MAX_ITEM_BULK_BYTES;
 /** Operations that this client keeps under way at most: a page needs a handful. */

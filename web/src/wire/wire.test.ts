@@ -7,10 +7,18 @@ import { parseDataset } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { isObject, parseJson, type Json, type JsonObject } from "../json.ts";
 import { parseItem } from "../session/messages.ts";
+import { parseServers } from "../session/servers.ts";
 import { WireError, Writer } from "./codec.ts";
 import { crc32c } from "./crc32c.ts";
 import { decodeFrame, encodeFrame, type Frame } from "./frames.ts";
-import { describeParameters, statsParameters, type BlockPlace, type Range } from "./operations.ts";
+import {
+  describeParameters,
+  parsePiece,
+  readParameters,
+  statsParameters,
+  type BlockPlace,
+  type Range,
+} from "./operations.ts";
 
 interface Vector {
   readonly name: string;
@@ -18,11 +26,12 @@ interface Vector {
   readonly meaning: Json;
 }
 
-const VECTORS = new URL("../../../lab/vectors/wire.txt", import.meta.url);
-const vectors: readonly Vector[] = readFileSync(VECTORS, "utf8")
-  .split("\n")
-  .filter(isVector)
-  .map(parseVector);
+const vectors: readonly Vector[] = [...vectorsOf("wire.txt"), ...vectorsOf("node.txt")];
+
+function vectorsOf(file: string): Vector[] {
+  const path = new URL(`../../../lab/vectors/${file}`, import.meta.url);
+  return readFileSync(path, "utf8").split("\n").filter(isVector).map(parseVector);
+}
 
 function isVector(line: string): boolean {
   return line !== "" && !line.startsWith("#");
@@ -43,6 +52,11 @@ function fromHex(text: string): Uint8Array {
 
 function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Broken parameters, bodies and lines are for those who read them. */
+function isFrame({ name }: Vector): boolean {
+  return !/^broken\.(params|body|line)\./.test(name);
 }
 
 const named = (prefix: string) => vectors.filter((vector) => vector.name.startsWith(prefix));
@@ -84,7 +98,7 @@ describe("golden vectors", () => {
     expect(inVectorWords(decodeFrame(bytes))).toEqual(meaning);
   });
 
-  it.each(named("broken."))("$name is turned down", ({ bytes }) => {
+  it.each(named("broken.").filter(isFrame))("$name is turned down", ({ bytes }) => {
     expect(() => decodeFrame(bytes)).toThrow(WireError);
   });
 
@@ -101,6 +115,47 @@ describe("golden vectors", () => {
     const place = meaning as unknown as BlockPlace;
     const ranges = (meaning.ranges ?? []) as unknown as Range[];
     expect(toHex(statsParameters(place, meaning.bins as number, ranges))).toBe(toHex(bytes));
+  });
+
+  it.each(named("params.peers"))("$name is what we would ask", ({ bytes, meaning }) => {
+    expect(toHex(describeParameters((meaning as JsonObject).name as string))).toBe(toHex(bytes));
+  });
+
+  it.each(named("params.read").filter(({ name }) => name === "params.read"))(
+    "$name is what we would ask",
+    ({ bytes, meaning }) => {
+      if (!isObject(meaning)) throw new Error("expected an object");
+      const ranges = meaning.ranges as unknown as Range[];
+      expect(toHex(readParameters(meaning as unknown as BlockPlace, ranges))).toBe(toHex(bytes));
+    },
+  );
+
+  it.each([...named("body.read"), ...named("body.called.piece")].filter(isPiece))(
+    "$name is read",
+    ({ bytes, meaning }) => {
+      const { offsetBytes, compression, rows } = parsePiece(bytes);
+      const how = compression && {
+        compression: compression.algorithm,
+        width: compression.width,
+        plain_bytes: compression.plainBytes,
+        rows: inVectorWords(rows),
+      };
+      expect({ offset_bytes: Number(offsetBytes), ...how }).toEqual(meaning);
+      for (let length = 0; length < bytes.length; length++) {
+        if (length !== 8) expect(() => parsePiece(bytes.subarray(0, length))).toThrow(WireError);
+      }
+    },
+  );
+
+  it.each(named("body.servers"))("$name is read", ({ bytes, meaning }) => {
+    const told = (meaning as JsonObject).servers as unknown as readonly JsonObject[];
+    const expected = told.map((server) => ({
+      name: server.server,
+      dataset: server.dataset,
+      whyAway: server.why_not,
+      deliveredBytes: server.delivered_bytes,
+    }));
+    expect(parseServers(bytes)).toEqual(expected);
   });
 
   it.each(named("body.join."))("$name is read", ({ bytes, meaning }) => {
@@ -121,6 +176,10 @@ describe("golden vectors", () => {
     }
   });
 });
+
+function isPiece({ name }: Vector): boolean {
+  return !name.startsWith("body.read_block");
+}
 
 function inSnakeCase(value: object): JsonObject {
   const snake = (name: string) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);

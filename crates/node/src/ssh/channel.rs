@@ -68,10 +68,8 @@ impl Channel {
         let mut listening = JoinSet::new();
         listening.spawn(pass_on(errors, Arc::clone(&complaints)));
         let wish = Wish { path: address.path.clone(), direct: wants_direct() };
-        let wish =
-            serde_json::to_string(&wish).map_err(|e| Error::internal(format!("a wish in JSON: {e}")))?;
         // Into an empty pipe. An `ssh` that has ended already says why with its exit code.
-        output.write_all(format!("{wish}\n").as_bytes()).await.unwrap_or_default();
+        output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
         let (tell, told) = oneshot::channel();
         let link = link::tcp::over(Greeted::new(input, output, tell), address.authority());
         let host = address.authority();

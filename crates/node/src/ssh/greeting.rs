@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
 /// What the line begins with.
-pub(super) const MARK: &str = "corridor-stdio ";
+const MARK: &str = "corridor-stdio ";
 /// Longest line, bytes.
 pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
 /// What a login may print before, bytes.
@@ -24,11 +24,34 @@ const READ_BYTES: usize = 8 << 10;
 
 /// What is asked of the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Wish {
+pub(crate) struct Wish {
     /// What to open there; `~/` is the home folder.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// To listen for a direct link.
-    pub(super) direct: bool,
+    pub(crate) direct: bool,
+}
+
+impl Wish {
+    /// As the line that crosses the channel.
+    ///
+    /// # Errors
+    /// `Internal` when it cannot be said in JSON.
+    pub(crate) fn line(&self) -> Result<String> {
+        Ok(format!("{}\n", text(self)?))
+    }
+
+    /// From its line.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is something else.
+    pub(crate) fn read(line: &[u8]) -> Result<Self> {
+        let wrong = |e| Error::corrupt(format!("expected a wish in JSON, found {e}"));
+        serde_json::from_slice(line).map_err(wrong)
+    }
+}
+
+fn text(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::internal(format!("a line in JSON: {e}")))
 }
 
 /// What the other side is.
@@ -45,6 +68,23 @@ pub(crate) struct Greeting {
     /// Why it could not open the path.
     #[serde(default)]
     pub(crate) error: Option<Told>,
+}
+
+impl Greeting {
+    /// As the line that crosses the channel.
+    ///
+    /// # Errors
+    /// `Internal` when it cannot be said in JSON.
+    pub(crate) fn line(&self) -> Result<String> {
+        Ok(format!("{MARK}{}\n", text(self)?))
+    }
+
+    /// From a line; `None` for one that is something else, such as what a login prints.
+    pub(crate) fn read(line: &[u8]) -> Option<Result<Self>> {
+        let text = line.strip_prefix(MARK.as_bytes())?;
+        let wrong = |e| Error::corrupt(format!("expected a greeting in JSON, found {e}"));
+        Some(serde_json::from_slice(text).map_err(wrong))
+    }
 }
 
 /// Where a direct link can be had.
@@ -106,11 +146,8 @@ impl<R, W> Greeted<R, W> {
     fn greeting(&mut self) -> Option<Result<Greeting>> {
         while let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
             let line = self.buffer.split_to(end + 1);
-            if let Some(text) = line.strip_prefix(MARK.as_bytes()) {
-                let read = serde_json::from_slice(text);
-                return Some(
-                    read.map_err(|e| Error::corrupt(format!("expected a greeting in JSON, found {e}"))),
-                );
+            if let Some(read) = Greeting::read(&line) {
+                return Some(read);
             }
             self.noise_bytes += line.len();
         }
@@ -240,8 +277,7 @@ mod tests {
             direct: None,
             error: Some(Told::from(&error)),
         };
-        let line = format!("{MARK}{}\n", serde_json::to_string(&greeting).unwrap());
-        let (greeting, frames) = read(&line, 64).await;
+        let (greeting, frames) = read(&greeting.line().unwrap(), 64).await;
         assert!(frames.is_err());
         let found = Error::from(greeting.unwrap().unwrap().error.unwrap());
         assert_eq!(

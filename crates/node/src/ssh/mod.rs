@@ -10,7 +10,7 @@
 
 mod address;
 mod channel;
-mod greeting;
+pub(crate) mod greeting;
 mod login;
 mod serve;
 mod stdio;

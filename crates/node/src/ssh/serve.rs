@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
-use super::greeting::{Direct, Greeting, MARK, MAX_LINE_BYTES, Told, Wish};
+use super::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use super::stdio;
 use crate::assemble::Context;
 use crate::connection::Service;
@@ -61,9 +61,8 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
         }
         Err(error) => (Greeting { error: Some(Told::from(&error)), ..greeting(array, None) }, None),
     };
-    let text = serde_json::to_string(&greeting).map_err(|e| Error::internal(format!("a greeting: {e}")))?;
     // After whatever the login has printed, on a line of its own.
-    output.write_all(format!("\n{MARK}{text}\n").as_bytes()).await?;
+    output.write_all(format!("\n{}", greeting.line()?).as_bytes()).await?;
     let Some((shared, node)) = ready else { return Ok(()) };
     let service = Arc::new(Service::new(Admission::Everybody, registry, shared));
     let visit = Lobby::new(Limits::default()).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -92,7 +91,7 @@ async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -
         }
     };
     let line = early.split_to(end + 1);
-    serde_json::from_slice(&line).map_err(|e| Error::corrupt(format!("expected a wish in JSON, found {e}")))
+    Wish::read(&line)
 }
 
 /// Reads ahead until the other end is gone.

@@ -1,0 +1,207 @@
+//! The golden vectors in `lab/vectors/node.txt` say the same as this crate: what nodes say beyond the wire's own operations. The
+//! TypeScript tests read the same file, as far as a page meets it.
+//!
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-node --lib vectors` writes the file anew; a change of it is a change of what
+//! nodes of different versions say to each other.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use wire::ops::{BlockPlace, Describe, ReadBody, decode_json};
+
+use crate::called::{Asked, Elements, Of, Progress, Said};
+use crate::describe;
+use crate::ops::{encode_json, servers};
+use crate::peers::Peers;
+use crate::servers::ServerState;
+use crate::ssh::greeting::{Direct, Greeting, Told, Wish};
+
+const HEADER: &str = "\
+# Golden vectors of what nodes say to each other beyond the operations in wire.txt (docs/wire.md). One per line: name, bytes
+# in hexadecimal, meaning in JSON, separated by one space; the JSON is the rest of the line. Lines beginning with # are
+# comments. JSON on the wire is compared as a value, all else byte by byte.
+#
+# params.*, body.*  parameters of a request, body of an item. `called` stands for every operation that is called by name.
+# line.*            a line before the wire begins, on the channel of ssh, with its end.
+# broken.*          named as what it is taken for; it must be turned down, and the meaning says why.
+";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("room in memory");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Bytes {
+    let digits =
+        |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16).expect("digits");
+    text.as_bytes().chunks(2).map(digits).collect()
+}
+
+fn of() -> Of {
+    let dataset = DatasetId(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+    let place = BlockPlace { dataset, generation: Generation(3), array: 1, level: 2 };
+    let ranges = vec![AxisRange { start: 1, count: 10, step: 3 }, AxisRange::contiguous(0, 1 << 40)];
+    Of::new(place, Some(Selection::new(ranges).expect("a selection")))
+}
+
+fn peers() -> Peers {
+    let peers = ["corridor://b.example:26774/run.h5#token=t&fp=sha256:00", "corridor://c.example:9/run.h5"];
+    Peers { peers: peers.map(str::to_owned).to_vec(), chain: vec!["a/1/127.0.0.1:9/00".into(), "b".into()] }
+}
+
+fn states() -> Vec<(Option<String>, ServerState)> {
+    let away = Error::new(ErrorKind::Unreachable, "the connection broke").context("server b.example:9");
+    let state = |name: &str, away, delivered_bytes, rate_bytes_per_sec| ServerState {
+        name: name.to_owned(),
+        away,
+        delivered_bytes,
+        rate_bytes_per_sec,
+    };
+    vec![
+        (None, state("corridor://a.example:9/run.h5", None, 5_000_000_000, Some(12_500_000.0))),
+        (Some("run.h5".into()), state("corridor://b.example:9/run.h5", Some(away), 0, None)),
+    ]
+}
+
+fn greetings() -> [(&'static str, Greeting); 3] {
+    let program = || "corridor 0.1.0".to_owned();
+    let direct = Direct {
+        address: "192.0.2.7:41234".parse().expect("an address"),
+        token: "secret".into(),
+        fingerprint: "sha256:00".into(),
+    };
+    let error = Error::not_found("no such file").context("open `/data/x`").with_retry(Retry::Never);
+    let told = Some(Told::from(&error));
+    [
+        ("line.greeting", Greeting { program: program(), array: "rho".into(), direct: None, error: None }),
+        (
+            "line.greeting.direct",
+            Greeting { program: program(), array: String::new(), direct: Some(direct), error: None },
+        ),
+        (
+            "line.greeting.error",
+            Greeting { program: program(), array: String::new(), direct: None, error: told },
+        ),
+    ]
+}
+
+/// Name, bytes and what they mean, where that is not the JSON that they are.
+fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
+    let asked = |selected: bool, with: Value| {
+        let of = if selected { of() } else { Of { selection: None, ..of() } };
+        Asked { of, with }.encode()
+    };
+    let elements = Elements { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };
+    let mut all = vec![
+        ("params.peers", Describe { name: "run.h5".into() }.encode(), Some(json!({"name": "run.h5"}))),
+        ("body.peers", encode_json(&peers())?, None),
+        ("body.peers.none", encode_json(&Peers::default())?, None),
+        ("body.servers", servers::body(&describe::servers(&states()))?, None),
+        ("body.servers.none", servers::body(&describe::servers(&[]))?, None),
+        ("params.called", asked(true, json!({"q": [5, 50.5]}))?, None),
+        ("params.called.all", asked(false, json!({}))?, None),
+        ("body.called.progress", encode_json(&Said::<()>::Progress(Progress { done: 3, total: 8 }))?, None),
+        ("body.called.elements", encode_json(&Said::<()>::Elements(elements))?, None),
+        ("body.called.piece", ReadBody { offset_bytes: 4096 }.encode(), Some(json!({"offset_bytes": 4096}))),
+        ("body.called.result", encode_json(&Said::Result(json!({"values": [1.5, null]})))?, None),
+    ];
+    for (name, wish) in [
+        ("line.wish", Wish { path: "/data/run.h5".into(), direct: true }),
+        ("line.wish.home", Wish { path: "/~/über uns/run.h5".into(), direct: false }),
+    ] {
+        all.push((name, wish.line()?.into(), Some(json!({"path": wish.path, "direct": wish.direct}))));
+    }
+    for (name, greeting) in greetings() {
+        let meaning = serde_json::to_value(&greeting).map_err(|e| Error::internal(e.to_string()))?;
+        all.push((name, greeting.line()?.into(), Some(meaning)));
+    }
+    for (name, text, why) in [
+        ("broken.params.called", r#"{"of": {}, "with": {}}"#, "of no data set"),
+        ("broken.params.called", r#"{"with": {}}"#, "of nothing"),
+        ("broken.body.called", r#"{"result": 1, "progress": null}"#, "two things in one body"),
+        ("broken.body.called", "[]", "no object"),
+        ("broken.body.peers", r#"{"peers": "corridor://a/"}"#, "one text in place of a list"),
+        ("broken.line.wish", "/data/run.h5\n", "no JSON"),
+        ("broken.line.greeting", "corridor-stdio {\"array\": \"rho\"}\n", "no program"),
+    ] {
+        all.push((name, text.as_bytes().into(), Some(json!({"why": why}))));
+    }
+    Ok(all)
+}
+
+fn file() -> Result<String> {
+    let mut text = HEADER.to_owned();
+    for (name, bytes, meaning) in vectors()? {
+        let meaning = match meaning {
+            Some(meaning) => meaning,
+            None => decode_json(&bytes, "JSON")?,
+        };
+        writeln!(text, "{name} {} {meaning}", hex(&bytes)).map_err(|e| Error::internal(e.to_string()))?;
+    }
+    Ok(text)
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/vectors/node.txt")
+}
+
+#[test]
+fn the_file_is_what_this_crate_says() {
+    let expected = file().unwrap();
+    if std::env::var_os("CORRIDOR_BLESS").is_some() {
+        std::fs::write(path(), &expected).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path()).unwrap(), expected);
+}
+
+#[test]
+fn reading_the_file_gives_its_meaning() {
+    let mut kinds = BTreeSet::new();
+    for line in std::fs::read_to_string(path()).unwrap().lines().filter(|line| !line.starts_with('#')) {
+        let mut parts = line.splitn(3, ' ');
+        let (name, bytes, said) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+        let said: Value = serde_json::from_str(said).unwrap();
+        let (is_broken, kind) = match name.strip_prefix("broken.") {
+            Some(kind) => (true, kind),
+            None => (false, name),
+        };
+        let read = meaning(kind, unhex(bytes));
+        match is_broken {
+            true => assert!(read.is_err(), "{name} {said}"),
+            false => assert_eq!(read.unwrap(), said, "{name}"),
+        }
+        kinds.insert(kind.split('.').take(2).collect::<Vec<_>>().join("."));
+    }
+    let all = ["body.called", "body.peers", "body.servers", "line.greeting", "line.wish"];
+    let all = all.into_iter().chain(["params.called", "params.peers"]).map(str::to_owned);
+    assert_eq!(kinds, all.collect());
+}
+
+/// What the side that reads makes of it, said again.
+fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
+    let again = |value: std::result::Result<Value, serde_json::Error>| {
+        value.map_err(|e| Error::internal(e.to_string()))
+    };
+    match name.split('.').collect::<Vec<_>>()[..] {
+        ["params", "peers", ..] => Ok(json!({"name": Describe::decode(bytes)?.name})),
+        ["body", "peers", ..] => again(serde_json::to_value(decode_json::<Peers>(&bytes, "peers")?)),
+        ["body", "servers", ..] => decode_json(&bytes, "servers"),
+        ["params", "called", ..] => again(serde_json::to_value(Asked::<Value>::parse(&bytes)?)),
+        ["body", "called", "piece"] => Ok(json!({"offset_bytes": ReadBody::decode(bytes)?.offset_bytes})),
+        ["body", "called", ..] => {
+            again(serde_json::to_value(decode_json::<Said<Value>>(&bytes, "an answer")?))
+        }
+        ["line", "wish", ..] => again(serde_json::to_value(Wish::read(&bytes)?)),
+        ["line", "greeting", ..] => {
+            let greeting = Greeting::read(&bytes).ok_or_else(|| Error::corrupt("expected a greeting"))??;
+            again(serde_json::to_value(greeting))
+        }
+        _ => Err(Error::internal(format!("`{name}` is not known"))),
+    }
+}
