@@ -188,7 +188,6 @@ impl Copy {
             axes,
             shape: resolved.shape(),
             dtype: DType::new(element, kind.byte_order()),
-            units: array.units.clone(),
             attributes: attributes(array, request.is_decoded),
         };
         let grain = array.level(request.level)?.grain().map(<[u64]>::to_vec);

@@ -70,9 +70,7 @@ pub(crate) struct Written {
     pub(crate) shape: Vec<u64>,
     /// Type and byte order in the file.
     pub(crate) dtype: DType,
-    /// Units of the values; empty if unknown.
-    pub(crate) units: String,
-    /// What else is known, with scale and offset where the values are as stored.
+    /// What else is known: units, and with scale and offset where the values are as stored.
     pub(crate) attributes: Attributes,
 }
 

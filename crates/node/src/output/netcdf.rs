@@ -2,7 +2,7 @@
 //!
 //! The variable's elements follow the header, big-endian, in C order; they are padded to four bytes at the end.
 
-use array::{ElementType, Error, Result};
+use array::{Attribute, ElementType, Error, Result, Scalar};
 
 use super::Written;
 
@@ -10,6 +10,8 @@ const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
 const ATTRIBUTES: u32 = 12;
 const CHAR: u32 = 2;
+/// Attributes that are of the variable's own type (CF), because they are stored values.
+const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
 
 /// Everything before the elements.
 ///
@@ -27,14 +29,7 @@ pub(crate) fn header(what: &Written) -> Result<Vec<u8>> {
     for dimension in 0..what.shape.len() {
         out.number(dimension as u64);
     }
-    if what.units.is_empty() {
-        out.list(ATTRIBUTES, 0);
-    } else {
-        out.list(ATTRIBUTES, 1);
-        out.name("units");
-        out.tag(CHAR);
-        out.text(&what.units);
-    }
+    out.attributes(what)?;
     out.tag(kind);
     let size = what.shape.iter().fold(what.dtype.size_bytes() as u64, |n, &v| n.saturating_mul(v));
     out.number(size.next_multiple_of(4));
@@ -68,6 +63,56 @@ impl Header {
 
     fn name(&mut self, name: &str) {
         self.text(name);
+    }
+
+    /// What is known of the variable. Several texts become lines of one: the format has no others.
+    fn attributes(&mut self, what: &Written) -> Result<()> {
+        self.list(ATTRIBUTES, what.attributes.len() as u64);
+        for (name, value) in &what.attributes {
+            self.name(&safe_name(name));
+            let own = STORED.contains(&name.as_str()).then(|| what.dtype.element());
+            match value {
+                Attribute::Text(text) => self.characters(text),
+                Attribute::Texts(texts) => self.characters(&texts.join("\n")),
+                Attribute::Number(number) => self.numbers(&[*number], own)?,
+                Attribute::Numbers(numbers) => self.numbers(numbers, own)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn characters(&mut self, text: &str) {
+        self.tag(CHAR);
+        self.text(text);
+    }
+
+    /// As numbers of the type `own`, where they are such; else as wide as there are.
+    fn numbers(&mut self, numbers: &[Scalar], own: Option<ElementType>) -> Result<()> {
+        let is_float = numbers.iter().any(|number| matches!(number, Scalar::Float(_)));
+        let is_unsigned = numbers.iter().all(|number| matches!(number, Scalar::Unsigned(_)));
+        let widest = match (is_float, is_unsigned) {
+            (true, _) => ElementType::F64,
+            (_, true) => ElementType::U64,
+            _ => ElementType::I64,
+        };
+        let element = own.filter(|own| own.is_float() || !is_float).unwrap_or(widest);
+        self.tag(type_number(element)?);
+        self.number(numbers.len() as u64);
+        numbers.iter().for_each(|number| self.scalar(*number, element));
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        Ok(())
+    }
+
+    /// Integers that are narrower than 64 bits are the last bytes of those.
+    #[expect(clippy::cast_possible_truncation, reason = "a stored value of single precision is one")]
+    fn scalar(&mut self, number: Scalar, element: ElementType) {
+        let size = element.size_bytes();
+        match (element, number) {
+            (ElementType::F32, _) => self.0.extend((number.as_f64() as f32).to_be_bytes()),
+            (ElementType::F64, _) | (_, Scalar::Float(_)) => self.0.extend(number.as_f64().to_be_bytes()),
+            (_, Scalar::Unsigned(v)) => self.0.extend(&v.to_be_bytes()[8 - size..]),
+            (_, Scalar::Signed(v)) => self.0.extend(&v.to_be_bytes()[8 - size..]),
+        }
     }
 
     fn dimensions(&mut self, what: &Written) {

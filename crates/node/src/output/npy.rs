@@ -42,7 +42,6 @@ mod tests {
             axes: vec!["z".into(), "y".into()],
             shape: vec![3, 4],
             dtype: "<f4".parse().unwrap(),
-            units: String::new(),
             attributes: array::Attributes::new(),
         };
         let text = String::from_utf8_lossy(&header(&what).unwrap()[PREFIX_BYTES..]).into_owned();

@@ -7,6 +7,7 @@ use array::{ByteOrder, DType, Error, Result, Scalar, Selection, Target, c_stride
 use serde_json::json;
 
 use super::{Draft, Written};
+use crate::zarr::attributes;
 
 /// Largest chunk, bytes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
@@ -39,7 +40,7 @@ impl ZarrFolder {
 
     fn metadata(&self, what: &Written) -> serde_json::Value {
         let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
-        document["attributes"] = if what.units.is_empty() { json!({}) } else { json!({"units": what.units}) };
+        document["attributes"] = attributes(&what.attributes);
         document
     }
 
@@ -155,7 +156,6 @@ mod tests {
             axes: vec!["y".into(), "x".into()],
             shape: vec![3, 3],
             dtype: "|u1".parse().unwrap(),
-            units: String::new(),
             attributes: array::Attributes::new(),
         };
         let out = folder.path().join("u.zarr");

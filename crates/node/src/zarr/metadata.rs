@@ -85,9 +85,17 @@ fn attributes(array: &ArrayInfo) -> Value {
         Some(Attribute::Number(value)) => Some(value),
         _ => decoding.missing.first().copied().filter(|_| !all.contains_key("missing_value")),
     };
-    let mut value = said(&all);
     if let Some(fill) = fill {
-        value["_FillValue"] = fill_value(fill);
+        all.insert("_FillValue".into(), Attribute::Number(fill));
+    }
+    written(&all)
+}
+
+/// Attributes as a document has them, in xarray's words.
+pub(crate) fn written(attributes: &Attributes) -> Value {
+    let mut value = said(attributes);
+    if let Some(Attribute::Number(fill)) = attributes.get("_FillValue") {
+        value["_FillValue"] = fill_value(*fill);
     }
     value
 }

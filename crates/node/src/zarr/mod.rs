@@ -41,6 +41,7 @@ use crate::paths;
 
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
+pub(crate) use metadata::written as attributes;
 use range::Asked;
 use tree::{Chunk, Document, Place};
 
