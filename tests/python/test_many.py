@@ -110,7 +110,8 @@ def test_futures_that_end_take_few_threads() -> None:
     line.submit((0, 0, 0)).result(60)
     before = len(threads())
     switching = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
+    # Longer than the lock is held below, so that nobody asks for it before.
+    sys.setswitchinterval(5)
     try:
         futures = [line.submit((0, 0, x)) for x in range(600)]
         # All end while Python's lock is held here.
