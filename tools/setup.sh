@@ -35,6 +35,13 @@ if [ ${#packages[@]} -gt 0 ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null
 fi
 
+needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+found=$(rustc --version 2> /dev/null | cut -d ' ' -f 2 || true)
+if [ "$(printf '%s\n' "$needed" "${found:-0}" | sort -V | head -1)" != "$needed" ]; then
+    echo "setup: error: expected Rust $needed or newer (https://rustup.rs), found ${found:-none}" >&2
+    exit 1
+fi
+
 requirements=tools/requirements-$what.txt
 if ! cmp -s "$requirements" ".venv/installed-$what.txt"; then
     echo "setup: installing Python packages from $requirements into .venv"

@@ -25,6 +25,26 @@ const NOT_BUILT: &str = "<!doctype html><meta charset=utf-8><title>Corridor</tit
 <p>Run <code>make web</code> in the source tree, then build <code>corridor</code> again.\
 <p>Data are served all the same: <code>corridor info</code>, <code>corridor get</code>, <code>corridor render</code>.";
 
+/// Shown by a server that draws no pictures.
+const DATA_ONLY: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
+<h1>Data are served here, not pictures</h1>\
+<p>See them with <code>corridor view</code> and the <code>corridor://</code> link that the server printed, on your own machine: \
+it opens a viewer in this browser.\
+<p>Programs read them as Zarr at <code>/zarr/</code>, with the token.";
+
+/// What a server that draws no pictures has at an URL path.
+pub(crate) fn data_only(path: &str) -> Option<Asset> {
+    (path == "/").then(|| html(DATA_ONLY))
+}
+
+fn html(text: &'static str) -> Asset {
+    Asset {
+        bytes: Cow::Borrowed(text.as_bytes()),
+        media_type: "text/html; charset=utf-8",
+        is_immutable: false,
+    }
+}
+
 /// The file at an URL path (`/`, `/assets/x.js`).
 pub(crate) fn find(path: &str) -> Option<Asset> {
     let name = match path.trim_start_matches('/') {
@@ -37,11 +57,7 @@ pub(crate) fn find(path: &str) -> Option<Asset> {
             media_type: media_type(name),
             is_immutable: name.starts_with("assets/"),
         }),
-        None if name == "index.html" => Some(Asset {
-            bytes: Cow::Borrowed(NOT_BUILT.as_bytes()),
-            media_type: "text/html; charset=utf-8",
-            is_immutable: false,
-        }),
+        None if name == "index.html" => Some(html(NOT_BUILT)),
         None => None,
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) names: Arc<[String]>,
     /// Colour tables as JSON.
     pub(crate) colormaps: Arc<str>,
+    /// Pictures are drawn here, so the viewer's page is of use.
+    pub(crate) draws: bool,
 }
 
 /// The site for one kind of connection.
@@ -140,11 +142,13 @@ fn secure(headers: &mut HeaderMap, host: &str) {
     }
 }
 
-async fn page(request: Request) -> Response {
+async fn page(State(site): State<Site>, request: Request) -> Response {
     if request.method() != axum::http::Method::GET && request.method() != axum::http::Method::HEAD {
         return (StatusCode::METHOD_NOT_ALLOWED, "expected GET\n").into_response();
     }
-    let Some(asset) = assets::find(request.uri().path()) else {
+    let found =
+        if site.draws { assets::find(request.uri().path()) } else { assets::data_only(request.uri().path()) };
+    let Some(asset) = found else {
         return (StatusCode::NOT_FOUND, "not found\n").into_response();
     };
     let keep = if asset.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };

@@ -145,7 +145,8 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
 }
 
 fn sites(names: Arc<[String]>, service: &Arc<Service>) -> Sites {
-    let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into() };
+    let draws = service.registry.has(wire::ops::JOIN);
+    let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
     let all = |scheme| {
         let data = zarr::router(Arc::clone(service), Arc::clone(&names), scheme);
         router(site.clone(), scheme).merge(data)

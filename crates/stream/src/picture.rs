@@ -24,7 +24,7 @@ pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView
 /// `Invalid` when it looks nowhere.
 pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
     let Some(camera) = &view.camera else {
-        return Ok(Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION));
+        return Ok(Camera::framing(&volume.bounds(), volume.bounds().first_look()));
     };
     let projection = match camera.projection {
         session::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },

@@ -1,7 +1,7 @@
 //! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by parts
 //! from the state; everything about the network happens in the worker.
 
-import { AXIS_VIEWS, distance, fit, HOME_FORWARD, toggleProjection, widened } from "../camera/camera.ts";
+import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
 import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
@@ -137,7 +137,8 @@ export class Viewer implements Actions {
   };
 
   resetCamera = (): void => {
-    this.#look(HOME_FORWARD, [0, 0, 1]);
+    const { forward, up } = home(this.box()?.extent ?? [1, 1, 1]);
+    this.#look(forward, up);
   };
 
   axisView = (index: number): void => {

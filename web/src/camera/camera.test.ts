@@ -9,6 +9,8 @@ import {
   distance,
   fit,
   heightAtTarget,
+  home,
+  HOME_FORWARD,
   orbit,
   pan,
   toggleProjection,
@@ -155,6 +157,19 @@ describe("fit", () => {
         expect((half * width) / height).toBeGreaterThan(reach);
       }
     }
+  });
+});
+
+describe("home", () => {
+  it("looks at what is flat from its broad side", () => {
+    expect(home([360, 180, 1])).toEqual({ forward: [0, 0, -1], up: [0, 1, 0] });
+    expect(home([10, 1, 10]).forward).toEqual([0, 1, 0]);
+    expect(home([1, 10, 10]).forward).toEqual([-1, 0, 0]);
+  });
+
+  it("looks at a volume, and at what is only long, from the front, right and above", () => {
+    expect(home([10, 10, 2])).toEqual({ forward: HOME_FORWARD, up: [0, 0, 1] });
+    expect(home([100, 1, 1]).forward).toEqual(HOME_FORWARD);
   });
 });
 

@@ -105,7 +105,13 @@ export function toggleProjection(camera: Camera): Camera {
 }
 
 /** Sees all of `box` looking along `forward`; keeps the projection of `like` where given. */
-export function fit(box: WorldBox, forward: Vec3, up: Vec3, size: Size, like: Camera | null = null): Camera {
+export function fit(
+  box: Pick<WorldBox, "centre" | "diagonal">,
+  forward: Vec3,
+  up: Vec3,
+  size: Size,
+  like: Camera | null = null,
+): Camera {
   const aspect = size.width / Math.max(1, size.height);
   const radius = box.diagonal / 2;
   const height = (2 * radius * FIT_MARGIN) / Math.min(1, aspect);
@@ -142,5 +148,17 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
   { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
 ];
 
-/** Direction of sight of `reset`, the node's own first look: from the front, a little right and above. */
+/** From the front, a little right and above. */
 export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];
+
+/** What is flat is so many times thinner than broad. */
+const FLAT = 8;
+
+/** Direction of sight and up of `reset`, the node's own first look: at what is flat straight from its broad side. */
+export function home([x, y, z]: Vec3): { readonly forward: Vec3; readonly up: Vec3 } {
+  const isFlat = (side: number, a: number, b: number) => side * FLAT < Math.min(a, b);
+  if (isFlat(z, x, y)) return { forward: [0, 0, -1], up: [0, 1, 0] };
+  const up: Vec3 = [0, 0, 1];
+  if (isFlat(y, x, z)) return { forward: [0, 1, 0], up };
+  return { forward: isFlat(x, y, z) ? [-1, 0, 0] : HOME_FORWARD, up };
+}

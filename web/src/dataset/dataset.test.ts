@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 
 import { DATASET } from "../../mock/dataset.ts";
-import { parseJson } from "../json.ts";
+import { parseJson, type Json } from "../json.ts";
 import { findArray, isDrawable, parseDataset } from "./dataset.ts";
 import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
 import { parseStats, statsLevel, statsRanges } from "./stats.ts";
@@ -19,6 +19,29 @@ describe("description", () => {
     expect(findArray(parsed, "")?.name).toBe("rho");
     expect(findArray(parsed, "gone")).toBeNull();
     expect(parsed.arrays.every(isDrawable)).toBe(true);
+  });
+
+  const of = (kinds: string[], shape: number[], name: string) => ({
+    name,
+    axes: kinds.map((kind) => ({ name: kind, kind })),
+    levels: [{ shape }],
+  });
+  const parse = (...arrays: Json[]) => parseDataset({ arrays });
+
+  it("takes planes for drawable as the node does, and volumes first", () => {
+    const map = of(["time", "y", "x"], [12, 90, 180], "map");
+    const rows = of(["other", "other"], [40, 50], "rows");
+    const step = of(["time"], [1], "step");
+    const empty = of(["y", "x"], [0, 5], "empty");
+    expect(parse(map, rows, step, empty).arrays.map(isDrawable)).toEqual([true, true, false, false]);
+    const volume = of(["z", "y", "x"], [4, 5, 6], "volume");
+    expect(findArray(parse(step, map, volume), "")?.name).toBe("volume");
+    expect(findArray(parse(step, map), "")?.name).toBe("map");
+  });
+
+  it("of an array without axes of space lies where its last axes lie", () => {
+    const [rows] = parse(of(["other", "other"], [40, 50], "rows")).arrays;
+    expect(rows && worldBox(rows)?.extent).toEqual([50, 40, 1]);
   });
 
   it("that is damaged says where", () => {

@@ -70,17 +70,34 @@ export function parseDataset(value: Json): Dataset {
   };
 }
 
-/** The array with this name; for the empty name the first that can be drawn. */
+/** The array with this name; for the empty name the first volume, or the first plane where there is none. */
 export function findArray(dataset: Dataset, name: string): ArrayInfo | null {
   const trim = (text: string) => text.replace(/^\/+|\/+$/g, "");
   if (trim(name) !== "") return dataset.arrays.find((array) => trim(array.name) === trim(name)) ?? null;
-  return dataset.arrays.find(isDrawable) ?? dataset.arrays[0] ?? null;
+  const withSides = (sides: number) => dataset.arrays.find((array) => thickSides(array) === sides);
+  return withSides(3) ?? withSides(2) ?? dataset.arrays.find(isDrawable) ?? dataset.arrays[0] ?? null;
 }
 
-/** Whether it fills space: it has the axes z, y and x, none of them empty. */
+/** Whether the node draws it. */
 export function isDrawable(array: ArrayInfo): boolean {
-  const has = (kind: AxisKind) => array.axes.some((axis) => axis.kind === kind);
-  return has("z") && has("y") && has("x") && (array.levels[0]?.shape ?? []).every((size) => size > 0);
+  return thickSides(array) > 0;
+}
+
+/** How many sides of the volume that it is drawn as are longer than one voxel; 0 without elements. The node's rule too. */
+function thickSides(array: ArrayInfo): number {
+  if (array.levels[0]?.shape.includes(0)) return 0;
+  return spaceShape(array).filter((size) => size > 1).length;
+}
+
+/** Voxels of level 0 along x, y, z: of those axes, or of the last three where it has none of these. */
+export function spaceShape(array: ArrayInfo): readonly [number, number, number] {
+  const shape = array.levels[0]?.shape ?? [];
+  const hasSpace = array.axes.some((axis) => isSpatial(axis.kind));
+  const size = (kind: AxisKind, back: number) => {
+    const at = hasSpace ? array.axes.findIndex((axis) => axis.kind === kind) : shape.length - back;
+    return shape[at] ?? 1;
+  };
+  return [size("x", 1), size("y", 2), size("z", 3)];
 }
 
 export function isSpatial(kind: AxisKind): boolean {

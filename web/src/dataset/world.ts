@@ -1,22 +1,20 @@
 //! Where an array lies in world space.
 
 import type { Vec3 } from "../view/schema.ts";
-import type { Affine, ArrayInfo } from "./dataset.ts";
+import { spaceShape, type Affine, type ArrayInfo } from "./dataset.ts";
 
-/** What cameras are fitted to: the volume's centre and the length of its longest diagonal. */
+/** What cameras are fitted to: the volume's centre, the length of its longest diagonal, and its extent along each axis. */
 export interface WorldBox {
   readonly centre: Vec3;
   readonly diagonal: number;
+  readonly extent: Vec3;
 }
 
 /** The box of level 0 including the outer halves of its outermost voxels; null without levels. */
 export function worldBox(array: ArrayInfo): WorldBox | null {
   const level = array.levels[0];
   if (!level) return null;
-  const counts = (["x", "y", "z"] as const).map((kind) => {
-    const at = array.axes.findIndex((axis) => axis.kind === kind);
-    return at < 0 ? 1 : Math.max(1, level.shape[at] ?? 1);
-  });
+  const counts = spaceShape(array).map((size) => Math.max(1, size));
   const [nx = 1, ny = 1, nz = 1] = counts;
   const centre = apply(level.worldFromVoxel, [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2]);
   const opposite: [Vec3, Vec3][] = [
@@ -42,7 +40,17 @@ export function worldBox(array: ArrayInfo): WorldBox | null {
     return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
   });
   const diagonal = Math.max(...lengths);
-  return { centre, diagonal: Number.isFinite(diagonal) && diagonal > 0 ? diagonal : 1 };
+  return {
+    centre,
+    diagonal: Number.isFinite(diagonal) && diagonal > 0 ? diagonal : 1,
+    extent: extent(level.worldFromVoxel, counts),
+  };
+}
+
+/** Along each axis of the world, of the box of so many voxels. */
+function extent(map: Affine, counts: readonly number[]): Vec3 {
+  const along = (i: number) => counts.reduce((sum, n, axis) => sum + Math.abs(map[i]?.[axis] ?? 0) * n, 0);
+  return [along(0), along(1), along(2)];
 }
 
 function apply(map: Affine, p: Vec3): Vec3 {

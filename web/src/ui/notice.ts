@@ -94,7 +94,7 @@ function refusal(reason: string, isToken: boolean): Notice {
 function opened(state: State): Notice | null {
   const { dataset, view, truth } = state;
   if (dataset && !dataset.arrays.some(isDrawable)) {
-    const text = "None of its arrays has the axes z, y and x.";
+    const text = "None of its arrays has an axis of space with more than one element.";
     return { tone: "bad", title: "Nothing to draw in this data set", text, action: null };
   }
   if (!state.frame) {

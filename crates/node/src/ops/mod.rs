@@ -166,6 +166,12 @@ impl Registry {
         self.0.insert(handler.name(), Arc::new(handler));
     }
 
+    /// Whether there is an operation of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// How many calls of this name begin together.
     pub(crate) fn most_together(&self, name: &str) -> usize {
         self.0.get(name).map_or(1, |handler| handler.most_together())

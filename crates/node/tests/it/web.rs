@@ -38,6 +38,8 @@ async fn the_page_comes_with_its_safeguards() {
     ] {
         assert!(page.contains(header), "expected `{header}` in {page}");
     }
+    assert!(page.contains("corridor view"), "a data server says where pictures are: {page}");
+    assert!(answer(&served, &get("/index.html", &host, "")).await.starts_with("HTTP/1.1 404"));
     assert!(answer(&served, &get("/healthz", &host, "")).await.ends_with("ok\n"));
     let maps = answer(&served, &get("/colormaps.json", &host, "")).await;
     assert!(maps.contains("\"viridis\":\""));
