@@ -11,7 +11,9 @@
 A location is a path, ``synthetic:...``, ``ssh://[USER@]HOST/PATH``, ``await://ADDRESS:PORT/DATASET`` (a server connects here: ``corridor serve --to``) or ``corridor://HOST[:PORT]/DATASET[/ARRAY]``. Axes are in C order, last fastest.
 """
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import _native
@@ -24,6 +26,7 @@ from ._errors import (
     Error,
     InternalError,
     InvalidError,
+    MissingFileError,
     NotFoundError,
     StaleError,
     StorageError,
@@ -46,6 +49,7 @@ __all__ = [
     "Error",
     "InternalError",
     "InvalidError",
+    "MissingFileError",
     "NotFoundError",
     "StaleError",
     "StorageError",
@@ -62,7 +66,7 @@ __all__ = [
 
 
 def open(
-    location: str | Sequence[str],
+    location: str | os.PathLike[str] | Sequence[str],
     *,
     token: str | None = None,
     memory: str | None = None,
@@ -89,9 +93,22 @@ def open(
     Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and others
     below :class:`Error`.
     """
-    locations = [location] if isinstance(location, str) else list(location)
+    locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
     opened_with = (tuple(locations), token, memory, rule, compression)
-    dataset = Dataset(_native.open(locations, token, memory, rule, compression), opened_with)
+    try:
+        connection = _native.open(locations, token, memory, rule, compression)
+    except NotFoundError as error:
+        if any(_is_missing_file(location) for location in locations):
+            raise MissingFileError(str(error)) from None
+        raise
+    dataset = Dataset(connection, opened_with)
     name = dataset._connection.array
     return dataset[name] if name else dataset
 
+
+def _is_missing_file(location: str) -> bool:
+    """True for a path that is not there, and does not name an array within a file that is."""
+    if "://" in location or location.startswith("synthetic:"):
+        return False
+    path = Path(location)
+    return not path.exists() and not any(parent.is_file() for parent in path.parents)

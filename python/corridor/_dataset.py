@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 from . import _native
 from ._array import Array
 from ._description import Description
-from ._errors import NotFoundError
+from ._errors import InvalidError, NotFoundError
 
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
@@ -26,16 +26,42 @@ class Dataset(Mapping[str, Array]):
     """
 
     def __init__(self, connection: _native.Connection, opened_with: _OpenedWith) -> None:
-        self._connection = connection
+        self._open: _native.Connection | None = connection
+        self._name = connection.name
         self._opened_with = opened_with
         self._description: Description = json.loads(connection.description())
         infos = self._description["arrays"]
         self._numbers = {info["name"]: number for number, info in enumerate(infos)}
 
     @property
+    def _connection(self) -> _native.Connection:
+        if self._open is None:
+            raise InvalidError("expected an open data set, found one that was closed; open it again")
+        return self._open
+
+    def close(self) -> None:
+        """End the connection, once reads that are under way have ended. Files do so by themselves when nobody uses them any
+        more; so this is seldom needed.
+
+        >>> import corridor
+        >>> with corridor.open("synthetic:waves?shape=8,8,8&dtype=f32") as data:
+        ...     elements = data["waves"][0]
+        >>> data["waves"][0]
+        Traceback (most recent call last):
+        corridor._errors.InvalidError: expected an open data set, found one that was closed; open it again
+        """
+        self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
     def name(self) -> str:
         """Name it is exported under."""
-        return self._connection.name
+        return self._name
 
     @property
     def format(self) -> str:
@@ -62,6 +88,8 @@ class Dataset(Mapping[str, Array]):
         if number is None:
             number = self._numbers.get(name.strip("/"))
         if number is None:
+            if (reason := self.left_out.get(name.strip("/"))) is not None:
+                raise _MissingArray(f"`{name}` is left out: {reason}")
             listed = ", ".join(list(self._numbers)[:_MAX_LISTED]) or "none"
             raise _MissingArray(f"expected the name of an array ({listed}), found {name!r}")
         return Array(self, number, self._description["arrays"][number], 0, False)

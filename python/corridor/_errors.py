@@ -23,6 +23,10 @@ class NotFoundError(Error, LookupError):
     """The named thing does not exist."""
 
 
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """There is no such file or folder on this machine."""
+
+
 class CorruptError(Error, ValueError):
     """The bytes found are not what the format or protocol promises."""
 

@@ -17,8 +17,9 @@ class Picked(NamedTuple):
 
     ranges: list[tuple[int, int, int]]
     """Start, count and positive step per axis."""
-    back: tuple[int | slice, ...]
-    """What turns the elements that were read into the result: reversed axes, dropped axes; a view, never a copy."""
+    back: tuple[Index, ...]
+    """What turns the elements that were read into the result: reversed axes, dropped axes; a view, never a copy. With an
+    ellipsis where the key had one: numpy then answers with an array even where no axis is left."""
 
     @property
     def is_reversed(self) -> bool:
@@ -40,14 +41,16 @@ def pick(key: Key, shape: tuple[int, ...]) -> Picked:
     >>> pick(np.s_[1:7:2, -1], (8, 3, 5)).ranges
     [(1, 3, 2), (2, 1, 1), (0, 5, 1)]
     """
-    entries = key if isinstance(key, tuple) else (key,)
-    entries = _without_ellipsis(entries, len(shape))
+    given = key if isinstance(key, tuple) else (key,)
+    entries = _without_ellipsis(given, len(shape))
     ranges: list[tuple[int, int, int]] = []
-    back: list[int | slice] = []
+    back: list[Index] = []
     for axis, (entry, size) in enumerate(zip(entries, shape, strict=True)):
         chosen, after = _axis(entry, size, axis)
         ranges.append(chosen)
         back.append(after)
+    if any(entry is Ellipsis for entry in given):
+        back.append(...)
     return Picked(ranges, tuple(back))
 
 
