@@ -34,7 +34,7 @@ def test_nothing_known_is_said_and_a_server_is_asked(home: pathlib.Path) -> None
 
 def test_a_host_without_an_address_is_not_found(home: pathlib.Path) -> None:
     told = conftest.corridor(home, "path", "no-such-host.invalid")
-    assert told.returncode == 3 and "no-such-host.invalid" in told.stderr
+    assert told.returncode == 5 and "no-such-host.invalid" in told.stderr
 
 
 def test_a_broken_memory_is_moved_aside(home: pathlib.Path) -> None:

@@ -8,11 +8,14 @@ use crate::estimate::{Estimate, whole};
 use crate::host::Host;
 use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec};
 use crate::path::{Direction, Path};
+use crate::text;
 
 /// Most connections that are advised.
 pub const MAX_STREAMS: u32 = 16;
 /// Buffers in bandwidth-delay products: one for what is under way, one for what the other side has not said yet.
 pub const BUFFER_HEADROOM: f64 = 2.0;
+/// What Linux lets a connection's buffers grow to as it comes (the lower one, of sending), bytes.
+const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
 /// Less than this share of the rate is not enough.
 const ENOUGH: f64 = 0.95;
 /// One way is faster than another from this factor on.
@@ -138,7 +141,7 @@ impl Facts<'_> {
         let tcp = achieved.comparable(self.now, "tcp")?;
         let quic = achieved.comparable(self.now, "quic")?;
         let said = |faster: &str, slower: &str, a: &Estimate, b: &Estimate| {
-            let (a, b) = (mbit(a.value), mbit(b.value));
+            let (a, b) = (text::rate(a.value), text::rate(b.value));
             format!("transfers by {faster} got {a}, those by {slower} {b}")
         };
         let (tcp, quic) = (tcp.1, quic.1);
@@ -164,11 +167,11 @@ impl Facts<'_> {
         let is_sure = is_enough(worst) == is_enough(best);
         let doubt = if is_sure { "" } else { "; too few packets were seen to be sure" };
         let why = format!(
-            "at {:.4} % loss and {:.1} ms one cubic flow gets {} (RFC 9438), the path carries {}{doubt}",
+            "at {:.4} % loss and {} one cubic flow gets {} (RFC 9438), the path carries {}{doubt}",
             loss.value * 100.0,
-            rtt.value * 1e3,
-            mbit(tcp),
-            mbit(rate.value),
+            text::time(rtt.value),
+            text::rate(tcp),
+            text::rate(rate.value),
         );
         let protocol = if is_enough(tcp) { "tcp" } else { "quic" };
         let advised = Advised::by(protocol, &[&rtt, &loss, rate], why);
@@ -212,8 +215,8 @@ impl Facts<'_> {
         let count = needed(tcp);
         let why = format!(
             "each cubic flow gets {} at most (RFC 9438), the path carries {}",
-            mbit(tcp.min(rate.value)),
-            mbit(rate.value)
+            text::rate(tcp.min(rate.value)),
+            text::rate(rate.value)
         );
         Advised::by(u32::try_from(whole(count)).unwrap_or(MAX_STREAMS), &[rtt, loss, rate], why)
             .between(needed(best), needed(worst))
@@ -225,14 +228,22 @@ impl Facts<'_> {
         };
         let fill = |rate: f64, rtt: f64| BUFFER_HEADROOM * bandwidth_delay_bytes(rate, rtt);
         let bytes = fill(rate.value, rtt.value);
-        let why = format!(
-            "twice rate times round trip ({} x {:.1} ms, RFC 6349): allow tcp_rmem and tcp_wmem to grow to this, and leave the \
-             kernel's tuning on (a program that sets SO_RCVBUF turns it off)",
-            mbit(rate.value),
-            rtt.value * 1e3
+        let product = format!(
+            "twice rate times round trip ({} x {}, RFC 6349)",
+            text::rate(rate.value),
+            text::time(rtt.value)
         );
-        let advised = Advised::by(whole(bytes), &[rtt, rate], why);
-        advised.between(fill(rate.low, rtt.low), fill(rate.high, rtt.high))
+        let why = if bytes <= USUAL_BUFFER_BYTES {
+            format!("{product} is less than what systems allow as they come: nothing to change")
+        } else {
+            format!(
+                "{product}: allow tcp_rmem and tcp_wmem to grow to this, and leave the kernel's tuning on (a program that sets \
+                 SO_RCVBUF turns it off)"
+            )
+        };
+        let enough = |bytes: f64| bytes.max(USUAL_BUFFER_BYTES);
+        let advised = Advised::by(whole(enough(bytes)), &[rtt, rate], why);
+        advised.between(enough(fill(rate.low, rtt.low)), enough(fill(rate.high, rtt.high)))
     }
 
     fn mtu(&self) -> Advised<u32> {
@@ -244,13 +255,5 @@ impl Facts<'_> {
         };
         let why = "the largest packet that got through".to_owned();
         Advised::by(bytes, &[&mtu], why).between(mtu.low, mtu.high)
-    }
-}
-
-fn mbit(bytes_per_sec: f64) -> String {
-    if bytes_per_sec.is_finite() {
-        format!("{:.1} Mb/s", bytes_per_sec * 8e-6)
-    } else {
-        "as much as it likes".into()
     }
 }

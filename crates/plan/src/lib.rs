@@ -19,6 +19,7 @@ mod preflight;
 mod rtt;
 mod series;
 mod share;
+pub mod text;
 mod transit;
 
 pub use achieved::{Achieved, MAX_WAYS, Way};

@@ -8,6 +8,7 @@ use crate::estimate::{Estimate, whole};
 use crate::host::Host;
 use crate::laws::cubic_bytes_per_sec;
 use crate::path::{Direction, Path};
+use crate::text;
 
 /// Share of a TCP receive buffer that is window: the kernel keeps the rest for its own (`tcp_adv_win_scale` = 1).
 const WINDOW_SHARE: f64 = 0.5;
@@ -93,9 +94,9 @@ fn wanted_bytes_per_sec(known: &Known) -> f64 {
 fn of_receive_buffer(host: &Host, known: &Known) -> Option<Limit> {
     let (buffer, rtt) = (host.tcp_rmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
-        "a TCP connection's window is half of its buffer, {} at most, each {:.1} ms",
+        "a TCP connection's window is half of its buffer, {} at most, each {}",
         mebibytes(buffer),
-        rtt * 1e3
+        text::time(rtt)
     );
     let mut limit = limit("tcp receive buffer", Some("tcp"), WINDOW_SHARE * buffer / rtt, why);
     let needed = wanted_bytes_per_sec(known) * rtt / WINDOW_SHARE;
@@ -110,9 +111,9 @@ fn of_receive_buffer(host: &Host, known: &Known) -> Option<Limit> {
 fn of_send_buffer(host: &Host, known: &Known) -> Option<Limit> {
     let (buffer, rtt) = (host.tcp_wmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
-        "a TCP connection keeps what is not acknowledged, {} at most, for {:.1} ms",
+        "a TCP connection keeps what is not acknowledged, {} at most, for {}",
         mebibytes(buffer),
-        rtt * 1e3
+        text::time(rtt)
     );
     let mut limit = limit("tcp send buffer", Some("tcp"), buffer / rtt, why);
     let needed = wanted_bytes_per_sec(known) * rtt;
@@ -132,9 +133,9 @@ fn of_loss(known: &Known) -> Option<Limit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
     let segment = known.mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES;
     let why = format!(
-        "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {:.1} ms",
+        "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {}",
         loss.value * 100.0,
-        rtt * 1e3
+        text::time(rtt)
     );
     let mut limit = limit("tcp loss", Some("tcp"), cubic_bytes_per_sec(segment, rtt, loss.value), why);
     if known.rate_bytes_per_sec.is_none_or(|rate| rate.value * 8.0 > limit.bits_per_sec) {

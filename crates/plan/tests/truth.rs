@@ -143,7 +143,9 @@ fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
         let rate = said.rate_bytes_per_sec.value.expect("known");
         assert!((rate / (f64::from(mbit) * 125e3) - 1.0).abs() < 0.01);
         let buffer = said.buffer_bytes.value.expect("known") as f64;
-        assert!((buffer / (2.0 * bandwidth_delay_bytes(rate, rtt_secs)) - 1.0).abs() < 0.01);
+        // Less than systems allow as they come is never advised.
+        let expected = (2.0 * bandwidth_delay_bytes(rate, rtt_secs)).max(4_194_304.0);
+        assert!((buffer / expected - 1.0).abs() < 0.01);
         assert!(said.protocol.confidence > 0.1 && said.mtu_bytes.value == Some(1500));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::ClientHandle;
 use plan::Measurement;
+use plan::text::time;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
@@ -53,7 +54,7 @@ impl FromStr for Target {
 /// known (from the URL, or left by a server of this user), else whoever takes connections at the port that was named.
 ///
 /// # Errors
-/// `NotFound` when the host has no address.
+/// `Unreachable` when the host has no address.
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
@@ -90,7 +91,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report
 
 async fn address_of(url: &Url) -> Result<SocketAddr> {
     let none = |why: String| {
-        Error::new(ErrorKind::NotFound, format!("expected an address of `{}`: {why}", url.host))
+        Error::new(ErrorKind::Unreachable, format!("expected an address of `{}`: {why}", url.host))
     };
     let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
     let mut found = found.map_err(|e| none(e.to_string()))?;
@@ -105,7 +106,7 @@ async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result
         least = ask(&handle, address.ip(), &context.paths) => least?,
         () = driving => return Err(handle.closed().await),
     };
-    Ok(format!("{ROUND_TRIPS} questions to the server there took {:.2} ms at least", least * 1e3))
+    Ok(format!("{ROUND_TRIPS} questions to the server there took {} at least", time(least)))
 }
 
 /// The least round trip, seconds.
@@ -143,5 +144,5 @@ async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(format!("{ROUND_TRIPS} connections to port {} took {:.2} ms at least", address.port(), least * 1e3))
+    Ok(format!("{ROUND_TRIPS} connections to port {} took {} at least", address.port(), time(least)))
 }

@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use plan::text::{rate, time};
 use plan::{Advice, Advised, Direction, Estimate, Host, Limit, Trend, Way, advise, preflight};
 use serde::Serialize;
 
 use super::Recalled;
+use super::watching::OF_OTHER_HOST;
+use crate::describe::size;
 
 /// What is known of the path between this host and another. Rates are bytes per second, times seconds.
 #[derive(Debug, Serialize)]
@@ -96,10 +99,9 @@ impl Report {
         }
         match (self.rtt.least_secs, self.rtt.trimmed_mean_secs) {
             (Some(least), mean) => {
-                let mean = mean.map_or_else(String::new, |mean| format!(", mean {:.2} ms", mean.value * 1e3));
-                let changes = self.rtt.changes;
-                let what =
-                    format!("{:.2} ms at least{mean}; {changes} changes{}", least.value * 1e3, sure(&least));
+                let mean = mean.map_or_else(String::new, |mean| format!(", mean {}", time(mean.value)));
+                let changes = counted(u64::from(self.rtt.changes), "change");
+                let what = format!("{} at least{mean}; {changes}{}", time(least.value), sure(&least));
                 line(&mut text, "round trip", what);
             }
             (None, _) => line(&mut text, "round trip", "unknown".into()),
@@ -134,19 +136,19 @@ impl OneWay {
             line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
         }
         for Achieved { way, bytes_per_sec } in &self.achieved {
-            let by = format!("{} with {}", way.protocol, way.controller);
-            line(text, "achieved", format!("{} by {by}{}", mbit(bytes_per_sec.value), sure(bytes_per_sec)));
+            let by = format!("{} with {}", way.protocol, controller(&way.controller));
+            line(text, "achieved", format!("{} by {by}{}", rate(bytes_per_sec.value), sure(bytes_per_sec)));
         }
         let advice = &self.advice;
         advised(text, "protocol", &advice.protocol, |protocol| (*protocol).into());
         advised(text, "controller", &advice.controller, Clone::clone);
-        advised(text, "rate", &advice.rate_bytes_per_sec, |rate| mbit(*rate));
+        advised(text, "rate", &advice.rate_bytes_per_sec, |bytes| rate(*bytes));
         advised(text, "streams", &advice.streams, ToString::to_string);
-        advised(text, "buffers", &advice.buffer_bytes, |bytes| format!("{bytes} bytes"));
+        advised(text, "buffers", &advice.buffer_bytes, |bytes| size(*bytes));
         advised(text, "packets", &advice.mtu_bytes, |bytes| format!("{bytes} bytes"));
         for limit in &self.limits {
             let mark = if limit.is_binding { "  <- binds" } else { "" };
-            let what = format!("{}: {}{mark}; {}", limit.name, mbit(limit.bits_per_sec / 8.0), limit.why);
+            let what = format!("{}: {}{mark}; {}", limit.name, rate(limit.bits_per_sec / 8.0), limit.why);
             line(text, "limit", what);
             if let Some(change) = &limit.change {
                 line(text, "", format!("change: {change}"));
@@ -172,9 +174,17 @@ fn line(text: &mut String, name: &str, what: String) {
 fn sure(estimate: &Estimate) -> String {
     let hours = estimate.age_secs / 3600.0;
     let age = if hours < 1.0 { "less than an hour".into() } else { format!("{hours:.0} h") };
-    format!(" ({} measurements, the newest {age} old)", estimate.samples)
+    match estimate.samples {
+        1 => format!(" (1 measurement, {age} old)"),
+        samples => format!(" ({samples} measurements, the newest {age} old)"),
+    }
 }
 
-fn mbit(bytes_per_sec: f64) -> String {
-    format!("{:.1} Mb/s", bytes_per_sec * 8e-6)
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// What decides how fast data come, as the end of a sentence.
+fn controller(name: &str) -> String {
+    if name == OF_OTHER_HOST { format!("{name} controller") } else { name.to_owned() }
 }

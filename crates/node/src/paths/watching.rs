@@ -19,6 +19,9 @@ const LOOKS_PER_TELLING: u32 = 10;
 const LEAST_BYTES: u64 = 512 << 10;
 const LEAST_TIME: Duration = Duration::from_millis(200);
 
+/// Stands for the controller of whoever sends by TCP to here.
+pub(super) const OF_OTHER_HOST: &str = "the other host's";
+
 /// Watches one connection until dropped.
 pub(crate) struct Watching {
     paths: Paths,
@@ -111,7 +114,7 @@ fn measured(before: &Statistics, now: &Statistics, fastest: (f64, f64)) -> Vec<M
     let ours = now.kernel_controller.or(theirs);
     let way = |controller: Option<&str>| Way {
         protocol: now.protocol.into(),
-        controller: controller.unwrap_or("the other host's").into(),
+        controller: controller.unwrap_or(OF_OTHER_HOST).into(),
         streams: 1,
     };
     if fastest.0 > 0.0 {

@@ -1,0 +1,31 @@
+//! Rates and times as people read them. Numbers for programs are never made from these.
+
+/// A rate, such as `940.0 Mb/s` or `12.9 Gb/s`.
+#[must_use]
+pub fn rate(bytes_per_sec: f64) -> String {
+    if !bytes_per_sec.is_finite() {
+        return "as much as it likes".into();
+    }
+    match bytes_per_sec * 8.0 {
+        bits if bits >= 1e9 => format!("{:.1} Gb/s", bits * 1e-9),
+        bits => format!("{:.1} Mb/s", bits * 1e-6),
+    }
+}
+
+/// A time of a path, such as `40 us` or `150.00 ms`.
+#[must_use]
+pub fn time(secs: f64) -> String {
+    if secs < 1e-3 { format!("{:.0} us", secs * 1e6) } else { format!("{:.2} ms", secs * 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_fit_the_number() {
+        let rates = [1e6, 124.9e6, 125e6, 1.6e9, f64::INFINITY].map(rate);
+        assert_eq!(rates, ["8.0 Mb/s", "999.2 Mb/s", "1.0 Gb/s", "12.8 Gb/s", "as much as it likes"]);
+        assert_eq!([4e-5, 1e-3, 0.15].map(time), ["40 us", "1.00 ms", "150.00 ms"]);
+    }
+}
