@@ -140,8 +140,8 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     match by_bytes.or_else(by_name) {
         Some(kind) => (kind.open)(file, options).map_err(|e| e.context(kind.name)),
         None => Err(Error::unsupported(format!(
-            "expected one of the formats {}; found a file that begins with {:02x?}",
-            KINDS.iter().map(|k| k.name).collect::<Vec<_>>().join(", "),
+            "expected HDF5, NetCDF-3, NRRD, NIfTI, the folder of a Zarr store, or for numbers without a header a description of \
+             them, `NAME.toml` (docs/raw.md); found a file that begins with {:02x?}",
             &head[..head.len().min(8)]
         ))),
     }
