@@ -70,7 +70,7 @@ pub trait Carrier: Send + 'static {
 /// A carrier, and who is at the other end.
 pub struct Link {
     pub(crate) carrier: Box<dyn Carrier>,
-    peer: String,
+    pub(crate) peer: String,
     flow: Option<Arc<dyn Flow>>,
 }
 
@@ -106,8 +106,12 @@ impl fmt::Debug for Link {
 
 /// A broken carrier, whatever the operating system calls it: another connection may do.
 pub(crate) fn broken(error: impl Into<io::Error>) -> Error {
-    Error::new(ErrorKind::Unreachable, format!("the connection broke: {}", error.into()))
-        .with_retry(Retry::MayHelp)
+    let error = error.into();
+    // What libraries say of an end in the midst of something is advice for programmers.
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return ended();
+    }
+    Error::new(ErrorKind::Unreachable, format!("the connection broke: {error}")).with_retry(Retry::MayHelp)
 }
 
 pub(crate) fn ended() -> Error {

@@ -86,6 +86,8 @@ impl<S: Side> Shared<S> {
 
 struct Drive<S: Side> {
     shared: Arc<Shared<S>>,
+    /// The other end, for people.
+    peer: String,
     carrier: Box<dyn Carrier>,
     outgoing: VecDeque<Message>,
     /// Bytes of the batch under way; 0 when the carrier has sent all it got.
@@ -99,9 +101,17 @@ pub(crate) fn drive<S: Side>(link: Link, shared: Arc<Shared<S>>) -> Driver {
     Box::pin(async move {
         // Made inside, where there is a runtime.
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
-        let (carrier, outgoing) = (link.carrier, VecDeque::new());
-        Drive { shared, carrier, outgoing, batch_bytes: 0, timer, carrier_broke: false, linger_until: None }
-            .await;
+        Drive {
+            shared,
+            peer: link.peer,
+            carrier: link.carrier,
+            outgoing: VecDeque::new(),
+            batch_bytes: 0,
+            timer,
+            carrier_broke: false,
+            linger_until: None,
+        }
+        .await;
     })
 }
 
@@ -221,6 +231,7 @@ impl<S: Side> Drive<S> {
 
     fn lose(&mut self, error: Error) {
         self.carrier_broke = true;
+        let error = error.context(format!("connection to {}", self.peer));
         self.step(|machine, _| machine.handle_lost(error));
     }
 }
