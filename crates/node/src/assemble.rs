@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Error, LongWork, Priority, Result, Source, Urgency};
+use array::{Error, ErrorKind, LongWork, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -315,7 +315,22 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
             return parts(hosts, url.dataset.clone(), found).await;
         }
     }
-    replicas(urls, context).await
+    let [only] = &urls[..] else { return replicas(urls, context).await };
+    match replicas(urls.clone(), context).await {
+        Err(error) if error.kind() == ErrorKind::NotFound && url.dataset.is_empty() => {
+            catalogue_of(only, context, error).await
+        }
+        opened => opened,
+    }
+}
+
+/// All that one server has, if that is several data sets: it does not answer for any of them by no name.
+async fn catalogue_of(url: &Url, context: &Context, refused: Error) -> Result<(Arc<dyn Source>, Upstream)> {
+    let hosts = hosts(std::slice::from_ref(url), context)?;
+    match catalogue::find(&hosts, "").await? {
+        found if found.len() > 1 => parts(hosts, String::new(), found).await,
+        _ => Err(refused),
+    }
 }
 
 fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
