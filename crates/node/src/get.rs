@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use array::{
     ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, Priority, ReadRequest, Resolved,
-    Result, Scalar, Selection, Source, Target, choose_blocks,
+    Result, Selection, Source, Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::output::flat::Flat;
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, Written, hdf5, netcdf, npy};
+use crate::output::{FileKind, Written, hdf5, netcdf, npy, scale_and_offset};
 use crate::pick::Pick;
 use crate::slabs::{Slab, slabs};
 
@@ -66,9 +66,11 @@ pub struct Copied {
 /// What was written.
 #[derive(Clone, Debug)]
 pub struct GetReport {
-    /// Elements per axis in the file.
+    /// Elements per axis in the file; of several selections those of the last.
     pub shape: Vec<u64>,
-    /// Their type.
+    /// The same of each selection.
+    pub selections: Vec<Vec<u64>>,
+    /// Their type; of several selections that of the last.
     pub dtype: DType,
     /// Bytes of elements.
     pub bytes: u64,
@@ -77,7 +79,7 @@ pub struct GetReport {
 /// Copies; tells `on_progress` after each slab.
 ///
 /// # Errors
-/// Those of the source; `Unsupported` for an unknown extension; `Io` when the file cannot be written. Nothing is left
+/// Those of the source; `Invalid` for an unknown extension; `Io` when the file cannot be written. Nothing is left
 /// under the output's name then.
 ///
 /// # Cancel safety
@@ -92,8 +94,12 @@ pub async fn get(
     let copies = plan_all(&dataset, request, kind)?;
     let total_bytes = end_of(&copies)?;
     let last = copies.last().ok_or_else(|| Error::invalid("expected a selection, found none"))?;
-    let report =
-        GetReport { shape: last.written.shape.clone(), dtype: last.written.dtype, bytes: total_bytes };
+    let report = GetReport {
+        shape: last.written.shape.clone(),
+        selections: copies.iter().map(|copy| copy.written.shape.clone()).collect(),
+        dtype: last.written.dtype,
+        bytes: total_bytes,
+    };
     let sink = Arc::new(last.create(request, kind, total_bytes)?);
     let mut done_bytes = 0;
     on_progress(Copied { done_bytes, total_bytes });
@@ -345,9 +351,8 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
 /// What a file that has attributes says of the array: units, and for stored values how to decode them.
 fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     let mut all = array.attributes.clone();
-    let mut add = |name: &str, value: Attribute| drop(all.insert(name.to_owned(), value));
     if !array.units.is_empty() {
-        add("units", Attribute::Text(array.units.clone()));
+        all.insert("units".to_owned(), Attribute::Text(array.units.clone()));
     }
     let decoding = &array.decoding;
     if decoding.is_identity() {
@@ -358,10 +363,9 @@ fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
         all.retain(|name, _| !RECIPE.contains(&name.as_str()));
         return all;
     }
-    add("scale_factor", Attribute::Number(Scalar::Float(decoding.scale)));
-    add("add_offset", Attribute::Number(Scalar::Float(decoding.offset)));
+    all.extend(scale_and_offset(decoding));
     if let Some(&missing) = decoding.missing.first() {
-        add("_FillValue", Attribute::Number(missing));
+        all.insert("_FillValue".to_owned(), Attribute::Number(missing));
     }
     all
 }

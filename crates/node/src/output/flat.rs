@@ -40,7 +40,7 @@ impl Flat {
     ) -> Result<Self> {
         let at = |e: std::io::Error| Error::from(e).context(format!("write `{}`", target.display()));
         let draft = Draft::beside(target)?;
-        expect_space(&draft.path, data_bytes, target)?;
+        draft.expect_space(data_bytes)?;
         let header_bytes = make(&draft.path)?;
         let file = OpenOptions::new().write(true).open(&draft.path).map_err(at)?;
         let end = header_bytes
@@ -59,9 +59,7 @@ impl Flat {
     /// # Errors
     /// `Io`.
     pub(crate) fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.file
-            .write_all_at(bytes, self.header_bytes + offset)
-            .map_err(|e| Error::from(e).context(format!("write `{}`", self.draft.path.display())))
+        self.file.write_all_at(bytes, self.header_bytes + offset).map_err(|e| self.draft.failed(e))
     }
 
     /// Puts the file in place.
@@ -71,17 +69,4 @@ impl Flat {
     pub(crate) fn finish(self) -> Result<()> {
         self.draft.keep()
     }
-}
-
-/// A file of any length can be made on some systems; that it cannot be filled should show before the copy begins.
-fn expect_space(draft: &Path, data_bytes: u64, target: &Path) -> Result<()> {
-    let Some(Ok(about)) = draft.parent().map(rustix::fs::statvfs) else { return Ok(()) };
-    let free = about.f_bavail.saturating_mul(about.f_frsize);
-    if data_bytes > free {
-        return Err(Error::too_large(format!(
-            "expected {data_bytes} bytes of free space, found {free}: `{}`",
-            target.display()
-        )));
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ pub(crate) mod zarr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use array::{Attributes, ByteOrder, DType, Error, Result};
+use array::{Attribute, Attributes, ByteOrder, DType, Decoding, Error, Result, Scalar};
 
 /// What kind of file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl FileKind {
     /// By the file's extension.
     ///
     /// # Errors
-    /// `Unsupported`, listing what works.
+    /// `Invalid`, listing what works.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
@@ -41,7 +41,7 @@ impl FileKind {
             "nc" => Ok(Self::NetCdf),
             "h5" | "hdf5" => Ok(Self::Hdf5),
             "zarr" => Ok(Self::Zarr),
-            _ => Err(Error::unsupported(format!(
+            _ => Err(Error::invalid(format!(
                 "expected an output that ends in .npy, .raw, .nc, .h5 or .zarr, found `{}`",
                 path.display()
             ))),
@@ -57,6 +57,15 @@ impl FileKind {
             Self::Hdf5 | Self::Zarr => ByteOrder::Little,
         }
     }
+}
+
+/// How stored values become the meant ones, in CF's words: only what changes them, for readers take whatever is said for
+/// a reason to make doubles of integers and of single precision.
+pub(crate) fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, Attribute)> {
+    [("scale_factor", decoding.scale, 1.0), ("add_offset", decoding.offset, 0.0)]
+        .into_iter()
+        .filter(|(_, value, absent)| value != absent)
+        .map(|(name, value, _)| (name.to_owned(), Attribute::Number(Scalar::Float(value))))
 }
 
 /// What is written: the facts a header needs.
@@ -121,13 +130,33 @@ impl Draft {
         }
     }
 
+    /// A file of any length can be made on some systems; that it cannot be filled should show before the copy begins.
+    ///
+    /// # Errors
+    /// `TooLarge` when there is less free space than `data_bytes`.
+    pub(crate) fn expect_space(&self, data_bytes: u64) -> Result<()> {
+        let Ok(about) = rustix::fs::statvfs(&self.room) else { return Ok(()) };
+        let free = about.f_bavail.saturating_mul(about.f_frsize);
+        if data_bytes > free {
+            return Err(Error::too_large(format!(
+                "expected {data_bytes} bytes of free space, found {free}: `{}`",
+                self.target.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Says which file an error is about: the one that was asked for, not where it is for now.
+    pub(crate) fn failed(&self, error: impl Into<Error>) -> Error {
+        error.into().context(format!("write `{}`", self.target.display()))
+    }
+
     /// Puts it in place. A file takes the place of an older one.
     ///
     /// # Errors
     /// `Io`, `Denied`.
     pub(crate) fn keep(self) -> Result<()> {
-        std::fs::rename(&self.path, &self.target)
-            .map_err(|e| Error::from(e).context(format!("write `{}`", self.target.display())))
+        std::fs::rename(&self.path, &self.target).map_err(|e| self.failed(e))
     }
 }
 

@@ -25,13 +25,14 @@ impl ZarrFolder {
     /// Makes the folder. It must not exist: a folder of somebody's data is never replaced.
     ///
     /// # Errors
-    /// `Invalid` when it exists; `Io`, `Denied`.
+    /// `Invalid` when it exists; `Io`, `Denied`, `TooLarge` when there is no space for it.
     pub(crate) fn create(target: &Path, what: &Written, chunk: Vec<u64>) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::invalid(format!("expected a new folder, found `{}`", target.display())));
         }
         let draft = Draft::beside(target)?;
         let folder = Self { draft, item_bytes: what.dtype.size_bytes(), chunk };
+        folder.draft.expect_space(folder.size_bytes(&what.shape))?;
         let text = serde_json::to_vec_pretty(&folder.metadata(what))
             .map_err(|e| Error::internal(format!("zarr.json could not be written: {e}")))?;
         folder.write("zarr.json", &text)?;
@@ -44,6 +45,12 @@ impl ZarrFolder {
         document
     }
 
+    /// What all chunks take; those at the edges are whole.
+    fn size_bytes(&self, shape: &[u64]) -> u64 {
+        let along = |(&n, &c): (&u64, &u64)| n.div_ceil(c).saturating_mul(c);
+        shape.iter().zip(&self.chunk).map(along).fold(self.item_bytes as u64, u64::saturating_mul)
+    }
+
     fn write(&self, key: &str, bytes: &[u8]) -> Result<()> {
         let path = self.draft.path.join(key);
         let write = || -> std::io::Result<()> {
@@ -52,7 +59,7 @@ impl ZarrFolder {
             }
             fs::write(&path, bytes)
         };
-        write().map_err(|e| Error::from(e).context(format!("write `{}`", path.display())))
+        write().map_err(|e| self.draft.failed(e))
     }
 
     /// Writes the box of `shape` elements that begins at `start`: whole chunks, but for the edges of the array. What

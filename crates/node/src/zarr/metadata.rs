@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::tree::path_of;
 use crate::base64;
+use crate::output::scale_and_offset;
 use crate::output::zarr::array_document;
 
 /// Arrays described in the root's document; more are found by their own documents.
@@ -73,10 +74,8 @@ fn dimension_names(dataset: &Dataset) -> Vec<Vec<String>> {
 fn attributes(array: &ArrayInfo) -> Value {
     let mut all = array.attributes.clone();
     let decoding = &array.decoding;
-    let number = |value: f64| Attribute::Number(Scalar::Float(value));
-    if !decoding.is_identity() && !["scale_factor", "add_offset"].iter().any(|n| all.contains_key(*n)) {
-        all.insert("scale_factor".into(), number(decoding.scale));
-        all.insert("add_offset".into(), number(decoding.offset));
+    if !["scale_factor", "add_offset"].iter().any(|n| all.contains_key(*n)) {
+        all.extend(scale_and_offset(decoding));
     }
     if !array.units.is_empty() {
         all.entry("units".into()).or_insert_with(|| Attribute::Text(array.units.clone()));
