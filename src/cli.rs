@@ -39,12 +39,12 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  failed in some other way, or a bug
-  2  the command line or a selection is wrong
+  2  the command line or a selection is wrong: also an output whose ending is not known, and an address of another kind
   3  the named thing does not exist
   4  not allowed: token or fingerprint
-  5  the other side cannot be reached, or a deadline passed
+  5  the other side cannot be reached (an unknown host too), or a deadline passed
   6  the data are not what their format promises, or changed while being read
-  7  more than a limit or this machine's memory allows
+  7  more than a limit, this machine's memory or its disk allows
   130  interrupted from the keyboard or asked to end (0 for serve, view and demo, which end in no other way)
 
 Environment, used where the flag of the same name is not given:
@@ -54,7 +54,7 @@ and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
   CORRIDOR_SSH_COMMAND  how the other host's shell calls corridor [default: corridor]
-  CORRIDOR_SSH_DIRECT   `no`: everything goes through ssh, even where the host can be reached directly
+  CORRIDOR_SSH_DIRECT   `no` (or `false`, `0`): everything goes through ssh, even where the host can be reached directly
   CORRIDOR_LOG     what to log on standard error, such as `debug` or `corridor_node=trace`
 
 Configuration, used where neither flag nor environment says something:
@@ -91,7 +91,9 @@ pub(crate) enum Command {
 /// Where to listen and who may come in.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Listening {
-    /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too.
+    /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too
+    /// [default: 127.0.0.1:26774 for serve, 127.0.0.1:26775 for view and demo; where that port is taken another one, which is
+    /// said. A port that is named here is never replaced].
     #[arg(long, env = "CORRIDOR_LISTEN", hide_env = true, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
     /// The token that clients must show [default: a random one, printed].
@@ -402,7 +404,7 @@ pub(crate) struct Get {
     #[arg(value_name = "SELECTION", conflicts_with = "selections")]
     pub(crate) selection: Option<String>,
     /// Read many selections, one per line of this file, pipelined on one connection. The output must be a `.raw` file;
-    /// the results stand in it one after another, in order.
+    /// the results stand in it one after another, in order. Blank lines and lines that begin with `#` are passed over.
     #[arg(long, value_name = "FILE")]
     pub(crate) selections: Option<PathBuf>,
     /// The file to write; its ending says which kind, see below.
@@ -424,7 +426,8 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) reaching: Reaching,
     /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
-    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}; from a server also "carried": {"data_bytes": ...,
+    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}, with --selections also "selections": a list of
+    /// their shapes ("shape" and "dtype" are the last one's); from a server also "carried": {"data_bytes": ...,
     /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
     #[arg(long)]
     pub(crate) json: bool,

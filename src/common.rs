@@ -6,9 +6,10 @@ use std::path::Path;
 
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
+use node::describe::size;
 use node::dial::{Compression, Protocol, Reach, Refusal, parse_rate};
 use node::identity::IdentityChoice;
-use node::memory::{Budget, parse_size};
+use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
 use node::servers::Sharing;
@@ -21,6 +22,9 @@ use crate::progress::{self, Progress};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
+
+/// A token that a person chose is safe from guessing from this length on, characters.
+const SAFE_TOKEN_CHARS: usize = 16;
 
 /// A sentence for people, on standard error, without tokens: it may be kept in a log. Somebody who closed it does not
 /// want it.
@@ -39,9 +43,17 @@ pub(crate) fn print(line: &str) -> Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::from)
 }
 
-/// The memory asked for, or a quarter of the machine's.
+/// The memory asked for, or a quarter of the machine's. What is too little to work with is raised, and that is said.
 pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
-    text.map_or_else(|| Ok(Budget::default_bytes()), parse_size)
+    let Some(text) = text else { return Ok(Budget::default_bytes()) };
+    let bytes = parse_size(text)?;
+    if bytes < MIN_BUDGET_BYTES {
+        say(&format!(
+            "warning: --memory {text} is raised to {}, the least that works",
+            size(MIN_BUDGET_BYTES)
+        ));
+    }
+    Ok(bytes.max(MIN_BUDGET_BYTES))
 }
 
 /// How other servers are reached.
@@ -117,6 +129,13 @@ fn admission(listening: &Listening) -> Result<Admission> {
     if listening.no_token {
         return Ok(Admission::Everybody);
     }
+    if let Some(chosen) = listening.token.as_deref().filter(|text| text.len() < SAFE_TOKEN_CHARS) {
+        let found = chosen.chars().count();
+        say(&format!(
+            "warning: the token has {found} characters and may be guessed; take {SAFE_TOKEN_CHARS} or more, or none at all: \
+             a random one is made then"
+        ));
+    }
     let token = listening.token.as_deref().map_or_else(Token::random, Token::chosen)?;
     Ok(Admission::Token(token))
 }
@@ -151,8 +170,17 @@ pub(crate) fn viewer_line(node: &Node) -> Value {
     json!({"url": node.page(), "fingerprint": node.fingerprint, "token": node.token()})
 }
 
-/// Tells what a person should know about a port that others can reach.
-pub(crate) fn warn_of_exposure(node: &Node) {
+/// Why nothing is to be seen of an isosurface.
+pub(crate) fn warning_outside(isovalue: f64, least: f64, greatest: f64) -> String {
+    format!("warning: the isovalue {isovalue} is outside of the values, which go from {least} to {greatest}")
+}
+
+/// Tells what a person should know about the port: that it is another one than usual, and what it means that others can
+/// reach it.
+pub(crate) fn warn_of_port(node: &Node) {
+    if let Some(taken) = node.taken_port {
+        say(&format!("port {taken} is taken; listening on {} instead", node.address.port()));
+    }
     if node.address.ip().is_loopback() {
         return;
     }

@@ -6,7 +6,7 @@ use node::lobby::Limits;
 use serde_json::json;
 
 use crate::cli::Demo;
-use crate::common::{print, server, warn_of_exposure};
+use crate::common::{print, server, warn_of_port};
 
 pub(crate) async fn run(options: &Demo) -> Result<()> {
     let is_json = options.listening.json;
@@ -31,7 +31,7 @@ pub(crate) async fn run(options: &Demo) -> Result<()> {
     } else {
         print(&format!("data server  {}\n\nopen  {}", demo.data_url, demo.viewer.page()))?;
     }
-    warn_of_exposure(&demo.viewer);
+    warn_of_port(&demo.viewer);
     demo.run().await;
     Ok(())
 }

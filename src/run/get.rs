@@ -12,7 +12,7 @@ use node::remote::Carried;
 use serde_json::json;
 
 use crate::cli::Get;
-use crate::common::{context, memory, open, print, say};
+use crate::common::{context, memory, open, print, say, warning_outside};
 use crate::progress::{Meter, Progress, Unit};
 
 /// Longest list of selections read, bytes.
@@ -52,18 +52,20 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
     if options.json {
         let mut said =
             json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes});
+        if options.selections.is_some() {
+            said["selections"] = json!(done.selections);
+        }
         if let Some(Carried { data_bytes, carried_bytes }) = remote.carried() {
             said["carried"] = json!({"data_bytes": data_bytes, "carried_bytes": carried_bytes});
         }
         return print(&said.to_string());
     }
-    say(&format!(
-        "{}: shape {:?}, {}, {}",
-        describe::plain(&options.output.display().to_string()),
-        done.shape,
-        done.dtype,
-        size(done.bytes)
-    ));
+    let output = describe::plain(&options.output.display().to_string());
+    let what = match done.selections.len() {
+        1 => format!("shape {:?}, {}", done.shape, done.dtype),
+        count => format!("{count} selections, one after another"),
+    };
+    say(&format!("{output}: {what}, {}", size(done.bytes)));
     if let Some(Carried { data_bytes, carried_bytes }) =
         remote.carried().filter(|c| c.carried_bytes < c.data_bytes)
     {
@@ -81,7 +83,14 @@ async fn export_mesh(
     let meter = Meter::new(Unit::Voxels, progress);
     let done = mesh::export(source, request, |done, total| meter.set("marching", done, total)).await;
     meter.clear();
-    let MeshReport { vertices, triangles } = done?;
+    let MeshReport { vertices, triangles, range } = done?;
+    match range {
+        Some((least, greatest)) if !(least..=greatest).contains(&request.value) => {
+            say(&warning_outside(request.value, least, greatest));
+        }
+        Some(_) => {}
+        None => say("warning: no value is there, so there is no isosurface"),
+    }
     if options.json {
         let said = json!({"output": options.output, "vertices": vertices, "triangles": triangles});
         return print(&said.to_string());
@@ -102,5 +111,6 @@ fn picks(options: &Get) -> Result<Vec<Pick>> {
             "expected at most {MAX_LIST_BYTES} bytes of selections, found {bytes}"
         )));
     }
-    Pick::parse_lines(&std::fs::read_to_string(list).map_err(at)?)
+    let picks = Pick::parse_lines(&std::fs::read_to_string(list).map_err(at)?);
+    picks.map_err(|e| e.context(format!("file `{}`", list.display())))
 }

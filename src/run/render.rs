@@ -12,7 +12,7 @@ use crate::progress::{Meter, Progress, Unit};
 pub(crate) async fn run(options: &Render) -> Result<()> {
     let size = parse_size(&options.size)?;
     if options.output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
-        return Err(Error::unsupported(format!(
+        return Err(Error::invalid(format!(
             "expected an output that ends in .png, found `{}`",
             options.output.display()
         )));

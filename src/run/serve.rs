@@ -10,7 +10,7 @@ use node::token::{Admission, Token, ZarrReaders};
 use serde_json::json;
 
 use crate::cli::Serve;
-use crate::common::{context, memory, print, rate, server, warn_of_exposure};
+use crate::common::{context, memory, print, rate, server, warn_of_port};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     for export in node.exports().all() {
         print(&line(&node, &export.name, is_json))?;
     }
-    warn_of_exposure(&node);
+    warn_of_port(&node);
     node.with_limits(limits).run().await;
     Ok(())
 }

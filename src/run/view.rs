@@ -6,7 +6,7 @@ use node::session;
 use node::view;
 
 use crate::cli::{Cut, View};
-use crate::common::{print, server, viewer_line, warn_of_exposure};
+use crate::common::{print, server, viewer_line, warn_of_port};
 
 pub(crate) async fn run(options: &View) -> Result<()> {
     if matches!(options.cut, Cut::Data | Cut::Slabs) {
@@ -26,7 +26,7 @@ pub(crate) async fn run(options: &View) -> Result<()> {
     } else {
         print(&format!("open  {}", node.page()))?;
     }
-    warn_of_exposure(&node);
+    warn_of_port(&node);
     node.with_limits(Limits::of_clients(options.listening.clients)).run().await;
     Ok(())
 }

@@ -74,7 +74,7 @@ def test_a_part_lies_in_its_place_whatever_the_format(home, ball, tmp_path):
 def test_what_has_no_isosurface_is_refused_with_the_reason(home, ball, tmp_path):
     for arguments, code, says in [
         (["[3]", "--iso", "14", "-o", "x.ply"], 2, "expected a volume"),
-        (["--iso", "14", "-o", "x.stl"], 1, ".ply, .glb or .vtp"),
+        (["--iso", "14", "-o", "x.stl"], 2, ".ply, .glb or .vtp"),
         (["--iso", "nan", "-o", "x.ply"], 2, "finite"),
         (["--iso", "1e9", "-o", "x.glb"], 2, "found none at this value"),
     ]:

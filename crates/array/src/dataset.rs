@@ -305,7 +305,7 @@ impl Dataset {
     /// The array with this name and its number. A data set with one array answers to the empty name.
     ///
     /// # Errors
-    /// `NotFound`, listing what there is.
+    /// `NotFound`, listing what there is; `Unsupported`, with the reason, for what is left out.
     pub fn find(&self, name: &str) -> Result<(u32, &ArrayInfo)> {
         let trimmed = name.trim_matches('/');
         let found = match (trimmed, self.arrays.as_slice()) {
@@ -316,11 +316,25 @@ impl Dataset {
                 .enumerate()
                 .find(|(_, a)| a.name == name || a.name.trim_matches('/') == trimmed),
         };
-        let Some((index, array)) = found else {
-            let names: Vec<&str> = self.arrays.iter().take(20).map(|a| a.name.as_str()).collect();
-            return Err(Error::not_found(format!("expected one of the arrays {names:?}, found `{name}`")));
-        };
+        let (index, array) = found.ok_or_else(|| self.no_array(name))?;
         Ok((u32::try_from(index).unwrap_or(u32::MAX), array))
+    }
+
+    /// Why no array has this name.
+    fn no_array(&self, name: &str) -> Error {
+        let trimmed = name.trim_matches('/');
+        // Where nothing can be served, the first thing that is there is meant by no name.
+        let is_meant = |left: &&LeftOut| {
+            left.name.trim_matches('/') == trimmed || (trimmed.is_empty() && self.arrays.is_empty())
+        };
+        if let Some(LeftOut { name, what, .. }) = self.left_out.iter().find(is_meant) {
+            return Error::unsupported(format!("`{name}` is left out: {what}"));
+        }
+        let names: Vec<&str> = self.arrays.iter().take(20).map(|a| a.name.as_str()).collect();
+        Error::not_found(match trimmed {
+            "" => format!("expected the name of one of the arrays {names:?}, found none"),
+            _ => format!("expected one of the arrays {names:?}, found `{name}`"),
+        })
     }
 
     /// The array with this number.
@@ -372,5 +386,35 @@ impl ElementType {
             Self::F16 | Self::F32 | Self::F64 => self,
             _ => Self::F64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_what_is_left_out_is_told_why() {
+        let left = LeftOut { name: "/grid/cplx".into(), what: "complex values".into(), value: None };
+        let dataset = Dataset {
+            id: DatasetId(1),
+            generation: Generation(0),
+            name: "run".into(),
+            format: "test".into(),
+            arrays: Vec::new(),
+            attributes: Attributes::new(),
+            left_out: vec![left],
+            warnings: Vec::new(),
+        };
+        for name in ["grid/cplx", "/grid/cplx", ""] {
+            let error = dataset.find(name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}");
+            assert_eq!(error.message(), "`/grid/cplx` is left out: complex values", "{name}");
+        }
+        let error = dataset.find("cplx").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::NotFound, "expected one of the arrays [], found `cplx`")
+        );
     }
 }

@@ -238,6 +238,7 @@ impl From<std::io::Error> for Error {
             | Io::NotConnected
             | Io::HostUnreachable
             | Io::NetworkUnreachable => ErrorKind::Unreachable,
+            Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::TooLarge,
             _ => ErrorKind::Io,
         };
         Self::new(kind, e.to_string())

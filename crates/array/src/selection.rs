@@ -316,9 +316,11 @@ fn resolve_axis(entry: Index, n: u64, axis: usize) -> Result<(AxisRange, bool)> 
         Index::At(at) => {
             let index = from_end(at);
             if index < 0 || index >= size {
-                return Err(Error::invalid(format!(
-                    "expected an index below {n} on axis {axis}, found {at}"
-                )));
+                let expected = match size {
+                    0 => "no index".to_owned(),
+                    _ => format!("an index from -{n} to {}", size - 1),
+                };
+                return Err(Error::invalid(format!("expected {expected} on axis {axis}, found {at}")));
             }
             (index, index + 1, 1)
         }
@@ -374,7 +376,9 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        check("7", &[5], "error: expected an index below 5 on axis 0, found 7");
+        check("7", &[5], "error: expected an index from -5 to 4 on axis 0, found 7");
+        check("-6", &[5], "error: expected an index from -5 to 4 on axis 0, found -6");
+        check("0", &[0], "error: expected no index on axis 0, found 0");
         check("a", &[5], "error: expected an index like `3`, `0:10`, `::2` or `...`, found `a`");
         check("1,2", &[5], "error: expected at most 1 entries for shape [5], found 2");
         check("::0", &[5], "error: expected a step other than 0");

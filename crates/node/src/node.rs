@@ -34,6 +34,17 @@ pub enum Listen {
     At(SocketAddr),
 }
 
+impl Listen {
+    /// The port that was asked for; none where any will do.
+    fn asked_port(self) -> Option<u16> {
+        let port = match self {
+            Self::Loopback(port) => port,
+            Self::At(address) => address.port(),
+        };
+        Some(port).filter(|&port| port != 0)
+    }
+}
+
 /// How a server is started.
 #[derive(Clone)]
 pub struct Options {
@@ -61,6 +72,8 @@ pub struct Options {
 pub struct Node {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The port that it would have had, if somebody else had not taken it.
+    pub taken_port: Option<u16>,
     /// Of its certificate.
     pub fingerprint: String,
     /// True when the certificate is not vouched for by anybody.
@@ -126,6 +139,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     names.push(machine);
     Ok(Node {
         address,
+        taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
         fingerprint,
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),

@@ -9,6 +9,8 @@ pub struct Pick {
     pub array: String,
     /// What stood between the brackets.
     pub indexing: Indexing,
+    /// Line of the list that it stood in, the first is 1; none where it stood alone.
+    pub line: Option<usize>,
 }
 
 impl Pick {
@@ -34,23 +36,44 @@ impl Pick {
             "" => "",
             rest => rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')).ok_or_else(bad)?,
         };
-        Ok(Self { array: name.trim().to_owned(), indexing: Indexing::parse(inside)? })
+        Ok(Self { array: name.trim().to_owned(), indexing: Indexing::parse(inside)?, line: None })
     }
 
-    /// Reads a list of picks, one per line; empty lines are passed over.
+    /// Reads a list of picks, one per line; empty lines and those that begin with `#` are passed over.
     ///
     /// # Errors
     /// As [`Pick::parse`], naming the line.
     pub fn parse_lines(text: &str) -> Result<Vec<Self>> {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        lines.map(|(at, line)| Self::parse(line).map_err(|e| e.context(format!("line {}", at + 1)))).collect()
+        let is_pick = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_pick(line));
+        lines
+            .map(|(number, line)| match Self::parse(line) {
+                Ok(pick) => Ok(Self { line: Some(number), ..pick }),
+                Err(error) => Err(error.context(format!("line {number}"))),
+            })
+            .collect()
     }
 
     /// Applies it to a level of a data set's array.
     ///
     /// # Errors
-    /// `NotFound` for the array (listing what there is), `Invalid` for indices outside.
+    /// `NotFound` for the array (listing what there is), `Invalid` for indices outside, and where no array is named
+    /// though there are several; each with the line, where there is one.
     pub fn resolve<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+        let at_line = |error: Error| match self.line {
+            Some(line) => error.context(format!("line {line}")),
+            None => error,
+        };
+        self.resolved(dataset, level).map_err(at_line)
+    }
+
+    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+        if let ("", [first, _, ..]) = (self.array.as_str(), &dataset.arrays[..]) {
+            let (count, example) = (dataset.arrays.len(), &first.name);
+            return Err(Error::invalid(format!(
+                "expected the name of one of the {count} arrays, such as `{example}` or `{example}[0]`, found none"
+            )));
+        }
         let (number, array) = dataset.find(&self.array)?;
         let resolved = self
             .indexing
@@ -80,6 +103,15 @@ mod tests {
         check("\"a [b]\"[1]", "a [b] | 1:2, 0:8");
         check("'x'", "x | 0:8, 0:8");
         check("", " | 0:8, 0:8");
+    }
+
+    #[test]
+    fn a_list_has_blank_lines_and_comments_and_errors_name_the_line() {
+        let picks = Pick::parse_lines("# all of it\n\n u[0]\n  # and more\nv\n").unwrap();
+        let found: Vec<_> = picks.iter().map(|p| (p.array.as_str(), p.line)).collect();
+        assert_eq!(found, [("u", Some(3)), ("v", Some(5))]);
+        let error = Pick::parse_lines("u\n\nu[a]").unwrap_err().to_string();
+        assert!(error.starts_with("line 3: "), "{error}");
     }
 
     #[test]

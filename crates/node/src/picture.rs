@@ -157,7 +157,13 @@ fn fields(
     if let Some(camera) = &request.camera {
         let value = match side(camera) {
             Some(direction) => camera_from(direction, size, view, dataset)?,
-            None => parse_json(camera, "one of `front back left right top bottom`, or a camera")?,
+            None if is_json(camera) => parse_json(camera, "a camera")?,
+            None => {
+                return Err(Error::invalid(format!(
+                    "expected one of the cameras `{}`, or JSON as in a view, found `{camera}`",
+                    SIDES.join(" ")
+                )));
+            }
         };
         fields.insert("camera".into(), value);
     }
@@ -166,6 +172,9 @@ fn fields(
     }
     Ok(fields)
 }
+
+/// The names that [`side`] knows.
+const SIDES: [&str; 6] = ["front", "back", "left", "right", "top", "bottom"];
 
 /// Line of sight from a side of the volume, in world space: x to the right, y away, z up.
 fn side(name: &str) -> Option<[f64; 3]> {
@@ -211,6 +220,12 @@ fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_side_that_errors_name_is_one() {
+        assert!(SIDES.iter().all(|name| side(name).is_some()));
+        assert!(side("side").is_none());
+    }
 
     #[test]
     fn isosurfaces_are_read_as_people_write_them() {

@@ -115,7 +115,7 @@ impl Admission {
             _ if is_full => Ok(Right::Everything),
             _ if is_reader => Ok(Right::ReadZarr),
             _ if offered.is_empty() => {
-                Err(denied("this server needs a token; give the whole printed link, or CORRIDOR_TOKEN"))
+                Err(denied("this server needs a token; give the whole link that it printed"))
             }
             _ => Err(denied("the token is not the one of this server")),
         }

@@ -24,6 +24,8 @@ pub const DEFAULT_PORT: u16 = 26774;
 const MAX_URL_BYTES: usize = 8192;
 /// What a token stands behind, in lower case.
 const TOKEN_KEY: &str = "token=";
+/// Longest word behind `#` that an error quotes, characters.
+const MAX_WORD_CHARS: usize = 12;
 /// The scheme with its slashes.
 const SCHEME: &str = "corridor://";
 /// What a path segment need not escape.
@@ -48,7 +50,7 @@ impl FromStr for Location {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid` for text that is no location, `Unsupported` for schemes of other versions.
+    /// `Invalid` for text that is no location.
     fn from_str(text: &str) -> Result<Self> {
         if text.starts_with(SCHEME) {
             return text.parse().map(Self::Remote);
@@ -129,7 +131,7 @@ fn other_scheme(scheme: &str) -> Error {
         "ssh" => {
             Error::invalid("expected `ssh://[USER@]HOST[:PORT]/PATH` without a token: ssh asks who you are")
         }
-        "http" | "https" | "s3" | "gs" | "file" => Error::unsupported(format!(
+        "http" | "https" | "s3" | "gs" | "file" => Error::invalid(format!(
             "`{scheme}://` is not supported by this version; expected a path, `synthetic:...` or \
              `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data)"
         )),
@@ -317,8 +319,9 @@ impl Url {
                     let others = self.replicas.iter_mut().zip(&found[1..]);
                     others.for_each(|(r, fingerprint)| r.fingerprint.clone_from(fingerprint));
                 }
-                // A view, or something newer: not ours to judge.
-                _ => {}
+                // For the page.
+                "view" => {}
+                _ => return Err(unknown_key(part)),
             }
         }
         Ok(())
@@ -344,6 +347,16 @@ impl Url {
         }
         parts.into_iter().map(|part| if part.is_empty() { Ok(None) } else { read(part).map(Some) }).collect()
     }
+}
+
+/// Quotes what can only be a misspelt word: anything else may be a token.
+fn unknown_key(part: &str) -> Error {
+    let is_word = |key: &str| key.len() <= MAX_WORD_CHARS && key.bytes().all(|b| b.is_ascii_lowercase());
+    let found = match part.split_once('=') {
+        Some((key, _)) if is_word(key) => format!("`{key}`"),
+        _ => "something else".to_owned(),
+    };
+    Error::invalid(format!("expected `token=`, `fp=` or `view=` behind `#`, found {found}"))
 }
 
 fn checked_fingerprint(value: &str) -> Result<String> {
@@ -536,6 +549,8 @@ mod tests {
         check("corridor://h:99999/d", "found the port `99999`");
         check("corridor://me@h/d", "found a user name; tokens go into `#token=...`");
         check("corridor://[::1/d", "found `[` without `]`");
+        check("corridor://h/d#tokn=x", "expected `token=`, `fp=` or `view=` behind `#`, found `tokn`");
+        check("corridor://h/d#abc", "expected `token=`, `fp=` or `view=` behind `#`, found something else");
         check("corridor://h/%ff", "expected UTF-8 after percent-decoding, found `%ff`");
         check(
             "corridor://h/d#fp=sha256:12",
@@ -560,6 +575,9 @@ mod tests {
             "corridor://me:s3cret@h/d",
             "https://me:s3cret@h/d",
             "corridor://h/d#fp=s3cret",
+            "corridor://h/d#s3cret",
+            "corridor://h/d#tokn=s3cret",
+            "corridor://h/d#s3cret=",
         ] {
             let error = text.parse::<Location>().unwrap_err().to_string();
             assert!(!error.contains("s3cret"), "{error}");
@@ -609,8 +627,8 @@ mod tests {
         assert_eq!(kind("corridor://h/d"), "remote");
         assert_eq!(kind("ssh://h/d"), "ssh");
         assert_eq!(kind("await://0.0.0.0/d#token=t"), "awaited");
-        assert_eq!(kind("s3://h/d"), "Unsupported");
-        assert_eq!(kind("https://h/d"), "Unsupported");
+        assert_eq!(kind("s3://h/d"), "Invalid");
+        assert_eq!(kind("https://h/d"), "Invalid");
         assert_eq!(kind("gopher://h/d"), "Invalid");
         assert_eq!(kind(""), "Invalid");
     }

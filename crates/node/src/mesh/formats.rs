@@ -25,13 +25,13 @@ impl MeshKind {
     /// By the file's extension.
     ///
     /// # Errors
-    /// `Unsupported`, listing what works.
+    /// `Invalid`, listing what works.
     pub(super) fn of(path: &Path) -> Result<Self> {
         match path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase().as_str() {
             "ply" => Ok(Self::Ply),
             "glb" => Ok(Self::Glb),
             "vtp" => Ok(Self::Vtp),
-            _ => Err(Error::unsupported(format!(
+            _ => Err(Error::invalid(format!(
                 "expected an output that ends in .ply, .glb or .vtp, found `{}`",
                 path.display()
             ))),

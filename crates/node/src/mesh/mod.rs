@@ -33,18 +33,20 @@ pub struct MeshRequest {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshReport {
     /// Vertices.
     pub vertices: usize,
     /// Triangles.
     pub triangles: usize,
+    /// The least and the greatest value that was read; none where all are missing.
+    pub range: Option<(f64, f64)>,
 }
 
 /// Writes the surface; tells `on_progress` how many voxels of how many are done.
 ///
 /// # Errors
-/// Those of the source; `Unsupported` for an unknown extension; `Invalid` when what is selected is no volume; `TooLarge` when the
+/// Those of the source; `Invalid` for an unknown extension; `Invalid` when what is selected is no volume; `TooLarge` when the
 /// mesh does not fit the memory; `Io`.
 ///
 /// # Cancel safety
@@ -69,16 +71,29 @@ pub async fn export(
     let scan = Scan::new(source, Arc::clone(&dataset), &place, Some(resolved.selection), Priority::NORMAL)?;
     let total = scan.elements();
     let part_bytes = request.memory_bytes / PARTS_SHARE / PARTS_IN_MEMORY;
-    let add = move |mesher: &mut Mesher, part: &Part, array: &ArrayInfo| {
+    let add = move |(mesher, range): &mut (Mesher, Option<(f64, f64)>), part: &Part, array: &ArrayInfo| {
         let shape = part.selection.shape();
         let shape = axes.map(|axis| usize::try_from(shape[axis]).unwrap_or(usize::MAX));
-        mesher.add(axes.map(|axis| part.start[axis]), shape, &part.values(array)?)
+        let values = part.values(array)?;
+        *range = values.iter().fold(*range, |range, &value| widened(range, value));
+        mesher.add(axes.map(|axis| part.start[axis]), shape, &values)
     };
-    let mesher =
-        scan.fold(part_bytes, &overlap, mesher, add, |done| on_progress(done.min(total), total)).await?;
+    let begun = (mesher, None);
+    let (mesher, range) =
+        scan.fold(part_bytes, &overlap, begun, add, |done| on_progress(done.min(total), total)).await?;
     let output = request.output.clone();
     let written = tokio::task::spawn_blocking(move || write(&mesher.finish(), kind, &output)).await;
-    written.map_err(|e| Error::internal(format!("writing ended early: {e}")))?
+    let (vertices, triangles) =
+        written.map_err(|e| Error::internal(format!("writing ended early: {e}")))??;
+    Ok(MeshReport { vertices, triangles, range })
+}
+
+/// A range of values with one more, unless that is missing.
+fn widened(range: Option<(f64, f64)>, value: f64) -> Option<(f64, f64)> {
+    if value.is_nan() {
+        return range;
+    }
+    Some(range.map_or((value, value), |(least, greatest)| (least.min(value), greatest.max(value))))
 }
 
 /// The axes z, y, x of what is selected: those of space, or the last three where there are none; all others must have one
@@ -120,14 +135,15 @@ fn mesher(
     Mesher::new(request.value, ranges.map(|r| r.count), map, max_bytes)
 }
 
-fn write(mesh: &Mesh, kind: MeshKind, output: &Path) -> Result<MeshReport> {
+/// Gives the numbers of vertices and triangles.
+fn write(mesh: &Mesh, kind: MeshKind, output: &Path) -> Result<(usize, usize)> {
     let draft = Draft::beside(output)?;
     let written = std::fs::File::create(&draft.path).map_err(Error::from).and_then(|file| {
         let mut to = std::io::BufWriter::new(file);
         kind.write(mesh, &mut to)?;
         std::io::Write::flush(&mut to).map_err(Error::from)
     });
-    written.map_err(|e| e.context(format!("write `{}`", output.display())))?;
+    written.map_err(|e| draft.failed(e))?;
     draft.keep()?;
-    Ok(MeshReport { vertices: mesh.positions.len(), triangles: mesh.triangles.len() })
+    Ok((mesh.positions.len(), mesh.triangles.len()))
 }

@@ -57,8 +57,9 @@ impl Channel {
     /// Starts `ssh`. The link carries frames at once: they wait for the login here, not for each other.
     ///
     /// # Errors
-    /// `NotFound` when there is no `ssh` on this machine.
+    /// `NotFound` when there is no `ssh` on this machine, `Invalid` for an environment that says neither yes nor no.
     pub(crate) async fn start(address: &Address) -> Result<(Self, Link)> {
+        let wish = Wish { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
         let taken = "a process without its pipes";
         let mut output = process.stdin.take().ok_or_else(|| Error::internal(taken))?;
@@ -67,7 +68,6 @@ impl Channel {
         let complaints = Arc::new(Mutex::new(VecDeque::new()));
         let mut listening = JoinSet::new();
         listening.spawn(pass_on(errors, Arc::clone(&complaints)));
-        let wish = Wish { path: address.path.clone(), direct: wants_direct() };
         // Into an empty pipe. An `ssh` that has ended already says why with its exit code.
         output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
         let (tell, told) = oneshot::channel();
@@ -119,8 +119,19 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-fn wants_direct() -> bool {
-    variable(DIRECT_VARIABLE).is_none_or(|value| value != "no")
+fn wants_direct() -> Result<bool> {
+    variable(DIRECT_VARIABLE).map_or(Ok(true), |value| yes_or_no(&value))
+}
+
+/// What an environment variable that switches something says.
+fn yes_or_no(value: &str) -> Result<bool> {
+    match value.trim() {
+        "yes" | "true" | "1" => Ok(true),
+        "no" | "false" | "0" => Ok(false),
+        other => Err(Error::invalid(format!(
+            "expected `yes`, `true`, `1`, `no`, `false` or `0` in the environment's {DIRECT_VARIABLE}, found `{other}`"
+        ))),
+    }
 }
 
 fn command(address: &Address) -> Result<Child> {
@@ -199,6 +210,15 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+
+    #[test]
+    fn a_switch_says_yes_or_no_and_nothing_else() {
+        assert!(["yes", "true", "1", " 1 "].iter().all(|value| yes_or_no(value).unwrap()));
+        assert!(!["no", "false", "0"].iter().any(|value| yes_or_no(value).unwrap()));
+        for value in ["off", "maybe", "00"] {
+            assert_eq!(yes_or_no(value).unwrap_err().kind(), ErrorKind::Invalid, "{value}");
+        }
+    }
 
     #[test]
     fn exit_codes_are_explained() {

@@ -47,7 +47,9 @@ pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next
     match door.service.admission.right(bearer(headers)) {
         Err(error) => {
             let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
-            let answer = (StatusCode::UNAUTHORIZED, ask, format!("{error}\n")).into_response();
+            let how =
+                "the token that `corridor serve` printed is sent in the header `Authorization: Bearer TOKEN`";
+            let answer = (StatusCode::UNAUTHORIZED, ask, format!("{error}\n{how}\n")).into_response();
             return with_cors(answer, page);
         }
         Ok(Right::Everything) if page.is_some() => {
