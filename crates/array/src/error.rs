@@ -154,11 +154,17 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "the request was withdrawn")
     }
 
-    /// Adds where it happened; the newest context is printed first.
+    /// Adds where it happened; the newest context is printed first. A place that was just named is not named again.
+    ///
+    /// ```
+    /// let missing = corridor_array::Error::not_found("no such file").context("open `x`");
+    /// assert_eq!(missing.context("open `x`").context("serve").to_string(), "serve: open `x`: no such file");
+    /// ```
     #[must_use]
     pub fn context(mut self, place: impl Into<String>) -> Self {
-        if self.0.context.len() < Self::MAX_CONTEXT {
-            self.0.context.push(cut(place.into()));
+        let place = cut(place.into());
+        if self.0.context.len() < Self::MAX_CONTEXT && self.0.context.last() != Some(&place) {
+            self.0.context.push(place);
         }
         self
     }
