@@ -167,7 +167,8 @@ pub(super) async fn split(scene: &Scene, options: &Options, finished: &mut Finis
     Ok(())
 }
 
-/// One selection of very many runs, as one operation.
+/// One selection of very many runs, as one operation: over a new connection, where TCP's start is most of the time, and over
+/// one that has carried data already, as the peers' soon have.
 pub(super) async fn hyperslab(
     scene: &Scene,
     options: &Options,
@@ -178,14 +179,21 @@ pub(super) async fn hyperslab(
     let expected = scene.field.expected(&slab.selection);
     let bytes = expected.len() as u64;
     let name = format!("one strided hyperslab of {} runs", slab.runs);
-    let mut contest = Contest::new(&name, bytes).with("operations", 1).with("runs", slab.runs);
+    let new = |name: &str| Contest::new(name, bytes).with("operations", 1).with("runs", slab.runs);
+    let (mut contest, mut warm) = (new(&name), new(&format!("{name}, warm")));
     let plan = Plan { scene, firsts: Vec::new(), each: 0 };
     for run in 0..scene.runs {
         let client = plan.connect().await?;
-        let (work, target) = Work::new(vec![slab.selection.clone()])?;
-        contest.ours.push(measure(&scene.served, client.read(work)).await?);
-        if target.into_vec()? != expected {
-            return Err(array::Error::corrupt("the hyperslab has other bytes than expected"));
+        for is_warm in [false, true] {
+            if is_warm {
+                client.read(Work::new(vec![plan.warming()?])?.0).await?;
+            }
+            let (work, target) = Work::new(vec![slab.selection.clone()])?;
+            let measured = measure(&scene.served, client.read(work)).await?;
+            if is_warm { &mut warm } else { &mut contest }.ours.push(measured);
+            if target.into_vec()? != expected {
+                return Err(array::Error::corrupt("the hyperslab has other bytes than expected"));
+            }
         }
         compete(&mut contest, options, peers, &Reads::Hyperslab(&slab.selection), run).await;
     }
@@ -193,6 +201,7 @@ pub(super) async fn hyperslab(
     let goal = tensorstore.zip(h5py).map(|(a, b)| (a / 200.0).min(b / 5000.0));
     finished.add(aim(contest.time(&options.link), goal));
     finished.add_all(contest.costs());
+    finished.add(aim(warm.time(&options.link), goal));
     Ok(())
 }
 
