@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, assemble};
+use node::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::{Location, Url};
@@ -155,7 +156,10 @@ fn no_address(url: &Url) -> Error {
 /// All servers as one source, as a person names them in one URL.
 async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     let url = Url::joined(urls.iter().cloned())?;
-    let context = Context::new(Places::below(folder.path()), Budget::viewing(MEMORY_BYTES), None);
+    // What is counted are bytes of the link.
+    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let context =
+        Context::new(Places::below(folder.path()), Budget::viewing(MEMORY_BYTES), None).reaching(reach);
     Ok(assemble(&Location::Remote(url), &context).await?.source)
 }
 
