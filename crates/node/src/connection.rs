@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
 use link::{Flow, Link, Operation, WaitingRoom};
-use plan::Direction;
 use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
@@ -105,7 +104,7 @@ impl Service {
         }
         let paths = &self.shared.paths;
         let known = match &flow {
-            Some(flow) => paths.remembered(&**flow, Direction::Up).await,
+            Some(flow) => paths.known(&**flow).await.up,
             None => None,
         };
         if let (Some(flow), Some(known)) = (&flow, known) {

@@ -13,7 +13,6 @@ use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use link::{Choice, ClientHandle, Flow, OpStream, Trust};
-use plan::Direction;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -462,10 +461,11 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
 /// Lets the connection begin from what is remembered of its path; gives what fills the way here, bytes, if that is known.
 async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<u64> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
-    if let Some(known) = paths.remembered(flow, Direction::Up).await {
-        flow.remember(known);
+    let known = paths.known(flow).await;
+    if let Some(up) = known.up {
+        flow.remember(up);
     }
-    Some(paths.remembered(flow, Direction::Down).await?.filling_bytes())
+    known.down.map(|down| down.filling_bytes())
 }
 
 /// For ever.

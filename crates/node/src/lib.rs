@@ -16,7 +16,7 @@ pub mod asks;
 pub mod assemble;
 mod assets;
 mod base64;
-pub mod by_size;
+mod by_size;
 pub mod called;
 pub mod catalogue;
 mod colormaps;

@@ -104,9 +104,4 @@ impl Catalogue {
         };
         ended.into_iter().map(of_dataset).collect()
     }
-
-    async fn unchanged(&self, part: &Part) -> Result<()> {
-        let found = self.0.entries[part.entry].source.describe().await;
-        found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))
-    }
 }

@@ -182,25 +182,24 @@ impl Catalogue {
         let stretches = joined.stretches(request.array, &request.selection, into);
         let reads = stretches.into_iter().map(|(part, selection, region)| {
             let request = ReadRequest { array: part.array, selection, ..request.clone() };
-            let source = &self.0.entries[part.entry].source;
-            async move { self.stretch(source, part, request, region).await.map_err(|e| self.heed(part, e)) }
-                .boxed()
+            self.stretch(part, request, region).boxed()
         });
         let reads: Vec<BoxFuture<'_, Result<()>>> = reads.collect();
         stream::iter(reads).buffer_unordered(MAX_STRETCHES_UNDER_WAY).try_collect().await
     }
 
     /// Reads one stretch; afterwards its data set must still be in the state that was joined.
-    async fn stretch(
-        &self,
-        source: &Arc<dyn Source>,
-        part: &Part,
-        request: ReadRequest,
-        into: Region,
-    ) -> Result<()> {
-        part.check_same(&*source.describe().await?)?;
-        source.read(request, into).await?;
-        part.check_same(&*source.describe().await?)
+    async fn stretch(&self, part: &Part, request: ReadRequest, into: Region) -> Result<()> {
+        self.unchanged(part).await?;
+        let read = self.0.entries[part.entry].source.read(request, into).await;
+        read.map_err(|error| self.heed(part, error))?;
+        self.unchanged(part).await
+    }
+
+    /// Whether a data set is in the state that was joined.
+    async fn unchanged(&self, part: &Part) -> Result<()> {
+        let found = self.0.entries[part.entry].source.describe().await;
+        found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))
     }
 
     async fn read_into(&self, request: ReadRequest, into: Region) -> Result<()> {

@@ -111,20 +111,29 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
-    /// What a connection over `flow` can begin from, of what leaves here or of what comes here. Nothing for this machine
-    /// itself: that is no path.
+    /// What a connection over `flow` can begin from. Nothing for this machine itself: that is no path.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub(crate) async fn remembered(&self, flow: &dyn Flow, direction: Direction) -> Option<Remembered> {
-        let host = flow.peer()?.ip().to_canonical();
-        if host.is_loopback() {
-            return None;
-        }
+    pub(crate) async fn known(&self, flow: &dyn Flow) -> Known {
+        let Some(host) = flow.peer().map(|peer| peer.ip().to_canonical()).filter(|ip| !ip.is_loopback())
+        else {
+            return Known::default();
+        };
         let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
-        let recalled = self.recall(host, measured.map(|rtt| rtt.as_secs_f64())).await?;
-        remembered(&recalled.path, direction, now())
+        let recalled = self.recall(host, measured.map(|rtt| rtt.as_secs_f64())).await;
+        let of = |direction| recalled.as_ref().and_then(|known| remembered(&known.path, direction, now()));
+        Known { up: of(Direction::Up), down: of(Direction::Down) }
     }
+}
+
+/// What is remembered of a path, where it suffices to begin from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// Of what leaves here.
+    pub(crate) up: Option<Remembered>,
+    /// Of what comes here.
+    pub(crate) down: Option<Remembered>,
 }
 
 /// What a controller, or a window, is told of one direction of a path.
