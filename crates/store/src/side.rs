@@ -29,7 +29,8 @@ const KEPT_TENTHS: u64 = 9;
 /// Whoever has written this share of the limit looks again what the others wrote: so much may the directory
 /// exceed the limit for each that writes.
 const UNSEEN_SHARE: u64 = 16;
-/// A temporary file older than this was left behind by a process that died.
+/// A temporary file older than this was left behind by a process that died; into a folder that has been empty for so
+/// long nobody is about to write.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// Times that an entry's folder is made anew after somebody took it away.
 const FOLDER_TRIES: usize = 8;
@@ -103,9 +104,12 @@ impl SideCache {
             write_entry(&temporary, dataset, name, bytes)?;
             fs::rename(&temporary, &path)
         };
-        // Whoever makes room takes away folders that are empty, perhaps the one that was just made for this entry.
+        // Whoever makes room takes away folders that were long empty, perhaps the one that this entry goes to:
+        // before it is written to, or between finding that it exists and that it is a folder.
         let is_gone = |written: &std::io::Result<()>| {
-            written.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+            written.as_ref().is_err_and(|e| {
+                matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::AlreadyExists)
+            })
         };
         let mut written = write();
         for _ in 0..FOLDER_TRIES {
@@ -173,8 +177,7 @@ fn find_all(dir: &Path, found: &mut Vec<Found>) {
         let is_ours = name.to_str().is_some_and(|name| DatasetId::try_from(name.to_owned()).is_ok());
         if is_ours && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             find(&entry.path(), 1, found);
-            // Only succeeds when it is empty.
-            drop(fs::remove_dir(entry.path()));
+            remove_if_abandoned(&entry.path());
         }
     }
 }
@@ -186,8 +189,7 @@ fn find(dir: &Path, depth: usize, found: &mut Vec<Found>) {
         let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
         if metadata.is_dir() && depth < MAX_DEPTH {
             find(&path, depth + 1, found);
-            // Only succeeds when it is empty.
-            drop(fs::remove_dir(&path));
+            remove_if_abandoned(&path);
         }
         if !metadata.is_file() {
             continue;
@@ -195,9 +197,21 @@ fn find(dir: &Path, depth: usize, found: &mut Vec<Found>) {
         let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         if !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
             found.push(Found { path, size_bytes: metadata.len(), used });
-        } else if used.elapsed().is_ok_and(|age| age > ABANDONED_AFTER) {
+        } else if is_abandoned(used) {
             drop(fs::remove_file(&path));
         }
+    }
+}
+
+fn is_abandoned(used: SystemTime) -> bool {
+    used.elapsed().is_ok_and(|age| age > ABANDONED_AFTER)
+}
+
+/// Deletes a folder that has long been empty.
+fn remove_if_abandoned(folder: &Path) {
+    if folder.metadata().and_then(|about| about.modified()).is_ok_and(is_abandoned) {
+        // Only succeeds when it is empty.
+        drop(fs::remove_dir(folder));
     }
 }
 
@@ -388,24 +402,26 @@ mod tests {
 
     #[test]
     fn several_write_into_a_folder_at_once() {
-        const WRITERS: u8 = 4;
         const ENTRIES: usize = 8;
-        // Each begins with no folder: who makes room first sees those of others while they are empty.
+        // Each begins with no folder, and all the while somebody looks for what is empty.
         for _ in 0..50 {
             let dir = tempfile::tempdir().unwrap();
             std::thread::scope(|scope| {
-                for writer in 0..WRITERS {
+                let writers = [0, 1, 2, 3].map(|writer: u8| {
                     let side = SideCache::new(dir.path(), 64 << 20);
                     scope.spawn(move || {
                         for i in 0..ENTRIES {
-                            side.put(ID, &format!("e{writer}-{i}"), &[writer; 1000]).unwrap();
+                            side.put(ID, &format!("{writer}/{i}/x"), &[writer; 1000]).unwrap();
                         }
-                    });
+                    })
+                });
+                while !writers.iter().all(|writer| writer.is_finished()) {
+                    find_all(dir.path(), &mut Vec::new());
                 }
             });
             let side = SideCache::new(dir.path(), 64 << 20);
-            for (writer, i) in (0..WRITERS).flat_map(|writer| (0..ENTRIES).map(move |i| (writer, i))) {
-                assert_eq!(side.get(ID, &format!("e{writer}-{i}")).unwrap(), [writer; 1000]);
+            for (writer, i) in (0..4).flat_map(|writer| (0..ENTRIES).map(move |i| (writer, i))) {
+                assert_eq!(side.get(ID, &format!("{writer}/{i}/x")).unwrap(), [writer; 1000]);
             }
         }
     }
@@ -425,5 +441,18 @@ mod tests {
         File::options().write(true).open(&left).unwrap().set_modified(long_ago).unwrap();
         side.put(ID, "x", b"x").unwrap();
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn empty_folders_stay_while_somebody_may_be_about_to_write_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let [young, old] = ["young", "old"].map(|name| dir.path().join(ID.to_string()).join(name));
+        for folder in [&young, &old] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let long_ago = SystemTime::now() - 2 * ABANDONED_AFTER;
+        File::open(&old).unwrap().set_modified(long_ago).unwrap();
+        find_all(dir.path(), &mut Vec::new());
+        assert!(young.exists() && !old.exists());
     }
 }
