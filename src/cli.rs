@@ -139,8 +139,9 @@ pub(crate) struct Resources {
 /// How other servers are reached.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
-    /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: QUIC where the round trip is 5 ms or
-    /// more and UDP gets through [default: tcp; quic where a controller is asked for].
+    /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: the one that is advised by what is
+    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 5 ms or more and UDP gets through
+    /// [default: tcp; quic where a controller is asked for].
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,
     /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is
@@ -343,6 +344,10 @@ pub(crate) struct Path {
     /// The other host.
     #[arg(value_name = "HOST[:PORT]|URL")]
     pub(crate) target: String,
+    /// Send packet trains both ways also where rates of the path are known: some MB, within a budget of 32 MiB an hour for
+    /// a path. To a server whose token is known, by UDP.
+    #[arg(long)]
+    pub(crate) probe: bool,
     /// How servers are reached.
     #[command(flatten)]
     pub(crate) reaching: Reaching,

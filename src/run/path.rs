@@ -2,7 +2,7 @@
 
 use node::array::{Error, Result};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
-use node::paths::{Target, look};
+use node::paths::{Probing, Target, look};
 
 use crate::cli::Path;
 use crate::common::{context, print};
@@ -11,7 +11,8 @@ use crate::progress::Progress;
 pub(crate) async fn run(options: &Path) -> Result<()> {
     let target: Target = options.target.parse()?;
     let context = context(Budget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
-    let report = look(&target, &context).await?;
+    let probing = if options.probe { Probing::Always } else { Probing::WhereUnknown };
+    let report = look(&target, &context, probing).await?;
     if options.json {
         let text = serde_json::to_string_pretty(&report)
             .map_err(|e| Error::internal(format!("a path in JSON: {e}")))?;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use control::{Choice, Remembered};
 use wire::{Error, Result};
 
+use crate::quic::Prober;
+
 /// What the capability begins with by which a client asks the server for a controller.
 const ASKING: &str = "controller:";
 
@@ -39,6 +41,11 @@ pub trait Flow: Send + Sync {
 
     /// The other end's address, where it has one.
     fn peer(&self) -> Option<SocketAddr>;
+
+    /// What measures the path by packet trains, where the protocol lets them pass.
+    fn prober(&self) -> Option<&Prober> {
+        None
+    }
 
     /// How it goes.
     fn statistics(&self) -> Statistics;

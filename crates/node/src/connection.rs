@@ -113,7 +113,7 @@ impl Service {
         connection.accept();
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
-        Watching::begin(paths, flow).map(|begun| watching.spawn(begun.run()));
+        Watching::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
         let client = self.next_client();
         let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec)));
         let mut running = JoinSet::new();
@@ -136,6 +136,7 @@ impl Service {
                         operation,
                         client,
                         node: Arc::clone(&self.shared),
+                        flow: flow.clone(),
                         outlet: Arc::clone(&outlet),
                     };
                     for rest in self.registry.begin(operations.into_iter().map(call).collect()) {

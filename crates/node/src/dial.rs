@@ -3,6 +3,8 @@
 //! What was under way when it broke fails with `Unreachable`; the next request connects anew, with growing
 //! pauses between attempts in vain.
 
+mod advised;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use link::{Choice, ClientHandle, Flow, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -22,7 +24,7 @@ use crate::again::Again;
 use crate::asks::Ask;
 use crate::in_vain::InVain;
 use crate::offer::Awaiting;
-use crate::paths::{Paths, Watching};
+use crate::paths::{Paths, Watching, learn};
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
@@ -427,8 +429,23 @@ pub(crate) fn trust_of(url: &Url) -> Result<Trust> {
     url.fingerprint.as_ref().map_or(Ok(Trust::System), |text| text.parse().map(Trust::Fingerprint))
 }
 
+/// A connection that was made, and not welcomed yet.
+pub(crate) struct Opened {
+    /// Asks.
+    pub(crate) handle: ClientHandle,
+    /// Moves bytes until the connection ends.
+    pub(crate) driving: BoxFuture<'static, ()>,
+    /// What it says of itself.
+    pub(crate) flow: Option<Arc<dyn Flow>>,
+}
+
 /// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
 pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'static, ()>)> {
+    open_watched(server).await.map(|opened| (opened.handle, opened.driving))
+}
+
+/// The same, with what the connection says of itself.
+pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     let Reach { protocol, choice, compression } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
@@ -437,7 +454,10 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
         window_bytes: server.window_bytes,
         most_bytes_per_sec: None,
     };
-    let link = link::dial(&server.host, server.port, &server.trust, protocol, &options).await?;
+    let link = match protocol {
+        Protocol::Auto => advised::connect(server, &options).await?,
+        _ => link::dial(&server.host, server.port, &server.trust, protocol, &options).await?,
+    };
     let mut config = ClientConfig {
         token: server.token.clone(),
         window_bytes: server.window_bytes,
@@ -447,15 +467,19 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
     config.capabilities.extend(compression.capabilities());
     let flow = link.flow();
     config.path_bytes = remember(server, flow.as_deref()).await;
-    let watching = server.paths.as_ref().and_then(|paths| Watching::begin(paths, flow));
+    let watching = server.paths.as_ref().and_then(|paths| Watching::begin(paths, flow.clone()));
     let (handle, driver) = link::connect(link, config)?;
+    // Who goes by what is remembered asks for what can only be seen from there.
+    let asks = server.paths.clone().zip(flow.clone()).filter(|_| protocol == Protocol::Auto);
+    let asking = asks.map(|(paths, flow)| learn(handle.clone(), paths, flow));
     let driving = async move {
         tokio::select! {
             () = driver => {}
             () = watch(watching) => {}
+            () = async { OptionFuture::from(asking).await; std::future::pending().await } => {}
         }
     };
-    Ok((handle, Box::pin(driving)))
+    Ok(Opened { handle, driving: Box::pin(driving), flow })
 }
 
 /// Lets the connection begin from what is remembered of its path; gives what fills the way here, bytes, if that is known.

@@ -14,6 +14,17 @@ const MAX_BYTES: usize = 512;
 /// Most sites whose pages may read.
 const MAX_SITES: usize = 64;
 
+/// What nobody can guess.
+///
+/// # Errors
+/// `Io` when the system gives no randomness.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness"))?;
+    Ok(bytes)
+}
+
 /// A secret that names nobody. What it allows, [`Admission`] says.
 #[derive(Clone)]
 pub struct Token(String);
@@ -24,11 +35,7 @@ impl Token {
     /// # Errors
     /// `Io` when the system gives no randomness.
     pub fn random() -> Result<Self> {
-        let mut bytes = [0u8; RANDOM_BYTES];
-        aws_lc_rs::default_provider()
-            .secure_random
-            .fill(&mut bytes)
-            .map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness for a token"))?;
+        let bytes: [u8; RANDOM_BYTES] = random_bytes()?;
         Ok(Self(base64::encode(&bytes, base64::URL_SAFE)))
     }
 

@@ -12,10 +12,12 @@ use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, S
 use bytes::Bytes;
 use serde_json::{Value, json};
 use wire::ops::{BlockPlace, Describe, ReadBody, decode_json};
+use wire::probe::{Arrival, Packet, Probe, Probed, Way};
 
 use crate::called::{Asked, Elements, Of, Progress, Said};
 use crate::describe;
 use crate::ops::{encode_json, servers};
+use crate::paths;
 use crate::peers::Peers;
 use crate::servers::ServerState;
 use crate::ssh::greeting::{Direct, Greeting, Told, Wish};
@@ -26,6 +28,7 @@ const HEADER: &str = "\
 # comments. JSON on the wire is compared as a value, all else byte by byte.
 #
 # params.*, body.*  parameters of a request, body of an item. `called` stands for every operation that is called by name.
+# packet.*          the beginning of a datagram beside QUIC's; the rest of it is zero.
 # line.*            a line before the wire begins, on the channel of ssh, with its end.
 # broken.*          named as what it is taken for; it must be turned down, and the meaning says why.
 ";
@@ -91,6 +94,52 @@ fn greetings() -> [(&'static str, Greeting); 3] {
     ]
 }
 
+/// Packet trains, and what a server sees of its sending.
+fn of_paths() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
+    let probe = |way, packets| Probe { way, train: 0x0102_0304_0506, packets };
+    let arrival = |number| Arrival {
+        number,
+        size_bytes: 1200,
+        sent_micros: 1_700_000_000_000_000,
+        received_micros: 77,
+    };
+    let arrived = Probed { sent: 0, arrivals: vec![arrival(0), arrival(2)] };
+    let packet = Packet { train: 0x0102_0304_0506, number: 512, sent_micros: 1_700_000_000_000_000 };
+    let loss = json!({"value": 0.001, "low": 0.0005, "high": 0.002, "confidence": 0.5, "samples": 2, "age_secs": 3.5});
+    let rate =
+        json!({"value": 2e7, "low": 1e7, "high": 3e7, "confidence": 0.5, "samples": 2, "age_secs": 3.5});
+    let way = json!({"protocol": "tcp", "controller": "cubic", "streams": 1, "bytes_per_sec": rate});
+    let seen = json!({"capacity_bytes_per_sec": null, "loss": loss, "reordering": null, "mtu_bytes": null, "achieved": [way]});
+    Ok(vec![
+        ("params.probe.down", probe(Way::Down, 17).encode(), Some(of_probe(&probe(Way::Down, 17)))),
+        ("params.probe.up", probe(Way::Up, 513).encode(), Some(of_probe(&probe(Way::Up, 513)))),
+        (
+            "body.probe.sent",
+            Probed { sent: 17, arrivals: Vec::new() }.encode(),
+            Some(json!({"sent": 17, "arrivals": []})),
+        ),
+        ("body.probe.arrived", arrived.encode(), Some(of_probed(&arrived))),
+        ("packet.train", Bytes::copy_from_slice(&packet.header()), Some(of_packet(packet))),
+        ("body.path", encode_json(&json!({"to": seen}))?, Some(seen)),
+    ])
+}
+
+fn of_probe(Probe { way, train, packets }: &Probe) -> Value {
+    json!({"way": if *way == Way::Up { "up" } else { "down" }, "train": train, "packets": packets})
+}
+
+fn of_probed(probed: &Probed) -> Value {
+    let arrivals = probed.arrivals.iter().map(|arrival| {
+        json!({"number": arrival.number, "size": arrival.size_bytes,
+               "sent_micros": arrival.sent_micros, "received_micros": arrival.received_micros})
+    });
+    json!({"sent": probed.sent, "arrivals": arrivals.collect::<Vec<_>>()})
+}
+
+fn of_packet(Packet { train, number, sent_micros }: Packet) -> Value {
+    json!({"train": train, "number": number, "sent_micros": sent_micros})
+}
+
 /// Name, bytes and what they mean, where that is not the JSON that they are.
 fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let asked = |selected: bool, with: Value| {
@@ -111,6 +160,7 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
         ("body.called.piece", ReadBody { offset_bytes: 4096 }.encode(), Some(json!({"offset_bytes": 4096}))),
         ("body.called.result", encode_json(&Said::Result(json!({"values": [1.5, null]})))?, None),
     ];
+    all.extend(of_paths()?);
     for (name, wish) in [
         ("line.wish", Wish { path: "/data/run.h5".into(), direct: true }),
         ("line.wish.home", Wish { path: "/~/über uns/run.h5".into(), direct: false }),
@@ -127,6 +177,10 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
         ("broken.body.called", r#"{"result": 1, "progress": null}"#, "two things in one body"),
         ("broken.body.called", "[]", "no object"),
         ("broken.body.peers", r#"{"peers": "corridor://a/"}"#, "one text in place of a list"),
+        ("broken.params.probe", "\u{2}odd way and no more", "neither up nor down"),
+        ("broken.params.probe", "\u{1}trainnum\u{1}\0", "one packet"),
+        ("broken.body.probe", "\0\0\u{7f}", "more arrivals than there are bytes"),
+        ("broken.body.path", "{\"to\": {\"loss\": 0.5}}", "a number in place of an estimate"),
         ("broken.line.wish", "/data/run.h5\n", "no JSON"),
         ("broken.line.greeting", "corridor-stdio {\"array\": \"rho\"}\n", "no program"),
     ] {
@@ -178,8 +232,9 @@ fn reading_the_file_gives_its_meaning() {
         }
         kinds.insert(kind.split('.').take(2).collect::<Vec<_>>().join("."));
     }
-    let all = ["body.called", "body.peers", "body.servers", "line.greeting", "line.wish"];
-    let all = all.into_iter().chain(["params.called", "params.peers"]).map(str::to_owned);
+    let all = ["body.called", "body.path", "body.peers", "body.probe", "body.servers", "line.greeting"];
+    let all = all.into_iter().chain(["line.wish", "packet.train"]);
+    let all = all.chain(["params.called", "params.peers", "params.probe"]).map(str::to_owned);
     assert_eq!(kinds, all.collect());
 }
 
@@ -197,6 +252,13 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
         ["body", "called", ..] => {
             again(serde_json::to_value(decode_json::<Said<Value>>(&bytes, "an answer")?))
         }
+        ["params", "probe", ..] => Ok(of_probe(&Probe::decode(bytes)?)),
+        ["body", "probe", ..] => Ok(of_probed(&Probed::decode(bytes)?)),
+        ["packet", "train"] => {
+            let none = || Error::corrupt("expected a packet of a train");
+            Packet::read(&bytes).map(of_packet).ok_or_else(none)
+        }
+        ["body", "path"] => again(serde_json::to_value(paths::read_told(&bytes)?)),
         ["line", "wish", ..] => again(serde_json::to_value(Wish::read(&bytes)?)),
         ["line", "greeting", ..] => {
             let greeting = Greeting::read(&bytes).ok_or_else(|| Error::corrupt("expected a greeting"))??;

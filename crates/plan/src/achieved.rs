@@ -11,8 +11,6 @@ use crate::series::Series;
 pub const MAX_WAYS: usize = 16;
 /// Longest name, bytes.
 const MAX_NAME_BYTES: usize = 48;
-/// A way of so many measurements can be compared with another.
-const LEAST_COMPARED: u32 = 3;
 
 /// How something was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +24,7 @@ pub struct Way {
 }
 
 impl Way {
-    fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.protocol.len() <= MAX_NAME_BYTES && self.controller.len() <= MAX_NAME_BYTES
     }
 }
@@ -61,19 +59,6 @@ impl Achieved {
         self.ways.iter().filter_map(move |(way, series)| Some((way, series.trimmed_mean(now)?)))
     }
 
-    /// The fastest way.
-    #[must_use]
-    pub fn best(&self, now: Duration) -> Option<(&Way, Estimate)> {
-        self.rates(now).max_by(|a, b| a.1.value.total_cmp(&b.1.value))
-    }
-
-    /// The fastest way by this protocol that was measured often enough to be compared.
-    pub(crate) fn comparable(&self, now: Duration, protocol: &str) -> Option<(&Way, Estimate)> {
-        let often =
-            self.rates(now).filter(|(way, rate)| way.protocol == protocol && rate.samples >= LEAST_COMPARED);
-        often.max_by(|a, b| a.1.value.total_cmp(&b.1.value))
-    }
-
     pub(crate) fn is_sound(&self) -> bool {
         self.ways.len() <= MAX_WAYS
             && self.ways.iter().all(|(way, series)| way.is_sound() && series.is_sound())
@@ -98,6 +83,6 @@ mod tests {
         achieved.tell(Duration::ZERO, way("none"), f64::NAN);
         achieved.tell(Duration::ZERO, way(&"x".repeat(1000)), 1e6);
         assert_eq!(achieved.rates(Duration::from_secs(1)).count(), MAX_WAYS);
-        assert_eq!(achieved.best(Duration::from_secs(1)).unwrap().0.controller, "0");
+        assert!(achieved.rates(Duration::from_secs(1)).any(|(way, _)| way.controller == "0"));
     }
 }

@@ -14,12 +14,16 @@ use crate::text;
 pub const MAX_STREAMS: u32 = 16;
 /// Buffers in bandwidth-delay products: one for what is under way, one for what the other side has not said yet.
 pub const BUFFER_HEADROOM: f64 = 2.0;
+/// What is believed less than this is not begun from.
+pub const LEAST_CONFIDENCE: f64 = 0.2;
 /// What Linux lets a connection's buffers grow to as it comes (the lower one, of sending), bytes.
 const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
 /// Less than this share of the rate is not enough.
 const ENOUGH: f64 = 0.95;
 /// One way is faster than another from this factor on.
 const FASTER: f64 = 1.1;
+/// UDP that did not get through is not tried again for so long.
+const TRY_UDP_AFTER: Duration = Duration::from_secs(86_400);
 /// Headers of IP and TCP with timestamps, bytes, and the packet assumed where its size is not known.
 const TCP_HEADER_BYTES: f64 = 52.0;
 const USUAL_MTU_BYTES: f64 = 1500.0;
@@ -104,7 +108,7 @@ pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> 
         host,
         now,
         rtt: path.rtt.least(now),
-        loss: lane.loss.estimate(now),
+        loss: lane.loss(now),
         rate: lane.rate(now),
         segment_bytes: packet - TCP_HEADER_BYTES,
     };
@@ -119,6 +123,19 @@ pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> 
     }
 }
 
+/// By which protocol a link is made by itself, for what comes to here: as advised, where that is believed enough.
+#[must_use]
+pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
+    let advised = advise(path, Direction::Down, &Host::default(), now).protocol;
+    match advised.value {
+        Some(value) if advised.confidence < LEAST_CONFIDENCE => {
+            let basis = format!("unknown: too little was seen to choose `{value}`, though {}", advised.basis);
+            Advised { value: None, basis, ..advised }
+        }
+        _ => advised,
+    }
+}
+
 impl Facts<'_> {
     fn rate(&self) -> Advised<f64> {
         let Some((rate, how)) = &self.rate else {
@@ -129,22 +146,38 @@ impl Facts<'_> {
 
     /// What was measured goes before what theory says.
     fn protocol(&self) -> Advised<&'static str> {
-        self.compared().or_else(|| self.by_law()).unwrap_or_else(|| {
+        self.refused().or_else(|| self.compared()).or_else(|| self.by_law()).unwrap_or_else(|| {
             Advised::unknown(
                 "to compare TCP with the path, its round trip, rate and loss must have been measured",
             )
         })
     }
 
+    /// Where UDP does not get through there is no choice.
+    fn refused(&self) -> Option<Advised<&'static str>> {
+        let age_secs = self.path.udp_refused_for(self.now).filter(|age| *age < TRY_UDP_AFTER)?.as_secs_f64();
+        let basis = format!(
+            "UDP, which QUIC needs, did not get through {:.0} min ago; it is tried again after a day",
+            age_secs / 60.0
+        );
+        Some(Advised {
+            value: Some("tcp"),
+            interval: None,
+            confidence: 1.0,
+            samples: 1,
+            age_secs: Some(age_secs),
+            basis,
+        })
+    }
+
     fn compared(&self) -> Option<Advised<&'static str>> {
-        let achieved = &self.path.lane(self.direction).achieved;
-        let tcp = achieved.comparable(self.now, "tcp")?;
-        let quic = achieved.comparable(self.now, "quic")?;
+        let lane = self.path.lane(self.direction);
+        let tcp = lane.comparable(self.now, "tcp")?.bytes_per_sec;
+        let quic = lane.comparable(self.now, "quic")?.bytes_per_sec;
         let said = |faster: &str, slower: &str, a: &Estimate, b: &Estimate| {
             let (a, b) = (text::rate(a.value), text::rate(b.value));
             format!("transfers by {faster} got {a}, those by {slower} {b}")
         };
-        let (tcp, quic) = (tcp.1, quic.1);
         Some(if quic.value > FASTER * tcp.value {
             Advised::by("quic", &[&tcp, &quic], said("QUIC", "TCP", &quic, &tcp))
         } else {

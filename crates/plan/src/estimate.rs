@@ -47,6 +47,23 @@ impl Estimate {
     pub(crate) fn doubted(self, share: f64) -> Self {
         Self { confidence: self.confidence * share.clamp(0.0, 1.0), ..self }
     }
+
+    /// The same after some more time; none when it is too old then.
+    #[must_use]
+    pub(crate) fn later(self, by: Duration) -> Option<Self> {
+        let age_secs = self.age_secs + by.as_secs_f64();
+        let confidence = self.confidence * left_after(by);
+        (age_secs <= MAX_AGE.as_secs_f64()).then_some(Self { confidence, age_secs, ..self })
+    }
+
+    /// Whether its numbers are in order and each `can_be`.
+    pub(crate) fn is_within(&self, can_be: impl Fn(f64) -> bool) -> bool {
+        let ends = [self.low, self.value, self.high];
+        ends.into_iter().all(can_be)
+            && ends.is_sorted()
+            && (0.0..=1.0).contains(&self.confidence)
+            && (0.0..=MAX_AGE.as_secs_f64()).contains(&self.age_secs)
+    }
 }
 
 /// What is left of something after `age`, 0 to 1.

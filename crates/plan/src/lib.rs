@@ -9,9 +9,11 @@
 
 mod achieved;
 mod advice;
+mod budget;
 mod capacity;
 mod estimate;
 mod host;
+mod lane;
 mod laws;
 mod network;
 mod path;
@@ -20,18 +22,23 @@ mod rtt;
 mod series;
 mod share;
 pub mod text;
+mod told;
+pub mod train;
 mod transit;
 
 pub use achieved::{Achieved, MAX_WAYS, Way};
-pub use advice::{Advice, Advised, BUFFER_HEADROOM, MAX_STREAMS, advise};
+pub use advice::{Advice, Advised, BUFFER_HEADROOM, LEAST_CONFIDENCE, MAX_STREAMS, advise, link_protocol};
+pub use budget::{ALL_BYTES_PER_HOUR, Budget, PATH_BYTES_PER_HOUR, PROBE_WITHIN, TooMuch};
 pub use capacity::Capacity;
 pub use estimate::{Estimate, HALF_LIFE, MAX_AGE};
 pub use host::Host;
+pub use lane::Lane;
 pub use laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, reno_bytes_per_sec};
 pub use network::{Network, Signature};
-pub use path::{Direction, Lane, Measurement, Path};
+pub use path::{Direction, Measurement, Path};
 pub use preflight::{Limit, preflight};
 pub use rtt::Rtt;
 pub use series::{MAX_SAMPLES, Series};
 pub use share::Share;
+pub use told::{Got, Told};
 pub use transit::{Transit, Trend};

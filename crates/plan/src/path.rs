@@ -4,16 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::achieved::{Achieved, Way};
-use crate::capacity::Capacity;
-use crate::estimate::{Estimate, MAX_AGE};
+use crate::achieved::Way;
+use crate::lane::Lane;
 use crate::network::Signature;
 use crate::rtt::Rtt;
-use crate::share::Share;
-use crate::transit::Transit;
-
-/// Sizes of packets that IP knows, bytes.
-const PACKET_BYTES: std::ops::RangeInclusive<u32> = 68..=65_535;
+use crate::told::Told;
 
 /// One way of a path, as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,66 +53,10 @@ pub enum Measurement {
     Mtu(Direction, u32),
     /// What a transfer got while there was enough to send, bytes per second.
     Achieved(Direction, Way, f64),
-}
-
-/// What is known of one way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lane {
-    /// Of the bottleneck.
-    pub capacity: Capacity,
-    /// Share of packets lost.
-    pub loss: Share,
-    /// Share of packets overtaken.
-    pub reordering: Share,
-    /// One-way delays.
-    pub transit: Transit,
-    /// What transfers got.
-    pub achieved: Achieved,
-    mtu_bytes: Option<(u32, Duration)>,
-}
-
-impl Lane {
-    /// Largest IP packet, bytes, unless that was found out too long ago.
-    #[must_use]
-    pub fn mtu_bytes(&self, now: Duration) -> Option<Estimate> {
-        let (bytes, at) = self.mtu_bytes?;
-        let age = now.saturating_sub(at);
-        let bytes = f64::from(bytes);
-        (age <= MAX_AGE).then(|| Estimate::new(bytes, (bytes, bytes), 1, age))
-    }
-
-    /// The rate that this way carries, bytes per second, and how that is known: what packet trains show, or what a
-    /// transfer got if that is more, for nothing is faster than its path.
-    #[must_use]
-    pub fn rate(&self, now: Duration) -> Option<(Estimate, String)> {
-        let best = self.achieved.best(now);
-        let trains = self.capacity.estimate(now);
-        match (trains, best) {
-            (Some(trains), None) => Some((trains, said_of_trains(&trains))),
-            (Some(trains), Some((_, rate))) if trains.high >= rate.value => {
-                Some((trains, said_of_trains(&trains)))
-            }
-            (_, Some((way, rate))) => {
-                let Way { protocol, controller, streams } = way;
-                let by = format!("{protocol} with {controller}, {streams} at a time");
-                Some((rate, format!("{} transfers got this by {by}; the path may carry more", rate.samples)))
-            }
-            (None, None) => None,
-        }
-    }
-
-    fn is_sound(&self) -> bool {
-        self.capacity.is_sound()
-            && self.loss.is_sound()
-            && self.reordering.is_sound()
-            && self.transit.is_sound()
-            && self.achieved.is_sound()
-            && self.mtu_bytes.is_none_or(|(bytes, _)| PACKET_BYTES.contains(&bytes))
-    }
-}
-
-fn said_of_trains(trains: &Estimate) -> String {
-    format!("the rate at which most of {} packet trains arrived", trains.samples)
+    /// What the other host says of its sending to here; in place of what it said before.
+    Told(Box<Told>),
+    /// Whether UDP got through.
+    Udp(bool),
 }
 
 /// What is known of a path. Bounded: some 8 KiB whatever is told. Times are since an epoch of the caller's choice, which
@@ -128,6 +67,9 @@ pub struct Path {
     pub rtt: Rtt,
     up: Lane,
     down: Lane,
+    /// Whether UDP got through when that was seen last, and when.
+    #[serde(default)]
+    udp: Option<(bool, Duration)>,
     told_at: Duration,
 }
 
@@ -139,25 +81,14 @@ impl Path {
         match measured {
             Measurement::RoundTrip(secs) => return self.rtt.tell(at, secs),
             Measurement::LeastRoundTrip(secs) => self.rtt.tell_least(at, secs),
-            Measurement::Train(direction, bytes, spread) => {
-                return self.lane_mut(direction).capacity.tell(at, bytes, spread);
-            }
-            Measurement::Packets { direction, sent, lost } => {
-                self.lane_mut(direction).loss.tell(at, lost, sent)
-            }
-            Measurement::Reordered { direction, sent, late } => {
-                self.lane_mut(direction).reordering.tell(at, late, sent);
-            }
-            Measurement::Transit(direction, sent, received) => {
-                self.lane_mut(direction).transit.tell(sent, received);
-            }
-            Measurement::Mtu(direction, bytes) if PACKET_BYTES.contains(&bytes) => {
-                self.lane_mut(direction).mtu_bytes = Some((bytes, at));
-            }
-            Measurement::Mtu(..) => {}
-            Measurement::Achieved(direction, way, rate) => {
-                return self.lane_mut(direction).achieved.tell(at, way, rate);
-            }
+            Measurement::Train(direction, ..)
+            | Measurement::Packets { direction, .. }
+            | Measurement::Reordered { direction, .. }
+            | Measurement::Transit(direction, ..)
+            | Measurement::Mtu(direction, _)
+            | Measurement::Achieved(direction, ..) => return self.lane_mut(direction).tell(at, measured),
+            Measurement::Told(_) => return self.down.tell(at, measured),
+            Measurement::Udp(got_through) => self.udp = Some((got_through, at)),
         }
         false
     }
@@ -178,6 +109,12 @@ impl Path {
         }
     }
 
+    /// Since when it is known that UDP does not get through, if that is the last that was seen of it.
+    #[must_use]
+    pub fn udp_refused_for(&self, now: Duration) -> Option<Duration> {
+        self.udp.filter(|(got_through, _)| !got_through).map(|(_, at)| now.saturating_sub(at))
+    }
+
     /// When something was told last.
     #[must_use]
     pub fn told_at(&self) -> Duration {
@@ -188,7 +125,7 @@ impl Path {
     #[must_use]
     pub fn signature(&self, now: Duration, direction: Direction) -> Option<Signature> {
         let rtt_secs = self.rtt.least(now)?.value;
-        let capacity = self.lane(direction).capacity.estimate(now);
+        let capacity = self.lane(direction).capacity(now);
         Some(Signature { rtt_secs, capacity_bytes_per_sec: capacity.map(|c| c.value) })
     }
 

@@ -55,7 +55,7 @@ pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) 
     let known = Known {
         rtt: path.rtt.least(now),
         rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
-        loss: lane.loss.estimate(now),
+        loss: lane.loss(now),
         mtu_bytes: lane.mtu_bytes(now).map(|mtu| mtu.value),
     };
     let mut limits: Vec<Limit> = [

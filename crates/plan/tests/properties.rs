@@ -64,8 +64,8 @@ proptest! {
         let host = Host { tcp_rmem_max_bytes: Some(6 << 20), cipher_bytes_per_sec: Some(1e9), ..Host::default() };
         for direction in [Direction::Up, Direction::Down] {
             let lane = path.lane(direction);
-            let estimates = [path.rtt.least(now), path.rtt.trimmed_mean(now), lane.capacity.estimate(now),
-                lane.loss.estimate(now), lane.reordering.estimate(now), lane.mtu_bytes(now), lane.rate(now).map(|r| r.0)];
+            let estimates = [path.rtt.least(now), path.rtt.trimmed_mean(now), lane.capacity(now),
+                lane.loss(now), lane.reordering(now), lane.mtu_bytes(now), lane.rate(now).map(|r| r.0)];
             for e in estimates.into_iter().flatten() {
                 prop_assert!(e.low <= e.value && e.value <= e.high, "{:?}", e);
                 prop_assert!((0.0..=1.0).contains(&e.confidence) && e.value.is_finite() && e.high.is_finite(), "{:?}", e);
@@ -103,7 +103,7 @@ proptest! {
                 let spread = Duration::from_secs_f64(1e6 / (rate * factor));
                 path.tell(Duration::ZERO, Measurement::Train(Direction::Up, 1_000_000, spread));
             }
-            path.lane(Direction::Up).capacity.estimate(Duration::ZERO).unwrap().value
+            path.lane(Direction::Up).capacity(Duration::ZERO).unwrap().value
         };
         // A nanosecond is the finest that a spread is told in.
         prop_assert!(estimate(factor) >= estimate(1.0) * 0.99);

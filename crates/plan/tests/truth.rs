@@ -46,7 +46,7 @@ fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
     for _ in 0..40 {
         path.tell(NOW, of.train(&mut dice, train_bytes));
     }
-    let found = path.lane(Direction::Down).capacity.estimate(NOW).expect("trains were told");
+    let found = path.lane(Direction::Down).capacity(NOW).expect("trains were told");
     assert!(found.low <= found.value && found.value <= found.high && found.confidence > 0.0, "{found:?}");
     (found.value / of.bytes_per_sec - 1.0).abs()
 }

@@ -24,6 +24,7 @@ mod window;
 pub mod compression;
 pub mod limits;
 pub mod ops;
+pub mod probe;
 
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 pub use batch::{Answer, Requests, WholeItem};

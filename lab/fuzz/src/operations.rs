@@ -7,6 +7,7 @@ use wire::compression::{Compressed, Way};
 use wire::ops::{
     BlockBody, Describe, ListEntry, Piece, Read, ReadBlock, Stats, StatsRequest, decode_json, encode_json,
 };
+use wire::probe::{Packet, Probe, Probed, is_quic};
 
 /// Reads `bytes` without the first one, which names the type, as parameters or as the body of an item.
 pub fn decode(bytes: &[u8]) {
@@ -25,8 +26,18 @@ pub fn decode(bytes: &[u8]) {
         9 => settles(body, |b| decode_json::<Item>(&b, "an item"), encode_json),
         10 => settles(body, |b| Note::parse(&b), encode_json),
         11 => restores(&body),
+        12 => settles(body, Probe::decode, |v| Ok(v.encode())),
+        13 => settles(body, Probed::decode, |v| Ok(v.encode())),
+        14 => packet(&body),
         _ => {}
     }
+}
+
+/// A datagram that is a probe is none of QUIC's, and says what was written.
+fn packet(datagram: &[u8]) {
+    let Some(packet) = Packet::read(datagram) else { return };
+    assert!(!is_quic(datagram));
+    assert!(datagram.starts_with(&packet.header()));
 }
 
 /// The body of a block, its length in front, then its bulk: what is restored has the size that was said, and is restored

@@ -16,6 +16,7 @@ use wire::{Error, ErrorKind, Result};
 use super::adapter::{Factory, SharedPace};
 use super::lanes::{Lanes, MOST_LANES};
 use super::pace::Pace;
+use super::probe::Prober;
 use super::socket::{PacedSocket, bind};
 use crate::Link;
 use crate::carrier::broken;
@@ -118,6 +119,8 @@ fn endpoint(
 ) -> Result<Endpoint> {
     let mut config = EndpointConfig::default();
     config
+        // A packet whose first two bits are zero is none of the stack's: it is one of a train.
+        .grease_quic_bit(false)
         .max_udp_payload_size(max_packet_bytes)
         .map_err(|e| Error::internal(format!("expected a usable packet size, found: {e}")))?;
     let socket = Arc::<PacedSocket>::clone(socket);
@@ -165,8 +168,11 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let connection = connecting.await.map_err(refused)?;
     begin(&connection, &pace)?;
     let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), receive_bytes)?;
-    Ok(Link::new(lanes, format!("{host}:{port}", port = address.port()))
-        .with_flow(QuicFlow { connection, pace }))
+    Ok(Link::new(lanes, format!("{host}:{port}", port = address.port())).with_flow(QuicFlow {
+        prober: Prober::new(&socket, &connection),
+        connection,
+        pace,
+    }))
 }
 
 fn client_crypto(trust: &Trust) -> Result<Arc<QuicClientConfig>> {
@@ -282,12 +288,14 @@ impl Incoming {
         };
         let done = timeout(CONNECT_TIMEOUT, establishing).await;
         let (connection, lanes) = done.unwrap_or_else(|_| Err(too_slow()))?;
-        Ok(Link::new(lanes, peer.to_string()).with_flow(QuicFlow { connection, pace }))
+        let prober = Prober::new(&socket, &connection);
+        Ok(Link::new(lanes, peer.to_string()).with_flow(QuicFlow { prober, connection, pace }))
     }
 }
 
 /// A connection's controller and counters, for as long as somebody asks.
 struct QuicFlow {
+    prober: Prober,
     connection: Connection,
     pace: Arc<SharedPace>,
 }
@@ -306,6 +314,10 @@ impl Flow for QuicFlow {
 
     fn peer(&self) -> Option<SocketAddr> {
         Some(self.connection.remote_address())
+    }
+
+    fn prober(&self) -> Option<&Prober> {
+        Some(&self.prober)
     }
 
     fn statistics(&self) -> Statistics {

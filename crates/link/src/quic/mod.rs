@@ -17,7 +17,9 @@ mod alarm;
 mod endpoint;
 mod lanes;
 mod pace;
+mod probe;
 mod reassembly;
 mod socket;
 
 pub use endpoint::{Incoming, Listener, Options, connect};
+pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};

@@ -6,18 +6,20 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Result;
+use wire::probe::is_quic;
 
 use super::adapter::SharedPace;
+use super::probe::Arrivals;
 
 /// Largest batch that the system takes in one call, bytes; a larger one would be refused and look like a packet that
 /// is too large for the path.
-const MAX_BATCH_BYTES: usize = 65_507;
+pub(super) const MAX_BATCH_BYTES: usize = 65_507;
 /// Asked of the kernel for packets that the process has not read yet, bytes: 30 ms at 1 Gb/s, so that a busy host
 /// loses nothing. The system may give less (`net.core.rmem_max`).
 const BUFFER_BYTES: usize = 4 << 20;
@@ -48,6 +50,8 @@ pub(super) struct PacedSocket {
     making: Mutex<()>,
     /// The pace of that connection.
     joining: Mutex<Option<Arc<SharedPace>>>,
+    /// Trains that measure the path.
+    pub(super) arrivals: Arc<Arrivals>,
 }
 
 impl fmt::Debug for PacedSocket {
@@ -59,7 +63,13 @@ impl fmt::Debug for PacedSocket {
 impl PacedSocket {
     pub(super) fn new(socket: std::net::UdpSocket, max_packet_bytes: usize) -> Result<Arc<Self>> {
         let inner = TokioRuntime.wrap_udp_socket(socket)?;
-        Ok(Arc::new(Self { inner, max_packet_bytes, making: Mutex::default(), joining: Mutex::default() }))
+        Ok(Arc::new(Self {
+            inner,
+            max_packet_bytes,
+            making: Mutex::default(),
+            joining: Mutex::default(),
+            arrivals: Arc::default(),
+        }))
     }
 
     /// Makes a connection by `make`, which asks for its poller on the way: that one is given `pace`.
@@ -69,6 +79,33 @@ impl PacedSocket {
         let made = make();
         *self.joining.lock().unwrap_or_else(PoisonError::into_inner) = None;
         made
+    }
+
+    /// Waits for the socket on behalf of nobody's pace.
+    pub(super) fn plain_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.inner).create_io_poller()
+    }
+
+    /// Takes what is not QUIC's out of a buffer of datagrams that were read together.
+    fn pick_probes(&self, buf: &mut [u8], meta: &mut RecvMeta) {
+        let stride = meta.stride.max(1);
+        let Some(datagrams) = buf.get_mut(..meta.len) else { return };
+        if datagrams.chunks(stride).all(is_quic) {
+            return;
+        }
+        let at = self.arrivals.now_micros();
+        let mut kept = 0;
+        for start in (0..meta.len).step_by(stride) {
+            let end = (start + stride).min(meta.len);
+            let datagram = &datagrams[start..end];
+            if is_quic(datagram) {
+                datagrams.copy_within(start..end, kept);
+                kept += end - start;
+            } else {
+                self.arrivals.note(datagram, meta.addr, at);
+            }
+        }
+        meta.len = kept;
     }
 }
 
@@ -88,7 +125,11 @@ impl AsyncUdpSocket for PacedSocket {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        self.inner.poll_recv(cx, bufs, meta)
+        let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(count) {
+            self.pick_probes(buf, meta);
+        }
+        Poll::Ready(Ok(count))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -17,13 +17,14 @@ use std::sync::{Arc, OnceLock};
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
+use link::Flow;
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
 use crate::outlet::Outlet;
-use crate::paths::Paths;
+use crate::paths::{Paths, TakePart, TellPath};
 use crate::peers::TellPeers;
 use crate::under_way::Place;
 use crate::url::Url;
@@ -95,6 +96,8 @@ pub struct Call {
     pub client: ClientId,
     /// What there is.
     pub node: Arc<Shared>,
+    /// The connection, where it says something of itself.
+    pub(crate) flow: Option<Arc<dyn Flow>>,
     /// How answers leave for this client.
     pub(crate) outlet: Arc<Outlet>,
     /// Until it ends.
@@ -158,6 +161,8 @@ impl Registry {
         registry.add(read_block::ReadBlock);
         registry.add(stats::Stats);
         registry.add(TellPeers);
+        registry.add(TellPath);
+        registry.add(TakePart);
         registry
     }
 

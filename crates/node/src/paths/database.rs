@@ -8,10 +8,14 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use array::{Error, Result};
-use plan::{Direction, MAX_AGE, Measurement, Network, Path, Signature};
+use plan::{
+    ALL_BYTES_PER_HOUR, Budget, Direction, MAX_AGE, Measurement, Network, PATH_BYTES_PER_HOUR, Path,
+    Signature,
+};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::Recalled;
+use super::turns::refused;
 use crate::places::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.
@@ -29,7 +33,23 @@ const VERSION: i32 = 1;
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS path (
         host TEXT PRIMARY KEY, network TEXT NOT NULL, told_at INTEGER NOT NULL, known TEXT NOT NULL) STRICT;
-    CREATE INDEX IF NOT EXISTS path_network ON path (network, told_at);";
+    CREATE INDEX IF NOT EXISTS path_network ON path (network, told_at);
+    CREATE TABLE IF NOT EXISTS probing (network TEXT PRIMARY KEY, at INTEGER NOT NULL, budget TEXT NOT NULL) STRICT;";
+/// The row of what probes of all networks cost together.
+const ALL_NETWORKS: &str = "all";
+/// What was spent so long ago counts no more.
+const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
+
+/// What is to be done with the budget of probes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spending {
+    /// A probe begins.
+    Begin,
+    /// So much is to be sent.
+    Bytes(u64),
+    /// The probe has ended.
+    End,
+}
 
 /// An open database.
 pub(super) struct Database(Connection);
@@ -105,6 +125,32 @@ impl Database {
         change.commit().map_err(failed)
     }
 
+    /// Counts what probing the way to `host` costs.
+    ///
+    /// # Errors
+    /// Why not now; or the file cannot be written: nothing is probed that is not counted.
+    pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: Spending) -> Result<()> {
+        let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let network = Network::of(host).to_string();
+        let (mut of_path, mut of_all) = (budget(&change, &network), budget(&change, ALL_NETWORKS));
+        match what {
+            Spending::Begin => of_path.begin(at).map_err(refused)?,
+            Spending::Bytes(bytes) => {
+                of_path.spend(at, bytes, PATH_BYTES_PER_HOUR).map_err(refused)?;
+                of_all.spend(at, bytes, ALL_BYTES_PER_HOUR).map_err(refused)?;
+            }
+            Spending::End => of_path.end(),
+        }
+        for (network, budget) in [(network.as_str(), of_path), (ALL_NETWORKS, of_all)] {
+            let text = serde_json::to_string(&budget).map_err(failed)?;
+            let put = "INSERT OR REPLACE INTO probing (network, at, budget) VALUES (?1, ?2, ?3)";
+            change.execute(put, params![network, seconds(at), text]).map_err(failed)?;
+        }
+        let oldest = seconds(at.saturating_sub(SPENT_WITHIN));
+        change.execute("DELETE FROM probing WHERE at < ?1", [oldest]).map_err(failed)?;
+        change.commit().map_err(failed)
+    }
+
     /// What is known of the path to `host`, or to one behind the same bottleneck.
     pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<Recalled> {
         if let Some(path) = read(&self.0, host) {
@@ -139,6 +185,14 @@ fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
         .inspect_err(|error| tracing::debug!(%error, "a path could not be read"))
         .ok()??;
     serde_json::from_str(&text).ok().filter(Path::is_sound)
+}
+
+/// What was spent; nothing where the row is none of ours.
+fn budget(connection: &Connection, network: &str) -> Budget {
+    let find = "SELECT budget FROM probing WHERE network = ?1";
+    let text = connection.query_row(find, [network], |row| row.get::<_, String>(0)).optional();
+    let found = text.ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
+    found.filter(Budget::is_sound).unwrap_or_default()
 }
 
 fn seconds(at: Duration) -> i64 {
@@ -252,6 +306,29 @@ mod tests {
         assert!(database.recall(host(2), None, AT).is_none() && database.recall(host(3), None, AT).is_some());
         told(&mut database, host(0), AT + MAX_AGE * 2);
         assert_eq!(rows(&database), 1);
+    }
+
+    #[test]
+    fn probes_of_all_processes_share_one_budget_and_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
+        one.spend(host(1), AT, Spending::Begin).unwrap();
+        let busy = other.spend(host(2), AT, Spending::Begin).unwrap_err();
+        assert_eq!(busy.kind(), array::ErrorKind::Busy, "the same network: {busy}");
+        one.spend(host(1), AT, Spending::End).unwrap();
+        other.spend(host(2), AT, Spending::Begin).unwrap();
+        let room = PATH_BYTES_PER_HOUR / 2;
+        one.spend(host(1), AT, Spending::Bytes(room)).unwrap();
+        let spent = other.spend(host(2), AT, Spending::Bytes(1 << 20)).unwrap_err();
+        assert!(spent.to_string().contains("room again in 4 min"), "{spent}");
+        let elsewhere = |n: u32| host(n * 256);
+        for n in 1..8 {
+            other.spend(elsewhere(n), AT, Spending::Bytes(room)).unwrap();
+        }
+        assert!(one.spend(elsewhere(8), AT, Spending::Bytes(room)).is_err(), "that is all for all networks");
+        one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, Spending::Bytes(room)).unwrap();
+        let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 2, "what is old is swept away");
     }
 
     #[test]

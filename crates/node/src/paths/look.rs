@@ -12,10 +12,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::Report;
-use super::{Paths, host, now};
+use super::{Paths, host, now, probe, theirs};
 use crate::asks::{Ask, List};
 use crate::assemble::{self, Context};
-use crate::dial;
+use crate::describe::size;
+use crate::dial::{self, Protocol};
 use crate::runtime;
 use crate::url::Url;
 
@@ -23,8 +24,10 @@ use crate::url::Url;
 const ROUND_TRIPS: u32 = 5;
 /// Pause between them.
 const PAUSE: Duration = Duration::from_millis(20);
+/// QUIC has so long to get through: TCP has, just before.
+const OPENED_WITHIN: Duration = Duration::from_secs(3);
 /// For all of it.
-const WITHIN: Duration = Duration::from_secs(20);
+const WITHIN: Duration = Duration::from_secs(40);
 
 /// The other end of a path, as people name it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
 #[derive(Clone, Debug)]
@@ -50,6 +53,16 @@ impl FromStr for Target {
     }
 }
 
+/// Whether packet trains are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Probing {
+    /// Where no rate of the path is known, to a server that takes part. Never to this machine itself.
+    #[default]
+    WhereUnknown,
+    /// To a server that takes part.
+    Always,
+}
+
 /// What is known of the path to `target`, after a few round trips if there is somebody to answer: a server whose token is
 /// known (from the URL, or left by a server of this user), else whoever takes connections at the port that was named.
 ///
@@ -58,13 +71,15 @@ impl FromStr for Target {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &Target, context: &Context) -> Result<Report> {
+pub async fn look(target: &Target, context: &Context, probing: Probing) -> Result<Report> {
     let url = runtime::complete(&context.places.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &context.paths;
     let measuring = async {
         if url.token.is_some() || url.fingerprint.is_some() {
-            ask_server(&url, address, context).await
+            let asked = ask_server(&url, address, context).await?;
+            let probed = probed(&url, address, context, probing).await;
+            Ok(format!("{asked}{}", probed.unwrap_or_default()))
         } else if target.has_port {
             connect(address, paths).await
         } else {
@@ -102,11 +117,48 @@ async fn address_of(url: &Url) -> Result<SocketAddr> {
 async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result<String> {
     let server = assemble::server(url, context.budget.receive, context)?;
     let (handle, driving) = dial::open(&server).await?;
-    let least = tokio::select! {
-        least = ask(&handle, address.ip(), &context.paths) => least?,
-        () = driving => return Err(handle.closed().await),
+    let asking = async {
+        let least = ask(&handle, address.ip(), &context.paths).await?;
+        let told = match theirs::ask(&handle, &context.paths, address.ip()).await {
+            Ok(true) => "it said what it sees of its sending to here".into(),
+            Ok(false) => "it knows nothing of its sending to here yet".into(),
+            Err(error) => format!("what it sees of its sending to here it does not say: {error}"),
+        };
+        Ok(format!("{ROUND_TRIPS} questions to the server there took {} at least; {told}", time(least)))
     };
-    Ok(format!("{ROUND_TRIPS} questions to the server there took {} at least", time(least)))
+    tokio::select! {
+        measured = asking => measured,
+        () = driving => Err(handle.closed().await),
+    }
+}
+
+/// Packet trains, where they are wanted; how that went, as the end of a sentence.
+async fn probed(url: &Url, address: SocketAddr, context: &Context, probing: Probing) -> Option<String> {
+    let host = address.ip().to_canonical();
+    if probing == Probing::WhereUnknown && (host.is_loopback() || context.paths.knows_rates(host).await) {
+        return None;
+    }
+    let mut sum = probe::Sum::default();
+    let done = async {
+        let mut server = assemble::server(url, context.budget.receive, context)?;
+        server.reach.protocol = Protocol::Quic;
+        let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
+        let none = |_| Error::new(ErrorKind::TimedOut, "UDP did not get through");
+        let dial::Opened { handle, driving, flow } = opening.map_err(none)??;
+        let none = || Error::unsupported("expected a link by QUIC that says how it goes");
+        let flow = flow.ok_or_else(none)?;
+        tokio::select! {
+            done = probe::probe(&handle, &*flow, &context.paths, &mut sum) => done,
+            () = driving => Err(handle.closed().await),
+        }
+    };
+    let done = done.await;
+    let probe::Sum { trains, sent_bytes } = sum;
+    let sent = format!("{trains} packet trains ({})", size(sent_bytes));
+    Some(match done {
+        Ok(()) => format!("; {sent}"),
+        Err(error) => format!("; {sent}, and then no more: {error}"),
+    })
 }
 
 /// The least round trip, seconds.

@@ -6,13 +6,16 @@
 //! ```
 //!
 //! What measurements mean is [`plan`]'s business; here are clock, file and threads. Telling never waits: what comes too fast
-//! is left out. The database is shared by all processes of this user. Not here: probes; all is taken from what crosses
-//! anyway, but for a few small messages of `corridor path`.
+//! is left out. The database is shared by all processes of this user. Nearly all is taken from what crosses anyway; packet
+//! trains ([`probe`]) are for `corridor path`, and what they may cost is counted in the same file.
 
 mod database;
 mod host;
 mod look;
+mod probe;
 mod report;
+mod theirs;
+mod turns;
 mod watching;
 
 use std::fmt;
@@ -23,23 +26,27 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use array::Result;
 use link::{Flow, Remembered};
 use parking_lot::Mutex;
-use plan::{Direction, Measurement, Path};
+use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
 use tokio::sync::oneshot;
 
-use database::Database;
+use database::{Database, Spending};
 pub(crate) use look::of_client;
-pub use look::{Target, look};
+pub use look::{Probing, Target, look};
+pub(crate) use probe::TakePart;
 pub use report::Report;
+#[cfg(test)]
+pub(crate) use theirs::read as read_told;
+pub(crate) use theirs::{TellPath, learn};
 pub(crate) use watching::Watching;
 
 /// Jobs that may wait for the thread; further ones are left out.
 const MAX_WAITING_JOBS: usize = 256;
-/// What is believed less than this is not begun from.
-const LEAST_CONFIDENCE: f64 = 0.2;
 
 enum Job {
+    Spend { host: IpAddr, at: Duration, what: Spending, answer: oneshot::Sender<Result<()>> },
     Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
     Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<Recalled>> },
 }
@@ -60,6 +67,8 @@ pub struct Paths(Arc<Inner>);
 struct Inner {
     jobs: Mutex<Option<SyncSender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Networks of which somebody is being probed with this process's part.
+    turns: Mutex<Vec<Network>>,
 }
 
 impl fmt::Debug for Paths {
@@ -86,7 +95,8 @@ impl Paths {
         let folder = folder.to_path_buf();
         let thread = std::thread::Builder::new().name("paths".into()).spawn(move || work(&folder, &receiver));
         let thread = thread.inspect_err(|error| tracing::warn!(%error, "paths are not remembered")).ok();
-        Self(Arc::new(Inner { jobs: Mutex::new(Some(sender)), thread: Mutex::new(thread) }))
+        let (jobs, thread) = (Mutex::new(Some(sender)), Mutex::new(thread));
+        Self(Arc::new(Inner { jobs, thread, turns: Mutex::default() }))
     }
 
     fn send(&self, job: Job) -> bool {
@@ -109,6 +119,16 @@ impl Paths {
         let (answer, answered) = oneshot::channel();
         self.send(Job::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
         answered.await.ok().flatten()
+    }
+
+    /// Whether rates of both ways to `host` are known and believed.
+    pub(crate) async fn knows_rates(&self, host: IpAddr) -> bool {
+        let Some(known) = self.recall(host, None).await else { return false };
+        let is_known = |direction| {
+            let rate = known.path.lane(direction).rate(now());
+            rate.is_some_and(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)
+        };
+        is_known(Direction::Up) && is_known(Direction::Down)
     }
 
     /// What a connection over `flow` can begin from. Nothing for this machine itself: that is no path.
@@ -140,7 +160,7 @@ pub(crate) struct Known {
 fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
     let lane = path.lane(direction);
     let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
-    let got = lane.achieved.best(now).map_or(capacity.value, |(_, rate)| rate.value);
+    let got = lane.best(now).map_or(capacity.value, |best| best.bytes_per_sec.value);
     let rtt = path.rtt.least(now)?.value;
     Some(Remembered {
         rate_bytes_per_sec: got.min(capacity.value),
@@ -164,6 +184,10 @@ fn work(folder: &FilePath, jobs: &Receiver<Job>) {
                 if let Err(error) = database.tell(host, at, measured) {
                     tracing::debug!(%host, %error, "a path was not remembered");
                 }
+            }
+            Job::Spend { host, at, what, answer } => {
+                // Whoever asked may have gone.
+                drop(answer.send(database.spend(host, at, what)));
             }
             Job::Recall { host, rtt_secs, answer } => {
                 // Whoever asked may have gone.

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use plan::text::{rate, time};
-use plan::{Advice, Advised, Direction, Estimate, Host, Limit, Trend, Way, advise, preflight};
+use plan::{
+    Advice, Advised, Direction, Estimate, Got, Host, Limit, Told, Trend, advise, link_protocol, preflight,
+};
 use serde::Serialize;
 
 use super::Recalled;
@@ -22,6 +24,8 @@ pub struct Report {
     /// What was measured just now, a sentence.
     pub measured_now: String,
     rtt: Rtt,
+    /// By what `--link auto` connects: as advised for what comes here; null where the round trip decides.
+    link: Advised<&'static str>,
     /// From here to there.
     to: OneWay,
     /// From there to here.
@@ -44,21 +48,13 @@ struct Rtt {
 #[derive(Debug, Serialize)]
 struct OneWay {
     rate_bytes_per_sec: Option<Estimate>,
-    capacity_bytes_per_sec: Option<Estimate>,
-    loss: Option<Estimate>,
-    reordering: Option<Estimate>,
-    mtu_bytes: Option<Estimate>,
+    #[serde(flatten)]
+    seen: Told,
     delay_trend: Trend,
-    achieved: Vec<Achieved>,
+    /// Since the other host said what it knows of this way; none where it did not.
+    told_age_secs: Option<f64>,
     advice: Advice,
     limits: Vec<Limit>,
-}
-
-#[derive(Debug, Serialize)]
-struct Achieved {
-    #[serde(flatten)]
-    way: Way,
-    bytes_per_sec: Estimate,
 }
 
 impl Report {
@@ -84,6 +80,7 @@ impl Report {
                 variation_secs: smoothed.map(|(_, variation)| variation),
                 changes: path.rtt.shifts(),
             },
+            link: link_protocol(&path, now),
             to: OneWay::new(&path, Direction::Up, &facts, now),
             from: OneWay::new(&path, Direction::Down, &facts, now),
             this_host: facts,
@@ -106,6 +103,10 @@ impl Report {
             }
             (None, _) => line(&mut text, "round trip", "unknown".into()),
         }
+        match self.link.value {
+            Some(protocol) => line(&mut text, "link auto", format!("{protocol}: {}", self.link.basis)),
+            None => line(&mut text, "link auto", format!("by the round trip; else {}", self.link.basis)),
+        }
         self.to.write(&mut text, "to this host");
         self.from.write(&mut text, "from this host");
         text
@@ -115,16 +116,11 @@ impl Report {
 impl OneWay {
     fn new(path: &plan::Path, direction: Direction, facts: &Host, now: Duration) -> Self {
         let lane = path.lane(direction);
-        let achieved =
-            lane.achieved.rates(now).map(|(way, rate)| Achieved { way: way.clone(), bytes_per_sec: rate });
         Self {
             rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
-            capacity_bytes_per_sec: lane.capacity.estimate(now),
-            loss: lane.loss.estimate(now),
-            reordering: lane.reordering.estimate(now),
-            mtu_bytes: lane.mtu_bytes(now),
-            delay_trend: lane.transit.trend(),
-            achieved: achieved.collect(),
+            seen: lane.to_tell(now),
+            delay_trend: lane.delay_trend(),
+            told_age_secs: lane.told_for(now).map(|age| age.as_secs_f64()),
             advice: advise(path, direction, facts, now),
             limits: preflight(facts, path, direction, now),
         }
@@ -132,10 +128,13 @@ impl OneWay {
 
     fn write(&self, text: &mut String, title: &str) {
         writeln!(text, "{title}").unwrap_or_default();
-        if let Some(loss) = self.loss {
+        if let Some(age) = self.told_age_secs {
+            line(text, "told", format!("what the other host sees of it, {:.0} min ago", age / 60.0));
+        }
+        if let Some(loss) = self.seen.loss {
             line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
         }
-        for Achieved { way, bytes_per_sec } in &self.achieved {
+        for Got { way, bytes_per_sec } in &self.seen.achieved {
             let by = format!("{} with {}", way.protocol, controller(&way.controller));
             line(text, "achieved", format!("{} by {by}{}", rate(bytes_per_sec.value), sure(bytes_per_sec)));
         }

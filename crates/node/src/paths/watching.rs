@@ -107,6 +107,7 @@ fn measured(before: &Statistics, now: &Statistics, fastest: (f64, f64)) -> Vec<M
     let sent = now.sent_packets.saturating_sub(before.sent_packets);
     let lost = now.lost_packets.saturating_sub(before.lost_packets);
     measured.push(Measurement::Packets { direction, sent, lost });
+    measured.extend((now.protocol == "quic").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
     measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
     // Over QUIC both sides send by the controller that the client asked for; over TCP the other kernel's is not told.
@@ -164,8 +165,8 @@ mod tests {
         }
         let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
         assert!((rate(Direction::Up) - 6.25e6).abs() < 1.0 && (rate(Direction::Down) - 10e6).abs() < 1.0);
-        assert!((path.lane(Direction::Up).loss.estimate(at).unwrap().value - 0.01).abs() < 1e-6);
-        assert!(path.lane(Direction::Down).loss.estimate(at).is_none(), "only the sender knows");
+        assert!((path.lane(Direction::Up).loss(at).unwrap().value - 0.01).abs() < 1e-6);
+        assert!(path.lane(Direction::Down).loss(at).is_none(), "only the sender knows");
         assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
         assert!((path.lane(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
     }

@@ -3,13 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use node::array::{ErrorKind, Selection};
+use bytes::Bytes;
+use node::array::{ErrorKind, Priority, Result, Selection, Urgency};
+use node::asks::Ask;
 use node::assemble::{Context, assemble};
-use node::dial::{Protocol, Reach};
-use node::paths::{Paths, Recalled, Report, Target, look};
+use node::dial::{Dialer, Protocol, Reach, Server};
+use node::ops::OpStream;
+use node::paths::{Paths, Probing, Recalled, Report, Target, look};
 use node::url::Location;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use wire::probe::{Probe, Probed, Way};
 
 use crate::common::{Served, context, read};
 
@@ -30,7 +34,11 @@ async fn known(paths: &Paths) -> Recalled {
 }
 
 async fn look_at(target: &str, context: &Context) -> Report {
-    look(&target.parse().expect("a target"), context).await.expect("a report")
+    probe_or_look_at(target, context, Probing::WhereUnknown).await
+}
+
+async fn probe_or_look_at(target: &str, context: &Context, probing: Probing) -> Report {
+    look(&target.parse().expect("a target"), context, probing).await.expect("a report")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,10 +59,7 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
             let now = path.told_at();
             let lane = path.lane(plan::Direction::Up);
             assert!(path.rtt.least(now).is_some_and(|rtt| rtt.value < 30.0), "{protocol}: {path:?}");
-            assert!(
-                lane.loss.estimate(now).is_some() && lane.mtu_bytes(now).is_some(),
-                "{protocol}: {path:?}"
-            );
+            assert!(lane.loss(now).is_some() && lane.mtu_bytes(now).is_some(), "{protocol}: {path:?}");
         }
     }
 }
@@ -116,4 +121,107 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     assert_eq!(body["host"], "127.0.0.1", "{told}");
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("cache-control: no-store"), "{told}");
     assert!(body["to"]["advice"]["rate_bytes_per_sec"]["basis"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered() {
+    let mut of_server = None;
+    let served = Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
+    let (served, of_server) = (served.unwrap(), of_server.unwrap());
+    let target = served.url().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let context = context(folder.path());
+    let before = look_at(&target, &context).await;
+    assert!(before.measured_now.contains("knows nothing of its sending"), "{}", before.measured_now);
+    // The connection above has ended, and the server has written down what it saw.
+    known(&of_server).await;
+    let asked = look_at(&target, &context).await;
+    assert!(asked.measured_now.contains("it said what it sees"), "{}", asked.measured_now);
+    let json = serde_json::to_value(&asked).unwrap();
+    assert!(json["from"]["told_age_secs"].as_f64().is_some_and(|age| age < 60.0), "{json}");
+    for quantity in ["loss", "mtu_bytes"] {
+        assert!(json["from"][quantity]["value"].is_number(), "only the sender knows it: {json}");
+    }
+    assert!(json["to"]["told_age_secs"].is_null() && json["link"]["basis"].is_string(), "{json}");
+    let text = asked.text();
+    assert!(
+        text.contains("told        what the other host sees of it") && text.contains("link auto"),
+        "{text}"
+    );
+    let remembered = look_at("127.0.0.1", &context).await;
+    let json = serde_json::to_value(&remembered).unwrap();
+    assert!(json["from"]["loss"]["value"].is_number(), "asking nobody: {json}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budget() {
+    let mut of_server = None;
+    let served = Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
+    let (served, of_server) = (served.unwrap(), of_server.unwrap());
+    let target = served.url().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let context = context(folder.path());
+    let unasked = look_at(&target, &context).await;
+    assert!(
+        !unasked.measured_now.contains("trains"),
+        "never to this machine itself: {}",
+        unasked.measured_now
+    );
+    let first = probe_or_look_at(&target, &context, Probing::Always).await.measured_now;
+    assert!(first.contains("; 16 packet trains (") && !first.contains("no more"), "{first}");
+    let json = serde_json::to_value(look_at(&target, &context).await).unwrap();
+    assert!(json["from"]["capacity_bytes_per_sec"]["value"].as_f64() > Some(1e6), "{json}");
+    assert!(!json["from"]["loss"].is_null() && !json["from"]["reordering"].is_null(), "{json}");
+    let of_client = of_server.recall(HERE, None).await.unwrap().path;
+    let capacity = of_client.lane(plan::Direction::Down).capacity(of_client.told_at());
+    assert!(capacity.is_some(), "the trains that came there: {of_client:?}");
+    // Some hundred kB at least for each: within the budget a probe can be repeated so often.
+    for _ in 0..100 {
+        let said = probe_or_look_at(&target, &context, Probing::Always).await.measured_now;
+        if said.contains("there is room again in") {
+            return;
+        }
+    }
+    panic!("the budget of an hour is without end");
+}
+
+/// A train, asked for by hand.
+struct AskProbe(Bytes);
+
+impl Ask for AskProbe {
+    type Answer = Probed;
+
+    fn name(&self) -> &str {
+        wire::ops::PROBE
+    }
+
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(self.0.clone())
+    }
+
+    async fn answer(&self, replies: OpStream) -> Result<Probed> {
+        Probed::decode(replies.only_item().await?.body)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
+    let served = Served::start(&[WAVES]).await;
+    let ask = async |protocol, parameters| {
+        let reach = Reach { protocol, ..Reach::default() };
+        let dialer = Dialer::new(Server::of(served.url(), 1 << 20).unwrap().by(reach));
+        dialer.ask(AskProbe(parameters), Urgency::of(Priority::NORMAL)).await
+    };
+    let probe = Probe { way: Way::Down, train: 7, packets: 17 };
+    let by_tcp = ask(Protocol::Tcp, probe.encode()).await.unwrap_err();
+    assert_eq!(by_tcp.kind(), ErrorKind::Unsupported, "{by_tcp}");
+    for odd in [Probe { packets: u16::MAX, ..probe }.encode(), Bytes::from_static(b"odd")] {
+        assert_eq!(ask(Protocol::Quic, odd).await.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    let sent = ask(Protocol::Quic, probe.encode()).await.unwrap();
+    assert_eq!(
+        sent,
+        Probed { sent: 17, arrivals: Vec::new() },
+        "whoever does not listen hears nothing of them"
+    );
 }

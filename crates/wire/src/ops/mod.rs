@@ -32,6 +32,11 @@ pub const JOIN: &str = "join";
 /// Which servers a viewing node reads from, and how they are.
 pub const SERVERS: &str = "servers";
 
+/// What a server knows of the network path to whoever asks.
+pub const PATH: &str = "path";
+/// One packet train to measure the path by; see [`crate::probe`].
+pub const PROBE: &str = "probe";
+
 /// A structured text: JSON in UTF-8.
 ///
 /// # Errors

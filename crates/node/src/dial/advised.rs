@@ -1,0 +1,141 @@
+//! Which protocol a link is made by where none was asked for: what is remembered of the path decides, and where too little
+//! is, the round trip. A protocol that does not get through is not waited for long, and that is remembered.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use link::quic::Options;
+use link::{Link, Protocol, Trust};
+use plan::{Advised, Measurement, link_protocol};
+use tokio::time::timeout;
+
+use super::Server;
+use crate::paths::{Paths, now};
+
+/// How long QUIC has to get through where TCP would do. Lost first packets are sent again after one second.
+const QUIC_WITHIN: Duration = Duration::from_secs(3);
+
+/// Connects as is best for the path.
+///
+/// # Errors
+/// Those of [`link::dial`]; where both protocols fail, the advised one's.
+///
+/// # Cancel safety
+/// Dropping it closes the sockets.
+pub(super) async fn connect(server: &Server, options: &Options) -> Result<Link> {
+    if let Some(paths) = &server.paths
+        && !matches!(server.trust, Trust::Plain)
+        && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
+        && let Some(known) = paths.recall(host, None).await
+    {
+        return connect_by(&link_protocol(&known.path, now()), server, options, paths, host).await;
+    }
+    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, options).await
+}
+
+async fn address_of(server: &Server) -> Option<IpAddr> {
+    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
+    Some(found.ok()?.next()?.ip().to_canonical())
+}
+
+async fn connect_by(
+    advised: &Advised<&'static str>,
+    server: &Server,
+    options: &Options,
+    paths: &Paths,
+    host: IpAddr,
+) -> Result<Link> {
+    let (first, second) = match advised.value {
+        Some("quic") => (Protocol::Quic, Protocol::Tcp),
+        Some("tcp") => (Protocol::Tcp, Protocol::Quic),
+        _ => (Protocol::Auto, Protocol::Auto),
+    };
+    tracing::debug!(%host, link = %first, why = advised.basis);
+    let error = match connect_within(server, first, options).await {
+        Err(error) if is_unreached(&error) && first != second => error,
+        done => return done,
+    };
+    let link = connect_within(server, second, options).await.map_err(|_| error)?;
+    tracing::warn!(%host, "{first} was advised and did not get through: by {second}");
+    if first == Protocol::Quic {
+        paths.tell(host, vec![Measurement::Udp(false)]);
+    }
+    Ok(link)
+}
+
+/// Silence means that UDP is swallowed on the way, as often as not: it is not waited for as long as TCP is.
+async fn connect_within(server: &Server, protocol: Protocol, options: &Options) -> Result<Link> {
+    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, options);
+    if protocol != Protocol::Quic {
+        return connecting.await;
+    }
+    timeout(QUIC_WITHIN, connecting).await.unwrap_or_else(|_| Err(too_late()))
+}
+
+fn too_late() -> Error {
+    Error::new(ErrorKind::TimedOut, format!("expected QUIC to get through within {QUIC_WITHIN:?}"))
+}
+
+/// Nobody was heard: another protocol may get through.
+fn is_unreached(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dial::Reach;
+    use plan::Path;
+    use tokio::net::{TcpListener, UdpSocket};
+
+    fn advised(value: &'static str) -> Advised<&'static str> {
+        Advised {
+            value: Some(value),
+            basis: "so the test says".into(),
+            ..link_protocol(&Path::default(), now())
+        }
+    }
+
+    /// A server's address whose UDP port swallows everything, which serves TLS over TCP.
+    async fn without_udp() -> (Server, UdpSocket, tokio::task::JoinSet<()>) {
+        let identity = link::Identity::self_signed(&["localhost".into()]).expect("an identity");
+        let config = identity.server_config(&[link::tls::ALPN_WIRE]).expect("an identity");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let udp = UdpSocket::bind(address).await.expect("the same port of UDP");
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(async move {
+            let mut sessions = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                sessions.push(link::tls::accept(stream, Arc::clone(&config)).await);
+            }
+        });
+        let server = Server {
+            host: "127.0.0.1".into(),
+            port: address.port(),
+            trust: Trust::Fingerprint(identity.fingerprint()),
+            token: String::new(),
+            window_bytes: 1 << 20,
+            reach: Reach::default(),
+            paths: None,
+        };
+        (server, udp, tasks)
+    }
+
+    #[tokio::test]
+    async fn where_udp_is_blocked_tcp_is_taken_and_that_is_remembered() {
+        let (server, _udp, _tasks) = without_udp().await;
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        let host: IpAddr = "192.0.2.7".parse().unwrap();
+        let link = connect_by(&advised("quic"), &server, &Options::default(), &paths, host).await.unwrap();
+        assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
+        let known = paths.recall(host, None).await.unwrap().path;
+        let next = link_protocol(&known, now());
+        assert_eq!(next.value, Some("tcp"));
+        assert!(next.basis.contains("did not get through"), "{}", next.basis);
+    }
+}

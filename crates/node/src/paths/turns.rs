@@ -1,0 +1,92 @@
+//! Who may probe now: one probe of a bottleneck at a time, within the budget that all processes of this user share.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use plan::{Network, TooMuch};
+use tokio::sync::oneshot;
+
+use super::database::Spending;
+use super::{Job, Paths, now};
+
+/// A probe of this user is under way until this is dropped.
+pub(super) struct Alone {
+    paths: Paths,
+    host: IpAddr,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Where the thread has too much to do the lease ends by itself.
+        let (answer, _) = oneshot::channel();
+        self.paths.send(Job::Spend { host: self.host, at: now(), what: Spending::End, answer });
+    }
+}
+
+/// A train of somebody behind this bottleneck is under way until this is dropped.
+pub(super) struct Turn {
+    paths: Paths,
+    network: Network,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.paths.0.turns.lock().retain(|network| *network != self.network);
+    }
+}
+
+impl Paths {
+    /// Begins a probe of the path to `host`.
+    ///
+    /// # Errors
+    /// `Busy` while one of the same bottleneck is under way.
+    pub(super) async fn begin_probe(&self, host: IpAddr) -> Result<Alone> {
+        self.spending(host, Spending::Begin).await?;
+        Ok(Alone { paths: self.clone(), host })
+    }
+
+    /// Takes so many bytes of what probes may send.
+    ///
+    /// # Errors
+    /// `Busy` when too much was sent lately; it says how long to wait.
+    pub(super) async fn spend(&self, host: IpAddr, bytes: u64) -> Result<()> {
+        self.spending(host, Spending::Bytes(bytes)).await
+    }
+
+    async fn spending(&self, host: IpAddr, what: Spending) -> Result<()> {
+        let (answer, answered) = oneshot::channel();
+        let gone =
+            || Error::new(ErrorKind::Busy, "the memory of paths, which counts what probes cost, is busy");
+        if !self.send(Job::Spend { host: host.to_canonical(), at: now(), what, answer }) {
+            return Err(gone());
+        }
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Takes part in a probe that somebody else began.
+    ///
+    /// # Errors
+    /// `Busy` while another train is under way there.
+    pub(super) fn take_turn(&self, host: IpAddr) -> Result<Turn> {
+        let network = Network::of(host);
+        let mut turns = self.0.turns.lock();
+        if turns.contains(&network) {
+            return Err(refused(TooMuch::Busy));
+        }
+        turns.push(network);
+        Ok(Turn { paths: self.clone(), network })
+    }
+}
+
+/// For whoever wanted to probe.
+pub(super) fn refused(why: TooMuch) -> Error {
+    let what = match why {
+        TooMuch::Busy => "expected one probe of this bottleneck at a time, found another under way".into(),
+        TooMuch::Spent(wait) => {
+            let minutes = wait.saturating_add(Duration::from_secs(59)).as_secs() / 60;
+            format!("expected less to be probed within an hour; there is room again in {minutes} min")
+        }
+    };
+    Error::new(ErrorKind::Busy, what)
+}

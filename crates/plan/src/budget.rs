@@ -1,0 +1,124 @@
+//! What probing may cost a network: so many bytes an hour, and one probe of a bottleneck at a time.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes that probes of all hosts behind one bottleneck may send within any hour, both ways together.
+pub const PATH_BYTES_PER_HOUR: u64 = 32 << 20;
+/// Bytes that all probes of a user may send within any hour.
+pub const ALL_BYTES_PER_HOUR: u64 = 256 << 20;
+/// Whoever began to probe and never said that it ended is believed to be gone after this time.
+pub const PROBE_WITHIN: Duration = Duration::from_secs(60);
+const HOUR_SECS: f64 = 3600.0;
+
+/// What was spent lately: a bucket that leaks. It holds half of what an hour allows and loses as much in an hour, so within
+/// any hour no more passes than both together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    level_bytes: f64,
+    at: Duration,
+    busy_until: Duration,
+}
+
+/// Why nothing may be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooMuch {
+    /// Another probe is under way.
+    Busy,
+    /// There is room for so many bytes after this time.
+    Spent(Duration),
+}
+
+impl Budget {
+    /// Takes `bytes` of the `bytes_per_hour`.
+    ///
+    /// # Errors
+    /// How long to wait for them.
+    pub fn spend(&mut self, now: Duration, bytes: u64, bytes_per_hour: u64) -> Result<(), TooMuch> {
+        let room = bytes_per_hour as f64 / 2.0;
+        // A clock that was set back leaks nothing.
+        let leaked = now.saturating_sub(self.at).as_secs_f64() / HOUR_SECS * room;
+        let level = (self.level_bytes - leaked).max(0.0) + bytes as f64;
+        if level > room {
+            let wait_secs = (level - room) / room * HOUR_SECS;
+            return Err(TooMuch::Spent(Duration::try_from_secs_f64(wait_secs).unwrap_or(Duration::MAX)));
+        }
+        (self.level_bytes, self.at) = (level, now.max(self.at));
+        Ok(())
+    }
+
+    /// A probe begins.
+    ///
+    /// # Errors
+    /// [`TooMuch::Busy`] while another one is under way.
+    pub fn begin(&mut self, now: Duration) -> Result<(), TooMuch> {
+        // A time far ahead was written by a clock that was wrong.
+        if (now + Duration::from_nanos(1)..=now + PROBE_WITHIN).contains(&self.busy_until) {
+            return Err(TooMuch::Busy);
+        }
+        self.busy_until = now + PROBE_WITHIN;
+        Ok(())
+    }
+
+    /// The probe has ended.
+    pub fn end(&mut self) {
+        self.busy_until = Duration::ZERO;
+    }
+
+    /// Whether one that was stored can have come from here.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        (0.0..=ALL_BYTES_PER_HOUR as f64).contains(&self.level_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_000_000);
+
+    #[test]
+    fn whatever_is_asked_for_no_hour_sees_more_than_the_budget() {
+        let mut budget = Budget::default();
+        let mut spent: Vec<(u64, u64)> = Vec::new();
+        // Somebody asks for a train every second of a day, of sizes from 24 kB to 745 kB.
+        for second in 0..86_400_u64 {
+            let bytes = 24_000 + second * 7919 % 721_000;
+            if budget.spend(NOW + Duration::from_secs(second), bytes, PATH_BYTES_PER_HOUR).is_ok() {
+                spent.push((second, bytes));
+            }
+        }
+        let within = |from: u64| {
+            spent
+                .iter()
+                .filter(|(at, _)| (from..from + 3600).contains(at))
+                .map(|(_, bytes)| bytes)
+                .sum::<u64>()
+        };
+        let most = (0..82_800).step_by(60).map(within).max().unwrap();
+        assert!(most <= PATH_BYTES_PER_HOUR, "{most}");
+        assert!(within(0) > PATH_BYTES_PER_HOUR * 9 / 10, "and what is allowed is given: {}", within(0));
+    }
+
+    #[test]
+    fn it_says_how_long_to_wait() {
+        let mut budget = Budget::default();
+        budget.spend(NOW, 5000, 10_000).unwrap();
+        let Err(TooMuch::Spent(wait)) = budget.spend(NOW, 1000, 10_000) else { panic!("it is full") };
+        assert_eq!(wait, Duration::from_secs(720), "a fifth of what an hour gives back");
+        assert!(budget.spend(NOW + wait, 1000, 10_000).is_ok());
+    }
+
+    #[test]
+    fn one_probe_at_a_time_even_if_one_never_ends() {
+        let mut budget = Budget::default();
+        budget.begin(NOW).unwrap();
+        assert_eq!(budget.begin(NOW + PROBE_WITHIN / 2), Err(TooMuch::Busy));
+        assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()), "the first is gone");
+        budget.end();
+        assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()));
+        assert_eq!(budget.begin(Duration::ZERO), Ok(()), "a clock was set back");
+    }
+}

@@ -1,0 +1,83 @@
+//! What the other host says of its sending counts as what comes here, and decides by which protocol a link is made.
+
+use std::time::Duration;
+
+use corridor_plan::{Direction, MAX_AGE, Measurement, Path, Told, Way, link_protocol};
+
+const NOW: Duration = Duration::from_secs(1_000_000);
+
+fn way(protocol: &str) -> Way {
+    Way { protocol: protocol.into(), controller: "cubic".into(), streams: 1 }
+}
+
+/// A server's path to its client: `lost_of_a_million` of what it sent, and 25 MB/s once.
+fn of_server(lost_of_a_million: u64) -> Path {
+    let mut path = Path::default();
+    for _ in 0..3 {
+        let lost = lost_of_a_million;
+        path.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
+        path.tell(NOW, Measurement::Achieved(Direction::Up, way("tcp"), 25e6));
+        path.tell(NOW, Measurement::Mtu(Direction::Up, 1500));
+    }
+    path
+}
+
+/// A client that knows the round trip, and what that server says.
+fn of_client(told: Option<Told>) -> Path {
+    let mut path = Path::default();
+    (0..3).for_each(|_| assert!(!path.tell(NOW, Measurement::RoundTrip(0.150))));
+    told.map(|told| path.tell(NOW, Measurement::Told(Box::new(told))));
+    path
+}
+
+#[test]
+fn what_a_server_tells_is_what_comes_to_its_client() {
+    let alone = of_client(None);
+    assert!(link_protocol(&alone, NOW).basis.starts_with("unknown: "));
+    for (lost, protocol) in [(0, "tcp"), (1000, "quic")] {
+        let told = of_server(lost).lane(Direction::Up).to_tell(NOW);
+        let path = of_client(Some(told.clone()));
+        let lane = path.lane(Direction::Down);
+        assert_eq!(lane.to_tell(NOW), told);
+        assert_eq!(path.lane(Direction::Up).told_for(NOW), None, "it says nothing of what leaves here");
+        let advised = link_protocol(&path, NOW);
+        assert_eq!(advised.value, Some(protocol), "{lost}: {}", advised.basis);
+        let later = NOW + Duration::from_secs(3600);
+        assert_eq!(lane.told_for(later), Some(Duration::from_secs(3600)));
+        assert!(link_protocol(&path, NOW + MAX_AGE * 2).value.is_none(), "all of it is forgotten");
+    }
+}
+
+#[test]
+fn what_is_told_anew_takes_the_place_of_what_was_told_before() {
+    let told = |lost| of_server(lost).lane(Direction::Up).to_tell(NOW);
+    let mut path = of_client(Some(told(1000)));
+    path.tell(NOW, Measurement::Told(Box::new(told(0))));
+    assert!(path.lane(Direction::Down).loss(NOW).is_some_and(|loss| loss.value.abs() < 1e-12));
+    let mut nonsense = told(0);
+    nonsense.loss = nonsense.mtu_bytes;
+    path.tell(NOW, Measurement::Told(Box::new(nonsense)));
+    assert_eq!(path.lane(Direction::Down).to_tell(NOW), told(0), "1500 is no share of packets");
+}
+
+#[test]
+fn little_that_was_seen_decides_nothing() {
+    let mut path = of_client(None);
+    path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 100, lost: 0 });
+    path.tell(NOW, Measurement::Achieved(Direction::Down, way("tcp"), 25e6));
+    let advised = link_protocol(&path, NOW);
+    assert!(advised.value.is_none() && advised.basis.contains("too little was seen"), "{}", advised.basis);
+}
+
+#[test]
+fn where_udp_does_not_get_through_tcp_is_chosen_for_a_day() {
+    let told = of_server(1000).lane(Direction::Up).to_tell(NOW);
+    let mut path = of_client(Some(told));
+    path.tell(NOW, Measurement::Udp(false));
+    let advised =
+        |hours: u64, path: &Path| link_protocol(path, NOW + Duration::from_secs(hours * 3600)).value;
+    assert_eq!(advised(1, &path), Some("tcp"));
+    assert_eq!(advised(25, &path), Some("quic"), "it is tried again");
+    path.tell(NOW, Measurement::Udp(true));
+    assert_eq!(advised(1, &path), Some("quic"), "it has got through since");
+}
