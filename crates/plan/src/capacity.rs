@@ -27,7 +27,8 @@ impl Capacity {
         self.trains.tell(at, bytes as f64 / spread.as_secs_f64())
     }
 
-    /// Bytes per second. The confidence counts the share of trains that agree (within a tenth) too.
+    /// Bytes per second. The confidence falls with the square of the share of trains that agree (within a tenth): where less
+    /// than half do, the mode may be of those that were held up on the way and then came all at once.
     #[must_use]
     pub fn estimate(&self, now: Duration) -> Option<Estimate> {
         let age = self.trains.age(now);
@@ -39,7 +40,7 @@ impl Capacity {
         let shown = if agreeing.is_empty() { &rates } else { &agreeing };
         let (low, high) = (shown.first().copied()?, shown.last().copied()?);
         let share = agreeing.len() as f64 / rates.len() as f64;
-        Some(Estimate::new(mode, (low, high), rates.len(), age).doubted(share))
+        Some(Estimate::new(mode, (low, high), rates.len(), age).doubted(share * share))
     }
 
     pub(crate) fn is_sound(&self) -> bool {

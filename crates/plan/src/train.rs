@@ -44,13 +44,17 @@ pub struct Train {
     pub arrivals: Vec<Arrival>,
 }
 
-/// How many packets the next train has; the first one is short.
+/// How many packets the next train has; the first one is short. One that was read late, as if it had come at once, is
+/// followed by a longer one, and that by one as long as the rate needs.
 #[must_use]
 pub fn next_length(before: Option<&Train>) -> u16 {
-    let [shortest, ..] = LENGTHS;
+    let [shortest, .., longest] = LENGTHS;
     let Some(train) = before else { return shortest };
-    let longer = LENGTHS.into_iter().find(|length| *length > train.packets);
-    longer.filter(|_| !train.is_long_enough()).unwrap_or(train.packets)
+    let suffices = |length: &u16| match train.packet_secs().filter(|_| train.counts()) {
+        Some(packet_secs) => f64::from(length - 1) * packet_secs >= LONG_ENOUGH.as_secs_f64(),
+        None => *length > train.packets,
+    };
+    LENGTHS.into_iter().find(suffices).unwrap_or(longest)
 }
 
 impl Train {
@@ -63,16 +67,24 @@ impl Train {
         Some((after.map(|arrival| u64::from(arrival.size_bytes)).sum(), spread))
     }
 
-    /// Whether lateness of the receiver's program matters little.
+    /// What one packet takes at the bottleneck, seconds.
+    fn packet_secs(&self) -> Option<f64> {
+        let ((bytes, spread), first) = (self.dispersion()?, self.arrivals.first()?);
+        Some(spread.as_secs_f64() * f64::from(first.size_bytes) / bytes as f64)
+    }
+
+    /// Whether it is told: it took so long that lateness of the receiver's program matters little. Where not even the
+    /// longest does, trains say nothing: the path is too fast for them (2.4 Gb/s), or packets are held up and come all at once.
     #[must_use]
-    pub fn is_long_enough(&self) -> bool {
+    pub fn counts(&self) -> bool {
         self.dispersion().is_some_and(|(_, spread)| spread >= LONG_ENOUGH)
     }
 
-    /// Whether it is told: it took long enough, or no longer one is tried.
+    /// Whether a longer one cannot be tried.
     #[must_use]
-    pub fn counts(&self) -> bool {
-        next_length(Some(self)) == self.packets
+    pub fn is_longest(&self) -> bool {
+        let [.., longest] = LENGTHS;
+        self.packets >= longest
     }
 
     /// How long to wait before the next train.
@@ -134,7 +146,7 @@ mod tests {
 
     #[test]
     fn trains_grow_until_they_take_long_enough_and_then_say_the_rate() {
-        for (rate, expected) in [(1.25e6, 17), (12.5e6, 65), (125e6, 257), (1.25e9, 513)] {
+        for (rate, expected) in [(1.25e6, 17), (12.5e6, 65), (125e6, 257)] {
             let mut train = read(next_length(None), rate, 50, |_| false);
             while !train.counts() {
                 train = read(next_length(Some(&train)), rate, 50, |_| false);
@@ -142,9 +154,19 @@ mod tests {
             assert_eq!(train.packets, expected, "{rate}");
             let (bytes, spread) = train.dispersion().unwrap();
             let error = bytes as f64 / spread.as_secs_f64() / rate - 1.0;
-            // At 10 Gb/s half a millisecond is read in ten looks.
-            assert!(error.abs() < if rate > 1e9 { 0.15 } else { 0.03 }, "{rate}: {error}");
+            assert!(error.abs() < 0.03, "{rate}: {error}");
         }
+        let longest = read(513, 1.25e9, 50, |_| false);
+        assert!(longest.is_longest() && !longest.counts(), "10 Gb/s are beyond what trains can say");
+    }
+
+    #[test]
+    fn a_train_that_was_read_late_does_not_make_all_others_long() {
+        let late = read(17, 1.25e6, 1_000_000, |_| false);
+        assert!(late.dispersion().is_none(), "all at once");
+        assert_eq!(next_length(Some(&late)), 65);
+        let next = read(65, 1.25e6, 50, |_| false);
+        assert_eq!(next_length(Some(&next)), 17);
     }
 
     #[test]

@@ -22,8 +22,8 @@ use crate::token::random_bytes;
 
 /// A train of which nothing has arrived when it was said to be sent does not come any more.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);
-/// Trains in a row of which nothing arrives before it is given up.
-const MOST_IN_VAIN: u32 = 2;
+/// Trains in a row of which nothing arrives, or that are too short though no longer ones are sent, before it is given up.
+const MOST_IN_VAIN: u32 = 4;
 
 /// What a probe came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,13 +80,14 @@ impl Probing<'_> {
                 Direction::Down => self.down(packets).await?,
                 Direction::Up => self.up(packets).await?,
             };
-            in_vain = if train.arrivals.is_empty() { in_vain + 1 } else { 0 };
-            if train.counts() && in_vain == 0 {
+            let is_vain = train.arrivals.is_empty() || train.is_longest() && !train.counts();
+            in_vain = if is_vain { in_vain + 1 } else { 0 };
+            if train.counts() {
                 self.paths.tell(self.host, train.measurements(direction));
                 (told, sum.trains) = (told + 1, sum.trains + 1);
             }
             tokio::time::sleep(train.pause()).await;
-            before = (in_vain == 0).then_some(train);
+            before = Some(train).filter(|train| !train.arrivals.is_empty());
         }
         Ok(())
     }
@@ -167,7 +168,10 @@ impl Handler for TakePart {
                 let listening = prober.listen(train)?;
                 say(Probed::default()).await?;
                 let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
-                paths.tell(peer.ip(), arrived(packets, &arrivals).measurements(Direction::Down));
+                let came = arrived(packets, &arrivals);
+                if came.counts() {
+                    paths.tell(peer.ip(), came.measurements(Direction::Down));
+                }
                 say(Probed { sent: 0, arrivals }).await
             }
         }
