@@ -146,11 +146,15 @@ impl Facts<'_> {
 
     /// What was measured goes before what theory says.
     fn protocol(&self) -> Advised<&'static str> {
-        self.refused().or_else(|| self.compared()).or_else(|| self.by_law()).unwrap_or_else(|| {
-            Advised::unknown(
-                "to compare TCP with the path, its round trip, rate and loss must have been measured",
-            )
-        })
+        self.refused()
+            .or_else(|| self.compared())
+            .or_else(|| self.enough())
+            .or_else(|| self.by_law())
+            .unwrap_or_else(|| {
+                Advised::unknown(
+                    "to compare TCP with the path, its round trip, rate and loss must have been measured",
+                )
+            })
     }
 
     /// Where UDP does not get through there is no choice.
@@ -184,6 +188,20 @@ impl Facts<'_> {
             let why = said("TCP", "QUIC", &tcp, &quic) + "; TCP costs a quarter of the processor time";
             Advised::by("tcp", &[&tcp, &quic], why)
         })
+    }
+
+    /// TCP fills the path, whatever its loss: the sender's kernel may not take it for congestion.
+    fn enough(&self) -> Option<Advised<&'static str>> {
+        let lane = self.path.lane(self.direction);
+        let tcp = lane.comparable(self.now, "tcp")?.bytes_per_sec;
+        // Not the rate that TCP itself has shown: another protocol might get more.
+        let trains = lane.capacity(self.now).filter(|trains| tcp.value >= ENOUGH * trains.value)?;
+        let (got, carried) = (text::rate(tcp.value), text::rate(trains.value));
+        Some(Advised::by(
+            "tcp",
+            &[&tcp, &trains],
+            format!("transfers by TCP got {got}, packet trains say that the path carries {carried}"),
+        ))
     }
 
     /// What a cubic flow would get, and between what that lies as the loss does.

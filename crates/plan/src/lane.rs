@@ -116,11 +116,13 @@ impl Lane {
         fastest(self.achieved(now).into_iter())
     }
 
-    /// The fastest way by this protocol that was measured often enough to be compared.
+    /// The fastest way by this protocol that was measured often enough to be compared; as the other host saw its sending,
+    /// where it says so, for it knows when there was enough to send.
     pub(crate) fn comparable(&self, now: Duration, protocol: &str) -> Option<Got> {
         let is_comparable =
             |got: &Got| got.way.protocol == protocol && got.bytes_per_sec.samples >= LEAST_COMPARED;
-        fastest(self.achieved(now).into_iter().filter(is_comparable))
+        let told = fastest(self.told(now).achieved.into_iter().filter(is_comparable));
+        told.or_else(|| fastest(self.achieved(now).into_iter().filter(is_comparable)))
     }
 
     /// All of it, as another host may be told.

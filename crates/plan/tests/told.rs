@@ -81,3 +81,18 @@ fn where_udp_does_not_get_through_tcp_is_chosen_for_a_day() {
     path.tell(NOW, Measurement::Udp(true));
     assert_eq!(advised(1, &path), Some("quic"), "it has got through since");
 }
+
+#[test]
+fn a_kernel_that_fills_a_lossy_path_is_enough() {
+    let mut server = of_server(1000);
+    server.tell(NOW, Measurement::Train(Direction::Up, 262_500, Duration::from_millis(10)));
+    let path = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
+    let advised = link_protocol(&path, NOW);
+    assert_eq!(advised.value, Some("tcp"), "25 of 26 MB/s, three times: {}", advised.basis);
+    // What a receiver saw of its fastest seconds does not count where the sender says what it got.
+    let mut path = path;
+    (0..5).for_each(|_| {
+        path.tell(NOW, Measurement::Achieved(Direction::Down, way("quic"), 26e6));
+    });
+    assert_eq!(link_protocol(&path, NOW).value, Some("tcp"), "hardly faster");
+}

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::Paths;
 
-/// How often it is looked at: the fastest such time counts.
+/// How often it is looked at. Of what comes the fastest such time counts, for only the other side knows whether there was
+/// enough to send; of what is sent the median one, for a kernel begins fast on a path where it cannot go on so.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Looks between two times that something is told.
 const LOOKS_PER_TELLING: u32 = 10;
@@ -36,8 +37,10 @@ struct Seen {
     looked: Statistics,
     looked_at: Instant,
     looks: u32,
-    /// Fastest of the looks since something was told, bytes per second: sent while there was enough to send, received.
-    fastest: (f64, f64),
+    /// Of the looks since something was told, bytes per second: sent while there was enough to send.
+    sent_rates: Vec<f64>,
+    /// The fastest of them, received; 0 where too little was.
+    fastest_received: f64,
 }
 
 impl Watching {
@@ -46,7 +49,8 @@ impl Watching {
         let flow = flow?;
         let host = flow.peer()?.ip();
         let told = flow.statistics();
-        let seen = Seen { told, looked: told, looked_at: Instant::now(), looks: 0, fastest: (0.0, 0.0) };
+        let (looked_at, sent_rates) = (Instant::now(), Vec::new());
+        let seen = Seen { told, looked: told, looked_at, looks: 0, sent_rates, fastest_received: 0.0 };
         Some(Self { paths: paths.clone(), flow, host, seen: Mutex::new(seen) })
     }
 
@@ -67,13 +71,15 @@ impl Watching {
         let elapsed = now.saturating_duration_since(seen.looked_at);
         if elapsed >= LEAST_TIME {
             let (sent, received) = rates(&seen.looked, &found, elapsed);
-            seen.fastest = (seen.fastest.0.max(sent), seen.fastest.1.max(received));
+            seen.sent_rates.extend(sent);
+            seen.fastest_received = seen.fastest_received.max(received);
             (seen.looked, seen.looked_at) = (found, now);
         }
         seen.looks += 1;
         if is_last || seen.looks >= LOOKS_PER_TELLING {
-            self.paths.tell(self.host, measured(&seen.told, &found, seen.fastest));
-            (seen.told, seen.looks, seen.fastest) = (found, 0, (0.0, 0.0));
+            let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
+            self.paths.tell(self.host, measured(&seen.told, &found, rates));
+            (seen.told, seen.looks, seen.fastest_received) = (found, 0, 0.0);
         }
     }
 }
@@ -84,18 +90,28 @@ impl Drop for Watching {
     }
 }
 
-/// What was sent while there was enough to send, and what was received, bytes per second; 0 where too little moved.
-fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (f64, f64) {
+/// The middle one, of two the faster: of a short transfer the second half.
+fn upper_median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// What was sent while there was enough to send, and what was received, bytes per second; none or 0 where too little moved.
+fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f64>, f64) {
     let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
     let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
     let received_bytes = now.received_bytes.saturating_sub(before.received_bytes);
     let is_received = is_enough(before.received_bytes, now.received_bytes);
     let received = if is_received { received_bytes as f64 / elapsed.as_secs_f64() } else { 0.0 };
-    (sent.unwrap_or(0.0), received)
+    (sent, received)
 }
 
 /// What the time between two looks shows.
-fn measured(before: &Statistics, now: &Statistics, fastest: (f64, f64)) -> Vec<Measurement> {
+fn measured(
+    before: &Statistics,
+    now: &Statistics,
+    (sent_rate, received_rate): (f64, f64),
+) -> Vec<Measurement> {
     let direction = Direction::Up;
     let mut measured = Vec::new();
     if (now.sent_bytes, now.received_bytes) == (before.sent_bytes, before.received_bytes) {
@@ -118,11 +134,11 @@ fn measured(before: &Statistics, now: &Statistics, fastest: (f64, f64)) -> Vec<M
         controller: controller.unwrap_or(OF_OTHER_HOST).into(),
         streams: 1,
     };
-    if fastest.0 > 0.0 {
-        measured.push(Measurement::Achieved(Direction::Up, way(ours), fastest.0));
+    if sent_rate > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Up, way(ours), sent_rate));
     }
-    if fastest.1 > 0.0 {
-        measured.push(Measurement::Achieved(Direction::Down, way(theirs), fastest.1));
+    if received_rate > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Down, way(theirs), received_rate));
     }
     measured
 }
@@ -158,9 +174,9 @@ mod tests {
     #[test]
     fn what_a_connection_shows_is_told_by_direction() {
         let (before, now) = (statistics(0, 0), statistics(14_480_000, 20_000_000));
-        let fastest = rates(&before, &now, Duration::from_secs(2));
+        let (sent, received) = rates(&before, &now, Duration::from_secs(2));
         let (mut path, at) = (Path::default(), Duration::from_secs(1));
-        for one in measured(&before, &now, fastest) {
+        for one in measured(&before, &now, (sent.unwrap(), received)) {
             path.tell(at, one);
         }
         let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
@@ -172,9 +188,16 @@ mod tests {
     }
 
     #[test]
+    fn a_fast_beginning_is_not_what_a_transfer_gets() {
+        assert!((upper_median(vec![50e6, 9e6, 8e6, 7e6, 8e6]) - 8e6).abs() < 1.0, "then losses came");
+        assert!((upper_median(vec![20e6, 50e6]) - 50e6).abs() < 1.0, "it was still growing");
+        assert!(upper_median(Vec::new()).abs() < 1e-12);
+    }
+
+    #[test]
     fn little_tells_nothing_of_a_rate_and_silence_nothing_at_all() {
         let (before, now) = (statistics(0, 0), statistics(1000, 1000));
-        assert_eq!(rates(&before, &now, Duration::from_secs(1)), (0.0, 0.0));
+        assert_eq!(rates(&before, &now, Duration::from_secs(1)), (None, 0.0));
         assert!(measured(&before, &before, (0.0, 0.0)).is_empty());
     }
 }
