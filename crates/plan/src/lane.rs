@@ -72,13 +72,13 @@ impl Lane {
     /// Share of packets lost.
     #[must_use]
     pub fn loss(&self, now: Duration) -> Option<Estimate> {
-        surer(self.loss.estimate(now), self.told(now).loss)
+        narrower(self.loss.estimate(now), self.told(now).loss)
     }
 
     /// Share of packets overtaken.
     #[must_use]
     pub fn reordering(&self, now: Duration) -> Option<Estimate> {
-        surer(self.reordering.estimate(now), self.told(now).reordering)
+        narrower(self.reordering.estimate(now), self.told(now).reordering)
     }
 
     /// What one-way delays do.
@@ -171,6 +171,12 @@ impl Lane {
 
 fn surer(own: Option<Estimate>, told: Option<Estimate>) -> Option<Estimate> {
     own.into_iter().chain(told).max_by(|a, b| a.confidence.total_cmp(&b.confidence))
+}
+
+/// Of two shares the one of more packets: how often it was told says nothing of that.
+fn narrower(own: Option<Estimate>, told: Option<Estimate>) -> Option<Estimate> {
+    let width = |share: &Estimate| share.high - share.low;
+    own.into_iter().chain(told).min_by(|a, b| width(a).total_cmp(&width(b)))
 }
 
 fn fastest(ways: impl Iterator<Item = Got>) -> Option<Got> {

@@ -96,3 +96,15 @@ fn a_kernel_that_fills_a_lossy_path_is_enough() {
     });
     assert_eq!(link_protocol(&path, NOW).value, Some("tcp"), "hardly faster");
 }
+
+#[test]
+fn a_million_packets_that_were_told_once_outweigh_a_few_that_were_seen_often() {
+    let mut server = Path::default();
+    server.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost: 1000 });
+    let mut path = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
+    for _ in 0..16 {
+        path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 10, lost: 0 });
+    }
+    let loss = path.lane(Direction::Down).loss(NOW).expect("known");
+    assert!((loss.value - 0.001).abs() < 1e-9, "{loss:?}");
+}
