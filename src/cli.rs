@@ -256,6 +256,8 @@ Examples:
   corridor render brain.nii.gz -o brain.png
   corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
   corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
+  corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
+  corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
 
 The picture is the same for the same request on the same kind of processor.")]
@@ -285,7 +287,12 @@ pub(crate) struct Render {
     /// its own, opaque]. Replaces the surfaces of a view.
     #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
     pub(crate) iso: Vec<String>,
-    /// What is drawn besides isosurfaces [default: `surfaces` where only --iso says what is seen, else `composite`].
+    /// A plane across an axis, opaque in the colours of the transfer function; may be given up to 16 times. AXIS is x, y
+    /// or z, or its name in the file; INDEX counts voxels of level 0 from 0. Replaces the slices of a view.
+    #[arg(long, value_name = "AXIS=INDEX|AXIS=SHARE%")]
+    pub(crate) slice: Vec<String>,
+    /// What is drawn besides isosurfaces and slices [default: `surfaces` with --slice, or with --iso and no --tf, where
+    /// there is no --view; else `composite`].
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Light what the transfer function shows by the gradient of the values [default: as in the view, else off].
@@ -326,6 +333,12 @@ pub(crate) enum Mode {
     Composite,
     /// Nothing.
     Surfaces,
+    /// The largest value along each ray, in its colour; opacity decides nothing.
+    #[value(alias = "mip")]
+    Maximum,
+    /// The smallest value along each ray, in its colour; opacity decides nothing.
+    #[value(alias = "minip")]
+    Minimum,
 }
 
 /// `corridor path`

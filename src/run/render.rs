@@ -2,7 +2,7 @@
 
 use node::array::{Error, Result};
 use node::memory::Budget;
-use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_surface};
+use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_slice, parse_surface};
 use serde_json::json;
 
 use crate::cli::{Mode, Render, Switch};
@@ -27,10 +27,13 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         camera: options.camera.clone(),
         transfer: options.tf.clone(),
         surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
+        slices: options.slice.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
         shading: options.shading.map(|switch| switch == Switch::On),
         mode: options.mode.map(|mode| match mode {
             Mode::Composite => ViewMode::Composite,
             Mode::Surfaces => ViewMode::Surfaces,
+            Mode::Maximum => ViewMode::Maximum,
+            Mode::Minimum => ViewMode::Minimum,
         }),
         time: options.time,
         level: options.level,

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use array::{Dataset, Error, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
 use render::{Background, ImageSize, VolumeView};
 use serde_json::{Map, Value, json};
 pub use session::Mode as ViewMode;
-use session::{Truth, View};
+use session::{SpaceAxis, Truth, View};
 use stream::{StillRequest, render_still};
 
 use crate::assemble::Stack;
@@ -26,6 +26,8 @@ pub struct PictureRequest {
     pub transfer: Option<String>,
     /// Isosurfaces, instead of those in the view; see [`parse_surface`].
     pub surfaces: Vec<SurfaceRequest>,
+    /// Slices, instead of those in the view; see [`parse_slice`].
+    pub slices: Vec<SliceRequest>,
     /// What is drawn besides them.
     pub mode: Option<ViewMode>,
     /// Light what the transfer function shows.
@@ -63,6 +65,67 @@ pub fn parse_surface(text: &str) -> Result<SurfaceRequest> {
     let opacity = parts.next().map_or(Ok(1.0), |o| o.parse().map_err(|_| bad()))?;
     let is_legal = value.is_finite() && (0.0..=1.0).contains(&opacity) && parts.next().is_none();
     if is_legal { Ok(SurfaceRequest { value, colour, opacity }) } else { Err(bad()) }
+}
+
+/// A slice as a person asks for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SliceRequest {
+    /// `x`, `y` or `z`, or what the array calls it.
+    pub axis: String,
+    /// Where on it.
+    pub at: SliceAt,
+}
+
+/// Where on its axis a slice lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SliceAt {
+    /// At an index of level 0.
+    Index(f64),
+    /// A share of the way from the first index to the last one.
+    Share(f64),
+}
+
+/// Reads `AXIS=INDEX` or `AXIS=SHARE%`, such as `z=40`, `y=12.5` or `lat=50%`.
+///
+/// # Errors
+/// `Invalid`.
+pub fn parse_slice(text: &str) -> Result<SliceRequest> {
+    let bad =
+        || Error::invalid(format!("expected a slice such as `z=40`, `y=12.5` or `lat=50%`, found `{text}`"));
+    let (axis, place) = text.split_once('=').ok_or_else(bad)?;
+    let number = |text: &str| text.trim().parse().ok().filter(|v: &f64| v.is_finite());
+    let at = match place.trim().strip_suffix('%') {
+        Some(share) => number(share).map(|share| SliceAt::Share(share / 100.0)),
+        None => number(place).map(SliceAt::Index),
+    };
+    Ok(SliceRequest { axis: axis.trim().to_owned(), at: at.ok_or_else(bad)? })
+}
+
+/// A slice of a view.
+fn slice_field(slice: &SliceRequest, array: &ArrayInfo) -> Result<Value> {
+    const AXES: [(&str, AxisKind, SpaceAxis); 3] = [
+        ("x", AxisKind::X, SpaceAxis::X),
+        ("y", AxisKind::Y, SpaceAxis::Y),
+        ("z", AxisKind::Z, SpaceAxis::Z),
+    ];
+    let own = array.axes.iter().find(|axis| axis.name == slice.axis);
+    let is_meant = |&(name, kind, _): &(&str, AxisKind, SpaceAxis)| match own {
+        Some(own) if own.kind.is_spatial() => own.kind == kind,
+        _ => name == slice.axis,
+    };
+    let (_, _, axis) = AXES.into_iter().find(is_meant).ok_or_else(|| {
+        let names: Vec<&str> =
+            array.axes.iter().filter(|a| a.kind.is_spatial()).map(|a| a.name.as_str()).collect();
+        Error::invalid(format!(
+            "expected a slice across x, y or z, or one of the axes {names:?}, found `{}`",
+            slice.axis
+        ))
+    })?;
+    let at = match slice.at {
+        SliceAt::Index(index) => index,
+        SliceAt::Share(share) => share * axis.size_in(array).saturating_sub(1) as f64,
+    };
+    Ok(json!({"axis": axis, "at": at}))
 }
 
 fn hex_colour(text: &str) -> Option<[u8; 3]> {
@@ -147,8 +210,16 @@ fn fields(
         let surfaces = request.surfaces.iter().enumerate().map(|(i, s)| surface_field(i, s)).collect();
         fields.insert("surfaces".into(), Value::Array(surfaces));
     }
-    let only_surfaces = !request.surfaces.is_empty() && request.view.is_none() && request.transfer.is_none();
-    if let Some(mode) = request.mode.or(only_surfaces.then_some(ViewMode::Surfaces)) {
+    if !request.slices.is_empty() {
+        let (_, array) = dataset.find(&view.array)?;
+        let slices = request.slices.iter().map(|slice| slice_field(slice, array)).collect::<Result<_>>()?;
+        fields.insert("slices".into(), Value::Array(slices));
+    }
+    // Slices need a transfer function, so that one is given says nothing of the volume.
+    let is_volume_meant =
+        request.slices.is_empty() && (request.surfaces.is_empty() || request.transfer.is_some());
+    let hides_volume = request.view.is_none() && !is_volume_meant;
+    if let Some(mode) = request.mode.or(hides_volume.then_some(ViewMode::Surfaces)) {
         fields.insert("mode".into(), json!(mode));
     }
     if let Some(shading) = request.shading {
@@ -225,6 +296,21 @@ mod tests {
     fn every_side_that_errors_name_is_one() {
         assert!(SIDES.iter().all(|name| side(name).is_some()));
         assert!(side("side").is_none());
+    }
+
+    #[test]
+    fn slices_are_read_as_people_write_them() {
+        let slice = |axis: &str, at| SliceRequest { axis: axis.into(), at };
+        for (text, expected) in [
+            ("z=40", slice("z", SliceAt::Index(40.0))),
+            ("lat = 12.5", slice("lat", SliceAt::Index(12.5))),
+            ("y=50%", slice("y", SliceAt::Share(0.5))),
+        ] {
+            assert_eq!(parse_slice(text).unwrap(), expected);
+        }
+        for bad in ["z", "z=", "=", "z=a", "z=nan", "z=1e999", "z=%", "z=4%%"] {
+            assert!(parse_slice(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
 //! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface), `iso` (an isosurface alone),
-//! `mixed` (an isosurface seen through another one in a haze).
+//! `mixed` (an isosurface seen through another one in a haze), `largest` and `smallest` values along rays, `planes` (three
+//! slices alone), `cut` (slices in a haze).
 
 #![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
 #![expect(clippy::cast_possible_truncation, reason = "values lie between 0 and 255")]
@@ -16,8 +17,8 @@ use array::{
     Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
 };
 use corridor_render::{
-    Background, BlockPool, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Quality, Scene,
-    TransferFunction, VolumeView, cast,
+    Background, BlockPool, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Quality, Scene, Slice,
+    SpaceAxis, TransferFunction, VolumeView, cast,
 };
 
 /// Pictures per measurement.
@@ -25,15 +26,24 @@ const REPEATS: u32 = 10;
 
 type Points = &'static [(f64, f64)];
 
-/// Name, opacity, isovalues with their opacity.
-const SCENES: [(&str, Points, Points); 7] = [
-    ("haze", &[(90.0, 0.0), (255.0, 0.06)], &[]),
-    ("dense", &[(140.0, 0.0), (200.0, 0.5)], &[]),
-    ("fog", &[(0.0, 0.01), (255.0, 0.03)], &[]),
-    ("sparse", &[(196.0, 0.0), (200.0, 0.3), (204.0, 0.0)], &[]),
-    ("solid", &[(150.0, 0.0), (150.0, 1.0)], &[]),
-    ("iso", &[(0.0, 0.0)], &[(150.0, 1.0)]),
-    ("mixed", &[(90.0, 0.0), (255.0, 0.06)], &[(60.0, 0.3), (180.0, 1.0)]),
+/// Slices with their place as a share of the side.
+type Planes = &'static [(SpaceAxis, f64)];
+
+const PLANES: Planes = &[(SpaceAxis::X, 0.5), (SpaceAxis::Y, 0.5), (SpaceAxis::Z, 0.5)];
+
+/// Name, opacity, isovalues with their opacity, what is drawn besides these and slices.
+const SCENES: [(&str, Points, Points, Mode, Planes); 11] = [
+    ("haze", &[(90.0, 0.0), (255.0, 0.06)], &[], Mode::Composite, &[]),
+    ("dense", &[(140.0, 0.0), (200.0, 0.5)], &[], Mode::Composite, &[]),
+    ("fog", &[(0.0, 0.01), (255.0, 0.03)], &[], Mode::Composite, &[]),
+    ("sparse", &[(196.0, 0.0), (200.0, 0.3), (204.0, 0.0)], &[], Mode::Composite, &[]),
+    ("solid", &[(150.0, 0.0), (150.0, 1.0)], &[], Mode::Composite, &[]),
+    ("iso", &[(0.0, 0.0)], &[(150.0, 1.0)], Mode::Composite, &[]),
+    ("mixed", &[(90.0, 0.0), (255.0, 0.06)], &[(60.0, 0.3), (180.0, 1.0)], Mode::Composite, &[]),
+    ("largest", &[(0.0, 0.0)], &[], Mode::Maximum, &[]),
+    ("smallest", &[(0.0, 0.0)], &[], Mode::Minimum, &[]),
+    ("planes", &[(0.0, 0.0)], &[], Mode::Surfaces, PLANES),
+    ("cut", &[(90.0, 0.0), (255.0, 0.06)], &[], Mode::Composite, PLANES),
 ];
 
 fn main() -> Result<()> {
@@ -53,13 +63,16 @@ fn main() -> Result<()> {
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
 
     let lit = SCENES.iter().map(|scene| (scene, true));
-    for ((name, points, isovalues), is_lit) in SCENES.iter().map(|scene| (scene, false)).chain(lit) {
+    for ((name, points, isovalues, mode, slices), is_lit) in
+        SCENES.iter().map(|scene| (scene, false)).chain(lit)
+    {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
             camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),
             transfer: TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) },
             surfaces: isovalues.iter().map(|&(value, opacity)| surface(value, opacity as f32)).collect(),
-            mode: Mode::Composite,
+            slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
+            mode: *mode,
             is_lit,
             size: ImageSize { width: 1024, height: 800 },
             clip: None,
@@ -85,6 +98,10 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn slice(axis: SpaceAxis, at: f64) -> Slice {
+    Slice { axis, at }
 }
 
 fn surface(value: f64, opacity: f32) -> Isosurface {

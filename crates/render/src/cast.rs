@@ -15,11 +15,14 @@ use rayon::prelude::*;
 
 use crate::blocks::Blocks;
 use crate::camera::Lens;
+use crate::cut::{Cut, Slices, colours_of};
+use crate::extreme::{self, Extreme, Project};
 use crate::fade::Fade;
 use crate::frustum::Sight;
 use crate::hunt::Surfaces;
 use crate::kernel::Shading;
 use crate::light::{Lamp, Metric};
+use crate::palette::Palette;
 use crate::pool::Snapshot;
 use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
@@ -28,7 +31,7 @@ use crate::skip::Field;
 use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
-use crate::{Image, ImageSize, Scene};
+use crate::{Image, ImageSize, Mode, Scene};
 
 /// Pixels along a side of a tile.
 const TILE: u32 = 32;
@@ -122,6 +125,9 @@ pub(crate) struct Caster<'a, T> {
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
+    pub(crate) slices: Option<Slices>,
+    /// What a picture of extreme values needs.
+    extreme: Option<Extreme>,
     /// How samples are lit, if they are.
     pub(crate) metric: Option<Metric>,
     instructions: Instructions,
@@ -136,10 +142,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
         // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
-        let step_world = view.step_world(finest, scene.quality.step);
-        let strides_log2: Vec<usize> = (0..view.levels.len())
-            .map(|r| stride_log2(view.step_world(r, scene.quality.step), step_world))
-            .collect();
+        let step = scene.quality.step * extreme::step_of(scene.mode);
+        let step_world = view.step_world(finest, step);
+        let strides_log2: Vec<usize> =
+            (0..view.levels.len()).map(|r| stride_log2(view.step_world(r, step), step_world)).collect();
         let coarsest = ranks.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
         let recipe = Recipe {
             transfer: scene.transfer.clone(),
@@ -152,14 +158,21 @@ impl<'a, T: Voxel> Caster<'a, T> {
             let make = || Field::new(block, &tables.by_stride[0], scene.quality.skip_empty);
             block.fields.of(tables.number, make)
         };
-        let fields = blocks.all_slots().par_iter().map(|slot| slot.as_ref().map(field)).collect();
+        let is_composite = scene.mode == Mode::Composite;
+        let field = |slot: &Option<_>| slot.as_ref().filter(|_| is_composite).map(field);
+        let fields = blocks.all_slots().par_iter().map(field).collect();
         let lens = Lens::new(&scene.camera, scene.size)?;
-        let sight = Sight::new(view, &lens, scene.clip.as_ref());
+        let portion = scene.portion();
+        let sight = Sight::new(view, &lens, &portion);
+        let has_slices = !scene.slices.is_empty();
+        let slices = || Slices::new(&scene.slices, Palette::new(&scene.transfer), portion.slices.is_some());
         let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));
         let volume_from_world = view.world_from_volume.inverse();
         let lamp = Lamp::new(&volume_from_world);
         Ok(Self {
-            metric: scene.is_lit.then(|| Metric::new(&volume_from_world, step_world)),
+            slices: has_slices.then(slices),
+            extreme: Extreme::new(scene, blocks, &tables.by_stride[0]),
+            metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
             surfaces: Surfaces::new(&scene.surfaces, view, lamp),
             scene,
             blocks,
@@ -241,7 +254,17 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
             for left in (0..tile.width).step_by(SIDE as usize) {
                 let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
                 let mut rays = caster.rays([tile.left + left, tile.top + top], [width, height]);
-                let colours = caster.trace(simd, &mut rays, &shadings, &mut shown);
+                let colours = match (&caster.extreme, &caster.slices) {
+                    (None, Some(slices)) if slices.are_alone => {
+                        let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
+                        colours_of(&simd.call(Cut { caster, slices, rays, shading, shown }))
+                    }
+                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown),
+                    (Some(extreme), _) => {
+                        let (shading, shown) = (&shadings[0], &mut shown);
+                        simd.call(Project { caster, extreme, rays, shading, shown })
+                    }
+                };
                 for ([column, row], colour) in PLACES.into_iter().zip(colours) {
                     if column < width && row < height {
                         pixels[((top + row) * tile.width + left + column) as usize] = colour;

@@ -15,7 +15,7 @@ use crate::camera::Lens;
 use crate::frustum::Sight;
 use crate::resident::Layout;
 use crate::voxel::voxel_bytes;
-use crate::{BlockPool, Bounds, Camera, ImageSize, VolumeView};
+use crate::{BlockPool, Camera, ImageSize, Portion, VolumeView};
 
 /// What kept the wanted level from being finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ const MAX_LOOKED_AT: usize = 1 << 23;
 /// Error of one level on the screen that is still fine, pixels.
 const SCREEN_ERROR_PX: f64 = 1.0;
 
-/// What a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`]. Blocks that lie outside
-/// `clip` (world space) or outside the image are left out. A level that is `forced`, by its number, takes the
+/// What a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`]. Blocks of which nothing lies in
+/// `portion` or in the image are left out. A level that is `forced`, by its number, takes the
 /// place of the one that the screen would choose; memory limits it all the same.
 ///
 /// # Errors
@@ -100,12 +100,12 @@ pub fn demand(
     view: &VolumeView,
     camera: &Camera,
     size: ImageSize,
-    clip: Option<&Bounds>,
+    portion: &Portion,
     forced: Option<u8>,
     max_bytes: usize,
 ) -> Result<Demand> {
     size.check()?;
-    let seer = Seer::new(view, camera, size, clip)?;
+    let seer = Seer::new(view, camera, size, portion)?;
     let first = forced.map_or_else(|| Ok(seer.sufficient_rank()), |number| view.rank_of(number))?;
     let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
     let coarsest = view.levels.len() - 1;
@@ -146,10 +146,10 @@ struct Seen {
 }
 
 impl<'a> Seer<'a> {
-    fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, clip: Option<&Bounds>) -> Result<Self> {
+    fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, portion: &Portion) -> Result<Self> {
         let lens = Lens::new(camera, size)?;
         let looks_left = Cell::new(MAX_LOOKED_AT);
-        Ok(Self { view, lens, sight: Sight::new(view, &lens, clip), looks_left })
+        Ok(Self { view, lens, sight: Sight::new(view, &lens, portion), looks_left })
     }
 
     fn afresh(&self) -> &Self {

@@ -3,30 +3,42 @@
 use glam::{DAffine3, DVec3, DVec4};
 
 use crate::camera::Lens;
-use crate::{Bounds, ViewLevel, VolumeView};
+use crate::{Bounds, Portion, Slice, ViewLevel, VolumeView};
 
 /// What rounding may move the edge of a clipping box by, voxels of level 0.
 const CLIP_SLACK: f64 = 1e-6;
 
-/// What of a volume may be seen in an image: in the camera's frustum and in the clipping box.
-#[derive(Clone, Copy, Debug)]
+/// What of a volume may be seen in an image: in the camera's frustum, in the clipping box, and on slices where only these
+/// are drawn.
+#[derive(Clone, Debug)]
 pub(crate) struct Sight {
     frustum: Frustum,
     /// What may be drawn, in volume space.
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
+    slices: Option<Vec<Slice>>,
 }
 
 impl Sight {
-    pub(crate) fn new(view: &VolumeView, lens: &Lens, clip: Option<&Bounds>) -> Self {
+    pub(crate) fn new(view: &VolumeView, lens: &Lens, portion: &Portion) -> Self {
         let (mut low, mut high) = view.volume_box();
-        if let Some(clip) = clip {
+        if let Some(clip) = &portion.clip {
             let (clip_low, clip_high) = clip_in_volume(view, clip);
             // A sample on the very edge of the box may be rounded into the block beside it.
             low = low.max(clip_low - CLIP_SLACK);
             high = high.min(clip_high + CLIP_SLACK);
         }
-        Self { frustum: Frustum::new(lens, &view.world_from_volume), low, high }
+        if let Some([first, others @ ..]) = portion.slices.as_deref()
+            && others.iter().all(|slice| slice.axis == first.axis)
+        {
+            let axis = first.axis.index();
+            let (least, most) =
+                others.iter().fold((first.at, first.at), |(a, b), s| (a.min(s.at), b.max(s.at)));
+            low[axis] = low[axis].max(least);
+            high[axis] = high[axis].min(most);
+        }
+        let slices = portion.slices.clone();
+        Self { frustum: Frustum::new(lens, &view.world_from_volume), low, high, slices }
     }
 
     /// The part of a run of blocks `from..to` that matters to the image, in volume space, if any does: what is
@@ -39,7 +51,12 @@ impl Sight {
     ) -> Option<(DVec3, DVec3)> {
         let low = (level.block_box(from).0 - level.voxel_size()).max(self.low);
         let high = level.block_box(to.map(|n| n - 1)).1.min(self.high);
-        (low.cmple(high).all() && self.frustum.may_see(low, high)).then_some((low, high))
+        let is_cut = |slice: &Slice| {
+            let axis = slice.axis.index();
+            low[axis] <= slice.at && slice.at <= high[axis]
+        };
+        let is_shown = self.slices.as_ref().is_none_or(|slices| slices.iter().any(is_cut));
+        (is_shown && low.cmple(high).all() && self.frustum.may_see(low, high)).then_some((low, high))
     }
 }
 

@@ -47,13 +47,13 @@ pub(crate) struct Way<S: Simd> {
 
 impl<S: Simd> Way<S> {
     #[inline(always)]
-    fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
+    pub(crate) fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
     }
 
     /// Which rays have this sample.
     #[inline(always)]
-    fn has(&self, simd: S, number: S::F) -> S::M {
+    pub(crate) fn has(&self, simd: S, number: S::F) -> S::M {
         simd.and(simd.ge(number, self.first), simd.lt(number, self.end))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::kernel::Way;
 use crate::resident::{CELL, Resident};
-use crate::simd::{LANES, Simd, each_axis};
+use crate::simd::{LANES, Offsets, Simd, each_axis};
 use crate::skip::BENT;
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
@@ -60,15 +60,8 @@ impl<S: Simd> CellWalk<S> {
     /// Looks at the cells that the `live` rays are in.
     #[inline(always)]
     pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
-        const PER_VOXEL: f32 = 1.0 / CELL as f32;
-        let zero = simd.splat(0.0);
-        let cell = each_axis!(a => {
-            let place = simd.mul(at[a], simd.splat(PER_VOXEL));
-            simd.truncate(simd.min(simd.max(place, zero), simd.splat(self.cells[a] - 1.0)))
-        });
-        let plane = simd.mul_u(cell[2], simd.splat_u(self.strides[0]));
-        let row = simd.mul_u(cell[1], simd.splat_u(self.strides[1]));
-        let index = simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]));
+        let cell = self.cells_at(simd, at);
+        let index = self.indices(simd, &cell);
         let mut rays = simd.bits(live);
         let (mut is_visible, mut bent) = (false, 0);
         let mut reach = [1.0f32; LANES];
@@ -84,6 +77,41 @@ impl<S: Simd> CellWalk<S> {
             return Look::Draw { bent: bent & BENT != 0 };
         }
         Look::Skip(self.samples_to_exit(simd, at, cell, simd.load(&reach), live))
+    }
+
+    /// Looks whether one of the cells that the `live` rays are in is higher than what the ray knows.
+    #[inline(always)]
+    pub(crate) fn look_above(&self, simd: S, cells: &[f32], at: &[S::F; 3], known: S::F, live: S::M) -> Look {
+        let cell = self.cells_at(simd, at);
+        let (index, known) = (self.indices(simd, &cell), simd.store(known));
+        let mut rays = simd.bits(live);
+        while rays != 0 {
+            let lane = rays.trailing_zeros() as usize;
+            rays &= rays - 1;
+            if cells[index[lane] as usize] > known[lane] {
+                return Look::Draw { bent: false };
+            }
+        }
+        Look::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))
+    }
+
+    /// The cells that positions lie in.
+    #[inline(always)]
+    fn cells_at(&self, simd: S, at: &[S::F; 3]) -> [S::U; 3] {
+        const PER_VOXEL: f32 = 1.0 / CELL as f32;
+        let zero = simd.splat(0.0);
+        each_axis!(a => {
+            let place = simd.mul(at[a], simd.splat(PER_VOXEL));
+            simd.truncate(simd.min(simd.max(place, zero), simd.splat(self.cells[a] - 1.0)))
+        })
+    }
+
+    /// Their numbers in C order.
+    #[inline(always)]
+    fn indices(&self, simd: S, cell: &[S::U; 3]) -> Offsets {
+        let plane = simd.mul_u(cell[2], simd.splat_u(self.strides[0]));
+        let row = simd.mul_u(cell[1], simd.splat_u(self.strides[1]));
+        simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]))
     }
 
     /// How many samples all `live` rays have in the boxes of cells nearer than `reach` around theirs. At least one.

@@ -1,4 +1,4 @@
-//! Surfaces in their order along sixteen rays, mixed with what the transfer function shows.
+//! Surfaces and slices in their order along sixteen rays, mixed with what the transfer function shows.
 //!
 //! Rays march to the sample before their next surface, meet it, and go on from the sample behind it. The step in
 //! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
@@ -7,16 +7,19 @@
 use glam::Vec4;
 
 use crate::cast::Caster;
-use crate::hunt::{Hunt, Line};
+use crate::cut::Sheets;
+use crate::hunt::{Hit, Hunt, Line};
 use crate::light::lit;
 use crate::rays::{Lanes, Rays, Region};
 use crate::simd::LANES;
 use crate::table::{ERROR_PER_BEND, PARTS, TOLERANCE, Table};
 use crate::voxel::Voxel;
 
-/// The hunts along the rays of one packet.
+/// The hunts along the rays of one packet, each up to its slice.
 pub(crate) struct Hunts {
     hunts: [Hunt; LANES],
+    /// The slices behind what they hunt.
+    sheets: Sheets,
     /// Where each ray really ends.
     end: Lanes,
     near: Vec<Region>,
@@ -30,17 +33,50 @@ pub(crate) struct Lane {
 }
 
 impl Hunts {
-    pub(crate) fn new(rays: &Rays) -> Self {
+    pub(crate) fn new(rays: &Rays, sheets: Sheets) -> Self {
         let line = |lane| Line {
             origin: rays.origin_of(lane),
             step: rays.step_of(lane),
             direction: rays.direction[lane],
         };
-        let hunt = |lane| Hunt::new(line(lane), rays.reach[0][lane], rays.reach[1][lane]);
-        Self { hunts: std::array::from_fn(hunt), end: rays.end, near: Vec::new() }
+        let hunt = |lane: usize| {
+            let end = sheets[lane].map_or(rays.reach[1][lane], |sheet| sheet.at);
+            // Rays without samples have no surfaces.
+            let end = if rays.next[lane] < rays.end[lane] { end } else { rays.reach[0][lane] };
+            Hunt::new(line(lane), rays.reach[0][lane], end)
+        };
+        Self { hunts: std::array::from_fn(hunt), sheets, end: rays.end, near: Vec::new() }
     }
 
-    /// Lets each ray that is not `opaque` go on to its next surface, or to its end.
+    /// What a ray meets next, without taking it.
+    fn peek<T: Voxel>(&mut self, caster: &Caster<'_, T>, lane: usize) -> Option<Hit> {
+        let Self { hunts, sheets, near, .. } = self;
+        let hit = if caster.surfaces.is_empty() { None } else { hunts[lane].peek(caster, near) };
+        hit.or(sheets[lane])
+    }
+
+    /// Takes what [`Hunts::peek`] found.
+    fn take(&mut self, lane: usize) {
+        if self.hunts[lane].take().is_none() {
+            self.sheets[lane] = None;
+        }
+    }
+
+    /// The colours of surfaces and slices alone, up to where a ray is `opaque`.
+    #[inline(never)]
+    pub(crate) fn alone<T: Voxel>(mut self, caster: &Caster<'_, T>, opaque: f32) -> [Vec4; LANES] {
+        let mut colours = [Vec4::ZERO; LANES];
+        for (lane, colour) in colours.iter_mut().enumerate() {
+            while colour.w < opaque {
+                let Some(hit) = self.peek(caster, lane) else { break };
+                *colour += hit.colour * (1.0 - colour.w);
+                self.take(lane);
+            }
+        }
+        colours
+    }
+
+    /// Lets each ray that is not `opaque` go on to what it meets next, or to its end.
     #[inline(never)]
     pub(crate) fn send<T: Voxel>(
         &mut self,
@@ -49,13 +85,13 @@ impl Hunts {
         is_opaque: impl Fn(usize) -> bool,
     ) {
         for lane in (0..LANES).filter(|&lane| !is_opaque(lane)) {
-            let hit = self.hunts[lane].peek(caster, &mut self.near);
+            let hit = self.peek(caster, lane);
             let stop = hit.map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
             rays.end[lane] = stop.min(self.end[lane]);
         }
     }
 
-    /// Draws the surfaces of a ray that has come to the sample before one, and the rest of the step they lie in; false
+    /// Draws what a ray meets that has come to the sample before it, and the rest of the step it lies in; false
     /// where there is none.
     #[inline(never)]
     pub(crate) fn meet<T: Voxel>(
@@ -67,8 +103,7 @@ impl Hunts {
         opaque: f32,
         gathered: &mut Lane,
     ) -> bool {
-        let hunt = &mut self.hunts[lane];
-        let Some(hit) = hunt.peek(caster, &mut self.near) else { return false };
+        let Some(hit) = self.peek(caster, lane) else { return false };
         let (draws, whole) = (caster.draws_volume(), hit.at.floor());
         let (origin, step) = (rays.origin_of(lane), rays.step_of(lane));
         let place_at = |sample: f64| caster.place_at(origin + step * sample, table);
@@ -78,7 +113,7 @@ impl Hunts {
         if draws && place.is_nan() {
             place = place_at(whole);
         }
-        while let Some(hit) = hunt.peek(caster, &mut self.near).filter(|hit| hit.at < whole + 1.0) {
+        while let Some(hit) = self.peek(caster, lane).filter(|hit| hit.at < whole + 1.0) {
             let next = table.scale.place(hit.stored);
             cosine = hit.cosine;
             if draws {
@@ -87,7 +122,7 @@ impl Hunts {
             }
             gathered.colour += hit.colour * (1.0 - gathered.colour.w);
             (at, place) = (hit.at, next);
-            hunt.take();
+            self.take(lane);
             if gathered.colour.w >= opaque {
                 return true;
             }

@@ -10,10 +10,11 @@ use glam::{DVec3, Vec4};
 use crate::Mode;
 use crate::cast::Caster;
 use crate::corners::Grid;
+use crate::cut::{Cut, Finds, Sheets};
 use crate::gathered::Gathered;
 use crate::kernel::Shading;
 use crate::meet::{Hunts, Lane};
-use crate::rays::{Lanes, Rays, Spans};
+use crate::rays::{Lanes, Rays, Region, Spans};
 use crate::sample::Find;
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::Field;
@@ -34,7 +35,10 @@ impl<T: Voxel> Caster<'_, T> {
         let mut gathered = Gathered::new(simd);
         // What each ray has come through last.
         let mut gaps = [None; LANES];
-        let mut hunts = (!self.surfaces.is_empty()).then(|| Hunts::new(rays));
+        let mut hunts = None;
+        if self.has_solids() {
+            hunts = Some(Hunts::new(rays, self.sheets(simd, rays, &shadings[0], shown)));
+        }
         loop {
             if let Some(hunts) = &mut hunts {
                 let opacity = simd.store(gathered.rgba[3]);
@@ -43,11 +47,7 @@ impl<T: Voxel> Caster<'_, T> {
             loop {
                 let opacity = simd.store(gathered.rgba[3]);
                 let Some(leader) = rays.nearest(&opacity, shadings[0].opaque) else { break };
-                for (lane, &opacity) in opacity.iter().enumerate() {
-                    // An opaque ray has ended.
-                    let is_opaque = opacity >= shadings[0].opaque;
-                    rays.end[lane] = if is_opaque { rays.next[lane] } else { rays.end[lane] };
-                }
+                rays.end_where(&opacity, shadings[0].opaque);
                 let region = self.region(rays.at(leader, rays.next[leader]));
                 let spans = rays.pass(&region, leader);
                 shown.count(region.rank, region.is_lacking, spans.count());
@@ -76,7 +76,7 @@ impl<T: Voxel> Caster<'_, T> {
         colours
     }
 
-    /// Draws the surfaces that rays have come to; false where there are none.
+    /// Draws the surfaces and slices that rays have come to; false where there are none.
     #[inline(always)]
     fn meet<S: Simd>(
         &self,
@@ -116,10 +116,30 @@ impl<T: Voxel> Caster<'_, T> {
         self.faded(volume, slot, table)
     }
 
-    /// True where something is drawn besides surfaces.
+    /// True where something has a place on the ray.
+    pub(crate) fn has_solids(&self) -> bool {
+        self.slices.is_some() || !self.surfaces.is_empty()
+    }
+
+    /// The nearest slice of each ray.
+    #[inline(always)]
+    pub(crate) fn sheets<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        shading: &Shading<'_, T>,
+        shown: &mut Shown,
+    ) -> Sheets {
+        match &self.slices {
+            Some(slices) => simd.call(Cut { caster: self, slices, rays, shading, shown }),
+            None => [None; LANES],
+        }
+    }
+
+    /// True where rays gather what the transfer function shows.
     #[inline(always)]
     pub(crate) fn draws_volume(&self) -> bool {
-        self.scene.mode != Mode::Surfaces
+        self.scene.mode == Mode::Composite
     }
 
     /// True where nothing of a block is to be seen, and nothing on the ways that lead to it from what was skipped
@@ -147,13 +167,12 @@ impl<T: Voxel> Caster<'_, T> {
     /// Finds the places one step before samples of the `wanted` rays, whichever block they lie in: from there a ray
     /// enters the volume, or leaves what was skipped.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
     pub(crate) fn find_before<S: Simd>(
         &self,
         simd: S,
         rays: &Rays,
         samples: &Lanes,
-        mut wanted: u32,
+        wanted: u32,
         shading: &Shading<'_, T>,
         gathered: &mut Gathered<S>,
     ) {
@@ -166,8 +185,29 @@ impl<T: Voxel> Caster<'_, T> {
             // Outside the volume its outermost voxels go on.
             *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
         }
-        let mut before = simd.store(gathered.before);
-        let mut slope = each_axis!(a => simd.store(gathered.slope[a]));
+        let mut finds = Finds {
+            places: simd.store(gathered.before),
+            slopes: each_axis!(a => simd.store(gathered.slope[a])),
+            ..Finds::NONE
+        };
+        self.find_at(simd, &at, wanted, shading, &mut finds, |_, _| {});
+        gathered.before = simd.load(&finds.places);
+        gathered.slope = each_axis!(a => simd.load(&finds.slopes[a]));
+    }
+
+    /// Finds the places in the table at volume positions of the `wanted` rays, whichever block they lie in; `found` hears
+    /// of the regions and which rays lie there.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
+    pub(crate) fn find_at<S: Simd>(
+        &self,
+        simd: S,
+        at: &[DVec3; LANES],
+        mut wanted: u32,
+        shading: &Shading<'_, T>,
+        finds: &mut Finds,
+        mut found_in: impl FnMut(&Region, u32),
+    ) {
         while wanted != 0 {
             let leader = wanted.trailing_zeros() as usize;
             let region = self.region(at[leader]);
@@ -189,21 +229,21 @@ impl<T: Voxel> Caster<'_, T> {
                     slopes = each_axis!(a => simd.store(sample.slope[a]));
                 }
             }
+            let before = wanted;
             for lane in 0..LANES {
                 let is_inside = at[lane].cmpge(region.low).all() && at[lane].cmplt(region.high).all();
                 if wanted >> lane & 1 == 0 || !is_inside && lane != leader {
                     continue;
                 }
                 wanted &= !(1 << lane);
-                before[lane] = match region.slot {
+                finds.places[lane] = match region.slot {
                     Some(slot) if self.is_fading(slot, at[lane]) => self.faded(at[lane], slot, shading.table),
                     _ => found[lane],
                 };
-                (0..3).for_each(|axis| slope[axis][lane] = slopes[axis][lane]);
+                (0..3).for_each(|axis| finds.slopes[axis][lane] = slopes[axis][lane]);
             }
+            found_in(&region, before & !wanted);
         }
-        gathered.before = simd.load(&before);
-        gathered.slope = each_axis!(a => simd.load(&slope[a]));
     }
 }
 

@@ -94,7 +94,7 @@ impl<T: Voxel> Caster<'_, T> {
     }
 
     /// What lies in the transition to coarser blocks before, what outside it, what in it behind.
-    fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
+    pub(crate) fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
         let fade = self.fades[slot as usize];
         let block = self.blocks.resident(slot);
         let level = &self.scene.view.levels[block.rank];
@@ -121,7 +121,14 @@ impl<T: Voxel> Caster<'_, T> {
         clippy::cast_sign_loss,
         reason = "positions are f32; saturates"
     )]
-    fn way<S: Simd>(&self, simd: S, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Option<Way<S>> {
+    pub(crate) fn way<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        slot: u32,
+        log2: usize,
+    ) -> Option<Way<S>> {
         let block = self.blocks.resident(slot);
         let level = &self.scene.view.levels[block.rank];
         let (scale, origin) = level.local_map(block.at);

@@ -79,18 +79,26 @@ impl Rays {
         DVec3::from_array([0, 1, 2].map(|axis| self.step[axis][lane]))
     }
 
-    /// The ray whose next sample is nearest, of those that go on.
+    /// The ray whose next sample is nearest, of those that go on: that have not gathered `enough` yet.
     #[inline(always)]
-    pub(crate) fn nearest(&self, opacity: &[f32; LANES], opaque: f32) -> Option<usize> {
+    pub(crate) fn nearest(&self, gathered: &[f32; LANES], enough: f32) -> Option<usize> {
         let mut nearest = None;
         let mut least = f64::INFINITY;
-        for (lane, &opacity) in opacity.iter().enumerate() {
-            let goes_on = self.next[lane] < self.end[lane] && opacity < opaque;
+        for (lane, &gathered) in gathered.iter().enumerate() {
+            let goes_on = self.next[lane] < self.end[lane] && gathered < enough;
             if goes_on && self.next[lane] < least {
                 (nearest, least) = (Some(lane), self.next[lane]);
             }
         }
         nearest
+    }
+
+    /// Ends the rays that have gathered `enough`.
+    #[inline(always)]
+    pub(crate) fn end_where(&mut self, gathered: &[f32; LANES], enough: f32) {
+        for (lane, &gathered) in gathered.iter().enumerate() {
+            self.end[lane] = if gathered >= enough { self.next[lane] } else { self.end[lane] };
+        }
     }
 
     /// Moves all rays that have come to a region to its end, the `leader` among them; tells what they passed.
@@ -192,10 +200,10 @@ impl<T: Voxel> Caster<'_, T> {
             }
             rays.direction[lane] = ray.direction;
             let Some((enters, leaves)) = self.reach(&ray, origin, step) else { continue };
+            (rays.reach[0][lane], rays.reach[1][lane]) = (enters, leaves);
             let (first, end) = (enters.ceil(), leaves.ceil());
             if first < end {
                 (rays.next[lane], rays.end[lane]) = (first, end);
-                (rays.reach[0][lane], rays.reach[1][lane]) = (enters, leaves);
             }
         }
         rays

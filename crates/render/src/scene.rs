@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use array::{Error, Result};
+use array::{Error, Meaning, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Camera, Isosurface, TransferFunction, VolumeView};
+use crate::{Bounds, Camera, Isosurface, Portion, Slice, TransferFunction, VolumeView};
 
 /// Pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Default for Quality {
     }
 }
 
-/// What is drawn of a volume besides its isosurfaces.
+/// What is drawn of a volume besides its isosurfaces and slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// All that the transfer function shows.
@@ -72,6 +72,25 @@ pub enum Mode {
     Composite,
     /// Nothing.
     Surfaces,
+    /// The largest value along each ray in its colour, opaque, behind all surfaces and slices; nothing where no value is.
+    Maximum,
+    /// The same of the smallest value.
+    Minimum,
+}
+
+impl Mode {
+    /// Checks what is drawn of a volume.
+    ///
+    /// # Errors
+    /// `Invalid` for extreme values of labels, whose order means nothing.
+    pub fn check_of(self, view: &VolumeView) -> Result<()> {
+        if view.meaning == Meaning::Labels && matches!(self, Self::Maximum | Self::Minimum) {
+            return Err(Error::invalid(
+                "expected an array of intensities to draw extreme values of, found labels: choose another mode",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Everything that one picture needs besides the blocks.
@@ -85,9 +104,12 @@ pub struct Scene {
     pub transfer: TransferFunction,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,
-    /// What is drawn besides them.
+    /// Planes in the volume, at most [`Slice::MAX_COUNT`].
+    pub slices: Vec<Slice>,
+    /// What is drawn besides surfaces and slices.
     pub mode: Mode,
-    /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels never.
+    /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels and extreme
+    /// values never.
     pub is_lit: bool,
     /// Pixels.
     pub size: ImageSize,
@@ -108,6 +130,8 @@ impl Scene {
         self.camera.check()?;
         self.transfer.check()?;
         Isosurface::check_of(&self.surfaces, &self.view)?;
+        Slice::check_of(&self.slices, &self.view)?;
+        self.mode.check_of(&self.view)?;
         if !(self.quality.step >= Self::MIN_STEP && self.quality.step <= Self::MAX_STEP) {
             return Err(Error::invalid(format!(
                 "expected a step between {} and {} voxels, found {}",
@@ -122,6 +146,13 @@ impl Scene {
             return Err(Error::invalid(format!("expected a finite clipping box, found {clip:?}")));
         }
         self.view.rank_of(self.finest_level).map(|_| ())
+    }
+
+    /// The part of the volume that it shows.
+    #[must_use]
+    pub fn portion(&self) -> Portion {
+        let are_alone = self.mode == Mode::Surfaces && self.surfaces.is_empty() && !self.slices.is_empty();
+        Portion { clip: self.clip, slices: are_alone.then(|| self.slices.clone()) }
     }
 
     const MIN_STEP: f64 = 1.0 / 16.0;

@@ -129,6 +129,11 @@ impl Scale {
         ((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32
     }
 
+    /// The stored value of a place: the reverse of [`Scale::place`].
+    pub(crate) fn stored(&self, place: f32) -> f64 {
+        f64::from(place) / self.gain + self.origin
+    }
+
     /// What is interpolated: the stored value, or where `f32` cannot hold it, its place.
     #[inline(always)]
     pub(crate) fn load<T: Voxel>(&self, value: T) -> f32 {

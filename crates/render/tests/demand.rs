@@ -6,7 +6,7 @@ mod common;
 
 use array::{BlockKey, LevelOrigin};
 use common::{Synthetic, cubic, linear};
-use corridor_render::{Camera, Demand, ImageSize, Limit, VolumeView, demand};
+use corridor_render::{Camera, Demand, ImageSize, Limit, Portion, Slice, SpaceAxis, VolumeView, demand};
 
 const SIZE: ImageSize = ImageSize { width: 256, height: 256 };
 const PLENTY: usize = 1 << 40;
@@ -21,7 +21,7 @@ fn whole(view: &VolumeView) -> Camera {
 }
 
 fn want(view: &VolumeView, camera: &Camera, max_bytes: usize) -> Demand {
-    demand(view, camera, SIZE, None, None, max_bytes).unwrap()
+    demand(view, camera, SIZE, &Portion::default(), None, max_bytes).unwrap()
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn levels_of_tiny_blocks_are_wanted_only_as_far_as_they_can_be_listed() {
     let (fine, coarse) = (of(256, LevelOrigin::Stored), of(16, LevelOrigin::Mean));
     dataset.arrays[0].levels = vec![fine.clone(), coarse.clone()];
     let view = VolumeView::new(&dataset, 0, &[]).unwrap();
-    let seen = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    let seen = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
     assert_eq!((seen.wanted, seen.limit, seen.blocks.len()), (1, Limit::Memory, 16 * 16 * 16));
     // And as many levels as there may be take no longer for it.
     let pair = [of(256, LevelOrigin::Mean), of(128, LevelOrigin::Sampled)];
     let many: Vec<_> = pair.iter().cycle().take(62).cloned().collect();
     dataset.arrays[0].levels = [vec![fine], many, vec![coarse]].concat();
     let view = VolumeView::new(&dataset, 0, &[]).unwrap();
-    let seen = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    let seen = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
     assert_eq!((seen.limit, seen.blocks.len()), (Limit::Memory, 16 * 16 * 16));
 }
 
@@ -129,7 +129,9 @@ fn only_what_the_camera_sees_is_wanted() {
     assert!(places.iter().all(|&[z, _, x]| z <= 2 && (3..=4).contains(&x)), "{places:?}");
     assert!(places.len() >= 8 * 2 && places.len() < 8 * 9);
     let clip = common::voxel_box(&view, [0.0; 3], [20.0, 20.0, 127.0]);
-    let clipped = demand(&view, &whole(&view), SIZE, Some(&clip), None, PLENTY).unwrap();
+    let clipped =
+        demand(&view, &whole(&view), SIZE, &Portion { clip: Some(clip), slices: None }, None, PLENTY)
+            .unwrap();
     assert_eq!(clipped.blocks.len(), 2 * 2 * 8);
     let away = want(&view, &Camera { target: near.eye, eye: near.target, ..whole(&view) }, PLENTY);
     assert!(away.blocks.len() <= 64 * 5, "{}", away.blocks.len());
@@ -223,7 +225,7 @@ fn a_forced_level_is_limited_by_what_is_seen_of_it() {
     let view = huge().view();
     let camera = whole(&view);
     let force = |camera: &Camera, level: u8, max_bytes: usize| {
-        demand(&view, camera, SIZE, None, Some(level), max_bytes).unwrap()
+        demand(&view, camera, SIZE, &Portion::default(), Some(level), max_bytes).unwrap()
     };
     let coarser = force(&camera, 6, PLENTY);
     assert_eq!((coarser.wanted, coarser.limit, coarser.blocks.len()), (6, Limit::Screen, 1));
@@ -233,13 +235,13 @@ fn a_forced_level_is_limited_by_what_is_seen_of_it() {
     assert!(finest.pool_bytes <= 8 << 30);
     let whole_of_it = force(&camera, 0, 1 << 30);
     assert_eq!((whole_of_it.wanted, whole_of_it.limit), (3, Limit::Memory), "the finest that fits");
-    assert!(demand(&view, &camera, SIZE, None, Some(9), PLENTY).is_err());
+    assert!(demand(&view, &camera, SIZE, &Portion::default(), Some(9), PLENTY).is_err());
 }
 
 #[test]
 fn a_forced_level_of_thin_blocks_costs_what_it_costs() {
     let view = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap()).view();
-    let all = demand(&view, &whole(&view), SIZE, None, Some(0), PLENTY).unwrap();
+    let all = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
     let mut pool = corridor_render::BlockPool::new(view.clone(), all.pool_bytes);
     let synthetic = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap());
     for block in synthetic.blocks(0) {
@@ -256,4 +258,34 @@ fn an_array_beyond_all_measure_is_no_trouble() {
     let view = synthetic.view();
     let seen = want(&view, &whole(&view).zoom(1e4), 64 << 20);
     assert!(seen.pool_bytes <= 64 << 20 && !seen.blocks.is_empty());
+}
+
+#[test]
+fn slices_alone_want_the_blocks_they_cut() {
+    let synthetic = Synthetic { levels: 3, ..Synthetic::new([128; 3], [16; 3], linear) };
+    let view = synthetic.view();
+    let wanted = |slices: &[(SpaceAxis, f64)], max_bytes| {
+        let slices = slices.iter().map(|&(axis, at)| Slice { axis, at }).collect();
+        let portion = Portion { clip: None, slices: Some(slices) };
+        let demand = demand(&view, &whole(&view), SIZE, &portion, Some(0), max_bytes).unwrap();
+        let finest: Vec<[u64; 3]> = demand
+            .blocks
+            .iter()
+            .filter(|b| b.key.level == demand.wanted)
+            .map(|b| view.locate(&b.key).unwrap().1)
+            .collect();
+        (demand, finest)
+    };
+    let (one, blocks) = wanted(&[(SpaceAxis::Z, 40.0)], PLENTY);
+    assert_eq!((one.wanted, blocks.len()), (0, 64));
+    assert!(blocks.iter().all(|at| at[0] == 2), "{blocks:?}");
+    // Half a voxel before the next block values are interpolated with its first ones.
+    let (_, blocks) = wanted(&[(SpaceAxis::Y, 31.5)], PLENTY);
+    assert!(blocks.len() == 128 && blocks.iter().all(|at| at[1] == 1 || at[1] == 2));
+    let (_, blocks) = wanted(&[(SpaceAxis::X, 5.0), (SpaceAxis::Z, 100.0)], PLENTY);
+    assert_eq!(blocks.len(), 64 + 64 - 8);
+    // What does not fit as a volume fits as a slice.
+    let volume = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), one.pool_bytes).unwrap();
+    let (slice, _) = wanted(&[(SpaceAxis::Z, 40.0)], one.pool_bytes);
+    assert_eq!((volume.wanted > 0, slice.wanted), (true, 0));
 }

@@ -8,8 +8,8 @@ mod common;
 use array::{Affine, ErrorKind, Level, LevelOrigin};
 use common::{Synthetic, cubic};
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, ImageSize, Mode, OpacityPoint, Projection, Quality, Scene,
-    TransferFunction, VolumeView, cast, demand,
+    BlockPool, Bounds, Camera, Cancel, ImageSize, Mode, OpacityPoint, Projection, Quality, Scene, Slice,
+    SpaceAxis, TransferFunction, VolumeView, cast, demand,
 };
 use proptest::prelude::*;
 
@@ -24,6 +24,10 @@ fn number() -> impl Strategy<Value = f64> {
 
 fn triple() -> impl Strategy<Value = [f64; 3]> {
     [number(), number(), number()]
+}
+
+fn axis() -> impl Strategy<Value = SpaceAxis> {
+    prop_oneof![Just(SpaceAxis::X), Just(SpaceAxis::Y), Just(SpaceAxis::Z)]
 }
 
 fn map() -> impl Strategy<Value = Affine> {
@@ -87,7 +91,10 @@ proptest! {
         clip in prop::option::of((triple(), triple())),
         values in prop::collection::vec(number(), 1..20),
         keep in any::<u32>(),
+        mode in prop_oneof![Just(Mode::Composite), Just(Mode::Surfaces), Just(Mode::Maximum)],
+        slices in prop::collection::vec((axis(), prop_oneof![-0.5..8.0f64, number()]), 0..3),
     ) {
+        let slices = slices.into_iter().map(|(axis, at)| Slice { axis, at }).collect();
         let mut dataset = Synthetic::new([8; 3], [4; 3], cubic).dataset();
         dataset.arrays[0].levels = levels;
         dataset.arrays[0].levels[0].world_from_voxel = first_map;
@@ -108,11 +115,11 @@ proptest! {
                 prop_assert!(pool.used_bytes() <= pool.limit_bytes());
             }
         }
-        match demand(&view, &camera, size, clip.as_ref(), None, 1 << 16) {
+        let scene = Scene { view: view.clone(), camera, transfer, surfaces: Vec::new(), slices, mode, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
+        match demand(&view, &camera, size, &scene.portion(), None, 1 << 16) {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
         }
-        let scene = Scene { view, camera, transfer, surfaces: Vec::new(), mode: Mode::Composite, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
         match cast(&scene, &pool.snapshot(), &Cancel::new()) {
             Ok(frame) => for pixel in frame.image.rgba {
                 prop_assert!(pixel.iter().all(|v| (0.0..=1.001).contains(v)), "{pixel:?}");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use array::{Axis, AxisKind, Block, Content};
 use bytes::Bytes;
 use common::{Synthetic, cubic, difference, draw, pool_of};
-use corridor_render::{BlockPool, Camera, ImageSize, Inserted, VolumeView, demand};
+use corridor_render::{BlockPool, Camera, ImageSize, Inserted, Portion, VolumeView, demand};
 
 const SIZE: ImageSize = ImageSize { width: 96, height: 80 };
 
@@ -67,7 +67,7 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
         let shift = [0, 1, 2].map(|a| eye[a] - camera.target[a]);
         camera.target = eye;
         camera.eye = [0, 1, 2].map(|a| camera.eye[a] + shift[a]);
-        demand(&view, &camera, SIZE, None, None, 1 << 30).unwrap()
+        demand(&view, &camera, SIZE, &Portion::default(), None, 1 << 30).unwrap()
     };
     let (first, second) = (near([8.0, 8.0, 8.0]), near([56.0, 56.0, 56.0]));
     let bytes = first.pool_bytes.max(second.pool_bytes);

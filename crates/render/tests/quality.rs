@@ -10,8 +10,8 @@ mod reference;
 use array::Scalar;
 use common::{Synthetic, covered, cubic, difference, points};
 use corridor_render::{
-    Bounds, Camera, Cancel, Image, ImageSize, Instructions, OpacityPoint, Quality, Scene, TransferFunction,
-    cast_with,
+    Bounds, Camera, Cancel, Image, ImageSize, Instructions, Mode, OpacityPoint, Quality, Scene,
+    TransferFunction, cast_with,
 };
 use glam::DVec3;
 use proptest::prelude::*;
@@ -248,6 +248,7 @@ proptest! {
         block in prop_oneof![Just([20; 3]), Just([8, 12, 10]), Just([9, 17, 7])],
         is_clipped in any::<bool>(),
         is_lit in any::<bool>(),
+        mode in prop_oneof![Just(Mode::Composite), Just(Mode::Maximum), Just(Mode::Minimum)],
     ) {
         let synthetic = Synthetic::new([20; 3], block, cubic);
         let synthetic = Synthetic { decoding: array::Decoding {
@@ -270,6 +271,7 @@ proptest! {
         let quality = Quality { step, ..Quality::STILL };
         let mut scene = Scene { quality, ..scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer) };
         scene.is_lit = is_lit;
+        scene.mode = mode;
         scene.clip = is_clipped.then_some(Bounds { min: [2.5, 3.0, 8.0], max: [17.0, 16.5, 18.0] });
         let whole = Scene { quality: Quality { skip_empty: false, ..quality }, ..scene.clone() };
         let draw = |scene: &Scene, set| cast_with(scene, &pool.snapshot(), &Cancel::new(), set).unwrap().image;

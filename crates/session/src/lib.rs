@@ -7,6 +7,7 @@
 
 mod message;
 mod room;
+mod slice;
 mod surface;
 mod transfer;
 mod view;
@@ -17,6 +18,7 @@ pub use message::{
     ViewChange,
 };
 pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
+pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
 pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, thick_sides};

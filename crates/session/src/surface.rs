@@ -30,6 +30,10 @@ pub enum Mode {
     Composite,
     /// Nothing.
     Surfaces,
+    /// The largest value along each ray, in its colour.
+    Maximum,
+    /// The smallest value along each ray, in its colour.
+    Minimum,
 }
 
 impl Surface {

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Mode, Surface, Transfer};
+use crate::{Mode, Slice, SpaceAxis, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -93,7 +93,10 @@ pub struct View {
     /// Isosurfaces, at most [`crate::MAX_SURFACES`].
     #[serde(default)]
     pub surfaces: Vec<Surface>,
-    /// What is drawn besides isosurfaces.
+    /// Slices, at most [`crate::MAX_SLICES`].
+    #[serde(default)]
+    pub slices: Vec<Slice>,
+    /// What is drawn besides isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
@@ -129,6 +132,7 @@ impl Default for View {
             camera: None,
             transfer: None,
             surfaces: Vec::new(),
+            slices: Vec::new(),
             mode: Mode::default(),
             shading: false,
             clip: None,
@@ -219,16 +223,27 @@ impl View {
         }
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if !is_same_space(old, new) {
-            forget.extend(["camera", "clip"]);
+            forget.extend(["camera", "clip", "slices"]);
         }
         let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
         if !has_time(new) {
             forget.push("time");
         }
+        // The order of labels means nothing, so they have no extreme values.
+        if new.meaning == Meaning::Labels && matches!(self.mode, Mode::Maximum | Mode::Minimum) {
+            forget.push("mode");
+        }
         for name in forget {
             all.entry(name).or_insert(Value::Null);
         }
         all
+    }
+
+    /// The slices, where nothing else is drawn.
+    #[must_use]
+    pub fn slices_alone(&self) -> Option<&[Slice]> {
+        let are_alone = self.mode == Mode::Surfaces && self.surfaces.is_empty() && !self.slices.is_empty();
+        are_alone.then_some(&*self.slices)
     }
 
     /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
@@ -257,6 +272,7 @@ impl View {
             transfer.check()?;
         }
         Surface::check_all(&self.surfaces)?;
+        Slice::check_all(&self.slices)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
@@ -282,6 +298,7 @@ impl View {
         if let Some(level) = self.level {
             info.level(level)?;
         }
+        self.slices.iter().try_for_each(|slice| slice.check_in(info))?;
         let known = |name: &str| info.axes.iter().any(|a| a.name == name);
         if let Some(unknown) = self.at.keys().find(|name| !known(name)) {
             let names: Vec<&str> = info.axes.iter().map(|a| a.name.as_str()).collect();
@@ -330,7 +347,7 @@ impl Camera {
 
 /// True when voxels of two arrays lie at the same places.
 fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
-    let sides = |i: &ArrayInfo| i.spatial_axes().map(|axis| axis.map(|axis| i.shape()[axis]));
+    let sides = |i: &ArrayInfo| [SpaceAxis::X, SpaceAxis::Y, SpaceAxis::Z].map(|axis| axis.size_in(i));
     let map = |i: &ArrayInfo| i.levels.first().map(|l| l.world_from_voxel);
     sides(a) == sides(b) && map(a) == map(b)
 }
@@ -364,7 +381,8 @@ mod tests {
             "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
                        "projection": {"perspective": {"fov_y_rad": 0.6}}},
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
-            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}], "mode": "composite", "shading": true,
+            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}],
+            "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true,
             "clip": null, "background": [0, 0, 0]})
     }
 
@@ -429,6 +447,9 @@ mod tests {
             ),
             ("/surfaces/0/opacity", json!(1.5), "opacity from 0 to 1"),
             ("/surfaces/0/colour", json!([0, 0, 256]), "JSON"),
+            ("/slices", json!(vec![json!({"axis": "x", "at": 1.0}); 17]), "16 slices"),
+            ("/slices/0/axis", json!("t"), "JSON"),
+            ("/slices/0/at", json!(null), "JSON"),
             ("/mode", json!("sideways"), "JSON"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), "low below high"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]]), "0 to 1"),
@@ -516,6 +537,41 @@ mod tests {
         let other = switched(json!({"array": "other", "transfer": all["transfer"].clone()}));
         assert_eq!((other.transfer, other.camera, other.time), (view.transfer.clone(), None, 0));
         assert_eq!(switched(json!({"array": "a", "time": 3})).transfer, view.transfer);
+        assert_eq!((same.slices, other.slices), (view.slices.clone(), Vec::new()), "places in another space");
+    }
+
+    #[test]
+    fn what_labels_have_not_got_is_forgotten() {
+        use AxisKind::{X, Y, Z};
+        let axes = [(Z, 2), (Y, 3), (X, 4)];
+        let mut data = data(&[("rho", &axes), ("cells", &axes)]);
+        data.arrays[1].meaning = Meaning::Labels;
+        let view = View::parse(&json!({"array": "rho", "mode": "maximum"}).to_string()).unwrap();
+        let fields = view.with_consequences(json!({"array": "cells"}).as_object().unwrap(), &data);
+        assert_eq!(view.merged(&fields).unwrap().mode, Mode::Composite);
+        let view = view.merged(json!({"mode": "surfaces"}).as_object().unwrap()).unwrap();
+        let fields = view.with_consequences(json!({"array": "cells"}).as_object().unwrap(), &data);
+        assert_eq!(view.merged(&fields).unwrap().mode, Mode::Surfaces);
+    }
+
+    #[test]
+    fn slices_lie_in_the_array() {
+        use AxisKind::{Other, Time, X, Y};
+        let data =
+            data(&[("map", &[(Time, 9), (Y, 3), (X, 4)]), ("plain", &[(Other, 5), (Other, 6), (Other, 7)])]);
+        let place = |array: &str, axis: &str, at: f64| {
+            let view = json!({"array": array, "slices": [{"axis": axis, "at": at}]});
+            View::parse(&view.to_string()).unwrap().place_in(&data).map(drop)
+        };
+        for (array, axis, last) in
+            [("map", "x", 3.0), ("map", "z", 0.0), ("plain", "z", 4.0), ("plain", "x", 6.0)]
+        {
+            place(array, axis, last).unwrap();
+            for beyond in [-0.25, last + 0.5] {
+                let error = place(array, axis, beyond).unwrap_err().to_string();
+                assert!(error.contains(&format!("across `{axis}` from 0 to {last}")), "{error}");
+            }
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use array::{Dataset, Result};
-use render::{Bounds, Camera, Demand, ImageSize};
+use render::{Camera, Demand, ImageSize, Portion};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
-use crate::picture::{camera_of, clip_of, volume_of};
+use crate::picture::{camera_of, portion_of, volume_of};
 use crate::volume::Watching;
 
 /// A view made ready for drawing.
@@ -21,7 +21,7 @@ pub(crate) struct Aim {
     pub(crate) watching: Watching,
     pub(crate) demand: Arc<Demand>,
     pub(crate) camera: Camera,
-    pub(crate) clip: Option<Bounds>,
+    pub(crate) portion: Portion,
 }
 
 impl Aim {
@@ -39,17 +39,17 @@ impl Aim {
         let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_of(&view, &volume)?;
-        let clip = clip_of(&view, &volume);
+        let portion = portion_of(&view, &volume);
         let watching = match old.map(|aim| aim.watching) {
             Some(same) if *same.volume.view == *volume => same,
             // The old guard is dropped after the new one is there: others see no change in between.
             _other => host.volumes.look(who, &dataset, Arc::clone(&volume))?,
         };
         let share_bytes = host.volumes.share_out();
-        let demand = render::demand(&volume, &camera, size, clip.as_ref(), view.level, share_bytes)?;
+        let demand = render::demand(&volume, &camera, size, &portion, view.level, share_bytes)?;
         let demand = Arc::new(demand);
         host.feed.wish(who, || watching.want(&demand));
-        Ok(Self { dataset, view, size, share_bytes, watching, demand, camera, clip })
+        Ok(Self { dataset, view, size, share_bytes, watching, demand, camera, portion })
     }
 
     /// Number of the array in the description.
@@ -63,6 +63,6 @@ impl Aim {
         self.size == size
             && Arc::ptr_eq(&self.dataset, &host.dataset())
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
-            && (&old.camera, &old.clip) == (&view.camera, &view.clip)
+            && (&old.camera, &old.clip, old.slices_alone()) == (&view.camera, &view.clip, view.slices_alone())
     }
 }

@@ -16,7 +16,7 @@ use crate::aim::Aim;
 use crate::encode::{Encoder, Jpeg, Png};
 use crate::host::Host;
 use crate::pace::{Decision, Pacer, Plan, Situation};
-use crate::picture::{any_transfer, image_size, mode_of, shared_camera, surfaces_of, transfer_of};
+use crate::picture::{any_transfer, image_size, mode_of, shared_camera, slices_of, surfaces_of, transfer_of};
 use crate::seat::{Seat, Wanted};
 use crate::truth::Facts;
 
@@ -220,10 +220,11 @@ impl FrameLoop {
             camera: aim.camera,
             transfer: transfer_of(&transfer)?,
             surfaces: surfaces_of(&wanted.view),
+            slices: slices_of(&wanted.view),
             mode: mode_of(&wanted.view),
             is_lit: wanted.view.shading,
             size: ImageSize { width: plan.width, height: plan.height },
-            clip: aim.clip,
+            clip: aim.portion.clip,
             quality: if plan.is_moving { Quality::MOVING } else { Quality::STILL },
             finest_level: aim.demand.wanted,
         };

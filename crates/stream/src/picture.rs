@@ -5,7 +5,8 @@ use std::sync::Arc;
 use array::stats::Histogram;
 use array::{Dataset, Meaning, Result};
 use render::{
-    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Projection, TransferFunction, VolumeView,
+    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis,
+    TransferFunction, VolumeView,
 };
 use session::{PictureSize, Transfer, View};
 
@@ -77,11 +78,31 @@ pub(crate) fn mode_of(view: &View) -> Mode {
     match view.mode {
         session::Mode::Composite => Mode::Composite,
         session::Mode::Surfaces => Mode::Surfaces,
+        session::Mode::Maximum => Mode::Maximum,
+        session::Mode::Minimum => Mode::Minimum,
     }
 }
 
+/// The slices of a view.
+pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
+    let slice = |s: &session::Slice| Slice {
+        axis: match s.axis {
+            session::SpaceAxis::X => SpaceAxis::X,
+            session::SpaceAxis::Y => SpaceAxis::Y,
+            session::SpaceAxis::Z => SpaceAxis::Z,
+        },
+        at: s.at,
+    };
+    view.slices.iter().map(slice).collect()
+}
+
+/// The part of the volume that a view shows.
+pub(crate) fn portion_of(view: &View, volume: &VolumeView) -> Portion {
+    Portion { clip: clip_of(view, volume), slices: view.slices_alone().map(|_| slices_of(view)) }
+}
+
 /// The clip box in world space: fractions of the box around the volume.
-pub(crate) fn clip_of(view: &View, volume: &VolumeView) -> Option<Bounds> {
+fn clip_of(view: &View, volume: &VolumeView) -> Option<Bounds> {
     let [low, high] = view.clip?;
     let Bounds { min, max } = volume.bounds();
     let at = |share: [f64; 3]| [0, 1, 2].map(|a| min[a] + share[a] * (max[a] - min[a]));

@@ -10,7 +10,9 @@ use crate::aim::Aim;
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
-use crate::picture::{any_transfer, camera_of, mode_of, shared_camera, surfaces_of, transfer_of, volume_of};
+use crate::picture::{
+    any_transfer, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
+};
 use crate::truth::Facts;
 
 /// Who looks, where nobody does.
@@ -120,10 +122,11 @@ async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still
         camera: aim.camera,
         transfer: transfer_of(&transfer)?,
         surfaces: surfaces_of(&view),
+        slices: slices_of(&view),
         mode: mode_of(&view),
         is_lit: view.shading,
         size: aim.size,
-        clip: aim.clip,
+        clip: aim.portion.clip,
         quality: Quality::STILL,
         finest_level: aim.demand.wanted,
     };

@@ -461,6 +461,27 @@ async fn a_level_can_be_forced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn slices_alone_ask_only_for_what_they_cut() {
+    let data = Pyramid::new(64, 16, 1);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.level == coarsest);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|_| true).await;
+    data.let_through(|_| true);
+    let slices = json!([{"axis": "z", "at": 20.0}]);
+    ada.change(&json!({"level": 0, "mode": "surfaces", "slices": slices}), false);
+    let seq = ada.seq();
+    let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+    let finest = || data.asked().into_iter().filter(|key| key.level == 0).count();
+    assert_eq!((frame.truth.level_shown, finest()), (Some(0), 16), "one layer of 4 x 4 blocks");
+    ada.change(&json!({"mode": "maximum"}), false);
+    let seq = ada.seq();
+    ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+    assert_eq!(finest(), 64, "behind the slice all of the volume is looked through");
+}
+
+#[tokio::test(start_paused = true)]
 async fn looking_away_shows_the_background() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);

@@ -3,7 +3,7 @@
 
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
-use render::{Camera, ImageSize, VolumeView, demand};
+use render::{Camera, ImageSize, Portion, Slice, SpaceAxis, VolumeView, demand};
 use session::View;
 use wire::ops::{decode_dataset, encode_dataset};
 
@@ -56,8 +56,10 @@ fn look(dataset: &Dataset, view: &View) {
     let Ok(volume) = VolumeView::new(dataset, array, &position) else { return };
     let camera = Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION);
     camera.check().expect("the first camera of a volume looks somewhere");
-    for forced in [None, Some(0)] {
-        let Ok(wanted) = demand(&volume, &camera, SIZE, None, forced, MEMORY_BYTES) else { continue };
+    let slice = Slice { axis: SpaceAxis::Z, at: 0.0 };
+    let portions = [Portion::default(), Portion { clip: None, slices: Some(vec![slice]) }];
+    for (forced, portion) in [None, Some(0)].into_iter().zip(&portions) {
+        let Ok(wanted) = demand(&volume, &camera, SIZE, portion, forced, MEMORY_BYTES) else { continue };
         assert!(
             wanted.blocks.iter().all(|block| volume.locate(&block.key).is_some()),
             "blocks that are none"

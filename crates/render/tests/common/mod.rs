@@ -166,6 +166,7 @@ impl Synthetic {
             camera,
             transfer: TransferFunction::ramp(0.0, 200.0, 0.08),
             surfaces: Vec::new(),
+            slices: Vec::new(),
             mode: Mode::Composite,
             is_lit: false,
             size: ImageSize { width: 96, height: 80 },

@@ -13,7 +13,8 @@ use super::Synthetic;
 mod surfaces;
 
 pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
-    let step_world = scene.view.spacing_world(0) * scene.quality.step;
+    let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
+    let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
     let (width, height) = (scene.size.width, scene.size.height);
     let classes = Classes::new(scene);
     let mut rgba = Vec::new();
@@ -42,6 +43,9 @@ fn ray(scene: &Scene, across: f64, upward: f64) -> (DVec3, DVec3) {
     }
 }
 
+/// Where along the ray with its value, and in which colour.
+type Hit = ((f64, f64), DVec4);
+
 fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3, step: DVec3) -> DVec4 {
     let map = scene.view.world_from_volume.inverse();
     let [z, y, x] = synthetic.shape.map(|n| n as f64);
@@ -67,25 +71,57 @@ fn trace(synthetic: &Synthetic, scene: &Scene, classes: &Classes, origin: DVec3,
         }
     };
     // Far enough for every scene here; parallel rays begin behind the eye.
-    for i in -4000..4000 {
+    const STEPS: std::ops::Range<i32> = -4000..4000;
+    let values = || STEPS.map(f64::from).filter(|&i| is_drawn(i)).map(value_at);
+    let extreme = match scene.mode {
+        Mode::Maximum => values().reduce(f64::max),
+        Mode::Minimum => values().reduce(f64::min),
+        Mode::Composite | Mode::Surfaces => None,
+    };
+    let sheets: Vec<Hit> = scene
+        .slices
+        .iter()
+        .map(|slice| {
+            let axis = slice.axis.index();
+            let at = (slice.at - place(0.0)[axis]) / (place(1.0)[axis] - place(0.0)[axis]);
+            let value = value_at(at);
+            ((at, value), scene.transfer.colour_at(value))
+        })
+        .filter(|((at, _), _)| at.is_finite())
+        .map(|(at, [r, g, b])| (at, DVec4::new(r.into(), g.into(), b.into(), 1.0)))
+        .collect();
+    let has_depth = extreme.is_none() || !scene.surfaces.is_empty() || !scene.slices.is_empty();
+    for i in STEPS.filter(|_| has_depth) {
         let (start, end) = (f64::from(i) - 1.0, f64::from(i));
-        if !is_drawn(start) && !is_drawn(end) {
+        let has_sheet = sheets.iter().any(|sheet| (start..end).contains(&sheet.0.0));
+        if !is_drawn(start) && !is_drawn(end) && !has_sheet {
             continue;
         }
         let mut from = (start, value_at(start));
-        for hit in surfaces::hits(scene, &value_at, start, end).iter().filter(|hit| is_drawn(hit.at.0)) {
+        let surfaces = surfaces::hits(scene, &value_at, start, end);
+        let mut hits: Vec<Hit> = surfaces
+            .iter()
+            .map(|hit| (hit.at, surfaces::lit(synthetic, scene, hit.colour(), place(hit.at.0), step)))
+            .chain(sheets.iter().filter(|sheet| (start..end).contains(&sheet.0.0)).copied())
+            .collect();
+        hits.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+        for (at, hit) in hits.into_iter().filter(|hit| is_drawn(hit.0.0)) {
             if scene.mode == Mode::Composite {
-                colour = stretch(classes, &light, colour, from, hit.at);
+                colour = stretch(classes, &light, colour, from, at);
             }
-            colour += surfaces::lit(synthetic, scene, hit.colour(), place(hit.at.0), step) * (1.0 - colour.w);
-            from = hit.at;
+            colour += hit * (1.0 - colour.w);
+            from = at;
         }
         // A step belongs to the sample at its end.
         if scene.mode == Mode::Composite && is_drawn(end) {
             colour = stretch(classes, &light, colour, from, (end, value_at(end)));
         }
     }
-    colour
+    // It has no depth, and stands behind all else.
+    extreme.map_or(colour, |value| {
+        let [r, g, b] = scene.transfer.colour_at(value).map(f64::from);
+        colour + DVec4::new(r, g, b, 1.0) * (1.0 - colour.w)
+    })
 }
 
 /// A way on which the value runs evenly, between two places along the ray with their values.

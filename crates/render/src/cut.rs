@@ -1,0 +1,177 @@
+//! Where rays meet slices: of each ray only the nearest slice that has a value there matters, because it is opaque.
+//!
+//! A ray meets a plane in one place, so sixteen rays look up their values together, slice by slice; nothing is marched.
+
+use glam::{DVec3, Vec4};
+
+use crate::Slice;
+use crate::cast::Caster;
+use crate::hunt::Hit;
+use crate::kernel::Shading;
+use crate::palette::Palette;
+use crate::rays::{Lanes, Rays, Region};
+use crate::simd::{LANES, Simd, Step};
+use crate::truth::Shown;
+use crate::voxel::Voxel;
+
+/// The nearest slice of each ray.
+pub(crate) type Sheets = [Option<Hit>; LANES];
+
+/// What the slices of a picture share.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    slices: Vec<Slice>,
+    palette: Palette,
+    /// Nothing else is drawn.
+    pub(crate) are_alone: bool,
+}
+
+impl Slices {
+    pub(crate) fn new(slices: &[Slice], palette: Palette, are_alone: bool) -> Self {
+        Self { slices: slices.to_vec(), palette, are_alone }
+    }
+}
+
+/// What is found at places in the volume.
+pub(crate) struct Finds {
+    /// Place in the table; NaN where nothing is.
+    pub(crate) places: [f32; LANES],
+    /// Of values, per axis x, y, z; see [`crate::sample::Found`].
+    pub(crate) slopes: [[f32; LANES]; 3],
+    /// Of labels.
+    pub(crate) labels: [u8; LANES],
+}
+
+impl Finds {
+    pub(crate) const NONE: Self =
+        Self { places: [f32::NAN; LANES], slopes: [[0.0; LANES]; 3], labels: [0; LANES] };
+}
+
+/// Where sixteen rays meet a slice.
+struct Meeting {
+    /// In steps of the ray.
+    steps: Lanes,
+    /// In volume space.
+    at: [DVec3; LANES],
+    /// One bit per ray that meets it, before any other slice.
+    rays: u32,
+}
+
+impl Meeting {
+    fn has(&self, lane: usize) -> bool {
+        self.rays >> lane & 1 != 0
+    }
+
+    fn new(rays: &Rays, slice: Slice, sheets: &Sheets) -> Self {
+        let axis = slice.axis.index();
+        let mut meeting = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
+        for (lane, sheet) in sheets.iter().enumerate() {
+            if rays.step[axis][lane] == 0.0 {
+                continue;
+            }
+            let steps = (slice.at - rays.origin[axis][lane]) * rays.inverse[axis][lane];
+            let [enters, leaves] = [0, 1].map(|end| rays.reach[end][lane]);
+            let is_first = sheet.is_none_or(|sheet| steps < sheet.at);
+            if enters < leaves && enters <= steps && steps <= leaves && is_first {
+                meeting.rays |= 1 << lane;
+                meeting.steps[lane] = steps;
+                meeting.at[lane] = rays.at(lane, steps);
+                meeting.at[lane][axis] = slice.at;
+            }
+        }
+        meeting
+    }
+}
+
+/// Looks for the slices of sixteen rays.
+pub(crate) struct Cut<'a, 'b, T> {
+    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) slices: &'a Slices,
+    pub(crate) rays: &'a Rays,
+    pub(crate) shading: &'a Shading<'a, T>,
+    pub(crate) shown: &'a mut Shown,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
+    type Output = Sheets;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Sheets {
+        let Self { caster, slices, rays, shading, shown } = self;
+        let mut sheets = [None; LANES];
+        for &slice in &slices.slices {
+            let meeting = Meeting::new(rays, slice, &sheets);
+            let mut finds = Finds::NONE;
+            let count = |region: &Region, rays: u32| {
+                if slices.are_alone {
+                    shown.count(region.rank, region.is_lacking, u64::from(rays.count_ones()));
+                }
+            };
+            if shading.nearest {
+                caster.find_labels(&meeting.at, meeting.rays, shading, &mut finds, count);
+            } else {
+                caster.find_at(simd, &meeting.at, meeting.rays, shading, &mut finds, count);
+            }
+            for lane in (0..LANES).filter(|&lane| meeting.has(lane) && !finds.places[lane].is_nan()) {
+                sheets[lane] = Some(hit(caster, slices, shading, rays, &meeting, &finds, lane));
+            }
+        }
+        sheets
+    }
+}
+
+impl<T: Voxel> Caster<'_, T> {
+    /// Finds the labels nearest to places, for the `wanted` rays; `found` hears of the regions that they lie in.
+    #[inline(never)]
+    fn find_labels(
+        &self,
+        at: &[DVec3; LANES],
+        wanted: u32,
+        shading: &Shading<'_, T>,
+        finds: &mut Finds,
+        mut found: impl FnMut(&Region, u32),
+    ) {
+        for (lane, &at) in at.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
+            let region = self.region(at);
+            found(&region, 1);
+            let Some(slot) = region.slot else { continue };
+            let block = self.blocks.resident(slot);
+            let local = self.scene.view.levels[block.rank].local(block.at, at);
+            let label = block.interpolate(local, true, shading.missing);
+            if !shading.missing.is_missing(label) {
+                finds.places[lane] = shading.table.scale.place(label.to_f64());
+                finds.labels[lane] = label.label();
+            }
+        }
+    }
+}
+
+/// The colours of slices alone.
+pub(crate) fn colours_of(sheets: &Sheets) -> [Vec4; LANES] {
+    sheets.map(|sheet| sheet.map_or(Vec4::ZERO, |hit| hit.colour))
+}
+
+/// What a ray meets on a slice.
+#[expect(clippy::cast_possible_truncation, reason = "cosines are f32")]
+fn hit<T: Voxel>(
+    caster: &Caster<'_, T>,
+    slices: &Slices,
+    shading: &Shading<'_, T>,
+    rays: &Rays,
+    meeting: &Meeting,
+    finds: &Finds,
+    lane: usize,
+) -> Hit {
+    let slope = DVec3::from_array([0, 1, 2].map(|axis| f64::from(finds.slopes[axis][lane])));
+    let place = finds.places[lane];
+    Hit {
+        at: meeting.steps[lane],
+        stored: shading.table.scale.stored(place),
+        colour: if shading.nearest {
+            slices.palette.of_label(finds.labels[lane], place)
+        } else {
+            slices.palette.of_place(place)
+        },
+        cosine: caster.surfaces.lamp.cosine(slope, rays.direction[lane]) as f32,
+    }
+}

@@ -1,0 +1,44 @@
+//! The colours of values where opacity plays no part: of extreme values along rays, and on slices.
+
+use glam::Vec4;
+
+use crate::TransferFunction;
+use crate::colour::is_categorical;
+use crate::table::ENTRIES;
+use crate::transfer::interpolate;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Palette {
+    colours: Vec<[f32; 3]>,
+    range: [f64; 2],
+    domain: [f64; 2],
+    is_categorical: bool,
+}
+
+impl Palette {
+    pub(crate) fn new(transfer: &TransferFunction) -> Self {
+        Self {
+            colours: transfer.colours(),
+            range: transfer.range,
+            domain: transfer.domain(),
+            is_categorical: is_categorical(&transfer.colour_map),
+        }
+    }
+
+    /// The colour at a place in the transfer function's table.
+    pub(crate) fn of_place(&self, place: f32) -> Vec4 {
+        let [low, high] = self.domain;
+        let share = f64::from(place) / (ENTRIES - 1) as f64;
+        self.opaque(interpolate(&self.colours, self.range, low + share * (high - low)))
+    }
+
+    /// The colour of a label at a place in that table: where the map is categorical, that of its number.
+    pub(crate) fn of_label(&self, label: u8, place: f32) -> Vec4 {
+        if self.is_categorical { self.opaque(self.colours[usize::from(label)]) } else { self.of_place(place) }
+    }
+
+    fn opaque(&self, [r, g, b]: [f32; 3]) -> Vec4 {
+        Vec4::new(r, g, b, 1.0)
+    }
+}

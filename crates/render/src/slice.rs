@@ -1,0 +1,76 @@
+//! Slices: planes across one axis of the volume, and which part of a volume a picture shows.
+//!
+//! Values a person sets; how a ray meets a slice is told in `cut.rs`.
+
+use array::{Error, Result};
+
+use crate::{Bounds, VolumeView};
+
+/// An axis of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpaceAxis {
+    /// The last axis of shapes.
+    X,
+    /// The one before.
+    Y,
+    /// The first.
+    Z,
+}
+
+/// A plane across one axis of the volume, opaque in the colours of the transfer function: between voxels values are
+/// interpolated, those of labels are the nearest ones. There is nothing where no value is, nor outside of the clipping
+/// box; light and the transfer function's opacity change nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// The axis that it lies across.
+    pub axis: SpaceAxis,
+    /// Where on it, voxels of level 0: -0.5 to n - 0.5, centres at whole numbers.
+    pub at: f64,
+}
+
+/// Which part of a volume a picture shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Portion {
+    /// Only what lies inside (world space).
+    pub clip: Option<Bounds>,
+    /// Only what lies on these, where they are all that is drawn.
+    pub slices: Option<Vec<Slice>>,
+}
+
+impl SpaceAxis {
+    /// Its number in positions `(x, y, z)`.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::X => 0,
+            Self::Y => 1,
+            Self::Z => 2,
+        }
+    }
+}
+
+impl Slice {
+    /// Most slices in one picture.
+    pub const MAX_COUNT: usize = 16;
+
+    /// Checks the slices of one picture of a volume.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is wrong.
+    pub fn check_of(slices: &[Self], view: &VolumeView) -> Result<()> {
+        if slices.len() > Self::MAX_COUNT {
+            let (most, found) = (Self::MAX_COUNT, slices.len());
+            return Err(Error::invalid(format!("expected at most {most} slices, found {found}")));
+        }
+        let (low, high) = view.volume_box();
+        for &Self { axis, at } in slices {
+            let (low, high) = (low[axis.index()], high[axis.index()]);
+            if !(low..=high).contains(&at) {
+                return Err(Error::invalid(format!(
+                    "expected a slice across {axis:?} from {low} to {high}, found {at}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+"""Extreme values along rays and slices from the command line, against numpy: pixels are voxels, seen from above."""
+
+import json
+import pathlib
+import struct
+import zlib
+
+import h5py
+import numpy as np
+import pytest
+from conftest import corridor
+
+SIDE = 40
+# Samples lie between voxels, and colours are rounded; values change by up to 1 of 30 from voxel to voxel.
+CLOSE = 6
+
+
+@pytest.fixture
+def ball() -> np.ndarray:
+    """Distance from the middle, `[z, y, x]`; there is nothing in one corner."""
+    z, y, x = np.mgrid[:SIDE, :SIDE, :SIDE] - np.array([19.5, 17.5, 21.5]).reshape(3, 1, 1, 1)
+    data = np.sqrt(x**2 + y**2 + z**2).astype(np.float32)
+    data[:, :10, :10] = np.nan
+    return data
+
+
+@pytest.fixture
+def file(ball: np.ndarray, tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "ball.h5"
+    with h5py.File(path, "w") as out:
+        out.create_dataset("distance", data=ball, chunks=(16, 13, 40))
+    return str(path)
+
+
+def pixels(path: pathlib.Path) -> np.ndarray:
+    """Red, green and blue of a PNG without interlacing, row by row."""
+    data, at, packed = path.read_bytes(), 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + size]
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+        packed += body if kind == b"IDAT" else b""
+        at += 12 + size
+    assert depth == 8 and colour in (2, 6)
+    channels = 3 if colour == 2 else 4
+    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * channels)
+    picture = np.zeros((height + 1, (width + 1) * channels), np.uint8)
+    for number, row in enumerate(rows):
+        unfilter(row[0], row[1:], picture[number], picture[number + 1], channels)
+    return picture[1:, channels:].reshape(height, width, channels)[..., :3]
+
+
+def unfilter(kind: int, row: np.ndarray, above: np.ndarray, out: np.ndarray, step: int) -> None:
+    """One row of a PNG; `above` and `out` begin with a pixel of zeros."""
+    for i, value in enumerate(row.tolist()):
+        a, b, c = int(out[i]), int(above[i + step]), int(above[i])
+        if kind == 4:
+            p = a + b - c
+            guess = min((a, b, c), key=lambda v: abs(p - v))
+        else:
+            guess = (0, a, b, (a + b) // 2)[kind]
+        out[i + step] = (value + guess) % 256
+
+
+def seen_from_above(**fields: object) -> str:
+    """A view in which column x and row 39 - y show the voxels x, y."""
+    middle = SIDE / 2 - 0.5
+    camera = {
+        "eye": [middle, middle, 100.0],
+        "target": [middle, middle, 0.0],
+        "up": [0.0, 1.0, 0.0],
+        "projection": {"orthographic": {"height_world": float(SIDE)}},
+    }
+    transfer = {"range": [0.0, 40.0], "map": "gray", "opacity": [[0.0, 0.0], [40.0, 0.1]]}
+    return json.dumps({"camera": camera, "transfer": transfer, "background": [0, 0, 255], **fields})
+
+
+def grey(values: np.ndarray) -> np.ndarray:
+    """What is drawn of values, row by row from the top; blue where there is nothing."""
+    level = np.nan_to_num(np.clip(values / 40.0, 0.0, 1.0) * 255.0)
+    blue = np.where(np.isnan(values), 255.0, level)
+    return np.stack([level, level, blue], axis=-1)[::-1]
+
+
+def drawn(home: pathlib.Path, file: str, out: pathlib.Path, *arguments: str) -> np.ndarray:
+    done = corridor(home, "render", file, "--size", f"{SIDE}x{SIDE}", "-o", str(out), *arguments)
+    assert done.returncode == 0, done.stderr
+    return pixels(out).astype(float)
+
+
+def away_from_holes(picture: np.ndarray) -> np.ndarray:
+    """Without what lies beside missing values, where only a part of eight voxels is there."""
+    kept = np.ones((SIDE, SIDE), bool)
+    kept[SIDE - 12 : SIDE - 8, :12] = False
+    kept[SIDE - 12 :, 8:12] = False
+    return picture[kept]
+
+
+@pytest.mark.parametrize(("mode", "extreme"), [("maximum", np.max), ("minimum", np.min)])
+def test_extreme_values_are_those_of_numpy(home, ball, file, tmp_path, mode, extreme):
+    picture = drawn(home, file, tmp_path / "a.png", "--view", seen_from_above(), "--mode", mode)
+    apart = np.abs(away_from_holes(picture) - away_from_holes(grey(extreme(ball, axis=0))))
+    assert apart.max() <= CLOSE
+    in_view = drawn(home, file, tmp_path / "b.png", "--view", seen_from_above(mode=mode))
+    assert (in_view == picture).all()
+
+
+def test_slices_are_those_of_numpy(home, ball, file, tmp_path):
+    view = seen_from_above(mode="surfaces")
+    for place, expected in [
+        ("z=7", ball[7]),
+        ("z=7.25", 0.75 * ball[7] + 0.25 * ball[8]),
+        ("z=50%", (ball[19] + ball[20]) / 2),
+    ]:
+        picture = drawn(home, file, tmp_path / "a.png", "--view", view, "--slice", place)
+        apart = np.abs(away_from_holes(picture) - away_from_holes(grey(expected)))
+        assert apart.max() <= 1.5, place
+    # The upper one hides the lower one.
+    two = drawn(home, file, tmp_path / "b.png", "--view", view, "--slice", "z=7", "--slice", "z=30")
+    assert np.abs(away_from_holes(two) - away_from_holes(grey(ball[30]))).max() <= 1.5
+
+
+def test_what_is_no_slice_is_refused_with_the_reason(home, file, tmp_path):
+    for place, says in [
+        ("z", "expected a slice such as"),
+        ("q=3", "expected a slice across x, y or z"),
+        ("z=40", "from 0 to 39, found 40"),
+        ("y=-1", "from 0 to 39, found -1"),
+    ]:
+        done = corridor(home, "render", file, "--slice", place, "-o", str(tmp_path / "x.png"))
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    many = [word for i in range(17) for word in ("--slice", f"z={i}")]
+    done = corridor(home, "render", file, *many, "-o", str(tmp_path / "x.png"))
+    assert done.returncode == 2 and "at most 16 slices" in done.stderr
+    assert not list(tmp_path.glob("*.png"))
