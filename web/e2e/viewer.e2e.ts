@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 import {
@@ -41,6 +41,10 @@ async function changes(what: () => Promise<void>): Promise<number> {
   await what();
   await complete(page);
   return difference(before, await thumbnail(page));
+}
+
+async function choose(select: Locator, option: string): Promise<void> {
+  await select.selectOption(option);
 }
 
 describe("the picture", () => {
@@ -153,12 +157,12 @@ describe("isosurfaces", () => {
     const add = page.locator(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     expect(await changes(() => add.click())).toBeGreaterThan(CHANGED);
     await keep(page, "6-isosurface");
-    const around = page.getByLabel("Show the volume around them");
-    expect(await changes(() => around.uncheck())).toBeGreaterThan(SAME);
+    const volume = page.getByLabel("How the volume is drawn");
+    expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
     const alone = await thumbnail(page);
     expect(visibleShare(alone)).toBeGreaterThan(0.005);
     await keep(page, "7-isosurface-alone");
-    await around.check();
+    await choose(volume, "composite");
     await page.click("[aria-label='Remove surface 1']");
     await complete(page);
     expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
@@ -183,6 +187,71 @@ describe("isosurfaces", () => {
   });
 });
 
+describe("the volume", () => {
+  it("is drawn as its largest and its smallest values, and as before again", async () => {
+    const before = await thumbnail(page);
+    const volume = page.getByLabel("How the volume is drawn");
+    expect(await changes(() => choose(volume, "maximum"))).toBeGreaterThan(CHANGED);
+    const largest = await thumbnail(page);
+    expect(visibleShare(largest)).toBeGreaterThan(0.05);
+    await keep(page, "9-largest");
+    expect(await changes(() => choose(volume, "minimum"))).toBeGreaterThan(CHANGED);
+    await choose(volume, "composite");
+    await complete(page);
+    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+  });
+
+  it("is cut by slices, alone and in it, which slide along their axes", async () => {
+    const before = await thumbnail(page);
+    const volume = page.getByLabel("How the volume is drawn");
+    const across = page.getByLabel("Slice across z", { exact: true });
+    expect(await changes(() => across.check())).toBeGreaterThan(SAME);
+    await keep(page, "10-slice-in-the-volume");
+    expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
+    expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.02);
+    const place = page.getByLabel("Place of the slice across z");
+    await place.focus();
+    const moves = async () => {
+      for (let i = 0; i < 15; i++) await page.keyboard.press("ArrowLeft");
+    };
+    expect(await changes(moves)).toBeGreaterThan(SAME);
+    await page.getByLabel("Slice across x", { exact: true }).check();
+    await complete(page);
+    await keep(page, "10-slices");
+    await page.getByLabel("Slice across x", { exact: true }).uncheck();
+    await across.uncheck();
+    await choose(volume, "composite");
+    await complete(page);
+    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+  });
+
+  it("is clipped with the mouse and with the keys, and whole again", async () => {
+    const before = await thumbnail(page);
+    await choose(page.getByLabel("How the volume is drawn"), "maximum");
+    await complete(page);
+    const whole = visibleShare(await thumbnail(page));
+    const to = page.getByLabel("x to");
+    await to.scrollIntoViewIfNeeded();
+    const box = await to.boundingBox();
+    if (!box) throw new Error("expected the slider");
+    const [x, y] = [box.x + box.width - 8, box.y + box.height / 2];
+    expect(await changes(() => drag(page, [x, y], [-box.width / 2, 0]))).toBeGreaterThan(SAME);
+    const half = visibleShare(await thumbnail(page));
+    expect(half).toBeLessThan(0.9 * whole);
+    await keep(page, "10-clipped");
+    const from = page.getByLabel("z from");
+    await from.focus();
+    for (let i = 0; i < 60; i++) await page.keyboard.press("ArrowRight");
+    await complete(page);
+    expect(Number(await from.inputValue())).toBeCloseTo(0.6);
+    expect(visibleShare(await thumbnail(page))).toBeLessThan(0.9 * half);
+    await page.click("button:text-is('Whole volume')");
+    await choose(page.getByLabel("How the volume is drawn"), "composite");
+    await complete(page);
+    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+  });
+});
+
 describe("time", () => {
   it("steps where there is a time axis", async (context) => {
     const hasTime = await page.locator("#time").isVisible();
@@ -195,7 +264,7 @@ describe("time", () => {
     }
     await page.locator("#picture").focus();
     expect(await changes(() => page.keyboard.press("."))).toBeGreaterThan(SAME);
-    await keep(page, "9-time");
+    await keep(page, "11-time");
     expect(await page.locator("#time").inputValue()).toBe("1");
   });
 });
@@ -242,7 +311,7 @@ describe("the view", () => {
     await page.waitForTimeout(400); // the node is told of a size once it rests
     await complete(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    await keep(page, "10-telephone");
+    await keep(page, "12-telephone");
     await page.setViewportSize({ width: 1000, height: 640 });
   });
 });
@@ -256,7 +325,7 @@ describe("a wrong token", () => {
     }
     const wrong = await open(browser, url.replace(token, "wrong"));
     await wrong.page.waitForSelector('body[data-state="failed"]');
-    await keep(wrong.page, "11-refused");
+    await keep(wrong.page, "13-refused");
     await wrong.page.fill(".token input", decodeURIComponent(token));
     await wrong.page.click(".token button");
     await complete(wrong.page);

@@ -120,7 +120,9 @@ export class Viewer implements Actions {
     const steps = timeSteps(array);
     const time = Math.min(this.#views.view.time, Math.max(0, steps - 1));
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
-    this.change({ array: array.name, time, at: {}, level: null, camera: null, transfer: null, surfaces: [] });
+    const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
+    const mode = array.meaning === "labels" ? "composite" : this.#views.view.mode;
+    this.change({ ...patch, surfaces: [], slices: [], mode });
   };
 
   togglePlay = (): void => {

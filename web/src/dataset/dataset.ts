@@ -34,6 +34,7 @@ export interface ArrayInfo {
   readonly dtype: string;
   readonly axes: readonly Axis[];
   readonly units: string;
+  readonly meaning: "intensity" | "labels";
   /** What the file calls it at length; empty if it does not. */
   readonly title: string;
   /** `standard` unless the file says otherwise. */
@@ -119,6 +120,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     dtype: textOr(value.dtype, ""),
     axes,
     units: textOr(value.units, ""),
+    meaning: value.meaning === "labels" ? "labels" : "intensity",
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
     levels,

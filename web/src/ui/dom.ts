@@ -84,6 +84,21 @@ export function textButton(label: string, run: () => void, className = "text-but
   return button;
 }
 
+/** A box to tick, with its label. */
+export function checkbox(
+  label: string,
+  toggle: (isOn: boolean) => void,
+): { element: HTMLElement; set: (isOn: boolean) => void } {
+  const input = el("input", { type: "checkbox" });
+  input.addEventListener("change", () => {
+    toggle(input.checked);
+  });
+  const set = (isOn: boolean) => {
+    input.checked = isOn;
+  };
+  return { element: el("label", { class: "check" }, input, label), set };
+}
+
 /** Replaces the options of a select only when they changed, so that an open list stays open. */
 export function setOptions(
   select: HTMLSelectElement,

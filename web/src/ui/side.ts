@@ -1,10 +1,13 @@
-//! The panel at the right: appearance (transfer function, colours, isosurfaces), resolution, and the servers behind the picture.
+//! The panel at the right: appearance (transfer function, colours, what is drawn and which part of it), resolution, and the servers behind the picture.
 
 import type { Actions, Part, State } from "../app/state.ts";
+import { clipControl } from "./clip.ts";
 import { el, iconButton } from "./dom.ts";
 import { levelControl } from "./level.ts";
 import { serverList } from "./servers.ts";
+import { sliceControl } from "./slices.ts";
 import { surfaceControl } from "./surfaces.ts";
+import { volumeControl } from "./volume.ts";
 import { colourMaps } from "./transfer/maps.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
@@ -12,7 +15,10 @@ export function sidePanel(actions: Actions): Part {
   const parts = [
     transferEditor(actions),
     colourMaps(actions),
+    volumeControl(actions),
     surfaceControl(actions),
+    sliceControl(actions),
+    clipControl(actions),
     levelControl(actions),
     serverList(),
   ];

@@ -1,4 +1,4 @@
-//! Isosurfaces: a row for each with its value, colour and opacity; and how the volume around them is drawn.
+//! Isosurfaces: a row for each with its value, colour and opacity.
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { formatNumber } from "../dataset/labels.ts";
@@ -26,19 +26,11 @@ export function surfaceControl(actions: Actions): Part {
     const colour = COLOURS[surfaces.length % COLOURS.length] ?? [255, 255, 255];
     change([...surfaces, { value: middle, colour, opacity: 1 }]);
   });
-  const volume = checkbox("Show the volume around them", (isOn) => {
-    actions.change({ mode: isOn ? "composite" : "surfaces" });
-  });
-  const light = checkbox("Light the volume", (isOn) => {
-    actions.change({ shading: isOn });
-  });
   const element = el(
     "section",
     { class: "group" },
     el("div", { class: "group-head" }, el("h2", {}, "Isosurfaces"), add),
     rows,
-    volume.element,
-    light.element,
   );
   const update = (state: State) => {
     const { view } = state;
@@ -46,9 +38,6 @@ export function surfaceControl(actions: Actions): Part {
     const range = view.transfer?.range;
     middle = range ? (range[0] + range[1]) / 2 : 0;
     add.disabled = surfaces.length >= MAX_SURFACES;
-    volume.element.hidden = surfaces.length === 0 && view.mode === "composite";
-    volume.set(view.mode === "composite");
-    light.set(view.shading);
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));
@@ -114,20 +103,6 @@ function showRow(row: Element, surface: Surface): void {
   show(colour, toHex(surface.colour));
   show(value, formatNumber(surface.value));
   show(opacity, String(surface.opacity));
-}
-
-function checkbox(
-  label: string,
-  toggle: (isOn: boolean) => void,
-): { element: HTMLElement; set: (isOn: boolean) => void } {
-  const input = el("input", { type: "checkbox" });
-  input.addEventListener("change", () => {
-    toggle(input.checked);
-  });
-  const set = (isOn: boolean) => {
-    input.checked = isOn;
-  };
-  return { element: el("label", { class: "check" }, input, label), set };
 }
 
 function toHex(colour: Vec3): string {

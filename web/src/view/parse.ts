@@ -5,11 +5,15 @@ import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from
 import {
   MAX_OPACITY_POINTS,
   MAX_POSITIONS,
+  MAX_SLICES,
   MAX_SURFACES,
+  MODES,
   SCHEMA_VERSION,
+  SPACE_AXES,
   type Camera,
   type OpacityPoint,
   type Projection,
+  type Slice,
   type Surface,
   type Transfer,
   type Vec3,
@@ -34,7 +38,8 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   camera: (value) => (value === null ? null : readCamera(value)),
   transfer: (value) => (value === null ? null : readTransfer(value)),
   surfaces: readSurfaces,
-  mode: (value) => (value === "composite" || value === "surfaces" ? value : undefined),
+  slices: readSlices,
+  mode: (value) => MODES.find((mode) => mode === value),
   shading: (value) => (typeof value === "boolean" ? value : undefined),
   clip: (value) => (value === null ? null : readClip(value)),
   background: readColour,
@@ -145,6 +150,19 @@ function readSurface(json: Json): Surface | undefined {
   const colour = readColour(json.colour ?? null);
   const isLegal = isFinite(value) && isFinite(opacity) && opacity >= 0 && opacity <= 1;
   return isLegal && colour ? { ...json, value, colour, opacity } : undefined;
+}
+
+function readSlices(value: Json): readonly Slice[] | undefined {
+  if (!isArray(value) || value.length > MAX_SLICES) return undefined;
+  const slices = value.map(readSlice).filter((slice) => slice !== undefined);
+  return slices.length === value.length ? slices : undefined;
+}
+
+function readSlice(json: Json): Slice | undefined {
+  if (!isObject(json)) return undefined;
+  const { at } = json;
+  const axis = SPACE_AXES.find((name) => name === json.axis);
+  return axis !== undefined && isFinite(at) ? { ...json, axis, at } : undefined;
 }
 
 function readClip(value: Json): readonly [Vec3, Vec3] | undefined {

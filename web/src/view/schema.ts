@@ -36,8 +36,22 @@ export interface Surface {
   readonly opacity: number;
 }
 
-/** What is drawn besides isosurfaces: what the transfer function shows, or nothing. */
-export type Mode = "composite" | "surfaces";
+export const SPACE_AXES = ["x", "y", "z"] as const;
+export type SpaceAxis = (typeof SPACE_AXES)[number];
+
+/** A plane across an axis of the volume, opaque in the colours of the transfer function. */
+export interface Slice {
+  readonly axis: SpaceAxis;
+  /** Index of level 0. */
+  readonly at: number;
+}
+
+/**
+ * What is drawn besides isosurfaces and slices: what the transfer function shows, nothing, or behind them the largest or the
+ * smallest value along each ray, in its colour.
+ */
+export const MODES = ["composite", "surfaces", "maximum", "minimum"] as const;
+export type Mode = (typeof MODES)[number];
 
 export interface View {
   /** Its name; empty: the only one. */
@@ -51,6 +65,7 @@ export interface View {
   readonly camera: Camera | null;
   readonly transfer: Transfer | null;
   readonly surfaces: readonly Surface[];
+  readonly slices: readonly Slice[];
   readonly mode: Mode;
   /** Light what the transfer function shows; surfaces always are. */
   readonly shading: boolean;
@@ -69,6 +84,8 @@ export const SCHEMA_VERSION = 1;
 export const MAX_OPACITY_POINTS = 256;
 /** Most isosurfaces. */
 export const MAX_SURFACES = 20;
+/** Most slices. */
+export const MAX_SLICES = 16;
 /** Most named positions in `at`. */
 export const MAX_POSITIONS = 16;
 
@@ -80,6 +97,7 @@ export const EMPTY_VIEW: View = {
   camera: null,
   transfer: null,
   surfaces: [],
+  slices: [],
   mode: "composite",
   shading: false,
   clip: null,

@@ -1,11 +1,18 @@
 //! Views: read from what others wrote, carried through links.
 
+import { readFileSync } from "node:fs";
+
 import { describe, expect, it } from "vitest";
 
-import type { Json } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import { formatFragment, formatView, parseFragment } from "./fragment.ts";
 import { parseView, viewToJson } from "./parse.ts";
 import { EMPTY_VIEW, type View } from "./schema.ts";
+
+/** What the Rust tests read too. */
+const VECTORS = JSON.parse(
+  readFileSync(new URL("../../../lab/vectors/views.json", import.meta.url), "utf8"),
+) as { readonly legal: readonly JsonObject[]; readonly refused: readonly JsonObject[] };
 
 const DOCUMENTED: Json = {
   v: 1,
@@ -28,6 +35,7 @@ const DOCUMENTED: Json = {
     ],
   },
   surfaces: [{ value: 0.5, colour: [230, 190, 150], opacity: 0.75 }],
+  slices: [{ axis: "z", at: 12.5 }],
   mode: "composite",
   shading: true,
   clip: null,
@@ -48,6 +56,18 @@ describe("parse", () => {
       transfer: { ...(DOCUMENTED.transfer as object), gamma: "x" },
     } as Json;
     expect(viewToJson(parseView(newer).patch)).toEqual(newer);
+  });
+
+  it.each(VECTORS.legal)("reads and writes the golden view %j unchanged", (view) => {
+    const { patch, warnings } = parseView(view);
+    expect(warnings).toEqual([]);
+    expect(viewToJson(patch)).toEqual({ v: 1, ...view });
+  });
+
+  it.each(VECTORS.refused)("refuses the golden %j", (view) => {
+    const { patch, warnings } = parseView(view);
+    expect(warnings).toHaveLength(1);
+    expect(patch).toEqual({});
   });
 
   it.each<[string, Json]>([
@@ -76,6 +96,9 @@ describe("parse", () => {
     ["surfaces", [{ value: 1, colour: [0, 0, 0], opacity: 2 }]],
     ["surfaces", Array.from({ length: 21 }, () => ({ value: 1, colour: [0, 0, 0], opacity: 1 }))],
     ["mode", "sideways"],
+    ["slices", [{ axis: "t", at: 1 }]],
+    ["slices", [{ axis: "x", at: "middle" }]],
+    ["slices", Array.from({ length: 17 }, () => ({ axis: "x", at: 1 }))],
     ["shading", 1],
   ])("leaves out a %s that does not fit, with a warning, and keeps the rest", (field, value) => {
     const { patch, warnings } = parseView({ array: "rho", time: 1, [field]: value });

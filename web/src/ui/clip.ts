@@ -1,0 +1,50 @@
+//! The clipping box: which part of the volume is drawn, along the axes of world space.
+
+import type { Actions, Part, State } from "../app/state.ts";
+import type { Vec3, View } from "../view/schema.ts";
+import { el, textButton } from "./dom.ts";
+import { endsSlider, type Ends } from "./ends.ts";
+
+const NAMES = ["x", "y", "z"] as const;
+
+export function clipControl(actions: Actions): Part {
+  let clip: View["clip"] = null;
+  const sliders = NAMES.map((name, axis) =>
+    endsSlider(
+      name,
+      (ends) => {
+        clip = clipped(clip, axis, ends);
+        actions.change({ clip }, true);
+      },
+      actions.rest,
+    ),
+  );
+  const whole = textButton("Whole volume", () => {
+    actions.change({ clip: null });
+  });
+  const element = el(
+    "section",
+    { class: "group" },
+    el("div", { class: "group-head" }, el("h2", {}, "Clipping"), whole),
+    ...sliders.map((slider) => slider.element),
+  );
+  const update = (state: State) => {
+    clip = state.view.clip;
+    whole.disabled = clip === null;
+    sliders.forEach((slider, axis) => {
+      slider.set([clip?.[0][axis] ?? 0, clip?.[1][axis] ?? 1]);
+    });
+  };
+  return { element, update };
+}
+
+/** The box with other ends along one axis; null for the whole volume. */
+export function clipped(clip: View["clip"], axis: number, [from, to]: Ends): View["clip"] {
+  const [low, high] = clip ?? [[0, 0, 0] as const, [1, 1, 1] as const];
+  const ends = [replaced(low, axis, Math.max(0, from)), replaced(high, axis, Math.min(1, to))] as const;
+  return ends[0].every((x) => x === 0) && ends[1].every((x) => x === 1) ? null : ends;
+}
+
+function replaced([x, y, z]: Vec3, axis: number, value: number): Vec3 {
+  return [axis === 0 ? value : x, axis === 1 ? value : y, axis === 2 ? value : z];
+}
