@@ -462,18 +462,16 @@ async fn a_level_can_be_forced() {
 
 #[tokio::test(start_paused = true)]
 async fn slices_alone_ask_only_for_what_they_cut() {
-    let data = Pyramid::new(64, 16, 1);
-    let coarsest = data.coarsest();
-    data.let_through(move |key| key.level == coarsest);
+    let data = Pyramid::new(64, 16, 2);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|_| true).await;
-    data.let_through(|_| true);
+    ada.frame(|f| f.truth.exact).await;
     let slices = json!([{"axis": "z", "at": 20.0}]);
-    ada.change(&json!({"level": 0, "mode": "surfaces", "slices": slices}), false);
+    ada.change(&json!({"time": 1, "level": 0, "mode": "surfaces", "slices": slices}), false);
     let seq = ada.seq();
     let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
-    let finest = || data.asked().into_iter().filter(|key| key.level == 0).count();
+    let is_finest = |key: &array::BlockKey| key.level == 0 && data.time_of(key) == 1;
+    let finest = || data.asked().into_iter().filter(is_finest).count();
     assert_eq!((frame.truth.level_shown, finest()), (Some(0), 16), "one layer of 4 x 4 blocks");
     ada.change(&json!({"mode": "maximum"}), false);
     let seq = ada.seq();
