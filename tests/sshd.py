@@ -1,4 +1,7 @@
-"""A real OpenSSH server on loopback, with keys and configuration of its own: nothing of the user's is read or written."""
+"""A real OpenSSH server on loopback, with keys and configuration of its own: nothing of the user's is read or written.
+
+The port is ours from the beginning: each connection is taken here and given to an sshd of its own (``sshd -i``).
+"""
 
 import getpass
 import os
@@ -6,6 +9,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,17 +67,14 @@ def running(folder: pathlib.Path) -> Iterator[Server]:
     folder.chmod(0o700)
     home = folder / "home"
     (home / "run").mkdir(parents=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
     host_key, user_key = _key(folder / "host"), _key(folder / "user")
     _key(folder / "stranger")
     (folder / "authorized").write_text(user_key + "\n")
     (folder / "known").write_text(f"[127.0.0.1]:{port} {host_key}\n")
     (folder / "sshd_config").write_text(
         f"""
-Port {port}
-ListenAddress 127.0.0.1
 HostKey {folder}/host
 AuthorizedKeysFile {folder}/authorized
 PidFile none
@@ -112,15 +113,27 @@ IdentityFile {folder}/stranger
     )
     if os.getuid() == 0:
         os.makedirs("/run/sshd", 0o755, exist_ok=True)
-    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL)
+    children: list[subprocess.Popen[bytes]] = []
+    command = [SSHD, "-i", "-e", "-f", str(folder / "sshd_config")]
+    taking = threading.Thread(target=_take, args=(listener, command, children))
+    taking.start()
     try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, "sshd did not start"
-            time.sleep(0.05)
         yield Server(folder, home, port)
     finally:
-        process.terminate()
-        process.wait(timeout=20)
+        listener.shutdown(socket.SHUT_RDWR)
+        taking.join()
+        listener.close()
+        for child in children:
+            child.terminate()
+            child.wait(timeout=20)
+
+
+def _take(listener: socket.socket, command: list[str], children: "list[subprocess.Popen[bytes]]") -> None:
+    """Gives each connection to a process of its own, until the listener is shut down."""
+    while True:
+        try:
+            peer, _ = listener.accept()
+        except OSError:
+            return
+        with peer:
+            children.append(subprocess.Popen(command, stdin=peer, stdout=peer, stderr=subprocess.DEVNULL))

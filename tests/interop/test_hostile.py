@@ -65,7 +65,8 @@ def test_nobody_listens(home):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    refused(corridor(home, "info", f"corridor://127.0.0.1:{port}/x", timeout=60), str(port))
+        # Bound, so that nobody else gets the port meanwhile.
+        refused(corridor(home, "info", f"corridor://127.0.0.1:{port}/x", timeout=60), str(port))
 
 
 def test_wrong_token(home, server):

@@ -114,15 +114,20 @@ def test_a_killed_client_leaves_nothing_running(server: sshd.Server, home, direc
 
 
 def test_who_gives_up_during_a_slow_start_leaves_nothing_running(server: sshd.Server, home) -> None:
-    slow = f"sleep 3; exec {conftest.BINARY}"
-    environment = conftest.environment(home) | server.environment(CORRIDOR_SSH_COMMAND=slow)
+    slow, ended = home / "slow", home / "ended"
+    slow.write_text(f'#!/bin/sh\nsleep 3\n{conftest.BINARY} "$@"\necho $? > {ended}\n')
+    slow.chmod(0o755)
+    environment = conftest.environment(home) | server.environment(CORRIDOR_SSH_COMMAND=str(slow))
     arguments = [conftest.BINARY, "info", "ssh://here/~/run.h5"]
     client = subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, cwd=home)
     with pytest.raises(subprocess.TimeoutExpired):
         client.wait(timeout=1)
     client.kill()
     client.wait()
-    time.sleep(4)
+    end = time.monotonic() + 60
+    while not ended.exists():
+        assert time.monotonic() < end, "the program on the other host has not ended"
+        time.sleep(0.05)
     server.wait_until_alone()
 
 
