@@ -255,6 +255,19 @@ def test_ranges_of_bytes_are_sent_alone(served: Served) -> None:
         known = {"Range": "bytes=0-3", "If-Range": whole_headers["etag"]}
         assert served.ask(address, **known)[0] == 206
         assert served.ask(address, **known | {"If-Range": '"another state"'})[2] == whole
+        # Ranges are for GET alone (RFC 9110, section 14.2).
+        status, headers, nothing = served.ask(address, "HEAD", Range="bytes=0-3")
+        assert (status, headers["content-length"], nothing) == (200, str(len(whole)), b"")
+
+
+def test_keys_are_spelled_in_one_way(served: Served) -> None:
+    image = served.address["run.h5"].replace("/zarr/", "/ome/") + "/grid/rho"
+    for key in ("zarr.json", "c/0/0/0"):
+        assert served.ask(f"{image}/0/{key}")[0] == 200
+        for alias in ("+0", "000", "00"):
+            assert served.ask(f"{image}/{alias}/{key}")[0] == 404, alias
+    for alias in ("c/00/0/0", "c/+0/0/0"):
+        assert served.ask(f"{image}/0/{alias}")[0] == 404, alias
 
 
 def test_thousands_of_arrays_are_described_at_once(tmp_path: pathlib.Path) -> None:

@@ -148,7 +148,7 @@ fn reading(find: Find) -> MethodRouter<Arc<Service>> {
               method: Method,
               headers: HeaderMap| async move {
             let request = Asking { path: &path, method: &method, headers: &headers };
-            let answer = answer(&service, &caller, request, find).await;
+            let answer = answer(&service, &caller, &request, find).await;
             answer.unwrap_or_else(|error| failed(&error))
         },
     )
@@ -161,8 +161,8 @@ struct Asking<'a> {
     headers: &'a HeaderMap,
 }
 
-async fn answer(service: &Service, caller: &Caller, asking: Asking<'_>, find: Find) -> Result<Response> {
-    let Asking { path, method, headers } = asking;
+async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: Find) -> Result<Response> {
+    let Asking { path, method, headers } = *asking;
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
     let Ok(export) = service.shared.exports.find(name) else { return Ok(not_found()) };
     // Only who begins anew, at a document, makes the file be looked at again.
@@ -178,7 +178,7 @@ async fn answer(service: &Service, caller: &Caller, asking: Asking<'_>, find: Fi
     let gate = &service.shared.gate;
     Ok(match place {
         Place::Document(Document::Root) => {
-            sent("application/json", &tag, headers, export.zarr_root(&dataset)?)
+            sent("application/json", &tag, asking, export.zarr_root(&dataset)?)
         }
         Place::Document(which) => {
             let text = document(&dataset, which)?;
@@ -186,7 +186,7 @@ async fn answer(service: &Service, caller: &Caller, asking: Asking<'_>, find: Fi
             let urgency = Urgency::of(Priority::INTERACTIVE);
             let mut memory = gate.enter(caller.client, urgency, size_bytes, size_bytes);
             memory.admitted().await;
-            sent("application/json", &tag, headers, memory.hold(text))
+            sent("application/json", &tag, asking, memory.hold(text))
         }
         // Its size is known without it.
         Place::Chunk(Chunk { number, level, .. }) if method == Method::HEAD => {
@@ -197,18 +197,18 @@ async fn answer(service: &Service, caller: &Caller, asking: Asking<'_>, find: Fi
         Place::Chunk(chunk) => {
             let stack = export.stack();
             match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
-                Some(bytes) => sent("application/octet-stream", &tag, headers, bytes),
+                Some(bytes) => sent("application/octet-stream", &tag, asking, bytes),
                 None => not_found(),
             }
         }
     })
 }
 
-/// The bytes, or those of them that the headers ask for.
-fn sent(media_type: &'static str, tag: &str, headers: &HeaderMap, bytes: Bytes) -> Response {
+/// The bytes, or those of them that are asked for.
+fn sent(media_type: &'static str, tag: &str, asking: &Asking<'_>, bytes: Bytes) -> Response {
     let (head, size) = (tagged(media_type, tag), bytes.len());
     let says = |range: String| [(header::CONTENT_RANGE, range)];
-    match range::asked(headers, size, tag) {
+    match range::asked(asking.method, asking.headers, size, tag) {
         Asked::Whole => (head, Body::from(bytes)).into_response(),
         Asked::Part(range) => {
             let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 /// What of `size_bytes` bytes a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// All: no range, several ranges, a unit that is not bytes, or a range of another state of the data.
+    /// All: no range, several ranges, a unit that is not bytes, a range of another state of the data, or none of GET.
     Whole,
     /// These.
     Part(Range<usize>),
@@ -16,12 +16,14 @@ pub(super) enum Asked {
     Beyond,
 }
 
-/// Reads `Range`, and `If-Range` by the tag of the data.
-pub(super) fn asked(headers: &HeaderMap, size_bytes: usize, tag: &str) -> Asked {
+/// Reads `Range`, which is for GET alone, and `If-Range` by the tag of the data.
+pub(super) fn asked(method: &Method, headers: &HeaderMap, size_bytes: usize, tag: &str) -> Asked {
     let is_other_state =
         headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes());
     let range = headers.get(header::RANGE).map(HeaderValue::to_str);
-    let Some(Ok(range)) = range.filter(|_| !is_other_state) else { return Asked::Whole };
+    let Some(Ok(range)) = range.filter(|_| method == Method::GET && !is_other_state) else {
+        return Asked::Whole;
+    };
     parsed(range, size_bytes).unwrap_or(Asked::Whole)
 }
 
@@ -87,7 +89,7 @@ mod tests {
     fn of(text: &'static str, size_bytes: usize) -> Asked {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static(text));
-        asked(&headers, size_bytes, "\"t\"")
+        asked(&Method::GET, &headers, size_bytes, "\"t\"")
     }
 
     #[test]
@@ -117,8 +119,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"t\""));
-        assert_eq!(asked(&headers, 10, "\"t\""), Asked::Part(0..2));
-        assert_eq!(asked(&headers, 10, "\"u\""), Asked::Whole);
+        assert_eq!(asked(&Method::GET, &headers, 10, "\"t\""), Asked::Part(0..2));
+        assert_eq!(asked(&Method::GET, &headers, 10, "\"u\""), Asked::Whole);
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
     Some((path, places.split('/').map(place_of).collect::<Option<_>>()?))
 }
 
-/// A place in a chunk grid, written in the one way that keys are.
+/// A place in a chunk grid, or in a pyramid, written in the one way that keys are.
 fn place_of(text: &str) -> Option<u64> {
     text.parse().ok().filter(|place: &u64| place.to_string() == text)
 }
@@ -127,7 +127,7 @@ fn place_of(text: &str) -> Option<u64> {
 fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
     let (name, place) = path.rsplit_once('/').unwrap_or(("", path));
     let number = find(dataset, name)?;
-    let place: usize = place.parse().ok()?;
+    let place = usize::try_from(place_of(place)?).ok()?;
     let (level, _) = *pyramid(dataset.arrays.get(number as usize)?).get(place)?;
     Some((number, level))
 }
