@@ -1,19 +1,16 @@
 """A data set: its arrays by name."""
 
-import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Self
 
-from . import _native
+from . import _kept, _native
 from ._array import Array
-from ._description import Description
+from ._description import described
 from ._errors import InvalidError, NotFoundError
+from ._kept import OpenedWith, State
 
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
-# Locations, token, memory and rule.
-_OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, str | None]
 
 
 class Dataset(Mapping[str, Array]):
@@ -25,11 +22,11 @@ class Dataset(Mapping[str, Array]):
     (['waves'], 1, True)
     """
 
-    def __init__(self, connection: _native.Connection, opened_with: _OpenedWith) -> None:
+    def __init__(self, connection: _native.Connection, opened_with: OpenedWith) -> None:
         self._open: _native.Connection | None = connection
         self._name = connection.name
         self._opened_with = opened_with
-        self._description: Description = json.loads(connection.description())
+        self._description = described(connection)
         infos = self._description["arrays"]
         self._numbers = {info["name"]: number for number, info in enumerate(infos)}
 
@@ -41,7 +38,7 @@ class Dataset(Mapping[str, Array]):
 
     def close(self) -> None:
         """End the connection, once reads that are under way have ended. Files do so by themselves when nobody uses them any
-        more; so this is seldom needed.
+        more; so this is seldom needed. What is unpickled shares one connection, which the process keeps.
 
         >>> import corridor
         >>> with corridor.open("synthetic:waves?shape=8,8,8&dtype=f32") as data:
@@ -101,7 +98,8 @@ class Dataset(Mapping[str, Array]):
         return len(self._numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, self._opened_with
+        state = self._description["id"], self._description["generation"]
+        return _again, (self._opened_with, state)
 
     def __repr__(self) -> str:
         count = f"{len(self)} array" + ("" if len(self) == 1 else "s")
@@ -120,10 +118,6 @@ class _MissingArray(NotFoundError, KeyError):
     """Mappings answer a missing name with a `KeyError`."""
 
 
-@lru_cache(maxsize=32)
-def _again(
-    locations: tuple[str, ...], token: str | None, memory: str | None, rule: str, compression: str | None
-) -> Dataset:
-    """What a worker process unpickles: one connection per process, not one per task."""
-    connection = _native.open(list(locations), token, memory, rule, compression)
-    return Dataset(connection, (locations, token, memory, rule, compression))
+def _again(opened_with: OpenedWith, state: State) -> Dataset:
+    """What a worker process unpickles: a data set of its own, by one connection per process, not one per task."""
+    return Dataset(_kept.connection(opened_with, state), opened_with)

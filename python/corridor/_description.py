@@ -1,6 +1,10 @@
-"""The parts of a description (`corridor info --json`) that the package reads, as types."""
+"""The parts of a description (`corridor info --json`) that the package reads, as types, and their reading."""
 
+import json
 from typing import Any, Literal, NotRequired, TypedDict
+from weakref import WeakKeyDictionary
+
+from . import _native
 
 
 class Regular(TypedDict):
@@ -61,8 +65,21 @@ class LeftOut(TypedDict):
 class Description(TypedDict):
     """A data set."""
 
+    id: str
+    generation: int
     format: str
     arrays: list[ArrayInfo]
     attributes: dict[str, Any]
     warnings: list[str]
     left_out: list[LeftOut]
+
+
+_read: WeakKeyDictionary[_native.Connection, Description] = WeakKeyDictionary()
+
+
+def described(connection: _native.Connection) -> Description:
+    """What a connection describes, read once for all who share it: each task of a worker process unpickles a data set."""
+    description = _read.get(connection)
+    if description is None:
+        description = _read[connection] = json.loads(connection.description())
+    return description

@@ -6,19 +6,19 @@
 
 ``corridor://HOST[:PORT]`` is a folder of data sets, each a folder of ``zarr.json`` documents and chunks, as the server itself
 answers over HTTP. Of a range of bytes only the elements that hold it are fetched. The server's identity and its token are those of the URL's fragment, or of ``token=`` and ``fingerprint=`` in the
-storage options; servers of the same user on this machine need neither. To read parts of arrays, :func:`corridor.open` is faster: it
+storage options; servers of the same user on this machine need neither. Data that changed are seen within a second, by files that are opened
+then; one that is open says that it is stale. To read parts of arrays, :func:`corridor.open` is faster: it
 fetches elements, not chunks.
 """
 
 import asyncio
-from functools import lru_cache
+from concurrent.futures import Future
 from typing import Any
 
 from fsspec.asyn import AsyncFileSystem  # type: ignore[import-untyped]
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
-from . import _native
-from ._dataset import Dataset
+from . import _kept, _native
 from ._errors import InvalidError
 from ._futures import begun
 
@@ -64,7 +64,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             found = [_folder(f"{host}/{n}") for n in names]
         else:
             below = f"{host}/{name}/{key}".rstrip("/")
-            native = (await self._dataset(host, name))._connection
+            native = await self._connection(host, name)
             found = [_entry(f"{below}/{n}", *what) for n, what in native.zarr_list(key)]
             if not found:
                 found = [await self._info(path)]
@@ -74,29 +74,38 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         host, name, key = _split(self._strip_protocol(path))
         if not name:
             return _folder(host)
-        found = (await self._dataset(host, name))._connection.zarr_look(key)
+        found = (await self._connection(host, name)).zarr_look(key)
         if found is None:
-            raise FileNotFoundError(f"expected a document, a chunk or a folder, found {key!r} of {name!r}")
+            raise _missing(path)
         return _entry("/".join(filter(None, (host, name, key))), *found)
 
     async def _cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
     ) -> bytes:
         host, name, key = _split(self._strip_protocol(path))
-        native = (await self._dataset(host, name))._connection
-        future = begun(lambda done: native.begin_zarr(key, _range(native, key, start, end), done), _first)
-        raw = await asyncio.wrap_future(future)
+        native = await self._connection(host, name)
+        raw = await asyncio.wrap_future(_begun(native, key, _range(native, key, start, end)))
         if raw is None:
-            raise FileNotFoundError(f"expected a document or a chunk, found {key!r} of {name!r}")
+            raise _missing(path)
         return raw
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Open the data sets of the host of a path anew, or those of all hosts, for files that are opened later."""
+        host = _split(self._strip_protocol(path or ""))[0]
+        _kept.forget(f"{_SCHEME}{host}")
+        super().invalidate_cache(path)
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> "CorridorFile":
         if mode != "rb":
             raise InvalidError(f"expected the mode 'rb': data sets are read only, found {mode!r}")
         return CorridorFile(self, path, mode, **options)
 
-    async def _dataset(self, host: str, name: str) -> Dataset:
-        return await asyncio.to_thread(_opened, self._url(host, name), self._token)
+    async def _connection(self, host: str, name: str) -> _native.Connection:
+        return await asyncio.to_thread(self._connection_now, host, name)
+
+    def _connection_now(self, host: str, name: str) -> _native.Connection:
+        opened_with = ((self._url(host, name),), self._token, None, "auto", None)
+        return _kept.connection(opened_with, must_be_current=True)
 
     def _url(self, host: str, name: str) -> str:
         fingerprint = f"#fp={self._fingerprint}" if self._fingerprint else ""
@@ -104,16 +113,25 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
 
 class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A document or a chunk that is open: what is read of it is fetched, and some of what follows (``cache_type``)."""
+    """A document or a chunk that is open: what is read of it is fetched, and some of what follows (``cache_type``).
 
-    def _fetch_range(self, start: int, end: int) -> bytes:
-        raw: bytes = self.fs.cat_file(self.path, start, end)
-        return raw
+    All of it is of one state of the data: where they changed meanwhile, reading raises :class:`corridor.StaleError`.
+    """
 
+    def __init__(self, fs: CorridorFileSystem, path: str, mode: str = "rb", **options: Any) -> None:
+        host, name, self._key = _split(path)
+        self._native = fs._connection_now(host, name)
+        found = self._native.zarr_look(self._key)
+        if found is None:
+            raise _missing(path)
+        is_folder, size = found
+        if is_folder:
+            raise IsADirectoryError(f"expected a document or a chunk, found the folder {path!r}")
+        super().__init__(fs, path, mode, **options | {"size": size})
 
-@lru_cache(maxsize=32)
-def _opened(url: str, token: str | None) -> Dataset:
-    return Dataset(_native.open([url], token), ((url,), token, None, "auto", None))
+    def _fetch_range(self, start: int, end: int) -> bytes | None:
+        part = _range(self._native, self._key, start, end)
+        return _begun(self._native, self._key, part).result()
 
 
 def _split(path: str) -> tuple[str, str, str]:
@@ -146,5 +164,15 @@ def _range(
     return first, max(first, last)
 
 
+def _begun(
+    native: _native.Connection, key: str, part: tuple[int, int] | None
+) -> "Future[bytes | None]":
+    return begun(lambda done: native.begin_zarr(key, part, done), _first)
+
+
 def _first(told: tuple[bytes | None]) -> bytes | None:
     return told[0]
+
+
+def _missing(path: str) -> FileNotFoundError:
+    return FileNotFoundError(f"expected a document, a chunk or a folder, found {path!r}")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures::future::FutureExt;
 use node::array::{Dataset, Error, Priority, Result, Urgency};
@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait, wait_and};
 use crate::tellers;
-use crate::wanted::{Reader, Wanted};
+use crate::wanted::{Doubt, Reader, Wanted};
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
 /// machine's if not given; `rule` says what several servers have. `compression`: of what servers send.
@@ -55,14 +55,15 @@ fn prepare(
         url.set_token(&token);
     }
     let compression = compression.map_or(Ok(Compression::default()), str::parse)?;
-    let context = context(memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?)?
-        .sharing(rule.parse()?)
-        .reaching(Reach { compression, ..Reach::default() });
+    let memory_bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
+    let shared = contexts(|contexts| contexts.of_budget(memory_bytes))?;
+    let reach = Reach { compression, ..Reach::default() };
+    let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach);
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
         let array = if array.is_empty() { stack.array.clone() } else { array };
-        Ok(Connection { stack, dataset, array, most_bytes: context.budget.whole })
+        Ok(Connection { stack, dataset, array, context: shared, doubt: Doubt::default() })
     })
 }
 
@@ -75,23 +76,47 @@ pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> P
         if let Some(token) = token {
             url.set_token(token);
         }
-        Ok::<_, Error>((url, context(Budget::default_bytes())?))
+        Ok::<_, Error>((url, contexts(|contexts| contexts.any.clone())?))
     };
     let (url, context) = prepare().map_err(|e| raise(py, &e))?;
     let entries = wait(py, async move { exports(&url, &context).await })?;
     Ok(entries.into_iter().map(|entry| entry.name).collect())
 }
 
-/// What data sets of this process are opened with: those of the same budget share it.
-fn context(bytes: u64) -> Result<Context> {
-    static CONTEXTS: Mutex<BTreeMap<u64, Context>> = Mutex::new(BTreeMap::new());
+/// What data sets of this process are opened with.
+struct Contexts {
+    /// For what reads no data, and what all others have in common.
+    any: Context,
+    /// Those of data sets that are open: the same budget is shared, and goes with the last of them.
+    open: BTreeMap<u64, Weak<Context>>,
+}
+
+/// What `of` takes of those of the process, which are made when first needed.
+fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
+    static CONTEXTS: Mutex<Option<Contexts>> = Mutex::new(None);
     let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(context) = contexts.get(&bytes) {
-        return Ok(context.clone());
+    Ok(of(match &mut *contexts {
+        Some(contexts) => contexts,
+        none => none.insert(Contexts::of_user()?),
+    }))
+}
+
+impl Contexts {
+    fn of_user() -> Result<Self> {
+        let budget = Budget::reading(Budget::default_bytes());
+        let any = Context::new(Places::of_user()?, budget, None).telling(Arc::new(say_where));
+        Ok(Self { any, open: BTreeMap::new() })
     }
-    let context = Context::new(Places::of_user()?, Budget::reading(bytes), None).telling(Arc::new(say_where));
-    contexts.insert(bytes, context.clone());
-    Ok(context)
+
+    fn of_budget(&mut self, bytes: u64) -> Arc<Context> {
+        self.open.retain(|_, context| context.strong_count() > 0);
+        if let Some(context) = self.open.get(&bytes).and_then(Weak::upgrade) {
+            return context;
+        }
+        let context = Arc::new(self.any.within(Budget::reading(bytes)));
+        self.open.insert(bytes, Arc::downgrade(&context));
+        context
+    }
 }
 
 /// Where a server is waited for, on Python's own standard error: notebooks show it.
@@ -104,13 +129,14 @@ fn say_where(url: &Url) {
 }
 
 /// A data set that is open.
-#[pyclass(frozen, module = "corridor._native")]
+#[pyclass(frozen, weakref, module = "corridor._native")]
 pub(crate) struct Connection {
     stack: Stack,
     dataset: Arc<Dataset>,
     array: String,
-    /// Largest array that an operation may answer with, bytes.
-    most_bytes: u64,
+    /// What it was opened with; its budget is also that of an array that an operation answers with.
+    context: Arc<Context>,
+    doubt: Doubt,
 }
 
 #[pymethods]
@@ -125,6 +151,21 @@ impl Connection {
     #[getter]
     fn array(&self) -> &str {
         &self.array
+    }
+
+    /// False once something asked by it found other data, or nobody to ask.
+    #[getter]
+    fn is_sound(&self) -> bool {
+        !self.doubt.is_there()
+    }
+
+    /// Asks the server whether the data are others now than those that are described.
+    fn has_changed(&self, py: Python<'_>) -> PyResult<bool> {
+        let (stack, known) = (self.stack.clone(), Arc::clone(&self.dataset));
+        wait(py, async move {
+            let now = stack.described_now().await?;
+            Ok((now.id, now.generation) != (known.id, known.generation))
+        })
     }
 
     /// The description, as `corridor info --json` prints it.
@@ -180,8 +221,11 @@ impl Connection {
         bytes: Option<(u64, u64)>,
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
-        let stack = self.stack.clone();
-        let work = async move { zarr::read(&stack, &key, bytes.map(|(first, last)| first..last)).await };
+        let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
+        let doubt = self.doubt.clone();
+        let work = async move {
+            doubt.heed(zarr::read(&*source, &dataset, &key, bytes.map(|(first, last)| first..last)).await)
+        };
         begin(py, work, told_bytes, done)
     }
 
@@ -226,7 +270,8 @@ impl Connection {
 impl Connection {
     pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
-        Reader { source, dataset, is_decoded, priority: Priority { tier, weight: 0.0 } }
+        let priority = Priority { tier, weight: 0.0 };
+        Reader { source, dataset, is_decoded, priority, doubt: self.doubt.clone() }
     }
 
     /// An operation on its way; `heard` is the newest that it said of its progress.
@@ -238,12 +283,12 @@ impl Connection {
         heard: Arc<Mutex<Option<Progress>>>,
     ) -> Result<impl Future<Output = Result<CallAnswer>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
-        let mut called = Called::new(name, Of::new(place, Some(selection)), with, self.most_bytes)?;
+        let mut called = Called::new(name, Of::new(place, Some(selection)), with, self.context.budget.whole)?;
         called.on_progress = Arc::new(move |progress| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });
-        let stack = self.stack.clone();
-        Ok(async move { stack.call(called, Urgency::of(Priority::NORMAL)).await })
+        let (stack, doubt) = (self.stack.clone(), self.doubt.clone());
+        Ok(async move { doubt.heed(stack.call(called, Urgency::of(Priority::NORMAL)).await) })
     }
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use node::array::{
-    AxisRange, Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target, decode,
+    AxisRange, Dataset, Error, ErrorKind, Priority, ReadRequest, Region, Result, Selection, Source, Target,
+    decode,
 };
 use node::ops::BlockPlace;
 use node::store::on_pool;
@@ -36,6 +38,25 @@ fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
     Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }).collect())
 }
 
+/// Whether what a connection knows may be old: something that was asked by it found other data, or nobody. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Doubt(Arc<AtomicBool>);
+
+impl Doubt {
+    /// Passes on how something ended.
+    pub(crate) fn heed<T>(&self, end: Result<T>) -> Result<T> {
+        end.inspect_err(|error| {
+            if matches!(error.kind(), ErrorKind::Stale | ErrorKind::Unreachable) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// How elements are read, and given to Python: in C order and the host's byte order, decoded if that is asked.
 #[derive(Clone)]
 pub(crate) struct Reader {
@@ -43,13 +64,14 @@ pub(crate) struct Reader {
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) is_decoded: bool,
     pub(crate) priority: Priority,
+    pub(crate) doubt: Doubt,
 }
 
 impl Reader {
     /// Reads one selection.
     pub(crate) async fn read(self, wanted: Wanted) -> Result<Vec<u8>> {
         let (request, region, landing) = self.request(wanted)?;
-        self.source.read(request, region).await?;
+        self.doubt.heed(self.source.read(request, region).await)?;
         let (_, elements) = finish_together(vec![(0, Ok(landing))]).await.remove(0);
         elements
     }
@@ -93,7 +115,7 @@ pub(crate) fn read_each(
     let landed =
         stream::select_all(by_source.into_values().map(Together::begin)).map(move |(number, end)| {
             let landing = landings[number].take().ok_or_else(|| Error::internal("a read ended twice"));
-            (number, end.and(landing))
+            (number, landing.and_then(|landing| landing.reader.doubt.heed(end).map(|()| landing)))
         });
     let finished = landed
         .ready_chunks(MAX_TOGETHER)

@@ -1,10 +1,12 @@
 """fsspec's protocol on a real server: what is listed and read is what Zarr's own libraries expect."""
 
+import os
 import pathlib
 import time
 from collections.abc import Iterator
 
 import conftest
+import corridor._kept
 import fsspec
 import h5py
 import numpy as np
@@ -75,8 +77,14 @@ def sent_at_rest(program: conftest.Program) -> int:
     return sent
 
 
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is not asked whether its data changed, however slow the test is."""
+    monkeypatch.setattr(corridor._kept, "LOOK_AGAIN_AFTER_SECS", 3600.0)
+
+
 def test_of_a_range_of_bytes_nothing_else_is_fetched(
-    fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program
+    fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program, unasked: None
 ) -> None:
     base = f"{fs._strip_protocol(served)}/grid/rho/c"
     first, last = f"{base}/0/0/0", max(fs.find(base))
@@ -96,7 +104,7 @@ def test_of_a_range_of_bytes_nothing_else_is_fetched(
 
 
 def test_files_are_found_without_a_word_to_the_server(
-    fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program
+    fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program, unasked: None
 ) -> None:
     path = fs._strip_protocol(served)
     fs.ls(path)
@@ -112,3 +120,64 @@ def test_other_libraries_read_it_by_its_address(served: str, truth: h5py.File) -
     assert group["one"][()] == 7.5
     with xr.open_dataset(served, engine="zarr", chunks={}) as dataset:
         assert np.array_equal(dataset["line"].values, np.arange(11))
+
+
+VALUES = (4, 100, 1000)
+
+
+def write(path: pathlib.Path, value: int) -> None:
+    """All values the same, in the place of what was there."""
+    head = b"NRRD0004\ntype: uint16\ndimension: 3\nsizes: 1000 100 4\nencoding: raw\nendian: little\n\n"
+    path.with_suffix(".new").write_bytes(head + np.full(VALUES, value, "<u2").tobytes())
+    os.replace(path.with_suffix(".new"), path)
+
+
+@pytest.fixture
+def changing(tmp_path: pathlib.Path) -> Iterator[tuple[pathlib.Path, str]]:
+    """A file, and the URL of its first chunk."""
+    path = tmp_path / "run.nrrd"
+    write(path, 1)
+    with conftest.running(tmp_path, "serve", "run.nrrd", "--listen", "127.0.0.1:0", "--json") as program:
+        yield path, program.url.replace("/run.nrrd", "/run.nrrd/image/c/0/0/0")
+
+
+def first(url: str) -> int:
+    """What the file at a URL begins with."""
+    with fsspec.open(url) as file:
+        return int(np.frombuffer(file.read(2), "<u2")[0])
+
+
+def test_data_that_changed_are_seen_by_who_opens_them_then(changing: tuple[pathlib.Path, str]) -> None:
+    path, url = changing
+    fs, chunk = fsspec.core.url_to_fs(url)
+    assert (first(url), fs.cat_file(chunk)[0]) == (1, 1)
+    for value in (2, 3):
+        write(path, value)
+        # The server looks at its files once a second, and we ask it as often.
+        time.sleep(2.1)
+        assert first(url) == fs.cat_file(chunk)[0] == value
+
+
+def test_a_file_that_is_open_mixes_no_states(changing: tuple[pathlib.Path, str]) -> None:
+    path, url = changing
+    fs, chunk = fsspec.core.url_to_fs(url)
+    with fs.open(chunk, block_size=64) as file:
+        assert file.read(2) == b"\1\0"
+        write(path, 2)
+        time.sleep(2.1)
+        assert first(url) == 2
+        file.seek(50_000)
+        with pytest.raises(corridor.StaleError):
+            file.read(2)
+    assert first(url) == 2
+
+
+def test_what_is_to_be_forgotten_is_opened_anew(changing: tuple[pathlib.Path, str], unasked: None) -> None:
+    path, url = changing
+    fs, chunk = fsspec.core.url_to_fs(url)
+    assert first(url) == 1
+    write(path, 2)
+    time.sleep(1.1)
+    assert first(url) == 1
+    fs.invalidate_cache(chunk)
+    assert first(url) == 2

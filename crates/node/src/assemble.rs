@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Error, ErrorKind, LongWork, Priority, Result, Source, Urgency};
+use array::{Dataset, Error, ErrorKind, LongWork, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -30,7 +30,7 @@ use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
 use crate::servers::{MAX_SERVERS, Rule, Server, ServerState, Servers, Sharing};
 use crate::statistics;
-use crate::upstream::{Having, Parts, Told, Upstream, Whole, ask_one};
+use crate::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
 use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
@@ -97,6 +97,12 @@ impl Context {
     #[must_use]
     pub fn telling(self, on_await: OnAwait) -> Self {
         Self { on_await: Some(on_await), ..self }
+    }
+
+    /// The same in a budget of its own.
+    #[must_use]
+    pub fn within(&self, budget: Budget) -> Self {
+        Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
     }
 
     /// The same for one of `count` data sets that share the memory.
@@ -272,6 +278,24 @@ impl Stack {
             "expected data that one server has as a whole for the operation `{operation}`; those of `{}` are read here",
             self.name
         ))
+    }
+
+    /// The description as it is now: asked anew where a server has all of the data, else the one that is known.
+    ///
+    /// # Errors
+    /// Those of describing.
+    pub async fn described_now(&self) -> Result<Arc<Dataset>> {
+        let mut last = None;
+        for remote in self.upstream.whole() {
+            match remote.described_now().await {
+                Err(error) if another_may_answer(&error) => last = Some(error),
+                answer => return answer,
+            }
+        }
+        match last {
+            Some(error) => Err(error),
+            None => self.source.describe().await,
+        }
     }
 
     /// What became of each of several servers so far, with the data set that it has where each has its own.

@@ -73,10 +73,17 @@ impl RemoteSource {
         if let Some(known) = self.described.lock().clone() {
             return Ok(known);
         }
-        let ask = Describe { name: self.name.clone() };
-        let dataset = self.dialer.ask(ask, Urgency::of(Priority::INTERACTIVE)).await?;
+        let dataset = self.described_now().await?;
         *self.described.lock() = Some(Arc::clone(&dataset));
         Ok(dataset)
+    }
+
+    /// What its server says now, whatever is known. What is read stays of the state that is known.
+    ///
+    /// # Errors
+    /// The operation's, or why there is no connection.
+    pub(crate) async fn described_now(&self) -> Result<Arc<Dataset>> {
+        self.dialer.ask(Describe { name: self.name.clone() }, Urgency::of(Priority::INTERACTIVE)).await
     }
 
     /// A stale answer means that what we know is old: describe again next time.

@@ -32,7 +32,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
 
-use crate::assemble::Stack;
 use crate::connection::Service;
 use crate::gate::ClientId;
 use crate::http::Scheme;
@@ -87,34 +86,38 @@ pub(crate) fn path(export: &str) -> String {
     format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
 }
 
-/// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process; `None` for keys that
-/// are not there. Of a chunk nothing is read but what is asked for.
+/// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as
+/// `dataset` describes them; `None` for keys that are not there. Of a chunk nothing is read but what is asked for.
 ///
 /// # Errors
-/// The source's; `Invalid` for bytes beyond the end.
+/// The source's, among them `Stale` where the data are others now; `Invalid` for bytes beyond the end.
 ///
 /// # Cancel safety
 /// Dropping it withdraws what it asked for.
-pub async fn read(stack: &Stack, key: &str, range: Option<Range<u64>>) -> Result<Option<Bytes>> {
-    let (source, dataset) = (&*stack.source, stack.source.describe().await?);
+pub async fn read(
+    source: &dyn Source,
+    dataset: &Dataset,
+    key: &str,
+    range: Option<Range<u64>>,
+) -> Result<Option<Bytes>> {
     let beyond = |size: u64| Error::invalid(format!("expected bytes of {size}, found {range:?}: `{key}`"));
-    match tree::in_arrays(&dataset, key) {
+    match tree::in_arrays(dataset, key) {
         None => Ok(None),
         Some(Place::Document(which)) => {
-            let text = Bytes::from(document(&dataset, which)?);
+            let text = Bytes::from(document(dataset, which)?);
             let Some(Range { start, end }) = range else { return Ok(Some(text)) };
             let place = usize::try_from(start).ok().zip(usize::try_from(end).ok());
             let part = place.filter(|&(start, end)| start <= end && end <= text.len());
             part.map(|(start, end)| Some(text.slice(start..end))).ok_or_else(|| beyond(text.len() as u64))
         }
         Some(Place::Chunk(chunk)) => {
-            let size = tree::chunk_bytes(&dataset, chunk.number, chunk.level)?;
+            let size = tree::chunk_bytes(dataset, chunk.number, chunk.level)?;
             match range.clone() {
                 Some(part) if part.start > part.end || part.end > size => Err(beyond(size)),
                 Some(part) if part != (0..size) => {
-                    chunk::read_part(source, &dataset, &chunk, part).await.map(Some)
+                    chunk::read_part(source, dataset, &chunk, part).await.map(Some)
                 }
-                _ => chunk::read(source, &dataset, &chunk).await,
+                _ => chunk::read(source, dataset, &chunk).await,
             }
         }
     }

@@ -1,0 +1,86 @@
+"""Connections that several users share: closed by one of them, forgotten when the data changed or the server is gone."""
+
+import os
+import pathlib
+import pickle
+
+import conftest
+import corridor
+import numpy as np
+import pytest
+
+SERVE = ("serve", "--listen", "127.0.0.1:0", "--json")
+LINEAR = "synthetic:linear?shape=4,5,6&dtype=u8"
+
+
+def write(path: pathlib.Path, value: int) -> None:
+    """All values the same, over what was there; each is older by a day than the one before."""
+    head = b"NRRD0004\ntype: uint8\ndimension: 2\nsizes: 4 4\nencoding: raw\n\n"
+    path.write_bytes(head + bytes([value] * 16))
+    os.utime(path, (10**9 - 86400 * value,) * 2)
+
+
+def test_closing_one_that_was_unpickled_closes_no_other() -> None:
+    pickled = pickle.dumps(corridor.open(LINEAR))
+    first, second = pickle.loads(pickled), pickle.loads(pickled)
+    assert first._connection is second._connection, "one connection per process, not one per task"
+    assert first._description is second._description
+    with first:
+        expected = first["linear"][...]
+    with pytest.raises(corridor.InvalidError, match="closed"):
+        first["linear"][0]
+    for other in (second, pickle.loads(pickled)):
+        assert np.array_equal(other["linear"][...], expected)
+
+
+def test_workers_see_data_that_changed(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "run.nrrd"
+    write(path, 1)
+    pickled = pickle.dumps(corridor.open(path))
+    assert pickle.loads(pickled)["image"][0, 0] == 1
+    for value in (2, 3):
+        write(path, value)
+        fresh = corridor.open(path)
+        assert pickle.loads(pickle.dumps(fresh))["image"][0, 0] == value
+        assert pickle.loads(pickle.dumps(fresh["image"]))[0, 0] == value
+
+
+@pytest.mark.parametrize("way", ["index", "submit", "read_many", "submit_many"])
+def test_what_was_pickled_before_is_stale_once(tmp_path: pathlib.Path, way: str) -> None:
+    path = tmp_path / "run.nrrd"
+
+    def read(image: corridor.Array) -> int:
+        ways = {
+            "index": lambda: image[0, 0],
+            "submit": lambda: image.submit((0, 0)).result(60),
+            "read_many": lambda: corridor.read_many([(image, (0, 0))])[0],
+            "submit_many": lambda: corridor.submit_many([(image, (0, 0))])[0].result(60),
+        }
+        return int(ways[way]())
+
+    write(path, 1)
+    pickled = pickle.dumps(corridor.open(path)["image"])
+    assert read(pickle.loads(pickled)) == 1
+    write(path, 2)
+    with pytest.raises(corridor.StaleError):
+        read(pickle.loads(pickled))
+    assert read(pickle.loads(pickled)) == 2
+
+
+def test_a_server_that_is_gone_is_not_kept(tmp_path: pathlib.Path) -> None:
+    with conftest.running(tmp_path, *SERVE, LINEAR) as program:
+        pickled = pickle.dumps(corridor.open(program.url))
+        kept = pickle.loads(pickled)
+        assert kept["linear"][0, 0, 0] == kept["linear"][0][0, 0]
+    with pytest.raises(corridor.UnreachableError):
+        kept["linear"][0]
+    with pytest.raises(corridor.UnreachableError):
+        pickle.loads(pickled)
+
+
+def test_budgets_go_with_their_last_user() -> None:
+    for size in range(100, 120):
+        with corridor.open(LINEAR, memory=f"{size}MiB") as data:
+            assert data["linear"][0, 0].shape == (6,)
+    tasks = pathlib.Path("/proc/self/task").iterdir()
+    assert [(task / "comm").read_text().strip() for task in tasks].count("paths") == 1
