@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use array::{DatasetId, Error, ErrorKind, Priority, Result};
 use futures::future::BoxFuture;
@@ -19,6 +20,9 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::Cancel;
 use crate::ahead::{is_far, pages};
+
+/// How often at most a path is looked at while its file is read: one that was replaced by renaming does not change itself.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Requests and bytes asked of the operating system, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +115,9 @@ pub struct FileBytes {
     path: PathBuf,
     stamp: Stamp,
     counters: Counters,
+    opened_at: Instant,
+    /// For how long it had been open when its path was looked at, and still led to this state of it.
+    in_place_at_millis: AtomicU64,
 }
 
 /// What tells one state of a file from another.
@@ -145,6 +152,7 @@ impl FileBytes {
     ///
     /// # Errors
     /// `NotFound`, `Denied`, `Invalid` when it is not a regular file.
+    #[expect(clippy::disallowed_methods, reason = "how long it is open says when its path is looked at")]
     pub fn open(path: &Path) -> Result<Arc<Self>> {
         let place = |e: Error| e.context(format!("open `{}`", path.display()));
         // Opening a named pipe would wait for its writer: look before.
@@ -157,7 +165,14 @@ impl FileBytes {
         }
         let file = File::open(path).map_err(|e| place(e.into()))?;
         let stamp = Stamp::of(&file.metadata().map_err(|e| place(e.into()))?);
-        Ok(Arc::new(Self { file, path: path.to_owned(), stamp, counters: Counters::default() }))
+        Ok(Arc::new(Self {
+            file,
+            path: path.to_owned(),
+            stamp,
+            counters: Counters::default(),
+            opened_at: Instant::now(),
+            in_place_at_millis: AtomicU64::new(0),
+        }))
     }
 
     /// Where it lies.
@@ -235,18 +250,39 @@ impl FileBytes {
         Ok(head)
     }
 
-    /// That size and time of modification are those seen at opening.
+    /// That size and time of modification are those seen at opening, and that no other file has taken its place (seen
+    /// within [`LOOK_AGAIN_AFTER`]).
     ///
     /// # Errors
     /// `Stale` when they are not.
     pub fn check_unchanged(&self) -> Result<()> {
-        if Stamp::of(&self.file.metadata()?) == self.stamp {
+        self.check_after(self.opened_at.elapsed())
+    }
+
+    /// The same, when it has been open for so long.
+    fn check_after(&self, open_for: Duration) -> Result<()> {
+        if Stamp::of(&self.file.metadata()?) == self.stamp && self.is_in_place(open_for) {
             return Ok(());
         }
         Err(Error::new(
             ErrorKind::Stale,
             format!("the file changed since it was opened: `{}`", self.path.display()),
         ))
+    }
+
+    /// Whether no other file has taken its place, as far as that was looked at. One that is gone was not replaced.
+    fn is_in_place(&self, open_for: Duration) -> bool {
+        let looked_at = Duration::from_millis(self.in_place_at_millis.load(Ordering::Relaxed));
+        if open_for < looked_at + LOOK_AGAIN_AFTER {
+            return true;
+        }
+        if std::fs::metadata(&self.path).is_ok_and(|there| Stamp::of(&there) != self.stamp) {
+            // Not noted: whoever reads from now on sees it too.
+            return false;
+        }
+        let open_for_millis = u64::try_from(open_for.as_millis()).unwrap_or(u64::MAX);
+        self.in_place_at_millis.store(open_for_millis, Ordering::Relaxed);
+        true
     }
 
     /// Fills `into` from `offset` on, in one request, which nothing withdraws.
@@ -367,6 +403,23 @@ mod tests {
         assert_eq!(file.read_at(8, &mut three).unwrap_err().kind(), ErrorKind::Corrupt);
         std::fs::write(&path, b"short").unwrap();
         assert_eq!(file.read_at(0, &mut three).unwrap_err().kind(), ErrorKind::Stale);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_by_renaming_is_noticed_within_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&path, b"0123456789").unwrap();
+        let file = FileBytes::open(&path).unwrap();
+        let kind_after = |millis| file.check_after(Duration::from_millis(millis)).map_err(|e| e.kind());
+        assert_eq!(kind_after(1000), Ok(()));
+        std::fs::write(&other, b"0123456789, and more").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_eq!(kind_after(1999), Ok(()), "looked at once in a second");
+        assert_eq!(kind_after(2000), Err(ErrorKind::Stale));
+        assert_eq!(kind_after(2001), Err(ErrorKind::Stale), "by everybody from then on");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(kind_after(9000), Ok(()), "what is gone was not replaced");
     }
 
     #[test]
