@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Source};
 use bytes::Bytes;
+use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -28,6 +29,8 @@ pub struct Export {
     location: Location,
     context: Context,
     current: Arc<Mutex<Arc<Stack>>>,
+    /// What it described last, so that nobody else is asked whose data these are.
+    described: Mutex<Option<(DatasetId, Generation)>>,
     looked_at: Mutex<Instant>,
     /// Asks other servers again; ends with this value.
     asking: Mutex<JoinSet<()>>,
@@ -120,6 +123,15 @@ impl Export {
         self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
+    /// What serves it now, with its description, if it is these data.
+    async fn having(&self, id: DatasetId, generation: Generation) -> Option<(Arc<Stack>, Arc<Dataset>)> {
+        let stack = self.stack();
+        let dataset = stack.source.describe().await.ok()?;
+        let found = (dataset.id, dataset.generation);
+        *self.described.lock() = Some(found);
+        (found == (id, generation)).then_some((stack, dataset))
+    }
+
     /// Whether it was not looked at for so long.
     fn is_time(&self, pause: Duration) -> bool {
         let now = Instant::now();
@@ -156,7 +168,7 @@ impl Exports {
         for location in locations {
             let stack = assemble(location, &context.share_of(locations.len())).await?;
             // Opening is cheap, describing checks that it works, so that errors show at the start.
-            stack.source.describe().await?;
+            let dataset = stack.source.describe().await?;
             let name = unused(&stack.name, &names);
             names.insert(name.clone());
             exports.push(Arc::new(Export {
@@ -164,6 +176,7 @@ impl Exports {
                 location: location.clone(),
                 context: context.share_of(locations.len()),
                 current: Arc::new(Mutex::new(Arc::new(stack))),
+                described: Mutex::new(Some((dataset.id, dataset.generation))),
                 looked_at: Mutex::new(Instant::now()),
                 asking: Mutex::default(),
                 server_name: OnceLock::new(),
@@ -204,13 +217,18 @@ impl Exports {
     }
 
     async fn by_identity(&self, id: DatasetId, generation: Generation) -> Result<(Arc<Stack>, Arc<Dataset>)> {
-        for export in &self.0 {
-            let stack = export.stack();
-            // One that cannot be described now, such as a server that is gone, keeps nobody from the others.
-            if let Ok(dataset) = stack.source.describe().await
-                && (dataset.id, dataset.generation) == (id, generation)
-            {
-                return Ok((stack, dataset));
+        let is_likely = |export: &&Arc<Export>| *export.described.lock() == Some((id, generation));
+        for export in self.0.iter().filter(is_likely) {
+            if let Some(found) = export.having(id, generation).await {
+                return Ok(found);
+            }
+        }
+        // One that cannot be described now, such as a server that hangs, keeps nobody from the others.
+        let mut all: FuturesUnordered<_> =
+            self.0.iter().map(|export| export.having(id, generation)).collect();
+        while let Some(answer) = all.next().await {
+            if let Some(found) = answer {
+                return Ok(found);
             }
         }
         Err(Error::new(
@@ -248,7 +266,48 @@ fn unused(name: &str, taken: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use array::{Completions, ReadRequest, Region, Want};
+    use futures::FutureExt;
+    use futures::future::{BoxFuture, pending};
+
     use super::*;
+    use crate::memory::Budget;
+    use crate::places::Places;
+
+    /// Never says what it is.
+    struct Hanging;
+
+    impl Source for Hanging {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            pending().boxed()
+        }
+
+        fn blocks(&self, _: Vec<Want>) -> Completions {
+            futures::stream::pending().boxed()
+        }
+
+        fn read(&self, _: ReadRequest, _: Region) -> BoxFuture<'static, Result<()>> {
+            pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_export_that_hangs_holds_up_nobody_who_reads_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
+        let locations =
+            ["synthetic:waves?shape=4,5,6", "synthetic:noise?shape=4,5,6"].map(|l| l.parse().unwrap());
+        let exports = Exports::open(&locations, &context).await.unwrap();
+        let dataset = exports.find("noise").unwrap().describe().await.unwrap();
+        let mut hanging = (*exports.0[0].stack()).clone();
+        hanging.source = Arc::new(Hanging);
+        *exports.0[0].current.lock() = Arc::new(hanging);
+        let place = |generation| BlockPlace { dataset: dataset.id, generation, array: 0, level: 0 };
+        assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok());
+        *exports.0[1].described.lock() = None;
+        assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
+        assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
+    }
 
     #[test]
     fn a_text_is_made_once_for_each_state() {
