@@ -433,9 +433,10 @@ impl Shares {
         {
             return Late::AskAnother;
         }
-        // What cannot be helped now is looked at again after as long as it took to become late.
-        let again = now + late_at.saturating_sub(assigned.at).max(Duration::from_millis(10));
-        Late::NotYet(if now < late_at { late_at.min(silent_at.max(now)) } else { again })
+        // What cannot be helped now is looked at again after as long as it took to become late, and ever more seldom.
+        let pause = late_at.saturating_sub(assigned.at).max(now.saturating_sub(assigned.at) / 8);
+        let next = if now < late_at { late_at } else { now + pause.max(Duration::from_millis(10)) };
+        Late::NotYet(if now < silent_at { next.min(silent_at) } else { next })
     }
 }
 
