@@ -377,7 +377,7 @@ async fn parts(hosts: Vec<Host>, dataset: String, found: Vec<Found>) -> Result<(
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
         let server = |(&number, remote): (&usize, &RemoteSource)| Server {
             name: hosts[number].name.clone(),
-            source: Arc::new(remote.clone()) as Arc<dyn Source>,
+            source: Arc::new(remote.clone()),
         };
         let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
         entries.push(Having { name: name.clone(), servers, remotes });
@@ -417,7 +417,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     }
     let server = |(url, remote): (&Url, &RemoteSource)| Server {
         name: url.public(),
-        source: Arc::new(remote.clone()) as Arc<dyn Source>,
+        source: Arc::new(remote.clone()),
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
     let whole = Whole { remotes, servers: Some(servers.clone()), told };

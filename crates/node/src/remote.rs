@@ -26,6 +26,7 @@ use crate::follow::one_by_one;
 use crate::landing::Landing;
 pub use crate::restoring::Carried;
 use crate::restoring::{Backlog, Tally};
+use crate::servers::Replica;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -73,6 +74,11 @@ impl RemoteSource {
         if let Some(known) = self.described.lock().clone() {
             return Ok(known);
         }
+        self.asked().await
+    }
+
+    /// Its description now; known from now on.
+    async fn asked(&self) -> Result<Arc<Dataset>> {
         let dataset = self.described_now().await?;
         *self.described.lock() = Some(Arc::clone(&dataset));
         Ok(dataset)
@@ -328,6 +334,13 @@ impl Receiver for Collector {
             Some((BlockBody::Data { range }, how)) => self.give(how, range),
         }
         Ok(())
+    }
+}
+
+impl Replica for RemoteSource {
+    fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let this = self.clone();
+        async move { this.asked().await }.boxed()
     }
 }
 

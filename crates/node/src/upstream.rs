@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 
-use array::{Error, ErrorKind, Result, Retry, Urgency};
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Retry, Source, Urgency};
+use futures::FutureExt;
+use futures::stream::{self, StreamExt};
 use wire::ops::BlockPlace;
 
 use crate::asks::Ask;
 use crate::catalogue::{self, Catalogue, Found, Host};
 use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
-use crate::servers::{ServerState, Servers};
+use crate::servers::{Replica, ServerState, Servers};
 use crate::url::Url;
+
+/// Data sets of a catalogue that are asked for at a time, whether they are others now.
+const ASKED_AT_ONCE: usize = 64;
 
 /// Where the data come from.
 #[derive(Clone)]
@@ -99,21 +104,15 @@ impl Upstream {
         }
     }
 
-    /// Whether the servers have other data sets now, or name other peers, than when they were asked last; false while that
+    /// Whether the servers have other data now, or name other peers, than when they were asked last; false while that
     /// cannot be known.
     pub(crate) async fn has_changed(&self) -> bool {
         match self {
             Self::Here => false,
-            Self::Whole(whole) => {
-                let (Some(first), Some(Told { by, others })) = (whole.remotes.first(), &whole.told) else {
-                    return false;
-                };
-                let found = peers::of(first, CHAIN_WITHIN).await;
-                found.is_ok_and(|found| found.others(by) != *others)
-            }
+            Self::Whole(whole) => whole.tells_of_others().await || whole.has_other_data().await,
             Self::Parts(parts) => {
                 let found = catalogue::find(&parts.hosts, &parts.dataset).await;
-                found.is_ok_and(|found| found != parts.found)
+                found.is_ok_and(|found| found != parts.found) || parts.have_other_data().await
             }
         }
     }
@@ -135,6 +134,46 @@ impl Upstream {
             }
         }
     }
+}
+
+impl Whole {
+    /// Whether the first server names other peers than before.
+    async fn tells_of_others(&self) -> bool {
+        let (Some(first), Some(Told { by, others })) = (self.remotes.first(), &self.told) else {
+            return false;
+        };
+        let found = peers::of(first, CHAIN_WITHIN).await;
+        found.is_ok_and(|found| found.others(by) != *others)
+    }
+
+    async fn has_other_data(&self) -> bool {
+        match (&self.servers, &self.remotes[..]) {
+            (Some(servers), _) => have_other_data(servers).await,
+            (None, [only]) => {
+                let (before, now) = (only.describe().await, only.describe_again().await);
+                before.is_ok_and(|before| now.is_ok_and(|now| identity(&before) != identity(&now)))
+            }
+            (None, _) => false,
+        }
+    }
+}
+
+impl Parts {
+    async fn have_other_data(&self) -> bool {
+        let each = self.entries.iter().map(|having| have_other_data(&having.servers).boxed());
+        stream::iter(each.collect::<Vec<_>>()).buffer_unordered(ASKED_AT_ONCE).any(std::future::ready).await
+    }
+}
+
+/// Whether servers of one data set have another one now.
+async fn have_other_data(servers: &Servers) -> bool {
+    let Ok(before) = servers.describe().await else { return false };
+    servers.ask_again().await;
+    servers.describe().await.is_ok_and(|now| identity(&before) != identity(&now))
+}
+
+fn identity(dataset: &Dataset) -> (DatasetId, Generation) {
+    (dataset.id, dataset.generation)
 }
 
 /// Servers in the order in which they are to be asked.
@@ -188,10 +227,8 @@ pub(crate) async fn ask_one<A: Ask + Clone>(
 #[cfg(test)]
 mod tests {
     use array::conformance::MemorySource;
-    use array::{Completions, Dataset, ReadRequest, Region, Source, Want};
-    use futures::FutureExt;
+    use array::{Completions, ReadRequest, Region, Want};
     use futures::future::{BoxFuture, ready};
-    use futures::stream::{self, StreamExt};
 
     use super::*;
     use crate::dial::{self, Dialer};
@@ -218,14 +255,26 @@ mod tests {
         }
     }
 
+    impl Replica for Gone {
+        fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            self.describe()
+        }
+    }
+
+    impl Replica for MemorySource {
+        fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            self.describe()
+        }
+    }
+
     #[tokio::test]
     async fn servers_that_are_known_to_be_gone_are_asked_last() {
         let url = "corridor://127.0.0.1:1#token=t".parse().unwrap();
         let dialer = Dialer::new(dial::Server::of(&url, 1 << 20).unwrap());
         let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
-        let here: Arc<dyn Source> = Arc::new(MemorySource::counting("u1", &[4], &[4]));
+        let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| Server { name: name.into(), source };
-        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Source>), named("there", here)];
+        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Replica>), named("there", Arc::new(here))];
         let servers = Servers::new(of_both, Rule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = Whole { remotes: remotes.into(), servers: Some(servers), told: None };

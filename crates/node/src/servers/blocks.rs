@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream;
 
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::Group;
+use super::group::{Group, Replica};
 use super::{Rule, homes};
 use crate::follow::one_block;
 
@@ -39,14 +39,16 @@ async fn one(group: &Group, rule: Rule, want: Want) -> Option<Completion> {
 
 async fn fetch(group: &Group, rule: Rule, want: &Want) -> Result<Arc<Block>> {
     let key = want.key();
-    let bytes = group.dataset().await?.block(key)?.size_bytes;
+    let dataset = group.dataset().await?;
+    let bytes = dataset.block(key)?.size_bytes;
     let candidates = match rule {
         Rule::Spread => Candidates::any(group.all()),
         Rule::Homes { copies } => Candidates::in_order(homes::of_block(group.names(), &key, copies)),
     };
     let piece = Piece { asked: Asked::Want(want), bytes, candidates, first: None };
-    first_answer(group, piece, |member, urgency| {
-        Box::pin(one_block(Arc::clone(group.source(member)), key, urgency, want))
+    first_answer(group, &dataset, piece, |member, urgency| {
+        let source: Arc<dyn Replica> = Arc::clone(group.source(member));
+        Box::pin(one_block(source, key, urgency, want))
     })
     .await
 }

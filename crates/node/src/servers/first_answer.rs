@@ -1,6 +1,6 @@
 //! One piece of work, done by whoever can: another server is asked when one fails, or is late.
 
-use array::{Error, ErrorKind, Priority, Result, Urgency, Want};
+use array::{Dataset, Error, ErrorKind, Priority, Result, Urgency, Want};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
@@ -94,7 +94,7 @@ pub(super) struct Piece<'a> {
 /// A request under way at one server; gives what came of it.
 type Attempt<'a, T> = BoxFuture<'a, (Grant, Result<T>)>;
 
-/// Asks servers until one has answered. `ask` starts the request at a server; it is dropped when another was faster.
+/// Asks servers until one has answered about data in the state that `of` describes. `ask` starts the request at a server; it is dropped when another was faster.
 ///
 /// # Errors
 /// The servers', when none is left.
@@ -103,6 +103,7 @@ type Attempt<'a, T> = BoxFuture<'a, (Grant, Result<T>)>;
 /// Dropping it withdraws every request.
 pub(super) async fn first_answer<'a, T: Send + 'a>(
     group: &'a Group,
+    of: &Dataset,
     mut piece: Piece<'a>,
     mut ask: impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send,
 ) -> Result<T> {
@@ -146,7 +147,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                     Err(Nobody) if piece.candidates.pass_over() => {
                         turn = Some(next_turn(group, &piece, !running.is_empty()));
                     }
-                    Err(Nobody) if running.is_empty() => return Err(group.nobody(&failures)),
+                    Err(Nobody) if running.is_empty() => return Err(group.nobody(of, &failures)),
                     Err(Nobody) => {}
                 }
             }

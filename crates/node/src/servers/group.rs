@@ -3,6 +3,10 @@
 //! Identity, generation and block grids must be equal: a server that describes anything else is left out, and asked
 //! again from time to time. Nothing is ever put together from two states of the data: blocks carry their identity, and
 //! after a read the server must still describe what it described before.
+//!
+//! The group says what the data are: what it knows counts until nobody is left who has it, and one that had it says that
+//! it has something else now. Then every server is asked anew. What a server is remembered to have said counts only
+//! while it answers: one that is away has no say.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +16,7 @@ use array::{
     ArrayInfo, AxisRange, Dataset, Error, ErrorKind, Priority, ReadRequest, Result, Retry, Selection, Source,
     Target,
 };
+use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -23,13 +28,19 @@ use super::shares::{Health, MAX_SERVERS, Set};
 /// How long a server named earlier may take longer to describe its data than one named later.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// A source that may remember what it was told, and can be asked again.
+pub trait Replica: Source {
+    /// The description as it is now: asked for, whatever was known, and remembered from now on.
+    fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
+}
+
 /// One server as a source.
 #[derive(Clone)]
 pub struct Server {
     /// Its name for people; the same whenever the group is made, since homes are computed from it.
     pub name: String,
     /// How it is asked.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn Replica>,
 }
 
 struct Member {
@@ -50,11 +61,18 @@ pub struct ServerState {
     pub rate_bytes_per_sec: Option<f64>,
 }
 
+/// What the data are.
+struct Known {
+    dataset: Arc<Dataset>,
+    /// Who has described them so.
+    by: Set,
+}
+
 pub(super) struct Group {
     me: Weak<Self>,
     members: Vec<Member>,
     pub(super) desk: Arc<Desk>,
-    known: Mutex<Option<Arc<Dataset>>>,
+    known: Mutex<Option<Known>>,
     describing: tokio::sync::Mutex<()>,
     /// Those who look after servers that are away; they end with this value.
     watchers: Mutex<JoinSet<()>>,
@@ -85,7 +103,7 @@ impl Group {
         self.members.iter().map(|m| m.server.name.as_str())
     }
 
-    pub(super) fn source(&self, member: usize) -> &Arc<dyn Source> {
+    pub(super) fn source(&self, member: usize) -> &Arc<dyn Replica> {
         &self.members[member].server.source
     }
 
@@ -111,20 +129,23 @@ impl Group {
 
     /// What they all describe.
     pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
-        if let Some(known) = self.known.lock().clone() {
+        if let Some(known) = self.known() {
             return Ok(known);
         }
         let _only_one_asks = self.describing.lock().await;
-        if let Some(known) = self.known.lock().clone() {
+        if let Some(known) = self.known() {
             return Ok(known);
         }
         let answers = self.describe_all().await;
         let chosen = answers.iter().flatten().find_map(|answer| answer.as_ref().ok()).cloned();
-        let mut failures = Vec::new();
+        let (mut failures, mut by) = (Vec::new(), Set::NONE);
         for (member, answer) in answers.into_iter().enumerate() {
             let same = answer.map(|a| a.and_then(|found| same_data(chosen.as_deref(), &found)));
             match same {
-                Some(Ok(())) => self.desk.with(|shares| shares.returned(member)),
+                Some(Ok(())) => {
+                    by = by.with(member);
+                    self.desk.with(|shares| shares.returned(member));
+                }
                 Some(Err(error)) => {
                     self.tell(member, &error);
                     self.desk.with(|shares| shares.still_away(member, error.clone()));
@@ -134,8 +155,8 @@ impl Group {
                 None => {}
             }
         }
-        let Some(chosen) = chosen else { return Err(self.nobody(&failures)) };
-        *self.known.lock() = Some(Arc::clone(&chosen));
+        let Some(chosen) = chosen else { return Err(self.refusal(&failures)) };
+        *self.known.lock() = Some(Known { dataset: Arc::clone(&chosen), by });
         for member in 0..self.members.len() {
             if self.is_away(member) {
                 self.look_after(member);
@@ -144,12 +165,34 @@ impl Group {
         Ok(chosen)
     }
 
+    /// Asks all what they have now. Those that have other data than before are left out; where nobody is left, what was
+    /// known is forgotten.
+    pub(super) async fn ask_again(&self) {
+        let Some(known) = self.known() else { return };
+        for (member, answer) in self.describe_all().await.into_iter().enumerate() {
+            if let Some(Ok(found)) = answer
+                && let Err(error) = same_data(Some(&known), &found)
+                && !self.is_away(member)
+                && self.desk.with(|shares| shares.left(member, error))
+            {
+                self.look_after(member);
+            }
+        }
+        if (0..self.members.len()).all(|member| self.is_away(member)) {
+            self.is_over(&known, &[]);
+        }
+    }
+
+    fn known(&self) -> Option<Arc<Dataset>> {
+        self.known.lock().as_ref().map(|known| Arc::clone(&known.dataset))
+    }
+
     /// Asks all at once. The first in the order they were named counts; not for longer than [`PATIENCE`] after
     /// another has answered.
     async fn describe_all(&self) -> Vec<Option<Result<Arc<Dataset>>>> {
         let mut asked: FuturesUnordered<_> = (0..self.members.len())
             .map(|member| {
-                let answer = self.source(member).describe();
+                let answer = self.source(member).describe_again();
                 async move { (member, answer.await) }
             })
             .collect();
@@ -184,6 +227,16 @@ impl Group {
         same_data(Some(known), &found)
     }
 
+    /// That a server which was looked at describes what is known; from now on it is one of those who do.
+    fn joins(&self, member: usize, found: &Dataset) -> Result<()> {
+        let mut known = self.known.lock();
+        // Nothing is known: whoever needs it asks all.
+        let Some(known) = known.as_mut() else { return Ok(()) };
+        same_data(Some(&known.dataset), found)?;
+        known.by = known.by.with(member);
+        Ok(())
+    }
+
     /// Tells people once that a server is not used.
     fn tell(&self, member: usize, error: &Error) {
         tracing::warn!(server = self.members[member].server.name, %error, "a server is not used for now");
@@ -199,13 +252,37 @@ impl Group {
         watchers.spawn(look_after(self.me.clone(), member));
     }
 
-    /// Why nobody could answer: every server, and what is wrong with it.
-    pub(super) fn nobody(&self, failures: &[(usize, Error)]) -> Error {
-        let is_stale = failures.iter().any(|(_, e)| e.kind() == ErrorKind::Stale);
-        if is_stale {
-            // What is known is old; the next description begins anew.
-            *self.known.lock() = None;
+    /// Why nobody could answer who was asked for data in the state `of`: stale, where that state is over.
+    pub(super) fn nobody(&self, of: &Dataset, failures: &[(usize, Error)]) -> Error {
+        let (is_over, refusal) = (self.is_over(of, failures), self.refusal(failures));
+        if !is_over || is_stale(&refusal) {
+            return refusal;
         }
+        Error::new(ErrorKind::Stale, refusal.message().to_owned()).with_retry(Retry::MayHelp)
+    }
+
+    /// Whether the state `of` is over: something else is known by now, or one of those who described it says so. Then
+    /// what is known is forgotten, and the next description begins anew.
+    fn is_over(&self, of: &Dataset, failures: &[(usize, Error)]) -> bool {
+        let mut known = self.known.lock();
+        let is_same = |now: &&Known| (now.dataset.id, now.dataset.generation) == (of.id, of.generation);
+        let Some(now) = known.as_ref().filter(is_same) else { return true };
+        let failed = |member| failures.iter().any(|(n, error)| *n == member && is_stale(error));
+        let is_over = (0..self.members.len()).any(|n| now.by.has(n) && (failed(n) || self.is_stale(n)));
+        if is_over {
+            *known = None;
+        }
+        is_over
+    }
+
+    /// Whether a server is away because it has other data.
+    fn is_stale(&self, member: usize) -> bool {
+        let is_so = |health: &Health| matches!(health, Health::Away { why, .. } if is_stale(why));
+        self.desk.with(|shares| is_so(shares.health(member)))
+    }
+
+    /// What is wrong with every server.
+    fn refusal(&self, failures: &[(usize, Error)]) -> Error {
         if let [(_, first), others @ ..] = failures
             && failures.len() == self.members.len()
             && others.iter().all(|(_, e)| e == first)
@@ -224,8 +301,12 @@ impl Group {
             .unwrap_or_default();
         }
         let last = failures.last().map_or(ErrorKind::Unreachable, |(_, e)| e.kind());
-        Error::new(if is_stale { ErrorKind::Stale } else { last }, text).with_retry(Retry::MayHelp)
+        Error::new(last, text).with_retry(Retry::MayHelp)
     }
+}
+
+fn is_stale(error: &Error) -> bool {
+    error.kind() == ErrorKind::Stale
 }
 
 fn silent() -> Error {
@@ -240,11 +321,11 @@ async fn look_after(group: Weak<Group>, member: usize) {
         drop(here);
         sleep(pause).await;
         let Some(here) = group.upgrade() else { return };
-        let (source, known) = (Arc::clone(here.source(member)), here.known.lock().clone());
+        let source = Arc::clone(here.source(member));
         drop(here);
-        let looked = look(source, known.as_deref()).await;
+        let looked = look(source).await;
         let Some(here) = group.upgrade() else { return };
-        match looked {
+        match looked.and_then(|found| here.joins(member, &found)) {
             Ok(()) => {
                 // First: whoever finds it gone from now on has to look after it again.
                 here.members[member].is_looked_after.store(false, Ordering::Relaxed);
@@ -257,16 +338,15 @@ async fn look_after(group: Weak<Group>, member: usize) {
     }
 }
 
-/// Whether a server is there: it describes the data and gives one element.
-async fn look(source: Arc<dyn Source>, known: Option<&Dataset>) -> Result<()> {
-    let found = source.describe().await?;
-    same_data(known, &found)?;
+/// What a server describes that is there: it also gives one element.
+async fn look(source: Arc<dyn Replica>) -> Result<Arc<Dataset>> {
+    let found = source.describe_again().await?;
     let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
-        return Ok(());
+        return Ok(found);
     };
     let (_target, region) = Target::new(&request.selection.shape(), item_bytes)?;
     source.read(request, region).await?;
-    same_data(known, &*source.describe().await?)
+    source.describe().await
 }
 
 fn one_element((number, array): (usize, &ArrayInfo)) -> Option<(ReadRequest, usize)> {

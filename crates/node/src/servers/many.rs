@@ -4,13 +4,13 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Source, Target};
+use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Target};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
 use super::desk::{Grant, Nobody, Turn};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::Group;
+use super::group::{Group, Replica};
 use super::reads::{Place, read_of};
 use super::shares::Need;
 use crate::by_size::{BySize, Numbered, all_fail};
@@ -113,7 +113,7 @@ impl Pulled {
     }
 
     fn give_up(&mut self) -> Ends {
-        let error = self.group.nobody(&[]);
+        let error = self.group.nobody(&self.dataset, &[]);
         self.rest.drain(..).map(|(number, ..)| (number, Err(error.clone()))).collect()
     }
 }
@@ -162,7 +162,7 @@ impl Part {
             candidates: Candidates::any(group.all()),
             first: Some(grant),
         };
-        first_answer(group, piece, |member, _| {
+        first_answer(group, dataset, piece, |member, _| {
             let lent = places.iter_mut().map(Place::lend);
             let asked = requests.iter().cloned().zip(lent).collect();
             Box::pin(async move {
@@ -199,7 +199,7 @@ impl Part {
 
 /// Reads all of it from one server: into the place of each, or into memory of its own where that is lent.
 async fn read_all(
-    source: &Arc<dyn Source>,
+    source: &Arc<dyn Replica>,
     dataset: &Dataset,
     asked: Vec<(ReadRequest, Option<Region>)>,
 ) -> Result<Vec<Option<Vec<u8>>>> {

@@ -30,7 +30,7 @@ use futures::stream;
 use futures::{FutureExt, StreamExt};
 
 use group::Group;
-pub use group::{Server, ServerState};
+pub use group::{Replica, Server, ServerState};
 pub use shares::MAX_SERVERS;
 
 /// Servers that answer for a block where each answers for a part: one that dies is not missed.
@@ -114,6 +114,12 @@ impl Servers {
     #[must_use]
     pub fn states(&self) -> Vec<ServerState> {
         self.group.states()
+    }
+
+    /// Asks all again what they have now: those that have other data than before are left out, and where nobody is left the
+    /// data are described anew.
+    pub(crate) async fn ask_again(&self) {
+        self.group.ask_again().await;
     }
 
     /// Whether the server of this number, in the order given, did not answer when it was asked last.

@@ -67,7 +67,7 @@ pub(super) async fn read_of(
                 turn = None;
                 let Ok(mut grant) = granted else {
                     let Nobody = Nobody;
-                    return Err(group.nobody(&[]));
+                    return Err(group.nobody(&dataset, &[]));
                 };
                 let Some((selection, region)) = rest.take(grant.bytes()) else { continue };
                 grant.resize(region.size_bytes() as u64);
@@ -100,7 +100,7 @@ async fn part(
         first: Some(grant),
     };
     let mut place = Place::of(region);
-    let landed = first_answer(group, piece, |member, _| {
+    let landed = first_answer(group, dataset, piece, |member, _| {
         let (source, request) = (Arc::clone(group.source(member)), request.clone());
         let (place, shape) = (place.lend(), shape.clone());
         Box::pin(async move {

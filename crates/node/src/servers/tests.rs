@@ -15,7 +15,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
-use super::{Rule, Server, Servers};
+use super::shares::{Late, Need, Set, Shares};
+use super::{Replica, Rule, Server, Servers};
+
+mod replaced;
 
 /// What a simulated server does with what it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +137,12 @@ impl Simulated {
             Err(error) => Err(error),
         };
         Completion { key, result }
+    }
+}
+
+impl Replica for Simulated {
+    fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.describe()
     }
 }
 
@@ -593,4 +602,36 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
             () = sleep(Duration::from_secs(3600)) => panic!("seed {seed}: nothing moves any more"),
         }
     }
+}
+
+#[test]
+fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
+    let mut shares = Shares::new(1);
+    shares.returned(0);
+    let mut now = Duration::ZERO;
+    let ask = |shares: &mut Shares, now| {
+        let may = Set::all(1);
+        let need =
+            Need { priority: Priority::NORMAL, bytes: 1000, is_one_piece: true, may, is_second: false };
+        shares.ask(need);
+        shares.assign(now)[0].1.expect("the server has room")
+    };
+    // Its answers are late now and then, so that being late is usual, and silence is noticed before.
+    for n in 0..128u64 {
+        let assigned = ask(&mut shares, now);
+        now += Duration::from_millis(if n % 8 == 0 { 1900 } else { 10 });
+        shares.finished(&assigned, now);
+    }
+    let assigned = ask(&mut shares, now);
+    let (end, mut looks) = (now + Duration::from_secs(60), 0);
+    while now < end {
+        looks += 1;
+        match shares.late(&assigned, Set::NONE, Set::NONE, now) {
+            // A timer has ticks of a millisecond.
+            Late::NotYet(then) => now = then.max(now + Duration::from_millis(1)),
+            Late::Silent => {}
+            Late::AskAnother => unreachable!("there is no other"),
+        }
+    }
+    assert!(looks < 100, "looked at {looks} times in a minute");
 }

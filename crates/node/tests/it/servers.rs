@@ -1,10 +1,11 @@
 //! Several servers of the same data, and servers of servers.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::array::conformance::check_source;
-use node::array::{ErrorKind, Priority, Result, Selection, Source, Urgency};
+use node::array::conformance::{check_source, fetch};
+use node::array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::node::{Listen, Options};
 use node::places::Places;
 use node::remote::RemoteSource;
@@ -104,6 +105,88 @@ async fn peers_that_a_server_names_after_it_was_away_are_used() {
     first.task.shutdown().await;
     let expect = everything(&local(peer.folder.path(), WAVES).await.source).await;
     assert!(everything(&middle.stack().await.source).await == expect, "the peer has the same");
+}
+
+/// A file of 8 x 8 x 8 elements that are all `value`, put in the place of the one before.
+fn replace(path: &Path, value: u8) {
+    let mut file = b"NRRD0004\ntype: uint8\ndimension: 3\nsizes: 8 8 8\nencoding: raw\n".to_vec();
+    // Comments make files of different sizes: two of one size may be written within one tick of the clock.
+    file.extend(std::iter::repeat_n(&b"#\n"[..], value.into()).flatten());
+    file.push(b'\n');
+    file.extend([value; 512]);
+    let written = path.with_extension("new");
+    std::fs::write(&written, file).unwrap();
+    std::fs::rename(written, path).unwrap();
+}
+
+/// Tries again and again until the data have another value; on the way there may be that they are stale, nothing else.
+async fn until_replaced(value: u8, mut again: impl AsyncFnMut() -> Result<Vec<u8>>) {
+    let trying = async {
+        loop {
+            match again().await {
+                Ok(bytes) if bytes.iter().all(|&b| b == value) => return,
+                Ok(bytes) => assert!(bytes.iter().all(|&b| b == bytes[0]), "two states in one answer"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Stale, "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), trying).await.expect("the new data");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_replaced_is_noticed_through_a_server_of_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nrrd");
+    replace(&path, 1);
+    let origin = Served::start(&[path.to_str().unwrap()]).await;
+    let middle = serve(&origin.url().to_string(), |_| {}).await.unwrap();
+    let source = middle.stack().await.source;
+    assert_eq!(everything(&source).await, [1; 512]);
+    replace(&path, 2);
+    until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_are_replaced_behind_a_servers_cache_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nrrd");
+    replace(&path, 1);
+    let origin = Served::start(&[path.to_str().unwrap()]).await;
+    let peer = Served::start(&[path.to_str().unwrap()]).await;
+    for url in [origin.url().clone(), joined(&[&origin, &peer])] {
+        let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+        let middle = serve(&url.to_string(), often).await.unwrap();
+        // Without a cache of its own.
+        let source = RemoteSource::new(middle.dialer(), String::new());
+        let first_block = async || {
+            let dataset = source.describe().await?;
+            let (dataset, generation) = (dataset.id, dataset.generation);
+            let key = BlockKey { dataset, generation, array: 0, level: 0, index: 0 };
+            let block = fetch(&source, &[key]).await.remove(&key).expect("an answer").result?;
+            let Content::Data { bytes, .. } = &block.content else { panic!("not covered") };
+            Ok(bytes.to_vec())
+        };
+        let before = first_block().await.unwrap()[0];
+        replace(&path, before + 1);
+        until_replaced(before + 1, first_block).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_is_there_says_what_the_data_are_when_the_first_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nrrd");
+    replace(&path, 1);
+    let peer = Served::start(&[path.to_str().unwrap()]).await;
+    let told = vec![peer.url().clone()];
+    let mut first = serve(path.to_str().unwrap(), |options| options.peers = told).await.unwrap();
+    let middle = serve(&first.url().to_string(), |_| {}).await.unwrap();
+    let source = middle.stack().await.source;
+    assert_eq!(everything(&source).await, [1; 512]);
+    first.task.shutdown().await;
+    replace(&path, 2);
+    until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
