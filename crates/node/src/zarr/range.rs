@@ -115,12 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_another_state_is_not_cut_from_this_one() {
+    fn a_range_of_another_state_or_method_is_not_cut_from_this_one() {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"t\""));
         assert_eq!(asked(&Method::GET, &headers, 10, "\"t\""), Asked::Part(0..2));
         assert_eq!(asked(&Method::GET, &headers, 10, "\"u\""), Asked::Whole);
+        assert_eq!(asked(&Method::HEAD, &headers, 10, "\"t\""), Asked::Whole);
     }
 
     #[test]
