@@ -35,7 +35,7 @@ impl Wanted {
 }
 
 fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
-    Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }).collect())
+    Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }))
 }
 
 /// Whether what a connection knows may be old: something that was asked by it found other data, or nobody. Clones share it.

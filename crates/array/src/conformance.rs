@@ -359,6 +359,6 @@ impl Random {
             let fitting = (n - start).div_ceil(step);
             AxisRange { start, count: 1 + self.below(fitting.min(longest)), step }
         });
-        Selection::new(ranges.collect()).expect("a selection inside its shape")
+        Selection::new(ranges).expect("a selection inside its shape")
     }
 }

@@ -7,11 +7,15 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::{Error, Result};
 
 /// Most axes an array may have.
 pub const MAX_AXES: usize = 16;
+
+/// A value for each axis; those of the usual four axes need no memory of their own.
+pub type PerAxis<T> = SmallVec<[T; 4]>;
 
 /// Elements `start`, `start + step`, ..., `count` of them, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,14 +66,15 @@ impl AxisRange {
 /// assert_eq!(s.to_string(), "0:10, 0:5:2, 3:4");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Selection(Vec<AxisRange>);
+pub struct Selection(PerAxis<AxisRange>);
 
 impl Selection {
     /// From ranges; checked against an array only by [`Selection::check`].
     ///
     /// # Errors
     /// More than [`MAX_AXES`] axes, a zero step, or an end beyond 2^64.
-    pub fn new(ranges: Vec<AxisRange>) -> Result<Self> {
+    pub fn new(ranges: impl IntoIterator<Item = AxisRange>) -> Result<Self> {
+        let ranges: PerAxis<AxisRange> = ranges.into_iter().collect();
         if ranges.len() > MAX_AXES {
             return Err(Error::invalid(format!(
                 "expected at most {MAX_AXES} axes in a selection, found {}",

@@ -15,7 +15,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::{Error, Result, Selection};
+use crate::{Error, PerAxis, Result, Selection};
 
 /// The memory behind a target.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Target {
     /// `TooLarge` when the memory cannot be had.
     pub fn new(shape: &[u64], item_bytes: usize) -> Result<(Self, Region)> {
         let too_large = || Error::too_large(format!("shape {shape:?} is more than this machine can hold"));
-        let shape: Vec<usize> =
+        let shape: PerAxis<usize> =
             shape.iter().map(|&n| usize::try_from(n).map_err(|_| too_large())).collect::<Result<_>>()?;
         let size = shape.iter().try_fold(item_bytes, |n, &s| n.checked_mul(s));
         let size = size.filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
@@ -158,7 +158,7 @@ impl Target {
         let part = |selection: &Selection| {
             let size_bytes = size_of(selection)?;
             let ranges = selection.ranges().iter();
-            let shape = ranges.map(|range| in_memory(range.count)).collect::<Result<Vec<usize>>>()?;
+            let shape = ranges.map(|range| in_memory(range.count)).collect::<Result<PerAxis<usize>>>()?;
             let strides = c_strides(&shape, item_bytes);
             let lease = Arc::new(Lease { _outer: None });
             let region = Region {
@@ -183,8 +183,8 @@ fn still_written() -> Error {
 
 /// Byte strides of a C-order array of `shape`.
 #[must_use]
-pub fn c_strides(shape: &[usize], item_bytes: usize) -> Vec<usize> {
-    let mut strides = vec![item_bytes; shape.len()];
+pub fn c_strides(shape: &[usize], item_bytes: usize) -> PerAxis<usize> {
+    let mut strides = PerAxis::from_elem(item_bytes, shape.len());
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
     }
@@ -196,8 +196,8 @@ pub fn c_strides(shape: &[usize], item_bytes: usize) -> Vec<usize> {
 pub struct Region {
     buffer: Arc<Buffer>,
     offset: usize,
-    shape: Vec<usize>,
-    strides: Vec<usize>,
+    shape: PerAxis<usize>,
+    strides: PerAxis<usize>,
     item_bytes: usize,
     /// Held while this region, or one that was cut from it, may be written by a borrower.
     lease: Option<Arc<Lease>>,
@@ -247,8 +247,8 @@ impl Region {
     fn twin(&self) -> Self {
         Self {
             buffer: Arc::clone(&self.buffer),
-            shape: self.shape.clone(),
-            strides: self.strides.clone(),
+            shape: PerAxis::from_slice(&self.shape),
+            strides: PerAxis::from_slice(&self.strides),
             lease: self.lease.clone(),
             ..*self
         }

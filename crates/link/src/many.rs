@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
-use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
+use wire::{Error, OpId, Priority, Result, Urgency};
 
 use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
 
@@ -62,17 +62,15 @@ impl ClientSide {
     ) -> Result<Vec<OpId>> {
         let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
         let mut result = Ok(());
-        while let Some(next) = parameters.pop_front() {
-            match self.machine.request(name, next.clone(), urgency) {
+        while self.ended.is_some() || self.machine.room(urgency.priority) > 0 {
+            let Some(next) = parameters.pop_front() else { break };
+            match self.machine.request(name, next, urgency) {
                 Ok(op) => {
                     self.askers.insert(op, Asker::OneOf(id));
                     ops.push(op);
                 }
                 Err(error) => {
-                    parameters.push_front(next);
-                    if error.kind() != ErrorKind::Busy || self.ended.is_some() {
-                        result = Err(error);
-                    }
+                    result = Err(error);
                     break;
                 }
             }
@@ -103,8 +101,8 @@ impl ClientSide {
     }
 
     pub(crate) fn cancel_one_of(&mut self, id: u64, op: OpId) {
-        if matches!(self.askers.get(&op), Some(Asker::OneOf(of)) if *of == id) {
-            self.askers.remove(&op);
+        if matches!(self.askers.get(op), Some(Asker::OneOf(of)) if *of == id) {
+            self.askers.remove(op);
             self.machine.cancel(op);
             if let Some(inbox) = self.manys.get_mut(&id) {
                 inbox.under_way -= 1;
@@ -131,7 +129,7 @@ impl ClientHandle {
 
 impl Many {
     /// Starts one operation for each of `parameters`, as many as there is room for now; their numbers in order. What
-    /// is not taken stays in `parameters`. All of them travel as one batch.
+    /// is not taken stays in `parameters`, but for one that cannot be asked. All of them travel as one batch.
     ///
     /// # Errors
     /// `TooLarge` when name or parameters exceed their limit, or why the connection ended. Those started before stay

@@ -82,8 +82,8 @@ impl ClientSide {
     ) -> Result<Option<OpId>> {
         match self.machine.request(name, parameters.clone(), urgency) {
             Ok(op) => {
-                let slot = receiver.take().map(|receiver| (op, Asker::Slot(Slot::new(receiver))));
-                self.askers.extend(slot);
+                let slot = receiver.take().map(|receiver| Asker::Slot(Slot::new(receiver)));
+                slot.into_iter().for_each(|slot| self.askers.insert(op, slot));
                 Ok(Some(op))
             }
             Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
@@ -92,7 +92,7 @@ impl ClientSide {
     }
 
     pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut Slot> {
-        match self.askers.get_mut(&op) {
+        match self.askers.get_mut(op) {
             Some(Asker::Slot(slot)) => Some(slot),
             _ => None,
         }
@@ -100,7 +100,7 @@ impl ClientSide {
 
     /// True when the operation had not ended.
     pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
-        let slot = self.askers.remove(&op);
+        let slot = self.askers.remove(op);
         let under_way = matches!(slot, Some(Asker::Slot(slot)) if slot.receiver.is_some());
         if under_way {
             self.machine.cancel(op);

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
-use wire::{ErrorKind, Result, Urgency};
+use wire::{Result, Urgency};
 
 use crate::client::{Asker, ClientHandle, ClientSide};
 use crate::receive::Receiver;
@@ -94,20 +94,20 @@ impl ClientSide {
         if ended.is_none() && (!has_room || is_full(ends, ENDED_FRACTION)) {
             return;
         }
-        while let Some(Asking { parameters, urgency, .. }) = asks.front() {
-            if is_full(ends, usize::MAX) && ended.is_none() {
+        while let Some(Asking { urgency, .. }) = asks.front() {
+            let must_wait = is_full(ends, usize::MAX) || machine.room(urgency.priority) == 0;
+            if must_wait && ended.is_none() {
                 return;
             }
-            let requested = machine.request(name, parameters.clone(), *urgency);
-            if requested.as_ref().is_err_and(|e| e.kind() == ErrorKind::Busy) && ended.is_none() {
+            let Some(Asking { parameters, urgency, receiver, expected_bytes }) = asks.pop_front() else {
                 return;
-            }
-            let Some(Asking { receiver, expected_bytes, .. }) = asks.pop_front() else { return };
+            };
+            let requested = machine.request(name, parameters, urgency);
             let number = *next;
             *next += 1;
             ends.begin(expected_bytes);
             match requested {
-                Ok(op) => drop(askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver })),
+                Ok(op) => askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver }),
                 Err(error) => {
                     drop(receiver);
                     ends.add(number, expected_bytes, Err(error));

@@ -239,10 +239,10 @@ impl ServerSide {
 
     /// Queues the only item and the end, and forgets the operation; false when there is no room for it.
     fn answer(&mut self, op: OpId, body: &Bytes, bulk: &Bulk) -> bool {
-        match self.machine.item(op, body.clone(), bulk.clone()) {
+        match self.machine.answer(op, body.clone(), bulk.clone()) {
             Err(error) if error.kind() == ErrorKind::Busy => return false,
-            Err(error) => self.end(op, |machine| machine.fail(op, error)),
-            Ok(()) => self.end(op, |machine| machine.done(op)),
+            Err(error) => self.machine.fail(op, error),
+            Ok(()) => {}
         }
         self.forget(op);
         true
@@ -444,6 +444,12 @@ impl Operation {
         self.parameters.clone()
     }
 
+    /// How long they are, bytes.
+    #[must_use]
+    pub fn parameter_bytes(&self) -> usize {
+        self.parameters.len()
+    }
+
     /// How much it matters now.
     #[must_use]
     pub fn urgency(&self) -> Urgency {
@@ -522,16 +528,27 @@ impl Operation {
     pub async fn answer(&self, body: Bytes, bulk: Bytes) -> Result<()> {
         let bulk = Bulk::from(bulk);
         loop {
-            let put = self.shared.change(|side| {
-                side.machine.item(self.op, body.clone(), bulk.clone())?;
-                side.end(self.op, |machine| machine.done(self.op));
-                Ok(())
-            });
-            match put {
-                Err(error) if Error::kind(&error) == ErrorKind::Busy => self.room().await,
+            match self.put_answer(body.clone(), bulk.clone()) {
+                Err(error) if error.kind() == ErrorKind::Busy => self.room().await,
                 done => return done,
             }
         }
+    }
+
+    /// Sends the only item and the end together if there is room now.
+    ///
+    /// # Errors
+    /// `Busy` when there is none; otherwise as [`item`](Self::item).
+    pub fn try_answer(&self, body: Bytes, bulk: Bytes) -> Result<()> {
+        self.put_answer(body, bulk.into())
+    }
+
+    fn put_answer(&self, body: Bytes, bulk: Bulk) -> Result<()> {
+        self.shared.change(|side| {
+            side.machine.answer(self.op, body, bulk)?;
+            side.look_for_room(self.op);
+            Ok(())
+        })
     }
 
     /// Sends the only item and the end of each of many operations, as soon as there is room: the same as

@@ -127,12 +127,12 @@ impl Service {
                 () = under_way.freed(), if least_tier > 0 => {}
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
                     let Some(mut operations) = operations else { return Ok(()) };
-                    let sizes = operations.iter().map(|operation| operation.parameters().len());
+                    let sizes = operations.iter().map(|operation| operation.parameter_bytes());
                     let left_bytes = MAX_PARAMETER_BYTES.saturating_sub(under_way.parameter_bytes());
                     let refused = operations.split_off(fitting(sizes, left_bytes));
                     refused.iter().for_each(|operation| operation.fail(too_many_parameters()));
                     let call = |operation: Operation| Call {
-                        place: under_way.begin(operation.parameters().len()),
+                        place: under_way.begin(operation.parameter_bytes()),
                         operation,
                         client,
                         node: Arc::clone(&self.shared),

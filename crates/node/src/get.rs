@@ -286,7 +286,7 @@ impl Copy {
                 step: range.step,
             });
             // Parts of a legal selection are legal.
-            let selection = Selection::new(picked.collect()).ok()?;
+            let selection = Selection::new(picked).ok()?;
             Some(Slab { start, selection })
         })
     }

@@ -142,7 +142,7 @@ impl Scan {
             let more = overlap.get(axis) == Some(&true) && ends < self.selection.ranges()[axis].count;
             AxisRange { count: part.count + u64::from(more), ..*part }
         };
-        let selection = Selection::new(selection.ranges().iter().enumerate().map(wider).collect())?;
+        let selection = Selection::new(selection.ranges().iter().enumerate().map(wider))?;
         let (target, region) = Target::new(&selection.shape(), item_bytes)?;
         let request = ReadRequest {
             array: self.array,

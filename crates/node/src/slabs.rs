@@ -135,7 +135,7 @@ impl Iterator for Grid {
             count,
             step: axis.range.step,
         };
-        let ranges = self.axes.iter().zip(&start).zip(&counts).map(part).collect();
+        let ranges = self.axes.iter().zip(&start).zip(&counts).map(part);
         // Parts of a legal selection are legal.
         let selection = Selection::new(ranges).ok()?;
         let mut after = start.clone();

@@ -512,7 +512,7 @@ mod tests {
                 let start = start % n;
                 AxisRange { start, count: count.min((n - start).div_ceil(step)), step }
             });
-            let selection = Selection::new(ranges.collect()).unwrap();
+            let selection = Selection::new(ranges).unwrap();
             selection.check(&shape).unwrap();
             let store = Memory::new(usize::try_from(array.end()).unwrap());
             let (target, region) = Target::new(&selection.shape(), item).unwrap();

@@ -66,8 +66,7 @@ fn answer(server: &mut Server) -> Result<()> {
         match event {
             ServerEvent::Hello(_) => server.accept(),
             ServerEvent::Request { op, parameters, .. } => {
-                server.item(op, parameters, Bytes::new().into())?;
-                server.done(op);
+                server.answer(op, parameters, Bytes::new().into())?;
             }
             _ => {}
         }

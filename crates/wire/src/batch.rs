@@ -54,6 +54,13 @@ pub struct WholeItem {
     pub bulk_crc32c: u32,
 }
 
+impl WholeItem {
+    /// Of body and bulk.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.body.len() + self.bulk.len()
+    }
+}
+
 mod shared {
     pub(super) const WEIGHT: u8 = 1;
     pub(super) const DEADLINE: u8 = 2;

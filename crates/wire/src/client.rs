@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::liveness::Liveness;
 use crate::outgoing::{Asked, Outgoing};
 use crate::window::Window;
-use crate::{Frame, Hello, Machine, Message, OpId, Welcome};
+use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
 use arriving::{OpenItem, unknown};
 
 pub use event::{ClientConfig, ClientEvent};
@@ -60,7 +60,7 @@ pub struct Client {
     untaken_bytes: u64,
     most_operations: u32,
     last_op: u32,
-    ops: BTreeMap<OpId, Op>,
+    ops: Numbered<Op>,
     open_items: usize,
     deadlines: Deadlines,
     outgoing: Outgoing,
@@ -97,7 +97,7 @@ impl Client {
             untaken_bytes: 0,
             most_operations: MAX_OPERATIONS,
             last_op: 0,
-            ops: BTreeMap::new(),
+            ops: Numbered::default(),
             open_items: 0,
             deadlines: Deadlines::default(),
             outgoing: Outgoing::new(Frame::Hello(hello)),
@@ -156,7 +156,7 @@ impl Client {
 
     /// Changes how urgent an operation is; nothing happens when it has ended.
     pub fn adjust(&mut self, op: OpId, urgency: Urgency) {
-        if let Some(state) = self.ops.get_mut(&op).filter(|o| o.wanted && o.urgency != urgency) {
+        if let Some(state) = self.ops.get_mut(op).filter(|o| o.wanted && o.urgency != urgency) {
             self.deadlines.replace(op, state.deadline, urgency.deadline);
             state.deadline = urgency.deadline;
             state.urgency = urgency;
@@ -166,7 +166,7 @@ impl Client {
 
     /// Withdraws an operation: no event about it follows.
     pub fn cancel(&mut self, op: OpId) {
-        if self.ops.get(&op).is_some_and(|o| o.wanted) {
+        if self.ops.get(op).is_some_and(|o| o.wanted) {
             self.abandon(op);
             let dropped = self.events.iter().filter(|e| e.op() == Some(op));
             let dropped_bytes = dropped.map(ClientEvent::bulk_bytes).sum();
@@ -184,7 +184,7 @@ impl Client {
         if self.outgoing.room(MAX_OUTGOING_BYTES) == 0 {
             return Err(Error::new(ErrorKind::Busy, "expected room for a note, found none"));
         }
-        if self.ops.get(&op).is_some_and(|o| o.wanted) {
+        if self.ops.get(op).is_some_and(|o| o.wanted) {
             self.outgoing.push(Frame::Note { op, body });
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Client {
 
     /// The operation ended on this side; the server is told to stop.
     fn abandon(&mut self, op: OpId) {
-        let Some(state) = self.ops.get_mut(&op) else { return };
+        let Some(state) = self.ops.get_mut(op) else { return };
         state.wanted = false;
         self.open_items -= state.open.len();
         state.open.clear();
@@ -245,7 +245,7 @@ impl Client {
     }
 
     fn forget(&mut self, op: OpId) -> Result<Op> {
-        let state = self.ops.remove(&op).ok_or_else(|| unknown(op))?;
+        let state = self.ops.remove(op).ok_or_else(|| unknown(op))?;
         self.open_items -= state.open.len();
         self.deadlines.replace(op, state.deadline, None);
         self.adjusted.remove(&op);
@@ -257,7 +257,7 @@ impl Client {
         if matches!(self.state, State::Closed(_)) {
             return;
         }
-        for (op, _) in std::mem::take(&mut self.ops).into_iter().filter(|(_, o)| o.wanted) {
+        for (op, _) in std::mem::take(&mut self.ops).take_if(|o| o.wanted) {
             self.events.push_back(ClientEvent::Failed { op, error: error.clone() });
         }
         self.deadlines.clear();
@@ -317,7 +317,7 @@ impl Client {
             return None;
         }
         let op = self.adjusted.pop_first()?;
-        let Urgency { priority, deadline } = self.ops.get(&op)?.urgency;
+        let Urgency { priority, deadline } = self.ops.get(op)?.urgency;
         Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) })
     }
 
@@ -366,7 +366,7 @@ impl Machine for Client {
             return self.close(error);
         }
         while let Some(op) = self.deadlines.pop_passed(now) {
-            if let Some(state) = self.ops.get_mut(&op) {
+            if let Some(state) = self.ops.get_mut(op) {
                 state.deadline = None;
                 self.abandon_with(op, Error::new(ErrorKind::TimedOut, "the deadline passed"));
             }

@@ -16,9 +16,11 @@ mod deframer;
 mod frame;
 mod liveness;
 mod machine;
+mod numbered;
 mod outbox;
 mod outgoing;
 mod server;
+mod whole;
 mod window;
 
 pub mod compression;
@@ -34,4 +36,5 @@ pub use deframer::{Cut, Deframer};
 pub use frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Welcome};
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
+pub use numbered::Numbered;
 pub use server::{Bulk, Server, ServerConfig, ServerEvent};

@@ -1,6 +1,6 @@
 //! What a server has still to send: control frames first, then items, the most urgent first.
 //!
-//! Each operation has a line of items; the lines are ranked by priority, and within one priority by the age of
+//! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the lines are ranked by priority, and within one priority by the age of
 //! the item in front. One chunk is cut off the best line at a time, so here a more urgent item waits for one chunk at
 //! most; what the driver and the kernel have taken already still goes before it. Lines whose front needs credit are
 //! kept apart from those that need none: without credit the others go on. Small answers that are ready together, each
@@ -17,10 +17,8 @@ use crate::limits::{
     HIGHEST_TIER, MAX_ANSWERS_BYTES, MAX_BATCH_OPERATIONS, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS,
     MAX_SMALL_BODY_BYTES, MAX_SMALL_BULK_BYTES, QUEUE_BYTES, QUEUE_BYTES_PER_TIER,
 };
+use crate::whole::{Rank, WholeAnswers};
 use crate::{Chunk, Frame, ItemHead, OpId};
-
-/// Smaller is sooner; the second part is the age of the line's first entry, which is unique.
-type Rank = (Reverse<Priority>, u64);
 
 #[derive(Debug)]
 struct Entry {
@@ -92,9 +90,19 @@ impl Line {
     }
 }
 
+/// What goes next.
+enum Next {
+    Line(OpId),
+    Whole { bulky: bool },
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     control: VecDeque<Frame>,
+    /// Small answers without bulk, which can go now.
+    whole_free: WholeAnswers,
+    /// Small answers whose bulk needs credit.
+    whole_bulky: WholeAnswers,
     lines: BTreeMap<OpId, Line>,
     /// Lines whose first entry can go now.
     free: BTreeMap<Rank, OpId>,
@@ -132,6 +140,52 @@ impl Outbox {
         self.push(op, priority, What::Item { item, head: Some(head), offset: 0, bulk });
     }
 
+    /// Queues a whole answer, if it is small and the client can read batches: gives its age, by which it can be
+    /// [withdrawn](Self::withdraw).
+    ///
+    /// # Errors
+    /// The answer, when it has to be queued as an item and an end.
+    pub(crate) fn push_whole(
+        &mut self,
+        priority: Priority,
+        op: OpId,
+        item: WholeItem,
+    ) -> Result<u64, WholeItem> {
+        if !self.batches || item.body.len() > MAX_SMALL_BODY_BYTES || item.bulk.len() > MAX_SMALL_BULK_BYTES {
+            return Err(item);
+        }
+        let age = self.next_age;
+        self.next_age += 1;
+        self.queued_bytes += item.size_bytes();
+        self.queued_items += 1;
+        let list = if item.bulk.is_empty() { &mut self.whole_free } else { &mut self.whole_bulky };
+        list.push(priority, age, Answer { op, item: Some(item), done: true });
+        Ok(age)
+    }
+
+    /// Takes out a whole answer that still waits as such.
+    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<Answer> {
+        let bulky = || self.whole_bulky.withdraw(priority, age);
+        let answer = self.whole_free.withdraw(priority, age).or_else(bulky)?;
+        self.discount(&answer);
+        Some(answer)
+    }
+
+    /// Queues a whole answer of this age again, so that it goes by itself.
+    pub(crate) fn push_apart(&mut self, priority: Priority, age: u64, answer: Answer) {
+        let Answer { op, item: Some(WholeItem { item, body, bulk, bulk_crc32c }), .. } = answer else {
+            return;
+        };
+        let head = ItemHead { op, item, body, bulk_bytes: bulk.len() as u64, bulk_crc32c };
+        let what = What::Item { item, head: Some(head), offset: 0, bulk };
+        self.enter(op, priority, Entry { age, what, last: true });
+    }
+
+    fn discount(&mut self, answer: &Answer) {
+        self.queued_bytes -= answer.item.as_ref().map_or(0, WholeItem::size_bytes);
+        self.queued_items -= 1;
+    }
+
     /// `items`: how many the operation has had.
     pub(crate) fn push_done(&mut self, op: OpId, priority: Priority, items: u32) {
         match self.lines.get_mut(&op) {
@@ -143,6 +197,10 @@ impl Outbox {
     fn push(&mut self, op: OpId, priority: Priority, what: What) {
         let entry = Entry { age: self.next_age, what, last: false };
         self.next_age += 1;
+        self.enter(op, priority, entry);
+    }
+
+    fn enter(&mut self, op: OpId, priority: Priority, entry: Entry) {
         self.queued_bytes += entry.size_bytes();
         self.queued_items += 1;
         match self.lines.get_mut(&op) {
@@ -204,7 +262,10 @@ impl Outbox {
                 return Some(Frame::Answers(answers));
             }
         }
-        let op = self.best()?;
+        let op = match self.next()? {
+            Next::Line(op) => op,
+            Next::Whole { bulky } => self.set_apart(bulky)?,
+        };
         let line = self.lines.remove(&op)?;
         self.unlist(&line);
         Some(self.advance(op, line))
@@ -213,18 +274,62 @@ impl Outbox {
     /// The best ones in order, as long as they are small: one batch.
     fn pop_small(&mut self) -> Vec<Answer> {
         let mut answers = Vec::new();
-        let mut size_bytes = 0;
+        let mut left_bytes = MAX_ANSWERS_BYTES;
         while answers.len() < MAX_BATCH_OPERATIONS
-            && let Some(op) = self.best()
-            && let Some(more) = self.lines.get(&op).and_then(|line| line.front.small_bytes(self.credit_bytes))
-            && size_bytes + more <= MAX_ANSWERS_BYTES
-            && let Some(line) = self.lines.remove(&op)
+            && let Some(next) = self.next()
+            && let Some(size_bytes) = self.small_bytes(&next)
+            && size_bytes <= left_bytes
+            && let Some(answer) = self.take_small(next)
         {
-            size_bytes += more;
-            self.unlist(&line);
-            answers.push(self.take_whole(op, line));
+            left_bytes -= size_bytes;
+            answers.push(answer);
         }
         answers
+    }
+
+    /// How much of a batch it takes; `None` when it has to travel by itself.
+    fn small_bytes(&self, next: &Next) -> Option<usize> {
+        match next {
+            Next::Line(op) => self.lines.get(op)?.front.small_bytes(self.credit_bytes),
+            Next::Whole { bulky } => {
+                let (_, answer) = self.whole(*bulky).first()?;
+                let item = answer.item.as_ref()?;
+                (item.bulk.len() as u64 <= self.credit_bytes).then(|| item.size_bytes())
+            }
+        }
+    }
+
+    fn take_small(&mut self, next: Next) -> Option<Answer> {
+        let op = match next {
+            Next::Line(op) => op,
+            Next::Whole { bulky } => {
+                let answer = self.whole_mut(bulky).pop()?;
+                self.discount(&answer);
+                self.credit_bytes -= answer.item.as_ref().map_or(0, |item| item.bulk.len() as u64);
+                return Some(answer);
+            }
+        };
+        let line = self.lines.remove(&op)?;
+        self.unlist(&line);
+        Some(self.take_whole(op, line))
+    }
+
+    /// A whole answer for which there is not enough credit becomes a line.
+    fn set_apart(&mut self, bulky: bool) -> Option<OpId> {
+        let ((priority, age), _) = self.whole(bulky).first()?;
+        let answer = self.whole_mut(bulky).pop()?;
+        self.discount(&answer);
+        let op = answer.op;
+        self.push_apart(priority.0, age, answer);
+        Some(op)
+    }
+
+    fn whole(&self, bulky: bool) -> &WholeAnswers {
+        if bulky { &self.whole_bulky } else { &self.whole_free }
+    }
+
+    fn whole_mut(&mut self, bulky: bool) -> &mut WholeAnswers {
+        if bulky { &mut self.whole_bulky } else { &mut self.whole_free }
     }
 
     /// Takes a small front off a line that is not listed.
@@ -252,14 +357,15 @@ impl Outbox {
         }
     }
 
-    fn best(&self) -> Option<OpId> {
-        let free = self.free.first_key_value();
-        let bulky = self.bulky.first_key_value().filter(|_| self.credit_bytes > 0);
-        let best = match (free, bulky) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
-        };
-        Some(*best.1)
+    /// The best one of those that can go now.
+    fn next(&self) -> Option<Next> {
+        let line =
+            |list: &BTreeMap<Rank, OpId>| list.first_key_value().map(|(&rank, &op)| (rank, Next::Line(op)));
+        let whole = |bulky| self.whole(bulky).first().map(|(rank, _)| (rank, Next::Whole { bulky }));
+        let free = [line(&self.free), whole(false)];
+        let bulky = if self.credit_bytes > 0 { [line(&self.bulky), whole(true)] } else { [None, None] };
+        let all = free.into_iter().chain(bulky).flatten();
+        all.min_by_key(|(rank, _)| *rank).map(|(_, next)| next)
     }
 
     /// Takes one frame off the front of a line that is not listed.

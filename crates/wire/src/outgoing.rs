@@ -120,17 +120,17 @@ impl Outgoing {
         if size_bytes > MAX_BATCH_PARAMETER_BYTES {
             return Frame::Request(first.into_request(now));
         }
-        let mut parameters = vec![first.parameters.clone()];
         let mut last = first;
+        let mut parameters = vec![std::mem::take(&mut last.parameters)];
         while parameters.len() < MAX_BATCH_OPERATIONS
             && let Some(Entry::Asked(next)) = self.entries.front()
             && last.is_followed_by(next)
             && size_bytes + next.parameters.len() <= MAX_BATCH_PARAMETER_BYTES
-            && let Some(Entry::Asked(next)) = self.entries.pop_front()
+            && let Some(Entry::Asked(mut next)) = self.entries.pop_front()
         {
             self.queued_bytes -= next.queued_bytes();
             size_bytes += next.parameters.len();
-            parameters.push(next.parameters.clone());
+            parameters.push(std::mem::take(&mut next.parameters));
             last = next;
         }
         let before = u32::try_from(parameters.len() - 1).unwrap_or(0);

@@ -1,6 +1,6 @@
 //! The answering side of a connection.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use array::{Error, ErrorKind, Result, Retry, Urgency};
 use bytes::Bytes;
 
-use crate::batch::Requests;
+use crate::batch::{Requests, WholeItem};
 use crate::check::{check_capabilities, unexpected, within};
 use crate::deadline::{self, Deadlines};
 use crate::limits::{
@@ -17,7 +17,7 @@ use crate::limits::{
 };
 use crate::liveness::Liveness;
 use crate::outbox::Outbox;
-use crate::{Frame, Hello, ItemHead, Machine, Message, OpId, Request, Welcome};
+use crate::{Frame, Hello, ItemHead, Machine, Message, Numbered, OpId, Request, Welcome};
 
 /// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
 /// for bytes that are sent several times.
@@ -124,6 +124,8 @@ struct Op {
     next_item: u32,
     /// The application has said `done`; items may still be queued.
     ended: bool,
+    /// Age of its answer, if that was queued whole.
+    whole: Option<u64>,
 }
 
 /// The answering side of a connection: operations in, items out.
@@ -136,7 +138,7 @@ pub struct Server {
     state: State,
     config: ServerConfig,
     last_op: u32,
-    ops: BTreeMap<OpId, Op>,
+    ops: Numbered<Op>,
     deadlines: Deadlines,
     outbox: Outbox,
     events: VecDeque<ServerEvent>,
@@ -155,7 +157,7 @@ impl Server {
             state: State::AwaitingHello { until: now + HANDSHAKE_TIMEOUT },
             config,
             last_op: 0,
-            ops: BTreeMap::new(),
+            ops: Numbered::default(),
             deadlines: Deadlines::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -197,7 +199,7 @@ impl Server {
             usize::try_from(MAX_ITEM_BULK_BYTES).unwrap_or(usize::MAX),
             "the bulk of an item",
         )?;
-        let Some(state) = self.ops.get_mut(&op).filter(|o| !o.ended) else {
+        let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) else {
             return Err(Error::cancelled());
         };
         let priority = state.urgency.priority;
@@ -213,28 +215,54 @@ impl Server {
         Ok(())
     }
 
+    /// Queues the only item and the end of an operation that has had none: as [`item`](Self::item) and
+    /// [`done`](Self::done), for less.
+    ///
+    /// # Errors
+    /// As [`item`](Self::item).
+    pub fn answer(&mut self, op: OpId, body: Bytes, bulk: Bulk) -> Result<()> {
+        let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) else {
+            return Err(Error::cancelled());
+        };
+        let priority = state.urgency.priority;
+        let is_first = state.next_item == 0 && self.outbox.room_bytes(priority) > 0;
+        let whole = WholeItem { item: 0, body, bulk: bulk.bytes, bulk_crc32c: bulk.crc32c };
+        let pushed = if is_first { self.outbox.push_whole(priority, op, whole) } else { Err(whole) };
+        match pushed {
+            Ok(age) => {
+                (state.next_item, state.ended, state.whole) = (1, true, Some(age));
+                Ok(())
+            }
+            Err(WholeItem { body, bulk: bytes, bulk_crc32c: crc32c, .. }) => {
+                self.item(op, body, Bulk { bytes, crc32c })?;
+                self.done(op);
+                Ok(())
+            }
+        }
+    }
+
     /// Bytes that may still be queued for this operation. An item is taken whole while this is not zero. More
     /// urgent operations find room when others do not. Zero for an operation that is over.
     #[must_use]
     pub fn room_bytes(&self, op: OpId) -> usize {
-        self.ops.get(&op).map_or(0, |o| self.outbox.room_bytes(o.urgency.priority))
+        self.ops.get(op).map_or(0, |o| self.outbox.room_bytes(o.urgency.priority))
     }
 
     /// How much an operation matters now; `None` once its last frame was sent.
     #[must_use]
     pub fn urgency(&self, op: OpId) -> Option<Urgency> {
-        self.ops.get(&op).map(|o| o.urgency)
+        self.ops.get(op).map(|o| o.urgency)
     }
 
     /// True until the operation has ended, here or on the other side.
     #[must_use]
     pub fn is_open(&self, op: OpId) -> bool {
-        self.ops.get(&op).is_some_and(|o| !o.ended)
+        self.ops.get(op).is_some_and(|o| !o.ended)
     }
 
     /// The answer is complete: `done` follows the queued items. Nothing happens when the operation is over.
     pub fn done(&mut self, op: OpId) {
-        if let Some(state) = self.ops.get_mut(&op).filter(|o| !o.ended) {
+        if let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) {
             state.ended = true;
             self.outbox.push_done(op, state.urgency.priority, state.next_item);
         }
@@ -252,20 +280,22 @@ impl Server {
     }
 
     fn forget(&mut self, op: OpId) -> Option<Op> {
-        let state = self.ops.remove(&op)?;
+        let state = self.ops.remove(op)?;
         self.deadlines.replace(op, state.urgency.deadline, None);
         Some(state)
     }
 
     fn drop_op(&mut self, op: OpId, error: Error) {
-        self.forget(op);
+        if let Some(Op { urgency, whole: Some(age), .. }) = self.forget(op) {
+            self.outbox.withdraw(urgency.priority, age);
+        }
         self.outbox.drop_line(op);
         self.outbox.push_control(Frame::Failed { op, error });
     }
 
     /// The asker does not want it any more.
     fn stop(&mut self, op: OpId, error: Error) {
-        let Some(state) = self.ops.get(&op) else { return };
+        let Some(state) = self.ops.get(op) else { return };
         if !state.ended {
             self.events.push_back(ServerEvent::Cancel { op });
         }
@@ -277,7 +307,7 @@ impl Server {
             return;
         }
         self.state = State::Closed;
-        self.ops.clear();
+        self.ops = Numbered::default();
         self.deadlines.clear();
         self.outbox.clear();
         self.events.push_back(ServerEvent::Closed { error });
@@ -377,16 +407,19 @@ impl Server {
             return Ok(());
         }
         self.deadlines.replace(op, None, urgency.deadline);
-        self.ops.insert(op, Op { urgency, next_item: 0, ended: false });
+        self.ops.insert(op, Op { urgency, next_item: 0, ended: false, whole: None });
         self.events.push_back(ServerEvent::Request { op, name, parameters, urgency });
         Ok(())
     }
 
     fn handle_adjust(&mut self, op: OpId, urgency: Urgency) {
-        if let Some(state) = self.ops.get_mut(&op) {
+        if let Some(state) = self.ops.get_mut(op) {
             self.deadlines.replace(op, state.urgency.deadline, urgency.deadline);
-            state.urgency = urgency;
-            self.outbox.set_priority(op, urgency.priority);
+            let before = std::mem::replace(&mut state.urgency, urgency).priority;
+            match state.whole.take().and_then(|age| Some((age, self.outbox.withdraw(before, age)?))) {
+                Some((age, answer)) => self.outbox.push_apart(urgency.priority, age, answer),
+                None => self.outbox.set_priority(op, urgency.priority),
+            }
             if !state.ended {
                 self.events.push_back(ServerEvent::Adjust { op, urgency });
             }

@@ -156,8 +156,7 @@ fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
             work.push_back(op);
         }
         while let Some(op) = work.pop_front_if(|op| server.room_bytes(*op) > 0) {
-            server.item(op, ReadBody { offset_bytes: 0 }.encode(), bulk.clone()).unwrap();
-            server.done(op);
+            server.answer(op, ReadBody { offset_bytes: 0 }.encode(), bulk.clone()).unwrap();
         }
         down.fill(now, &mut server);
         down.empty(now, &mut client, usize::MAX);

@@ -117,7 +117,7 @@ fn of_answer(answer: &Answer) -> Value {
 fn batches() -> Vec<(&'static str, Frame)> {
     let read = |starts: [u64; 2]| {
         let ranges = starts.iter().zip([1, 4096]).map(|(&start, count)| AxisRange::contiguous(start, count));
-        Read { place: place(), selection: Selection::new(ranges.collect()).unwrap() }.encode()
+        Read { place: place(), selection: Selection::new(ranges).unwrap() }.encode()
     };
     let requests = |name: &str, priority, deadline_ms, parameters| {
         Frame::Requests(Requests { first: OpId(300), name: name.into(), priority, deadline_ms, parameters })

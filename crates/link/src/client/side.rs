@@ -7,7 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
-use wire::{ChunkHead, Client, ClientEvent, Error, Machine, OpId, Priority, Result, Urgency, Welcome};
+use wire::{
+    ChunkHead, Client, ClientEvent, Error, Machine, Numbered, OpId, Priority, Result, Urgency, Welcome,
+};
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply};
 use crate::drive::Side;
@@ -38,7 +40,7 @@ pub(crate) enum Asker {
 
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
-    pub(crate) askers: HashMap<OpId, Asker>,
+    pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,
     pub(crate) manys: HashMap<u64, many::Inbox>,
     pub(crate) groups: HashMap<u64, Ends>,
@@ -58,7 +60,7 @@ impl ClientSide {
     pub(crate) fn new(machine: Client) -> Self {
         Self {
             machine,
-            askers: HashMap::new(),
+            askers: Numbered::default(),
             counts: Counts::default(),
             manys: HashMap::new(),
             groups: HashMap::new(),
@@ -84,7 +86,7 @@ impl ClientSide {
         // A message was put together, or a piece of it made a value of its own.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += bulk_bytes;
-        let waker = match self.askers.get_mut(&op) {
+        let waker = match self.askers.get_mut(op) {
             Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
             Some(Asker::Stream(inbox)) => {
                 inbox.replies.push_back(reply);
@@ -107,7 +109,7 @@ impl ClientSide {
     /// The only item of an operation, and its end.
     fn post_whole(&mut self, op: OpId, whole: Item) {
         let bulk_bytes = whole.bulk.len() as u64;
-        if matches!(self.askers.get(&op), Some(Asker::Stream(_)) | None) {
+        if matches!(self.askers.get(op), Some(Asker::Stream(_)) | None) {
             let Item { body, bulk } = whole;
             self.post(op, Reply::Item { item: 0, body, bulk_bytes });
             if bulk_bytes > 0 {
@@ -118,7 +120,7 @@ impl ClientSide {
         // It was put together with others; whoever takes it where it arrives copies it again.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += bulk_bytes;
-        if let Some(Asker::OneOf(_)) = self.askers.get(&op) {
+        if let Some(Asker::OneOf(_)) = self.askers.get(op) {
             return self.say_last(op, Said::Whole(whole));
         }
         self.counts.copied_bytes += bulk_bytes;
@@ -129,7 +131,7 @@ impl ClientSide {
 
     /// Who takes the answer where it arrives.
     fn receiver(&mut self, op: OpId) -> Option<&mut Box<dyn Receiver>> {
-        match self.askers.get_mut(&op)? {
+        match self.askers.get_mut(op)? {
             Asker::Slot(slot) => slot.receiver.as_mut(),
             Asker::Grouped { receiver, .. } => Some(receiver),
             Asker::Stream(_) | Asker::OneOf(_) => None,
@@ -156,7 +158,7 @@ impl ClientSide {
     }
 
     fn post_end(&mut self, op: OpId, end: Result<()>) {
-        match self.askers.get_mut(&op) {
+        match self.askers.get_mut(op) {
             Some(Asker::Slot(slot)) => slot.end(end),
             Some(Asker::Stream(inbox)) => {
                 inbox.end = Some(end);
@@ -170,7 +172,7 @@ impl ClientSide {
 
     /// The last that is heard of one of many; nothing is kept of it.
     fn say_last(&mut self, op: OpId, last: Said) {
-        if let Some(Asker::OneOf(id)) = self.askers.remove(&op)
+        if let Some(Asker::OneOf(id)) = self.askers.remove(op)
             && let Some(inbox) = self.manys.get_mut(&id)
         {
             if let Said::Whole(Item { body, .. }) = &last {
@@ -184,8 +186,7 @@ impl ClientSide {
     }
 
     fn end_grouped(&mut self, op: OpId, end: Result<()>) {
-        if let Some(Asker::Grouped { group, number, expected_bytes, mut receiver }) = self.askers.remove(&op)
-        {
+        if let Some(Asker::Grouped { group, number, expected_bytes, mut receiver }) = self.askers.remove(op) {
             let end = end.and_then(|()| receiver.finish());
             // It lets go of where the answer went before anybody hears of the end.
             drop(receiver);
@@ -217,7 +218,7 @@ impl ClientSide {
     /// The next reply of a stream, and whether the driver has something to do now.
     pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
         let had_space = self.has_space();
-        let Some(Asker::Stream(inbox)) = self.askers.get_mut(&op) else { return (Poll::Ready(None), false) };
+        let Some(Asker::Stream(inbox)) = self.askers.get_mut(op) else { return (Poll::Ready(None), false) };
         if let Some(reply) = inbox.replies.pop_front() {
             self.account(&reply);
             return (Poll::Ready(Some(Ok(reply))), !had_space || self.machine.owes_credit());
@@ -226,13 +227,13 @@ impl ClientSide {
             inbox.waker = Some(cx.waker().clone());
             return (Poll::Pending, false);
         };
-        self.askers.remove(&op);
+        self.askers.remove(op);
         (Poll::Ready(end.err().map(Err)), false)
     }
 
     /// Nobody listens to the answer any more; false when nobody did before.
     pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
-        let Some(Asker::Stream(inbox)) = self.askers.remove(&op) else { return false };
+        let Some(Asker::Stream(inbox)) = self.askers.remove(op) else { return false };
         inbox.replies.iter().for_each(|reply| self.account(reply));
         true
     }
@@ -252,9 +253,7 @@ impl ClientSide {
     }
 
     pub(crate) fn cancel_all(&mut self, is_one: impl Fn(&Asker) -> bool) {
-        let mut ops: Vec<OpId> = self.askers.extract_if(|_, asker| is_one(asker)).map(|(op, _)| op).collect();
-        ops.sort_unstable();
-        ops.into_iter().for_each(|op| self.machine.cancel(op));
+        self.askers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
     }
 
     pub(crate) fn is_receiving(&self) -> bool {

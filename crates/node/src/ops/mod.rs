@@ -200,17 +200,21 @@ impl Registry {
 
 /// Answers at once, unless the connection is full of answers that nobody takes.
 fn answer_now(call: Call, body: Bytes) -> Option<BoxFuture<'static, ()>> {
-    match call.operation.try_item(body.clone(), Bytes::new()) {
+    match call.operation.try_answer(body.clone(), Bytes::new()) {
+        Ok(()) => None,
         Err(error) if error.kind() == ErrorKind::Busy => {
             let later = async move {
-                let sent = call.operation.item(body, Bytes::new()).await;
-                end(&call, sent);
+                if let Err(error) = call.operation.answer(body, Bytes::new()).await {
+                    end(&call, Err(error));
+                }
             };
-            return Some(later.boxed());
+            Some(later.boxed())
         }
-        sent => end(&call, sent),
+        Err(error) => {
+            end(&call, Err(error));
+            None
+        }
     }
-    None
 }
 
 async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {

@@ -353,7 +353,7 @@ fn one_element((number, array): (usize, &ArrayInfo)) -> Option<(ReadRequest, usi
     if array.shape().contains(&0) {
         return None;
     }
-    let ranges = array.shape().iter().map(|_| AxisRange::contiguous(0, 1)).collect();
+    let ranges = array.shape().iter().map(|_| AxisRange::contiguous(0, 1));
     let (array_number, selection) = (u32::try_from(number).ok()?, Selection::new(ranges).ok()?);
     let request = ReadRequest { array: array_number, level: 0, selection, priority: Priority::NORMAL };
     Some((request, array.dtype.size_bytes()))

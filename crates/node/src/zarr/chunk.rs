@@ -112,7 +112,7 @@ fn clipped(covered: &Selection, start: &[u64], count: &[u64]) -> Result<Selectio
             count.min(range.count.saturating_sub(start)),
         )
     });
-    Selection::new(along.collect())
+    Selection::new(along)
 }
 
 /// A box of zeros with elements at its origin.

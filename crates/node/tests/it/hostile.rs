@@ -16,7 +16,7 @@ const HUGE: &str = "synthetic:linear?shape=1048576,1048576,1048576&dtype=u8";
 async fn still_answers(served: &Served) {
     let stack = served.stack().await;
     let shape = stack.source.describe().await.unwrap().arrays[0].shape().to_vec();
-    let selection = Selection::new(shape.iter().map(|_| AxisRange::contiguous(0, 2)).collect()).unwrap();
+    let selection = Selection::new(shape.iter().map(|_| AxisRange::contiguous(0, 2))).unwrap();
     assert_eq!(read(&stack.source, 0, selection).await.unwrap().len() % 8, 0);
 }
 

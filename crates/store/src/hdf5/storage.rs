@@ -290,7 +290,7 @@ fn read_by_library(
         start: position * size + range.start,
         ..*range
     });
-    let selection = Selection::new(absolute.collect())?;
+    let selection = Selection::new(absolute)?;
     let shape = selection.shape();
     // The library holds a chunk as stored and as decoded.
     let chunk_bytes = buffer_size(piece, into.item_bytes())? as u64;

@@ -24,7 +24,7 @@ impl Dice {
             let (start, step) = (dice.roll(n), 1 + dice.roll(4));
             AxisRange { start, count: dice.roll((n - start).div_ceil(step) + 1), step }
         };
-        Selection::new(shape.iter().map(|&n| range(n, self)).collect()).unwrap()
+        Selection::new(shape.iter().map(|&n| range(n, self))).unwrap()
     }
 }
 

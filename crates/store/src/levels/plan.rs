@@ -91,7 +91,7 @@ pub(super) fn samples(of: &[AxisRange], selection: &Selection) -> Result<Selecti
         count: chosen.count,
         step: all.step * chosen.step,
     };
-    Selection::new(axes.map(range).collect())
+    Selection::new(axes.map(range))
 }
 
 fn add_levels(array: &mut ArrayInfo, access: Access) -> ArrayPlan {

@@ -39,7 +39,7 @@ impl Client {
     }
 
     fn handle_done(&mut self, op: OpId) -> Result<()> {
-        if self.ops.get(&op).is_some_and(|o| !o.open.is_empty()) {
+        if self.ops.get(op).is_some_and(|o| !o.open.is_empty()) {
             return Err(Error::corrupt(format!("operation {op} ended within an item")));
         }
         self.retire(op, ClientEvent::Done { op })
@@ -97,7 +97,7 @@ impl Client {
 
     fn handle_item(&mut self, head: ItemHead) -> Result<()> {
         let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = head;
-        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
+        let state = self.ops.get_mut(op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Client {
         let ChunkHead { op, item, offset } = head;
         let size_bytes = bytes.len() as u64;
         self.use_credit(size_bytes)?;
-        let state = self.ops.get_mut(&op).ok_or_else(|| unknown(op))?;
+        let state = self.ops.get_mut(op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
             return Ok(None);
         }

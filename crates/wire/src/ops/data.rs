@@ -1,7 +1,7 @@
 //! Operations of a data server: `list`, `describe`, `read`, `read_block`, `stats`.
 
 use array::{
-    AxisRange, BlockKey, Dataset, DatasetId, Error, Generation, MAX_AXES, Result, Scalar, Selection,
+    AxisRange, BlockKey, Dataset, DatasetId, Error, Generation, MAX_AXES, PerAxis, Result, Scalar, Selection,
     ValueRange,
 };
 use bytes::Bytes;
@@ -130,7 +130,7 @@ fn decode_selection(r: &mut Reader) -> Result<Selection> {
     let range = |_| -> Result<AxisRange> {
         Ok(AxisRange { start: r.u64("start")?, count: r.u64("count")?, step: r.u64("step")? })
     };
-    Selection::new((0..axes).map(range).collect::<Result<_>>()?)
+    Selection::new((0..axes).map(range).collect::<Result<PerAxis<AxisRange>>>()?)
 }
 
 /// Parameters of `read`.
