@@ -21,6 +21,8 @@ pub(crate) use side::{Asker, ClientSide};
 pub const MAX_WAITING_REPLIES: usize = 16_384;
 /// Bytes of bodies that wait likewise. Bulk is bounded by the window.
 pub const MAX_WAITING_BODY_BYTES: usize = 16 << 20;
+/// Numbers that are kept for whoever is in the midst of asking.
+const NUMBERS_KEPT: u32 = 1 << 28;
 /// Puts a client on a link.
 ///
 /// # Errors
@@ -199,6 +201,13 @@ impl ClientHandle {
             })
         })
         .await
+    }
+
+    /// True when so few numbers are left for operations that whatever is asked next belongs on another connection. What
+    /// is under way goes on.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.shared().with(|side| side.machine.numbers_left() < NUMBERS_KEPT)
     }
 
     /// Why the connection is over, if it is.

@@ -23,6 +23,8 @@ pub struct OpStream {
     client: ClientHandle,
     /// Items of which `next_item` has seen the beginning.
     open: BTreeMap<u32, (Bytes, BytesMut)>,
+    /// Of an item that `next_item` puts together.
+    most_bulk_bytes: u64,
 }
 
 impl fmt::Debug for OpStream {
@@ -33,7 +35,15 @@ impl fmt::Debug for OpStream {
 
 impl OpStream {
     pub(crate) fn new(op: OpId, client: ClientHandle) -> Self {
-        Self { op, client, open: BTreeMap::new() }
+        Self { op, client, open: BTreeMap::new(), most_bulk_bytes: u64::MAX }
+    }
+
+    /// The same, whose items are put together up to so much bulk; a larger one is the error `TooLarge`, before its bulk is
+    /// taken.
+    #[must_use]
+    pub fn with_bulk_up_to(mut self, most_bulk_bytes: u64) -> Self {
+        self.most_bulk_bytes = most_bulk_bytes;
+        self
     }
 
     /// Its number.
@@ -108,6 +118,11 @@ impl OpStream {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(Reply::Item { body, bulk_bytes: 0, .. })) => {
                     return Poll::Ready(Some(Ok(Item { body, bulk: Bytes::new() })));
+                }
+                Some(Ok(Reply::Item { bulk_bytes, .. })) if bulk_bytes > self.most_bulk_bytes => {
+                    let most = self.most_bulk_bytes;
+                    let what = format!("expected an item of at most {most} bytes, found {bulk_bytes}");
+                    return Poll::Ready(Some(Err(Error::too_large(what))));
                 }
                 Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
                     let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);

@@ -65,7 +65,7 @@ impl Ask for Describe {
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Arc<Dataset>> {
-        let item = replies.only_item().await?;
+        let item = replies.with_bulk_up_to(ops::MAX_DESCRIPTION_BYTES as u64).only_item().await?;
         // A description may be longer than a body may: then it comes as bulk.
         let text = if item.body.is_empty() { &item.bulk } else { &item.body };
         ops::decode_dataset(text).map(Arc::new)

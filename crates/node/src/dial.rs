@@ -191,11 +191,12 @@ struct State {
 }
 
 impl State {
-    /// The connection, if it lives; over the channel where a direct link has broken.
+    /// The connection, if it lives and more can be asked; over the channel where a direct link has broken.
     fn live(&mut self) -> Option<Connection> {
+        let is_over = |handle: &ClientHandle| handle.ended().is_some() || handle.is_spent();
         let connection = self.connection.as_mut()?;
-        if connection.handle.ended().is_some() {
-            connection.handle = connection.channel.take().filter(|channel| channel.ended().is_none())?;
+        if is_over(&connection.handle) {
+            connection.handle = connection.channel.take().filter(|channel| !is_over(channel))?;
         }
         Some(connection.clone())
     }

@@ -18,7 +18,9 @@ use tokio::sync::Notify;
 pub const MAX_VISITORS: usize = 256;
 /// Connections whose peer has, unless `--clients` says otherwise.
 pub const MAX_MEMBERS: usize = 256;
-/// Of those, from one network.
+/// Of them, as one in so many, those who may only read Zarr: they do not keep out who may do more.
+const MEMBERS_PER_READER: usize = 2;
+/// Of members, from one network.
 pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
 /// How long a visit may last, whatever the visitor does or leaves undone: pages take seconds.
 pub const VISIT_WITHIN: Duration = Duration::from_secs(60);
@@ -74,6 +76,13 @@ fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Member {
+    from: IpAddr,
+    /// May only read Zarr.
+    is_reader: bool,
+}
+
 struct Visitor {
     from: IpAddr,
     dismissal: Arc<Notify>,
@@ -84,7 +93,7 @@ struct State {
     next: u64,
     /// By number: the oldest first.
     visitors: BTreeMap<u64, Visitor>,
-    members: BTreeMap<u64, IpAddr>,
+    members: BTreeMap<u64, Member>,
 }
 
 impl State {
@@ -163,6 +172,18 @@ impl Visit {
     /// # Errors
     /// `Busy` when there are too many already, or it has been dismissed.
     pub fn admit(&self) -> Result<()> {
+        self.admit_as(false)
+    }
+
+    /// The same for one who may only read Zarr: those take half of the places at most.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_reader(&self) -> Result<()> {
+        self.admit_as(true)
+    }
+
+    fn admit_as(&self, is_reader: bool) -> Result<()> {
         let Limits { most_members, most_members_per_network, .. } = self.lobby.limits;
         let busy = |what: String| Err(Error::new(ErrorKind::Busy, what));
         let mut state = self.lobby.state.lock();
@@ -175,14 +196,19 @@ impl Visit {
         if state.members.len() >= most_members {
             return busy(format!("expected at most {most_members} connections, found one more"));
         }
-        let neighbours = state.members.values().filter(|&&member| member == from).count();
+        let readers = state.members.values().filter(|member| member.is_reader).count();
+        let most_readers = most_members.div_ceil(MEMBERS_PER_READER);
+        if is_reader && readers >= most_readers {
+            return busy(format!("expected at most {most_readers} connections that read Zarr, found one more"));
+        }
+        let neighbours = state.members.values().filter(|member| member.from == from).count();
         if neighbours >= most_members_per_network && !from.is_loopback() {
             return busy(format!(
                 "expected at most {most_members_per_network} connections from one network, found one more"
             ));
         }
         state.visitors.remove(&self.number);
-        state.members.insert(self.number, from);
+        state.members.insert(self.number, Member { from, is_reader });
         Ok(())
     }
 
@@ -280,6 +306,16 @@ mod tests {
         assert_eq!(results, [true, true, false, true, false]);
         places.clear();
         assert!((0..3).map(|_| admitted(LOOPBACK)).collect::<Vec<_>>().iter().all(|(_, r)| r.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn who_may_only_read_zarr_leaves_half_of_the_places_to_others() {
+        let lobby = lobby();
+        let visits: Vec<Visit> = (0..4).map(|_| enter(&lobby, LOOPBACK)).collect();
+        assert!(visits[..2].iter().all(|visit| visit.admit_reader().is_ok()));
+        assert_eq!(visits[2].admit_reader().unwrap_err().kind(), ErrorKind::Busy);
+        assert!(visits[0].admit_reader().is_ok(), "once is enough");
+        assert!(visits[3].admit().is_ok());
     }
 
     #[tokio::test]

@@ -112,7 +112,7 @@ impl Client {
     ///
     /// # Errors
     /// `Busy` when there is no [room](Self::has_room); `Invalid` or `TooLarge` when name or parameters are
-    /// too long; why the connection ended, if it did.
+    /// too long; why the connection ended, if it did; `Unreachable` when no [number](Self::numbers_left) is left.
     pub fn request(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
         if let State::Closed(error) = &self.state {
             return Err(error.clone());
@@ -122,7 +122,7 @@ impl Client {
         if self.room(urgency.priority) == 0 {
             return Err(Error::new(ErrorKind::Busy, "expected room for another operation, found none"));
         }
-        let op = OpId(self.last_op + 1);
+        let op = OpId(self.last_op.checked_add(1).ok_or_else(spent)?);
         self.last_op = op.0;
         if *self.last_name != *name {
             self.last_name = name.into();
@@ -133,6 +133,13 @@ impl Client {
         let deadline = urgency.deadline;
         self.ops.insert(op, Op { deadline, urgency, next_item: 0, open: BTreeMap::new(), wanted: true });
         Ok(op)
+    }
+
+    /// Operations that may still be asked over this connection, before another one is needed: numbers are never used
+    /// again.
+    #[must_use]
+    pub fn numbers_left(&self) -> u32 {
+        u32::MAX - self.last_op
     }
 
     /// True when [`request`](Self::request) would be taken now, whatever its priority.
@@ -151,7 +158,7 @@ impl Client {
         let most_bytes =
             MAX_OUTGOING_BYTES + (usize::from(HIGHEST_TIER) - above) * MAX_OUTGOING_BYTES_PER_TIER;
         let by_bytes = self.outgoing.room(most_bytes);
-        by_bytes.min(most.saturating_sub(self.ops.len())).min((u32::MAX - self.last_op) as usize)
+        by_bytes.min(most.saturating_sub(self.ops.len()))
     }
 
     /// Changes how urgent an operation is; nothing happens when it has ended.
@@ -415,8 +422,30 @@ impl Machine for Client {
     }
 }
 
+fn spent() -> Error {
+    let what = "expected an operation number below 2^32, found that all were used; connect again";
+    Error::new(ErrorKind::Unreachable, what).with_retry(Retry::MayHelp)
+}
+
 fn check(config: &ClientConfig) -> Result<()> {
     within(config.token.len(), MAX_TOKEN_BYTES, "a token")?;
     within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
     check_capabilities(&config.capabilities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "where time begins does not matter")]
+    fn when_all_numbers_are_used_another_connection_is_needed() {
+        let mut client = Client::new(ClientConfig::default(), Instant::now()).unwrap();
+        client.last_op = u32::MAX - 1;
+        let mut ask = || client.request("read", Bytes::new(), Urgency::of(Priority::NORMAL));
+        assert_eq!(ask(), Ok(OpId(u32::MAX)));
+        let error = ask().unwrap_err();
+        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unreachable, Retry::MayHelp));
+        assert!(client.has_room() && client.numbers_left() == 0, "nobody waits for room that never comes");
+    }
 }

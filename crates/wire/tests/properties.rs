@@ -197,6 +197,17 @@ fn decode_all(bytes: &Bytes) {
     survives(Note::parse(bytes));
 }
 
+#[test]
+fn a_description_takes_a_bounded_amount_of_memory() {
+    use wire::ops::{MAX_DESCRIPTION_BYTES, MAX_DESCRIPTION_VALUES, decode_dataset};
+    // Two bytes of text may be a value of 48 bytes in memory.
+    let values = format!("[{}1]", "1,".repeat(MAX_DESCRIPTION_VALUES + 1));
+    let long = format!("[\"{}\"]", "x".repeat(MAX_DESCRIPTION_BYTES));
+    for text in [values, long] {
+        assert_eq!(decode_dataset(text.as_bytes()).unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+}
+
 /// An error is one that can be shown and sent; a panic is what these tests look for.
 fn survives<T>(result: wire::Result<T>) {
     if let Err(error) = result {

@@ -22,7 +22,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use wire::ops::BlockPlace;
+use wire::ops::{BlockPlace, encode_dataset};
 
 use crate::follow::{one_block, one_by_one};
 use crate::in_vain::InVain;
@@ -32,7 +32,9 @@ pub(crate) use found::{Found, Host, find, is_one, same_everywhere};
 use join::{Joined, Part};
 
 /// Data sets that are described at a time.
-const DESCRIBED_AT_ONCE: usize = 64;
+const DESCRIBED_AT_ONCE: usize = 32;
+/// Descriptions of all data sets together, as they travel, bytes.
+const MAX_DESCRIBED_BYTES: usize = 64 << 20;
 /// Blocks of one call that are under way.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
 /// Stretches of one read that are under way, and data sets of which many reads are: each is cut further by whoever has it.
@@ -103,14 +105,23 @@ impl Catalogue {
 
     /// Describes all and joins them.
     async fn join(&self) -> Result<Arc<Joined>> {
-        let described: Vec<(String, Arc<Dataset>)> = stream::iter(self.0.entries.clone())
+        let mut describing = stream::iter(self.0.entries.clone())
             .map(|entry| async move {
                 let dataset = described(&*entry.source).await.map_err(|e| of_dataset(e, &entry.name))?;
                 Ok::<_, Error>((entry.name, dataset))
             })
-            .buffered(DESCRIBED_AT_ONCE)
-            .try_collect()
-            .await?;
+            .buffered(DESCRIBED_AT_ONCE);
+        let (mut described, mut size_bytes) = (Vec::new(), 0);
+        while let Some((name, dataset)) = describing.try_next().await? {
+            size_bytes += encode_dataset(&dataset)?.len();
+            if size_bytes > MAX_DESCRIBED_BYTES {
+                return Err(Error::too_large(format!(
+                    "expected data sets whose descriptions take at most {MAX_DESCRIBED_BYTES} bytes together, found more \
+                     with `{name}`; open some of them by their names"
+                )));
+            }
+            described.push((name, dataset));
+        }
         Ok(Arc::new(join::join(&described)?))
     }
 

@@ -278,3 +278,21 @@ async fn one_that_never_describes_itself_is_named_to_all_who_wait() {
     }
     assert!(begun.elapsed() < std::time::Duration::from_secs(60), "five waited for one attempt");
 }
+
+#[tokio::test]
+async fn descriptions_of_a_catalogue_are_bounded_together() {
+    let long = |n: u32| {
+        let mut dataset = one_array("u1".parse().unwrap(), &[1, 1, 1, 1], &[1, 1, 1, 1]);
+        dataset.id = DatasetId::of([format!("{n}")]);
+        dataset.attributes.insert("history".into(), array::Attribute::Text("x".repeat(MAX_DESCRIBED_BYTES / 3)));
+        entry(&format!("run{n}"), MemorySource::new(dataset, vec![vec![vec![0].into()]]).unwrap())
+    };
+    let describe = |count| {
+        let catalogue = Catalogue::new((0..count).map(long).collect()).unwrap();
+        async move { catalogue.describe().await }
+    };
+    assert!(describe(2).await.is_ok());
+    let error = describe(4).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.message().contains("run2"), "{error}");
+}

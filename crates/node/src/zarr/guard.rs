@@ -44,7 +44,7 @@ pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next
     if request.method() == Method::OPTIONS {
         return with_cors(StatusCode::NO_CONTENT.into_response(), page);
     }
-    match door.service.admission.right(bearer(headers)) {
+    let is_reader = match door.service.admission.right(bearer(headers)) {
         Err(error) => {
             let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
             let how =
@@ -58,10 +58,10 @@ pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next
         Ok(Right::ReadZarr) if request.uri().path() == PATH => {
             return with_cors(refused("this token allows reading Zarr only"), page);
         }
-        Ok(_) => {}
-    }
+        Ok(right) => right == Right::ReadZarr,
+    };
     if let Some(caller) = request.extensions().get::<Caller>()
-        && let Err(error) = caller.visit.admit()
+        && let Err(error) = if is_reader { caller.visit.admit_reader() } else { caller.visit.admit() }
     {
         // Too many members: it is answered all the same, in the time that visitors have.
         tracing::debug!(%error, "a Zarr client stays a visitor");

@@ -11,6 +11,10 @@ use super::{decode_json, encode_json};
 use crate::codec::{Reader, Writer};
 use crate::limits::MAX_STR_BYTES;
 
+/// A description as it travels, bytes.
+pub const MAX_DESCRIPTION_BYTES: usize = 32 << 20;
+/// Values in a description: in memory one may take twenty times its text.
+pub const MAX_DESCRIPTION_VALUES: usize = 2 << 20;
 /// Most bins of a histogram: its JSON stays far below the limit of a body.
 pub const MAX_BINS: u16 = 4096;
 
@@ -79,8 +83,19 @@ pub fn encode_dataset(dataset: &Dataset) -> Result<Bytes> {
 /// Reads the answer to `describe` and checks what every consumer relies on.
 ///
 /// # Errors
-/// `Corrupt` when it is no description, or one that contradicts itself.
+/// `TooLarge` beyond [`MAX_DESCRIPTION_BYTES`] or [`MAX_DESCRIPTION_VALUES`]; `Corrupt` when it is no description, or one
+/// that contradicts itself.
 pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
+    let too_large =
+        |most, what, found| Error::too_large(format!("expected a description of at most {most} {what}, found {found}"));
+    if body.len() > MAX_DESCRIPTION_BYTES {
+        return Err(too_large(MAX_DESCRIPTION_BYTES, "bytes", body.len()));
+    }
+    // Each value but the first follows a comma; those within texts count too.
+    let values = body.iter().filter(|&&byte| byte == b',').count();
+    if values > MAX_DESCRIPTION_VALUES {
+        return Err(too_large(MAX_DESCRIPTION_VALUES, "values", values));
+    }
     let dataset: Dataset = decode_json(body, "a description")?;
     dataset.check()?;
     Ok(dataset)

@@ -7,7 +7,8 @@ mod data;
 mod piece;
 
 pub use data::{
-    BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, Read, ReadBlock, ReadBody, Stats,
+    BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, MAX_DESCRIPTION_BYTES,
+    MAX_DESCRIPTION_VALUES, Read, ReadBlock, ReadBody, Stats,
     StatsRequest, decode_dataset, encode_dataset,
 };
 pub use piece::{Offsets, Piece, Rows};
