@@ -22,8 +22,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use array::Result;
@@ -44,6 +43,10 @@ pub(crate) use watching::Watching;
 
 /// Jobs that may wait for the thread; further ones are left out.
 const MAX_WAITING_JOBS: usize = 256;
+/// A connection waits so long for what is remembered, which is advice only.
+const RECALLED_WITHIN: Duration = Duration::from_millis(50);
+/// So long the last user waits until what was told is written; then the process may end without.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 
 enum Job {
     Spend { host: IpAddr, at: Duration, what: Spending, answer: oneshot::Sender<Result<()>> },
@@ -60,13 +63,14 @@ pub struct Recalled {
     pub of_neighbour: Option<IpAddr>,
 }
 
-/// The memory of paths. Clones share it; the last one to go waits until everything that was told is written.
+/// The memory of paths. Clones share it; the last one to go waits a moment for everything that was told to be written.
 #[derive(Clone)]
 pub struct Paths(Arc<Inner>);
 
 struct Inner {
     jobs: Mutex<Option<SyncSender<Job>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Of the thread: closed when it has ended.
+    ended: Mutex<Receiver<()>>,
     /// Networks of which somebody is being probed with this process's part.
     turns: Mutex<Vec<Network>>,
 }
@@ -80,9 +84,8 @@ impl fmt::Debug for Paths {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.jobs.lock().take();
-        if let Some(thread) = self.thread.lock().take() {
-            // It panics only where it is wrong, and has said so.
-            thread.join().unwrap_or_default();
+        if self.ended.lock().recv_timeout(WRITTEN_WITHIN) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("what was measured of paths is not remembered: its file is kept by somebody");
         }
     }
 }
@@ -93,10 +96,16 @@ impl Paths {
     pub fn in_folder(folder: &FilePath) -> Self {
         let (sender, receiver) = sync_channel(MAX_WAITING_JOBS);
         let folder = folder.to_path_buf();
-        let thread = std::thread::Builder::new().name("paths".into()).spawn(move || work(&folder, &receiver));
-        let thread = thread.inspect_err(|error| tracing::warn!(%error, "paths are not remembered")).ok();
-        let (jobs, thread) = (Mutex::new(Some(sender)), Mutex::new(thread));
-        Self(Arc::new(Inner { jobs, thread, turns: Mutex::default() }))
+        let (ending, ended) = sync_channel(0);
+        let thread = move || {
+            let _until_here = ending;
+            work(&folder, &receiver);
+        };
+        if let Err(error) = std::thread::Builder::new().name("paths".into()).spawn(thread) {
+            tracing::warn!(%error, "paths are not remembered");
+        }
+        let (jobs, ended) = (Mutex::new(Some(sender)), Mutex::new(ended));
+        Self(Arc::new(Inner { jobs, ended, turns: Mutex::default() }))
     }
 
     fn send(&self, job: Job) -> bool {
@@ -121,6 +130,15 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
+    /// The same for whoever would rather begin without than wait for a disk, or for another process that keeps the file to
+    /// itself.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+        tokio::time::timeout(RECALLED_WITHIN, self.recall(host, rtt_secs)).await.ok().flatten()
+    }
+
     /// Whether rates of both ways to `host` are known and believed.
     pub(crate) async fn knows_rates(&self, host: IpAddr) -> bool {
         let Some(known) = self.recall(host, None).await else { return false };
@@ -141,7 +159,7 @@ impl Paths {
             return Known::default();
         };
         let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
-        let recalled = self.recall(host, measured.map(|rtt| rtt.as_secs_f64())).await;
+        let recalled = self.recall_soon(host, measured.map(|rtt| rtt.as_secs_f64())).await;
         let of = |direction| recalled.as_ref().and_then(|known| remembered(&known.path, direction, now()));
         Known { up: of(Direction::Up), down: of(Direction::Down) }
     }
@@ -230,5 +248,22 @@ mod tests {
         {
             assert!(paths.recall(other.parse().unwrap(), rtt).await.is_none(), "{other} {rtt:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_connection_waits_for_a_file_that_another_process_keeps_to_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let host: IpAddr = HOST.parse().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        paths.tell(host, vec![Measurement::RoundTrip(0.150)]);
+        assert!(paths.recall(host, None).await.is_some());
+        let other = rusqlite::Connection::open(folder.path().join("paths.sqlite")).unwrap();
+        other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+        paths.tell(host, vec![Measurement::RoundTrip(0.151)]);
+        let began = tokio::time::Instant::now();
+        assert!(paths.recall_soon(host, None).await.is_none());
+        assert_eq!(began.elapsed(), RECALLED_WITHIN);
+        drop(other);
+        assert!(paths.recall(host, None).await.is_some());
     }
 }
