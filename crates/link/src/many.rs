@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
-use wire::{Error, OpId, Priority, Result, Urgency};
+use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 
 use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
 
@@ -62,19 +62,15 @@ impl ClientSide {
     ) -> Result<Vec<OpId>> {
         let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
         let mut result = Ok(());
-        while self.ended.is_some() || self.machine.room(urgency.priority) > 0 {
-            let Some(next) = parameters.pop_front() else { break };
-            match self.machine.request(name, next, urgency) {
-                Ok(op) => {
-                    self.askers.insert(op, Asker::OneOf(id));
-                    ops.push(op);
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
+        while let Some(next) = parameters.front() {
+            result = self.machine.check_request(name, next.len(), urgency);
+            let Some(next) = result.is_ok().then(|| parameters.pop_front()).flatten() else { break };
+            let op = self.machine.request(name, next, urgency)?;
+            self.askers.insert(op, Asker::OneOf(id));
+            ops.push(op);
         }
+        let has_no_room = |error: &Error| error.kind() == ErrorKind::Busy && self.ended.is_none();
+        result = result.or_else(|error| if has_no_room(&error) { Ok(()) } else { Err(error) });
         // Also those that were started before one that could not be.
         if let Some(inbox) = self.manys.get_mut(&id) {
             inbox.under_way += ops.len();
@@ -129,7 +125,7 @@ impl ClientHandle {
 
 impl Many {
     /// Starts one operation for each of `parameters`, as many as there is room for now; their numbers in order. What
-    /// is not taken stays in `parameters`, but for one that cannot be asked. All of them travel as one batch.
+    /// is not taken stays in `parameters`. All of them travel as one batch.
     ///
     /// # Errors
     /// `TooLarge` when name or parameters exceed their limit, or why the connection ended. Those started before stay

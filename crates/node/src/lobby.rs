@@ -199,7 +199,9 @@ impl Visit {
         let readers = state.members.values().filter(|member| member.is_reader).count();
         let most_readers = most_members.div_ceil(MEMBERS_PER_READER);
         if is_reader && readers >= most_readers {
-            return busy(format!("expected at most {most_readers} connections that read Zarr, found one more"));
+            return busy(format!(
+                "expected at most {most_readers} connections that read Zarr, found one more"
+            ));
         }
         let neighbours = state.members.values().filter(|member| member.from == from).count();
         if neighbours >= most_members_per_network && !from.is_loopback() {

@@ -114,15 +114,8 @@ impl Client {
     /// `Busy` when there is no [room](Self::has_room); `Invalid` or `TooLarge` when name or parameters are
     /// too long; why the connection ended, if it did; `Unreachable` when no [number](Self::numbers_left) is left.
     pub fn request(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
-        if let State::Closed(error) = &self.state {
-            return Err(error.clone());
-        }
-        within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
-        within(parameters.len(), MAX_BODY_BYTES, "parameters")?;
-        if self.room(urgency.priority) == 0 {
-            return Err(Error::new(ErrorKind::Busy, "expected room for another operation, found none"));
-        }
-        let op = OpId(self.last_op.checked_add(1).ok_or_else(spent)?);
+        self.check_request(name, parameters.len(), urgency)?;
+        let op = OpId(self.last_op + 1);
         self.last_op = op.0;
         if *self.last_name != *name {
             self.last_name = name.into();
@@ -133,6 +126,26 @@ impl Client {
         let deadline = urgency.deadline;
         self.ops.insert(op, Op { deadline, urgency, next_item: 0, open: BTreeMap::new(), wanted: true });
         Ok(op)
+    }
+
+    /// Whether [`request`](Self::request) would take an operation with so many bytes of parameters now.
+    ///
+    /// # Errors
+    /// Those of `request`.
+    pub fn check_request(&self, name: &str, parameter_bytes: usize, urgency: Urgency) -> Result<()> {
+        if let State::Closed(error) = &self.state {
+            return Err(error.clone());
+        }
+        within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
+        within(parameter_bytes, MAX_BODY_BYTES, "parameters")?;
+        if self.numbers_left() == 0 {
+            let what = "expected an operation number below 2^32, found that all were used; connect again";
+            return Err(Error::new(ErrorKind::Unreachable, what).with_retry(Retry::MayHelp));
+        }
+        if self.room(urgency.priority) == 0 {
+            return Err(Error::new(ErrorKind::Busy, "expected room for another operation, found none"));
+        }
+        Ok(())
     }
 
     /// Operations that may still be asked over this connection, before another one is needed: numbers are never used
@@ -420,11 +433,6 @@ impl Machine for Client {
     fn is_finished(&self) -> bool {
         matches!(self.state, State::Closed(_)) && self.outgoing.is_empty()
     }
-}
-
-fn spent() -> Error {
-    let what = "expected an operation number below 2^32, found that all were used; connect again";
-    Error::new(ErrorKind::Unreachable, what).with_retry(Retry::MayHelp)
 }
 
 fn check(config: &ClientConfig) -> Result<()> {

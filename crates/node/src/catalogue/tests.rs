@@ -284,7 +284,9 @@ async fn descriptions_of_a_catalogue_are_bounded_together() {
     let long = |n: u32| {
         let mut dataset = one_array("u1".parse().unwrap(), &[1, 1, 1, 1], &[1, 1, 1, 1]);
         dataset.id = DatasetId::of([format!("{n}")]);
-        dataset.attributes.insert("history".into(), array::Attribute::Text("x".repeat(MAX_DESCRIBED_BYTES / 3)));
+        dataset
+            .attributes
+            .insert("history".into(), array::Attribute::Text("x".repeat(MAX_DESCRIBED_BYTES / 3)));
         entry(&format!("run{n}"), MemorySource::new(dataset, vec![vec![vec![0].into()]]).unwrap())
     };
     let describe = |count| {

@@ -86,8 +86,9 @@ pub fn encode_dataset(dataset: &Dataset) -> Result<Bytes> {
 /// `TooLarge` beyond [`MAX_DESCRIPTION_BYTES`] or [`MAX_DESCRIPTION_VALUES`]; `Corrupt` when it is no description, or one
 /// that contradicts itself.
 pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
-    let too_large =
-        |most, what, found| Error::too_large(format!("expected a description of at most {most} {what}, found {found}"));
+    let too_large = |most, what, found| {
+        Error::too_large(format!("expected a description of at most {most} {what}, found {found}"))
+    };
     if body.len() > MAX_DESCRIPTION_BYTES {
         return Err(too_large(MAX_DESCRIPTION_BYTES, "bytes", body.len()));
     }

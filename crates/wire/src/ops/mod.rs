@@ -8,8 +8,7 @@ mod piece;
 
 pub use data::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, MAX_DESCRIPTION_BYTES,
-    MAX_DESCRIPTION_VALUES, Read, ReadBlock, ReadBody, Stats,
-    StatsRequest, decode_dataset, encode_dataset,
+    MAX_DESCRIPTION_VALUES, Read, ReadBlock, ReadBody, Stats, StatsRequest, decode_dataset, encode_dataset,
 };
 pub use piece::{Offsets, Piece, Rows};
 
