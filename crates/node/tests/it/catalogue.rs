@@ -160,7 +160,7 @@ async fn half_of_a_series_is_never_taken_for_all_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_circle_through_a_catalogue_is_refused() {
-    let mut first = Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
+    let mut first = Served::to_be_restarted(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
     let other = Served::start(&["synthetic:noise?shape=5,6,7&dtype=u8"]).await;
     let middle = Served::changed(&[&all(&[&first, &other]).to_string()], |_| {}).await.unwrap();
     let at = first.url().authority().parse().unwrap();
@@ -207,7 +207,7 @@ async fn what_a_server_has_anew_is_seen_by_those_that_serve_its_catalogue_again(
     let folder = tempfile::tempdir().unwrap();
     let years: Vec<String> = (0..3).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
     let first = Served::start(&[&years[0]]).await;
-    let second = Served::start(&[&years[1]]).await;
+    let second = Served::to_be_restarted(&[&years[1]]).await;
     let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
     let middle = Served::changed(&[&all(&[&first, &second]).to_string()], often).await.unwrap();
     let steps = async || middle.stack().await.source.describe().await.unwrap().arrays[0].shape()[0];

@@ -1,7 +1,9 @@
 //! A server of the test's own, with folders of its own.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use node::array::{Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
@@ -68,7 +70,14 @@ impl Served {
         Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await
     }
 
-    /// Ends it and starts it anew as the same server, with other data or options.
+    /// A server that will end and start again: at a loopback address of its own, where meanwhile nobody else takes its port.
+    pub(crate) async fn to_be_restarted(locations: &[&str]) -> Self {
+        static NEXT: AtomicU8 = AtomicU8::new(1);
+        let own = Ipv4Addr::new(127, 1, 0, NEXT.fetch_add(1, Ordering::Relaxed));
+        Self::changed(locations, |options| options.listen = Listen::At((own, 0).into())).await.unwrap()
+    }
+
+    /// Ends it and starts it anew as the same server, with other data or options. It was made to be restarted.
     pub(crate) async fn again(self, locations: &[&str], change: impl FnOnce(&mut Options)) -> Self {
         let url = self.url().clone();
         let Self { folder, mut task, .. } = self;

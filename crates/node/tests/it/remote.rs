@@ -106,7 +106,7 @@ async fn a_changed_file_is_stale_and_then_the_new_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_went_away_is_unreachable_and_found_again() {
-    let served = Served::start(&[WAVES]).await;
+    let served = Served::to_be_restarted(&[WAVES]).await;
     let source: Arc<dyn Source> = Arc::new(RemoteSource::new(served.dialer(), String::new()));
     let selection = Selection::parse("0:4, 0:4, 0:4", &[70, 90, 110]).unwrap();
     let expect = read(&source, 0, selection.clone()).await.unwrap();

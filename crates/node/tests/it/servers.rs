@@ -87,7 +87,7 @@ async fn one_url_is_enough_to_read_from_a_server_and_its_peers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_that_a_server_names_after_it_was_away_are_used() {
     let peer = Served::start(&[WAVES]).await;
-    let first = Served::start(&[WAVES]).await;
+    let first = Served::to_be_restarted(&[WAVES]).await;
     let upstream = first.url().to_string();
     let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
     let middle = serve(&upstream, often).await.unwrap();
@@ -212,7 +212,7 @@ async fn a_server_of_a_server_keeps_every_promise() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_that_comes_back_to_itself_is_refused() {
-    let mut first = Served::start(&[WAVES]).await;
+    let mut first = Served::to_be_restarted(&[WAVES]).await;
     let second = serve(&first.url().to_string(), |_| {}).await.unwrap();
     let third = serve(&second.url().to_string(), |_| {}).await.unwrap();
     // It starts again at the same address, with data that come from itself.
