@@ -264,16 +264,20 @@ mod tests {
         let backlog = Arc::default();
         let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
         let (open, works) = Works::new();
-        let closed = Arc::clone(&works.closed);
+        let (fail, failing) = channel::<()>();
         let broken = move || {
-            closed.lock().recv().unwrap_err();
+            failing.recv().unwrap_err();
             Err(Error::corrupt("not what it is said to be"))
         };
         restoring.restore(1, broken).unwrap();
         (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
+        drop(fail);
+        while restoring.state.lock().result.is_ok() {
+            tokio::task::yield_now().await;
+        }
         drop(open);
         assert!(restored.ended().await.is_err());
-        assert!(works.done() < 5 * MAX_UNDER_WAY, "{} were restored for nothing", works.done());
+        assert_eq!(works.done(), MAX_UNDER_WAY - 1, "those that were under way with it");
         assert_eq!(backlog.0.load(Ordering::SeqCst), 0);
 
         let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
