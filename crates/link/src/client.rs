@@ -17,12 +17,19 @@ use crate::stream::OpStream;
 
 pub(crate) use side::{Asker, ClientSide};
 
-/// Replies that wait in all streams of a connection together; then nothing more is received.
+/// Replies that wait in all streams of a connection together, beyond [`OWN_REPLIES`] of each; then nothing more is
+/// received.
 pub const MAX_WAITING_REPLIES: usize = 16_384;
-/// Bytes of bodies that wait likewise. Bulk is bounded by the window.
+/// Bytes of bodies that wait likewise, beyond [`OWN_BODY_BYTES`] of each stream. Bulk is bounded by the window.
 pub const MAX_WAITING_BODY_BYTES: usize = 16 << 20;
+/// Replies for which each stream has room of its own: those of a small answer. However many streams wait to be taken, one
+/// that is waited for goes on.
+pub const OWN_REPLIES: usize = 2;
+/// Bytes of bodies likewise.
+pub const OWN_BODY_BYTES: usize = 1 << 10;
 /// Numbers that are kept for whoever is in the midst of asking.
 const NUMBERS_KEPT: u32 = 1 << 28;
+
 /// Puts a client on a link.
 ///
 /// # Errors

@@ -56,7 +56,10 @@ mod waiting;
 pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
-pub use client::{ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply, connect};
+pub use client::{
+    ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply,
+    connect,
+};
 pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, connect as dial};
 pub use drive::Driver;

@@ -11,7 +11,7 @@ use wire::{
     ChunkHead, Client, ClientEvent, Error, Machine, Numbered, OpId, Priority, Result, Urgency, Welcome,
 };
 
-use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, Reply};
+use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
 use crate::drive::Side;
 use crate::many::{self, Said};
 use crate::receive::{Counts, Receiver, Slot};
@@ -22,8 +22,56 @@ use crate::room::Waiting;
 #[derive(Default)]
 pub(crate) struct Inbox {
     replies: VecDeque<Reply>,
+    body_bytes: usize,
     end: Option<Result<()>>,
     waker: Option<Waker>,
+}
+
+impl Inbox {
+    fn push(&mut self, reply: Reply) {
+        self.body_bytes += reply.body_bytes();
+        self.replies.push_back(reply);
+    }
+
+    fn pop(&mut self) -> Option<Reply> {
+        let reply = self.replies.pop_front()?;
+        self.body_bytes -= reply.body_bytes();
+        Some(reply)
+    }
+
+    /// What waits beyond the stream's own room.
+    fn excess(&self) -> Waits {
+        Waits {
+            replies: self.replies.len().saturating_sub(OWN_REPLIES),
+            body_bytes: self.body_bytes.saturating_sub(OWN_BODY_BYTES),
+        }
+    }
+}
+
+/// What was not taken yet.
+#[derive(Clone, Copy, Default)]
+struct Waits {
+    replies: usize,
+    body_bytes: usize,
+}
+
+impl Reply {
+    /// As one that waits.
+    fn waits(&self) -> Waits {
+        Waits { replies: 1, body_bytes: self.body_bytes() }
+    }
+}
+
+impl Waits {
+    fn add(&mut self, other: Self) {
+        self.replies += other.replies;
+        self.body_bytes += other.body_bytes;
+    }
+
+    fn take_off(&mut self, other: Self) {
+        self.replies -= other.replies;
+        self.body_bytes -= other.body_bytes;
+    }
 }
 
 /// Who has asked for an operation.
@@ -46,8 +94,8 @@ pub(crate) struct ClientSide {
     pub(crate) groups: HashMap<u64, Ends>,
     /// Number of the newest of the two above.
     pub(crate) last_many: u64,
-    waiting_replies: usize,
-    waiting_body_bytes: usize,
+    /// Of all streams together, beyond what each has room for itself.
+    waits: Waits,
     pub(crate) welcome: Option<Welcome>,
     pub(crate) ended: Option<Error>,
     /// Those who wait for the welcome or the end.
@@ -65,8 +113,7 @@ impl ClientSide {
             manys: HashMap::new(),
             groups: HashMap::new(),
             last_many: 0,
-            waiting_replies: 0,
-            waiting_body_bytes: 0,
+            waits: Waits::default(),
             welcome: None,
             ended: None,
             waiting_for_news: Vec::new(),
@@ -82,18 +129,21 @@ impl ClientSide {
     }
 
     fn post(&mut self, op: OpId, reply: Reply) {
-        let (body_bytes, bulk_bytes) = (reply.body_bytes(), reply.bulk_bytes());
+        let bulk_bytes = reply.bulk_bytes();
         // A message was put together, or a piece of it made a value of its own.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += bulk_bytes;
         let waker = match self.askers.get_mut(op) {
             Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
             Some(Asker::Stream(inbox)) => {
-                inbox.replies.push_back(reply);
+                self.waits.take_off(inbox.excess());
+                inbox.push(reply);
+                self.waits.add(inbox.excess());
                 &mut inbox.waker
             }
             Some(Asker::OneOf(id)) => match self.manys.get_mut(id) {
                 Some(inbox) => {
+                    self.waits.add(reply.waits());
                     inbox.said.push_back((op, Said::Reply(reply)));
                     &mut inbox.waker
                 }
@@ -102,8 +152,6 @@ impl ClientSide {
             None => return self.machine.grant(bulk_bytes),
         };
         waker.take().into_iter().for_each(Waker::wake);
-        self.waiting_replies += 1;
-        self.waiting_body_bytes += body_bytes;
     }
 
     /// The only item of an operation, and its end.
@@ -176,8 +224,7 @@ impl ClientSide {
             && let Some(inbox) = self.manys.get_mut(&id)
         {
             if let Said::Whole(Item { body, .. }) = &last {
-                self.waiting_replies += 1;
-                self.waiting_body_bytes += body.len();
+                self.waits.add(Waits { replies: 1, body_bytes: body.len() });
             }
             inbox.said.push_back((op, last));
             inbox.under_way -= 1;
@@ -196,19 +243,15 @@ impl ClientSide {
         }
     }
 
-    /// The application has taken a reply, or will never.
-    fn account(&mut self, reply: &Reply) {
-        self.waiting_replies -= 1;
-        self.waiting_body_bytes -= reply.body_bytes();
-        self.machine.grant(reply.bulk_bytes());
-    }
-
+    /// The application has taken what one of many said, or will never.
     pub(crate) fn account_said(&mut self, said: &Said) {
         match said {
-            Said::Reply(reply) => self.account(reply),
+            Said::Reply(reply) => {
+                self.waits.take_off(reply.waits());
+                self.machine.grant(reply.bulk_bytes());
+            }
             Said::Whole(Item { body, bulk }) => {
-                self.waiting_replies -= 1;
-                self.waiting_body_bytes -= body.len();
+                self.waits.take_off(Waits { replies: 1, body_bytes: body.len() });
                 self.machine.grant(bulk.len() as u64);
             }
             Said::Done | Said::Failed(_) => {}
@@ -219,8 +262,11 @@ impl ClientSide {
     pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
         let had_space = self.has_space();
         let Some(Asker::Stream(inbox)) = self.askers.get_mut(op) else { return (Poll::Ready(None), false) };
-        if let Some(reply) = inbox.replies.pop_front() {
-            self.account(&reply);
+        let before = inbox.excess();
+        if let Some(reply) = inbox.pop() {
+            self.waits.add(inbox.excess());
+            self.waits.take_off(before);
+            self.machine.grant(reply.bulk_bytes());
             return (Poll::Ready(Some(Ok(reply))), !had_space || self.machine.owes_credit());
         }
         let Some(end) = inbox.end.take() else {
@@ -234,7 +280,8 @@ impl ClientSide {
     /// Nobody listens to the answer any more; false when nobody did before.
     pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
         let Some(Asker::Stream(inbox)) = self.askers.remove(op) else { return false };
-        inbox.replies.iter().for_each(|reply| self.account(reply));
+        self.waits.take_off(inbox.excess());
+        self.machine.grant(inbox.replies.iter().map(Reply::bulk_bytes).sum());
         true
     }
 
@@ -293,7 +340,7 @@ impl Side for ClientSide {
     }
 
     fn has_space(&self) -> bool {
-        self.waiting_replies < MAX_WAITING_REPLIES && self.waiting_body_bytes < MAX_WAITING_BODY_BYTES
+        self.waits.replies < MAX_WAITING_REPLIES && self.waits.body_bytes < MAX_WAITING_BODY_BYTES
     }
 
     fn settle(&mut self) {

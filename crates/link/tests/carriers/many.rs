@@ -198,6 +198,36 @@ async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     assert!(said.is_sorted_by_key(|(op, _)| *op), "nothing comes before its turn");
 }
 
+/// Whoever takes many streams in the order of asking waits for the first while all others have been answered.
+#[tokio::test(start_paused = true)]
+async fn streams_may_be_taken_in_the_order_of_asking_when_the_first_is_answered_last() {
+    const MANY: u64 = 20_000;
+    let (client, connection, _driven) = connected().await;
+    connection.hello().await.unwrap();
+    connection.accept();
+    client.welcomed().await.unwrap();
+    let ask = |n: u64| {
+        client.try_request("echo", n.to_le_bytes().to_vec().into(), Urgency::of(Priority::NORMAL)).unwrap()
+    };
+    let streams: Vec<_> = (0..MANY).map(ask).collect();
+    let first_last = async {
+        let first = connection.next().await.unwrap();
+        for _ in 1..MANY {
+            let operation = connection.next().await.unwrap();
+            operation.answer(operation.parameters(), operation.parameters()).await.unwrap();
+        }
+        first.answer(first.parameters(), first.parameters()).await.unwrap();
+    };
+    let in_order = async {
+        for (n, stream) in (0..MANY).zip(streams) {
+            let Item { body, bulk } = stream.only_item().await.unwrap();
+            let asked = n.to_le_bytes();
+            assert_eq!((&body[..], &bulk[..]), (&asked[..], &asked[..]));
+        }
+    };
+    tokio::join!(first_last, in_order);
+}
+
 /// What is ready together is one write, and so is what is answered together.
 #[tokio::test]
 async fn a_thousand_operations_are_a_few_writes() {
