@@ -63,14 +63,17 @@ impl ClientSide {
         let mut ops = Vec::with_capacity(parameters.len().min(self.machine.room(urgency.priority)));
         let mut result = Ok(());
         while let Some(next) = parameters.front() {
-            result = self.machine.check_request(name, next.len(), urgency);
-            let Some(next) = result.is_ok().then(|| parameters.pop_front()).flatten() else { break };
+            if let Err(error) = self.machine.check_request(name, next.len(), urgency) {
+                if error.kind() != ErrorKind::Busy || self.ended.is_some() {
+                    result = Err(error);
+                }
+                break;
+            }
+            let next = parameters.pop_front().unwrap_or_default();
             let op = self.machine.request(name, next, urgency)?;
             self.askers.insert(op, Asker::OneOf(id));
             ops.push(op);
         }
-        let has_no_room = |error: &Error| error.kind() == ErrorKind::Busy && self.ended.is_none();
-        result = result.or_else(|error| if has_no_room(&error) { Ok(()) } else { Err(error) });
         // Also those that were started before one that could not be.
         if let Some(inbox) = self.manys.get_mut(&id) {
             inbox.under_way += ops.len();

@@ -151,8 +151,7 @@ impl Scene {
     /// The part of the volume that it shows.
     #[must_use]
     pub fn portion(&self) -> Portion {
-        let are_alone = self.mode == Mode::Surfaces && self.surfaces.is_empty() && !self.slices.is_empty();
-        Portion { clip: self.clip, slices: are_alone.then(|| self.slices.clone()) }
+        Portion::of(self.clip, self.mode, &self.surfaces, self.slices.clone())
     }
 
     const MIN_STEP: f64 = 1.0 / 16.0;

@@ -4,7 +4,7 @@
 
 use array::{Error, Result};
 
-use crate::{Bounds, VolumeView};
+use crate::{Bounds, Isosurface, Mode, VolumeView};
 
 /// An axis of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,15 @@ pub struct Portion {
     pub clip: Option<Bounds>,
     /// Only what lies on these, where they are all that is drawn.
     pub slices: Option<Vec<Slice>>,
+}
+
+impl Portion {
+    /// The part that a picture of these shows: slices are all that is drawn where nothing else is.
+    #[must_use]
+    pub fn of(clip: Option<Bounds>, mode: Mode, surfaces: &[Isosurface], slices: Vec<Slice>) -> Self {
+        let are_alone = mode == Mode::Surfaces && surfaces.is_empty() && !slices.is_empty();
+        Self { clip, slices: are_alone.then_some(slices) }
+    }
 }
 
 impl SpaceAxis {

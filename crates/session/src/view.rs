@@ -239,13 +239,6 @@ impl View {
         all
     }
 
-    /// The slices, where nothing else is drawn.
-    #[must_use]
-    pub fn slices_alone(&self) -> Option<&[Slice]> {
-        let are_alone = self.mode == Mode::Surfaces && self.surfaces.is_empty() && !self.slices.is_empty();
-        are_alone.then_some(&*self.slices)
-    }
-
     /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ impl Aim {
         self.size == size
             && Arc::ptr_eq(&self.dataset, &host.dataset())
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
-            && (&old.camera, &old.clip, old.slices_alone()) == (&view.camera, &view.clip, view.slices_alone())
+            && old.camera == view.camera
+            && self.portion == portion_of(view, &self.watching.volume.view)
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
 
 /// The part of the volume that a view shows.
 pub(crate) fn portion_of(view: &View, volume: &VolumeView) -> Portion {
-    Portion { clip: clip_of(view, volume), slices: view.slices_alone().map(|_| slices_of(view)) }
+    Portion::of(clip_of(view, volume), mode_of(view), &surfaces_of(view), slices_of(view))
 }
 
 /// The clip box in world space: fractions of the box around the volume.

@@ -1,10 +1,10 @@
 //! What a server has still to send: control frames first, then items, the most urgent first.
 //!
-//! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the lines are ranked by priority, and within one priority by the age of
-//! the item in front. One chunk is cut off the best line at a time, so here a more urgent item waits for one chunk at
-//! most; what the driver and the kernel have taken already still goes before it. Lines whose front needs credit are
-//! kept apart from those that need none: without credit the others go on. Small answers that are ready together, each
-//! whole, leave as one batch, in the same order.
+//! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the
+//! lines are ranked by priority, and within one priority by the age of the item in front. One chunk is cut off the best
+//! line at a time, so here a more urgent item waits for one chunk at most; what the driver and the kernel have taken
+//! already still goes before it. Lines whose front needs credit are kept apart from those that need none: without credit
+//! the others go on. Small answers that are ready together, each whole, leave as one batch, in the same order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -158,8 +158,8 @@ impl Outbox {
         self.next_age += 1;
         self.queued_bytes += item.size_bytes();
         self.queued_items += 1;
-        let list = if item.bulk.is_empty() { &mut self.whole_free } else { &mut self.whole_bulky };
-        list.push(priority, age, Answer { op, item: Some(item), done: true });
+        let bulky = !item.bulk.is_empty();
+        self.whole_mut(bulky).push(priority, age, Answer { op, item: Some(item), done: true });
         Ok(age)
     }
 

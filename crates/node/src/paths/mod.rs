@@ -154,15 +154,17 @@ impl Paths {
     /// # Cancel safety
     /// Safe: nothing is changed.
     pub(crate) async fn known(&self, flow: &dyn Flow) -> Known {
-        let Some(host) = flow.peer().map(|peer| peer.ip().to_canonical()).filter(|ip| !ip.is_loopback())
-        else {
-            return Known::default();
-        };
+        let Some(host) = far_host(flow) else { return Known::default() };
         let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
         let recalled = self.recall_soon(host, measured.map(|rtt| rtt.as_secs_f64())).await;
         let of = |direction| recalled.as_ref().and_then(|known| remembered(&known.path, direction, now()));
         Known { up: of(Direction::Up), down: of(Direction::Down) }
     }
+}
+
+/// The host at the other end; none where that is this machine, to which there is no path.
+fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
+    flow.peer().map(|peer| peer.ip().to_canonical()).filter(|host| !host.is_loopback())
 }
 
 /// What is remembered of a path, where it suffices to begin from.

@@ -11,7 +11,7 @@ use plan::{Direction, Measurement, Told};
 use serde::Deserialize;
 use wire::ops::{self, decode_json, encode_json};
 
-use super::{Paths, now, of_client};
+use super::{Paths, far_host, now, of_client};
 use crate::asks::Ask;
 use crate::ops::{Begun, Call, Handler};
 
@@ -92,12 +92,12 @@ pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::Ip
     Ok(is_told)
 }
 
-/// Asks once the connection is welcomed, unless the answer is known from lately.
+/// Asks once the connection is welcomed, unless the answer is known from lately; nothing of this machine itself.
 ///
 /// # Cancel safety
 /// Dropping it withdraws the question.
 pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow>) {
-    let Some(host) = flow.peer().map(|peer| peer.ip()) else { return };
+    let Some(host) = far_host(&*flow) else { return };
     let known = paths.recall(host, None).await;
     let told_for = known.and_then(|known| known.path.lane(Direction::Down).told_for(now()));
     if told_for.is_some_and(|age| age < ASK_AGAIN_AFTER) || handle.welcomed().await.is_err() {

@@ -126,11 +126,16 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     assert!(body["to"]["advice"]["rate_bytes_per_sec"]["basis"].is_string());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered() {
+/// A server, and its memory of paths.
+async fn with_memory() -> (Served, Paths) {
     let mut of_server = None;
     let served = Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
-    let (served, of_server) = (served.unwrap(), of_server.unwrap());
+    (served.unwrap(), of_server.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered() {
+    let (served, of_server) = with_memory().await;
     let target = served.url().to_string();
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
@@ -158,9 +163,7 @@ async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budget() {
-    let mut of_server = None;
-    let served = Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
-    let (served, of_server) = (served.unwrap(), of_server.unwrap());
+    let (served, of_server) = with_memory().await;
     let target = served.url().to_string();
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
