@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use wire::{ChunkHead, Error, ErrorKind, Message, Result, Retry};
+use wire::{Chunk, ChunkHead, Cut, Error, ErrorKind, Frame, Message, Result, Retry};
+
+use crate::flow::Flow;
 
 /// Something that arrived.
 #[derive(Debug)]
@@ -22,8 +24,6 @@ pub enum Received<'a> {
         bytes: &'a [u8],
     },
 }
-
-use crate::flow::Flow;
 
 /// Moves messages between two peers, in order and without loss, until it ends.
 ///
@@ -102,6 +102,33 @@ impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Link({})", self.peer)
     }
+}
+
+/// Hands over what was cut off a stream; false when that is nothing yet.
+pub(crate) fn give(cut: Option<Cut<'_>>, take: &mut dyn FnMut(Received<'_>)) -> bool {
+    let Some(cut) = cut else { return false };
+    take(match cut {
+        Cut::Frame(frame) => Received::Message(frame),
+        Cut::Bulk { head, bytes } => Received::Bulk { head, bytes },
+    });
+    true
+}
+
+/// [`Carrier::poll_receive`] of a carrier that has bulk where it lies.
+pub(crate) fn take_message(
+    poll_take: impl FnOnce(&mut dyn FnMut(Received<'_>)) -> Poll<Result<bool>>,
+) -> Poll<Result<Option<Bytes>>> {
+    let mut message = None;
+    ready!(poll_take(&mut |received| {
+        message = Some(match received {
+            Received::Message(message) => message,
+            Received::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
+                let chunk = Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) };
+                Frame::Chunk(chunk).encode().into_bytes()
+            }
+        });
+    }))?;
+    Poll::Ready(Ok(message))
 }
 
 /// A broken carrier, whatever the operating system calls it: another connection may do.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
-use wire::{Chunk, Cut, Deframer, Error, ErrorKind, Frame, Message, Result};
+use wire::{Deframer, Error, ErrorKind, Message, Result};
 
-use crate::carrier::{Received, broken, ended};
+use crate::carrier::{Received, broken, ended, give, take_message};
 use crate::tls::{self, Trust};
 use crate::{Carrier, Link, Watch};
 
@@ -175,18 +175,7 @@ impl<S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
-        let mut message = None;
-        ready!(self.poll_take(cx, limit_bytes, &mut |received| {
-            message = Some(match received {
-                Received::Message(message) => message,
-                Received::Bulk { head, bytes } => {
-                    let bytes = Bytes::copy_from_slice(bytes);
-                    let chunk = Chunk { op: head.op, item: head.item, offset: head.offset, bytes };
-                    Frame::Chunk(chunk).encode().into_bytes()
-                }
-            });
-        }))?;
-        Poll::Ready(Ok(message))
+        take_message(|take| self.poll_take(cx, limit_bytes, take))
     }
 
     fn poll_take(
@@ -202,13 +191,7 @@ impl<S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S
                 return Poll::Ready(end);
             }
             let there_bytes = there.len();
-            let cut = self.deframer.cut(&mut there, limit_bytes)?;
-            let is_some = cut.is_some();
-            match cut {
-                Some(Cut::Frame(frame)) => take(Received::Message(frame)),
-                Some(Cut::Bulk { head, bytes }) => take(Received::Bulk { head, bytes }),
-                None => {}
-            }
+            let is_some = give(self.deframer.cut(&mut there, limit_bytes)?, take);
             let taken_bytes = there_bytes - there.len();
             Pin::new(&mut self.stream).consume(taken_bytes);
             if is_some {

@@ -5,17 +5,22 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Choice, ClientHandle, Flow, Identity, Link, Reply, Trust, quic};
+use link::{Choice, ClientHandle, Driver, Flow, Identity, Link, Reply, Trust, quic};
 use tokio::net::UdpSocket;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ErrorKind, Priority, ServerConfig, Urgency};
 
 /// Largest datagram.
 const DATAGRAM_BYTES: usize = 65_535;
+
+/// Largest that the path lets through, as Ethernet does: payload of UDP.
+const MAX_PACKET_BYTES: usize = 1_472;
 
 /// What a path does to the packets from the server, by their number.
 type Mischief = fn(u64) -> What;
@@ -31,22 +36,39 @@ enum What {
     Forged,
 }
 
-/// A path to `server`; gives its address. Client and server see each other through it only.
-async fn path(server: SocketAddr, mischief: Mischief, tasks: &mut JoinSet<()>) -> SocketAddr {
+/// A path to `server`, on which packets from there take `delay`; gives its address. Client and server see each other
+/// through it only.
+async fn path(
+    server: SocketAddr,
+    mischief: Mischief,
+    delay: Duration,
+    tasks: &mut JoinSet<()>,
+) -> SocketAddr {
     let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = near.local_addr().unwrap();
     tasks.spawn(async move {
         let (mut out, mut back) = (vec![0; DATAGRAM_BYTES], vec![0; DATAGRAM_BYTES]);
         let (mut client, mut number, mut late) = (None, 0, VecDeque::new());
+        let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
         loop {
+            let next = under_way.front().map_or_else(|| now() + Duration::from_secs(1), |(at, _)| *at);
             tokio::select! {
+                () = tokio::time::sleep_until(next.into()) => {
+                    let Some(client) = client else { continue };
+                    while under_way.front().is_some_and(|(at, _)| *at <= now()) {
+                        let (_, packet) = under_way.pop_front().unwrap();
+                        near.send_to(&packet, client).await.unwrap();
+                    }
+                }
                 Ok((size, from)) = near.recv_from(&mut out) => {
                     client = Some(from);
                     far.send_to(&out[..size], server).await.unwrap();
                 }
                 Ok(size) = far.recv(&mut back) => {
-                    let Some(client) = client else { continue };
+                    if size > MAX_PACKET_BYTES {
+                        continue;
+                    }
                     number += 1;
                     let packet = back[..size].to_vec();
                     let sent = match mischief(number) {
@@ -64,9 +86,8 @@ async fn path(server: SocketAddr, mischief: Mischief, tasks: &mut JoinSet<()>) -
                         }
                     };
                     let overtaken = if sent.is_empty() { None } else { late.pop_front() };
-                    for packet in sent.into_iter().chain(overtaken) {
-                        near.send_to(&packet, client).await.unwrap();
-                    }
+                    let arrives = now() + delay;
+                    under_way.extend(sent.into_iter().chain(overtaken).map(|packet| (arrives, packet)));
                 }
             }
         }
@@ -74,20 +95,32 @@ async fn path(server: SocketAddr, mischief: Mischief, tasks: &mut JoinSet<()>) -
     address
 }
 
+#[expect(clippy::disallowed_methods, reason = "a path takes time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 struct Pair {
     client: ClientHandle,
     /// The server's side.
     flow: Arc<dyn Flow>,
     ours: Arc<dyn Flow>,
+    /// The client reads while this is true.
+    reads: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
 /// A client and a server that answers `bulk` with that many bytes, with a path between them.
 async fn pair(mischief: Mischief, server: quic::Options) -> Pair {
+    pair_far(mischief, server, Duration::ZERO).await
+}
+
+/// The same, far away.
+async fn pair_far(mischief: Mischief, server: quic::Options, delay: Duration) -> Pair {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, server).unwrap();
     let mut tasks = JoinSet::new();
-    let address = path(listener.address().unwrap(), mischief, &mut tasks).await;
+    let address = path(listener.address().unwrap(), mischief, delay, &mut tasks).await;
     let trust = Trust::Fingerprint(identity.fingerprint());
     let options = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
     let connect = async { quic::connect("127.0.0.1", address.port(), &trust, &options).await.unwrap() };
@@ -97,9 +130,23 @@ async fn pair(mischief: Mischief, server: quic::Options) -> Pair {
     tasks.spawn(async move { answer(far).await });
     let config = ClientConfig { window_bytes: 64 << 20, ..ClientConfig::default() };
     let (client, driver) = link::connect(near, config).unwrap();
-    tasks.spawn(driver);
+    let (reads, reading) = watch::channel(true);
+    tasks.spawn(drive_while(reading, driver));
     client.welcomed().await.unwrap();
-    Pair { client, flow, ours, tasks }
+    Pair { client, flow, ours, reads, tasks }
+}
+
+async fn drive_while(mut reading: watch::Receiver<bool>, mut driver: Driver) {
+    loop {
+        if !*reading.borrow_and_update() {
+            reading.changed().await.unwrap();
+            continue;
+        }
+        tokio::select! {
+            () = &mut driver => return,
+            changed = reading.changed() => changed.unwrap(),
+        }
+    }
 }
 
 async fn answer(link: Link) {
@@ -181,6 +228,32 @@ fn every_byte_arrives_whatever_the_path_does() {
 }
 
 #[test]
+fn a_client_that_reads_late_beside_a_burst_of_losses_keeps_its_connection() {
+    run(async {
+        static BURST: AtomicBool = AtomicBool::new(false);
+        let burst: Mischief =
+            |n| if n % 2 == 0 && BURST.load(Ordering::Relaxed) { What::Drop } else { What::Pass };
+        let pair = pair_far(burst, rate("rate=200Mb/s"), Duration::from_millis(400)).await;
+        // Until the window is as large as the path: 10 MB, some 7,000 packets.
+        fetch(&pair.client, 30_000_000).await;
+        let before = pair.flow.statistics();
+        tokio::join!(fetch(&pair.client, 20_000_000), async {
+            // Once the server has been asked.
+            while pair.flow.statistics().sent_bytes < before.sent_bytes + 20_000 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            pair.reads.send(false).unwrap();
+            BURST.store(true, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            BURST.store(false, Ordering::Relaxed);
+            pair.reads.send(true).unwrap();
+        });
+        let after = pair.flow.statistics();
+        assert!(after.lost_packets > before.lost_packets + 3_000, "{before:?} {after:?}");
+    });
+}
+
+#[test]
 fn small_operations_are_answered_beside_a_large_one_on_a_path_that_loses() {
     run(async {
         let loses: Mischief = |n| if n > 20 && n % 20 == 0 { What::Drop } else { What::Pass };
@@ -201,8 +274,7 @@ fn the_rate_holds_on_the_wire() {
     const BYTES: u64 = 4_000_000;
     run(async {
         let pair = pair(|_| What::Pass, rate("rate=80Mb/s")).await;
-        #[expect(clippy::disallowed_methods, reason = "the least time that a rate allows")]
-        let start = Instant::now();
+        let start = now();
         fetch(&pair.client, BYTES).await;
         let secs = start.elapsed().as_secs_f64();
         assert!(secs > 0.9 * BYTES as f64 / 10e6, "{BYTES} bytes at 10 MB/s left within {secs} s");
@@ -220,8 +292,7 @@ fn the_operators_limit_and_the_clients_choice_hold() {
         let pair = pair(|_| What::Pass, server).await;
         pair.flow.control("rate=1Gb/s".parse::<Choice>().unwrap()).unwrap();
         assert_eq!(pair.flow.statistics().rate_bytes_per_sec, Some(5e6));
-        #[expect(clippy::disallowed_methods, reason = "the least time that a rate allows")]
-        let start = Instant::now();
+        let start = now();
         fetch(&pair.client, BYTES).await;
         assert!(start.elapsed().as_secs_f64() > 0.9 * BYTES as f64 / 5e6);
         let error = pair.flow.control("udt".parse().unwrap()).unwrap_err();
@@ -249,5 +320,51 @@ fn a_server_with_another_certificate_is_denied() {
         let error = quic::connect("127.0.0.1", port, &trust, &quic::Options::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(error.to_string().contains(&identity.fingerprint().to_string()), "{error}");
+    });
+}
+
+/// What a stranger does with his streams, each begun with these bytes.
+async fn refused(streams: &[&[u8]]) -> String {
+    let identity = Identity::self_signed(&["localhost".into()]).unwrap();
+    let listener =
+        quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::Options::default()).unwrap();
+    let mut tls = link::tls::client_config(&Trust::Fingerprint(identity.fingerprint())).unwrap();
+    tls.alpn_protocols = vec![link::tls::ALPN_WIRE.to_vec()];
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+    let stranger = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let connecting = stranger
+        .connect_with(quinn::ClientConfig::new(Arc::new(crypto)), listener.address().unwrap(), "localhost")
+        .unwrap();
+    let accept = async { listener.accept().await.unwrap().establish().await.unwrap() };
+    let (near, far) = tokio::join!(connecting, accept);
+    let near = near.unwrap();
+    let mut open = Vec::new();
+    for begun in streams {
+        let mut stream = near.open_uni().await.unwrap();
+        stream.write_all(begun).await.unwrap();
+        if begun.len() < 5 {
+            stream.finish().unwrap();
+        }
+        open.push(stream);
+    }
+    let (connection, driver) = link::serve(far, ServerConfig::default()).unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(driver);
+    connection.hello().await.unwrap_err().to_string()
+}
+
+#[test]
+fn streams_that_belong_nowhere_end_the_connection_with_the_reason() {
+    run(async {
+        for (streams, reason) in [
+            // A client has one lane; a lane's stretches come once; a stream says what it carries.
+            (&[&[1, 0, 0, 0, 0, 9][..]][..], "found 1 begun"),
+            (&[&[0, 0, 0, 0, 0, 9], &[0, 0, 0, 0, 0, 9]], "stretch 0 again"),
+            (&[&[0, 5, 0, 0, 0, 9], &[0, 5, 0, 0, 0, 9]], "stretch 5 again"),
+            (&[&[0, 0, 0]], "found its end"),
+        ] {
+            let error = refused(streams).await;
+            assert!(error.contains(reason), "{reason}: {error}");
+        }
     });
 }

@@ -14,10 +14,11 @@ use tokio::time::timeout;
 use wire::{Error, ErrorKind, Result};
 
 use super::adapter::{Factory, SharedPace};
-use super::lanes::{Lanes, MOST_LANES};
+use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
 use super::pace::Pace;
 use super::probe::Prober;
 use super::socket::{PacedSocket, bind};
+use super::stretch::{STRETCH_BYTES, most_streams};
 use crate::Link;
 use crate::carrier::broken;
 use crate::flow::{Flow, Statistics};
@@ -73,7 +74,7 @@ fn transport(
     pace: &Arc<SharedPace>,
     peer: SocketAddr,
     receive_bytes: u64,
-    lanes: u32,
+    lanes: u8,
 ) -> Arc<TransportConfig> {
     let mut acknowledging = AckFrequencyConfig::default();
     acknowledging.max_ack_delay(Some(ACK_DELAY)).reordering_threshold(REORDERING_PACKETS.into());
@@ -82,8 +83,8 @@ fn transport(
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(0_u32.into())
-        .max_concurrent_uni_streams(lanes.into())
-        .stream_receive_window(var_int(receive_bytes))
+        .max_concurrent_uni_streams(most_streams(receive_bytes, lanes).into())
+        .stream_receive_window(var_int(STRETCH_BYTES as u64))
         .receive_window(var_int(receive_bytes))
         .max_idle_timeout(Some(IDLE_TIMEOUT.try_into().unwrap_or(VarInt::from_u32(60_000).into())))
         .packet_threshold(REORDERING_PACKETS)
@@ -156,7 +157,7 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let pace = new_pace(options, address)?;
     let receive_bytes = options.window_bytes.saturating_add(WINDOW_MARGIN_BYTES);
     let mut config = ClientConfig::new(client_crypto(trust)?);
-    config.transport_config(transport(&pace, address, receive_bytes, MOST_LANES));
+    config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES));
     let any: IpAddr =
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let max_packet_bytes = path_packet_bytes(address).max(1472);
@@ -167,7 +168,7 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
     let connection = connecting.await.map_err(refused)?;
     begin(&connection, &pace)?;
-    let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), receive_bytes)?;
+    let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), CLIENT_LANES, SERVER_LANES);
     Ok(Link::new(lanes, format!("{host}:{port}", port = address.port())).with_flow(QuicFlow {
         prober: Prober::new(&socket, &connection),
         connection,
@@ -277,13 +278,12 @@ impl Incoming {
         let Self { incoming, socket, mut config, options } = self;
         let peer = incoming.remote_address();
         let pace = new_pace(&options, peer)?;
-        config.transport_config(transport(&pace, peer, SERVER_WINDOW_BYTES.into(), 1));
+        config.transport_config(transport(&pace, peer, SERVER_WINDOW_BYTES.into(), CLIENT_LANES));
         let establishing = async {
             let accepted = socket.join(&pace, || incoming.accept_with(Arc::new(config))).map_err(broken)?;
             let connection = accepted.await.map_err(broken)?;
             begin(&connection, &pace)?;
-            let most_waiting = u64::from(SERVER_WINDOW_BYTES) * 2;
-            let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), most_waiting)?;
+            let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
             Ok((connection, lanes))
         };
         let done = timeout(CONNECT_TIMEOUT, establishing).await;

@@ -1,43 +1,44 @@
-//! A QUIC connection as a [`Carrier`]: the protocol's frames on several streams, so that a lost packet holds up only
-//! what came after it on its own stream.
+//! A QUIC connection as a [`Carrier`]: the protocol's frames on several lanes, so that a lost packet holds up only what
+//! came after it on its own lane.
 //!
 //! ```text
-//! control  one each way  all frames of the client, in order; those of the server that are about the connection
-//! answers  from server   the frames of an operation all go on one of them, in order
+//! lane 0   each way     all frames of the client, in order; those of the server that are about the connection
+//! lane n   from server  the frames of an operation all go on one of them, in order
 //! ```
 //!
-//! All are one-way streams; the first that a side opens is its control, and the first frame of it comes before any
-//! answer. When control ends, the carrier has ended. Each stream is a stream of bytes as over TCP: every frame is
-//! preceded by its length.
+//! A lane is a stream of bytes as over TCP, every frame preceded by its length, and crosses as one-way streams of the
+//! stack, one after another ([`stretch`](super::stretch)). The first frame on lane 0 comes before any answer. When lane
+//! 0 ends, the carrier has ended.
 
 use std::collections::VecDeque;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
-use quinn::{Connection, ConnectionError, RecvStream, SendStream};
-use wire::{Deframer, Error, Message, Result};
+use quinn::{Connection, ConnectionError, RecvStream};
+use wire::{Error, Message, Result};
 
 use super::adapter::SharedPace;
-use super::reassembly::Reassembly;
+use super::inlet::{Arriving, Inlet};
+use super::outlet::Outlet;
 use crate::Carrier;
-use crate::carrier::{broken, ended};
+use crate::carrier::{Received, broken, take_message};
 
-/// Most streams one way: control, and answers enough that few operations share one.
-pub(super) const MOST_LANES: u32 = 32;
-/// Bell of the streams that the other side opens.
+/// Lanes that a client sends on.
+pub(super) const CLIENT_LANES: u8 = 1;
+/// Lanes that a server sends on: control, and answers enough that few operations share one.
+pub(super) const SERVER_LANES: u8 = 32;
+/// Bell of the streams that the other side opens, and of those that have not said yet what they carry.
 const ACCEPTING: u32 = 63;
+const ARRIVING: u32 = 62;
 /// Most that the stack keeps of what was sent and not acknowledged, bytes: 10 Gb/s over 200 ms.
 const MAX_KEPT_BYTES: u64 = 256 << 20;
-/// Taken of a stream at once, bytes.
-const PIECE_BYTES: usize = 64 << 10;
 
-/// Which streams have something, one bit each.
+/// Which lanes have something, one bit each.
 #[derive(Default)]
 struct Bells {
     rung: AtomicU64,
@@ -56,137 +57,55 @@ impl Wake for Bell {
     }
 }
 
-/// What is sent on one stream.
-struct Outlet {
-    stream: SendStream,
-    parts: VecDeque<Bytes>,
-}
-
-impl Outlet {
-    fn new(stream: SendStream) -> Self {
-        Self { stream, parts: VecDeque::new() }
-    }
-
-    /// Hands everything to the stack; gives the bytes handed over now.
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<u64>> {
-        let mut bytes = 0;
-        while !self.parts.is_empty() {
-            // Cancel safe: what a dropped future has not written is still in the parts.
-            let polled = pin!(self.stream.write_chunks(self.parts.make_contiguous())).poll(cx);
-            let Poll::Ready(written) = polled else { break };
-            let written = written.map_err(broken)?;
-            bytes += written.bytes as u64;
-            self.parts.drain(..written.chunks);
-        }
-        if bytes == 0 && !self.parts.is_empty() { Poll::Pending } else { Poll::Ready(Ok(bytes)) }
+impl Bells {
+    fn bell(self: &Arc<Self>, number: u32) -> Waker {
+        Arc::new(Bell { bells: Arc::clone(self), number }).into()
     }
 }
 
-/// What is received on one stream.
-struct Inlet {
-    stream: RecvStream,
-    waker: Waker,
-    reassembly: Reassembly,
-    deframer: Deframer,
-}
-
-impl Inlet {
-    fn new(stream: RecvStream, bells: &Arc<Bells>, number: u32) -> Self {
-        let bell = Arc::new(Bell { bells: Arc::clone(bells), number });
-        bell.wake_by_ref();
-        Self { stream, waker: bell.into(), reassembly: Reassembly::default(), deframer: Deframer::new() }
-    }
-
-    /// The next frame; `None` at the end. `waiting` is what all streams hold out of order, at most `most_waiting`.
-    fn poll_frame(
-        &mut self,
-        limit_bytes: usize,
-        waiting: &mut u64,
-        most_waiting: u64,
-    ) -> Poll<Result<Option<Bytes>>> {
-        let mut cx = Context::from_waker(&self.waker);
-        loop {
-            if let Some(frame) = self.deframer.next_frame(limit_bytes)? {
-                return Poll::Ready(Ok(Some(frame)));
-            }
-            if let Some(piece) = self.reassembly.next() {
-                *waiting -= piece.len() as u64;
-                self.deframer.buffer().extend_from_slice(&piece);
-                continue;
-            }
-            let reading = pin!(self.stream.read_chunk(PIECE_BYTES, false));
-            let Some(chunk) = ready!(reading.poll(&mut cx)).map_err(broken)? else {
-                let is_clean = self.reassembly.is_empty() && self.deframer.is_empty();
-                return Poll::Ready(if is_clean { Ok(None) } else { Err(ended()) });
-            };
-            *waiting += chunk.bytes.len() as u64;
-            self.reassembly.insert(chunk.offset, chunk.bytes)?;
-            if *waiting > most_waiting {
-                return Poll::Ready(Err(Error::too_large(format!(
-                    "expected at most {most_waiting} bytes that wait for lost ones, found more"
-                ))));
-            }
-        }
-    }
-}
+type Accepting = BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>;
 
 /// See the module.
 pub(super) struct Lanes {
     connection: Connection,
     pace: Arc<SharedPace>,
-    /// Control, then the answers.
     outlets: Vec<Outlet>,
-    /// By bell; none once it ended.
+    /// By lane; none once it ended.
     inlets: Vec<Option<Inlet>>,
     /// The other side's next stream.
-    accepting: Option<BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>>,
+    accepting: Accepting,
+    /// Streams that have not said yet what they carry.
+    arriving: Vec<Arriving>,
     bells: Arc<Bells>,
     /// Bells heard and not looked after yet.
     rung: u64,
+    /// The lane that was heard last; the others come before it.
+    last: u32,
     has_begun: bool,
-    waiting_bytes: u64,
-    most_waiting_bytes: u64,
     kept_bytes: u64,
 }
 
 impl Lanes {
-    /// One side of a new connection. `most_waiting_bytes` may wait for lost ones before them.
-    pub(super) fn new(
-        connection: Connection,
-        pace: Arc<SharedPace>,
-        most_waiting_bytes: u64,
-    ) -> Result<Self> {
-        // As many as the other side takes, without waiting for it: one for a server, all for a client.
-        let open = || connection.open_uni().now_or_never().map(|opened| opened.map(Outlet::new));
-        let outlets = std::iter::from_fn(open).take(MOST_LANES as usize);
-        let outlets = outlets.collect::<std::result::Result<Vec<_>, _>>().map_err(broken)?;
-        if outlets.is_empty() {
-            return Err(Error::unsupported("expected a peer that takes a stream, found none allowed"));
-        }
-        let mut lanes = Self {
+    /// One side of a new connection, with so many lanes each way.
+    pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
+        let bells = Arc::<Bells>::default();
+        let inlets = (0..into).map(|lane| Some(Inlet::new(bells.bell(lane.into())))).collect();
+        Self {
+            outlets: (0..out).map(Outlet::new).collect(),
+            inlets,
+            accepting: accepting(&connection),
             connection,
             pace,
-            outlets,
-            inlets: Vec::new(),
-            accepting: None,
-            bells: Arc::default(),
-            rung: 0,
+            arriving: Vec::new(),
+            bells,
+            rung: 1 << ACCEPTING,
+            last: 0,
             has_begun: false,
-            waiting_bytes: 0,
-            most_waiting_bytes,
             kept_bytes: 0,
-        };
-        lanes.await_inlet();
-        Ok(lanes)
+        }
     }
 
-    fn await_inlet(&mut self) {
-        let connection = self.connection.clone();
-        self.accepting = Some(Box::pin(async move { connection.accept_uni().await }));
-        self.rung |= 1 << ACCEPTING;
-    }
-
-    /// Which stream a message goes on.
+    /// Which lane a message goes on.
     fn lane(&self, message: &Message) -> usize {
         let answers = self.outlets.len() - 1;
         match message.op() {
@@ -204,29 +123,62 @@ impl Lanes {
         }
     }
 
-    /// Takes the streams that the other side opened.
+    fn hears(&mut self, bell: u32) -> bool {
+        let is_rung = self.rung & (1 << bell) != 0;
+        self.rung &= !(1 << bell);
+        is_rung
+    }
+
+    /// Takes the streams that the other side opened. How many there may be at a time is the stack's to watch.
     fn accept(&mut self) -> Result<()> {
-        let bell: Waker = Arc::new(Bell { bells: Arc::clone(&self.bells), number: ACCEPTING }).into();
-        while let Some(accepting) = &mut self.accepting {
-            match accepting.poll_unpin(&mut Context::from_waker(&bell)) {
-                Poll::Pending => break,
-                Poll::Ready(Err(error)) => return Err(broken(error)),
-                Poll::Ready(Ok(stream)) => {
-                    let number = u32::try_from(self.inlets.len()).unwrap_or(u32::MAX);
-                    if number >= MOST_LANES {
-                        return Err(Error::corrupt(format!(
-                            "expected at most {MOST_LANES} streams, found more"
-                        )));
-                    }
-                    self.inlets.push(Some(Inlet::new(stream, &self.bells, number)));
-                    self.rung |= 1 << number;
-                    self.await_inlet();
-                }
-            }
+        let bell = self.bells.bell(ACCEPTING);
+        while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&bell)) {
+            self.arriving.push(Arriving::new(accepted.map_err(broken)?));
+            self.accepting = accepting(&self.connection);
+            self.rung |= 1 << ARRIVING;
         }
-        self.rung &= !(1 << ACCEPTING);
         Ok(())
     }
+
+    /// Brings streams to the lanes that they belong to.
+    fn arrive(&mut self) -> Result<()> {
+        let bell = self.bells.bell(ARRIVING);
+        let mut cx = Context::from_waker(&bell);
+        let mut still = Vec::new();
+        for mut arriving in std::mem::take(&mut self.arriving) {
+            let Poll::Ready(head) = arriving.poll_head(&mut cx) else {
+                still.push(arriving);
+                continue;
+            };
+            let head = head?;
+            let inlet =
+                self.inlets.get_mut(usize::from(head.lane)).and_then(Option::as_mut).ok_or_else(|| {
+                    Error::corrupt(format!("expected a lane that is open, found {} begun", head.lane))
+                })?;
+            inlet.append(head.number, arriving.into_stream())?;
+            self.rung |= 1 << head.lane;
+        }
+        self.arriving = still;
+        Ok(())
+    }
+
+    /// The lane to be heard next: the control lane, then the others in turn. Control alone until it has begun.
+    fn next_lane(&self) -> Option<u32> {
+        let heard = if self.has_begun { (1 << SERVER_LANES) - 1 } else { 1 };
+        let rung = self.rung & heard;
+        let later = rung & !((2 << self.last) - 1);
+        match (rung & 1, later) {
+            _ if rung == 0 => None,
+            (1, _) => Some(0),
+            (_, 0) => Some(rung.trailing_zeros()),
+            _ => Some(later.trailing_zeros()),
+        }
+    }
+}
+
+fn accepting(connection: &Connection) -> Accepting {
+    let connection = connection.clone();
+    Box::pin(async move { connection.accept_uni().await })
 }
 
 impl Carrier for Lanes {
@@ -234,7 +186,7 @@ impl Carrier for Lanes {
         while let Some(message) = outgoing.pop_front() {
             let lane = self.lane(&message);
             if let Some(outlet) = self.outlets.get_mut(lane) {
-                outlet.parts.extend(message.into_stream_parts());
+                outlet.push(message);
             }
         }
         let has_room = self.pace.with(|pace| {
@@ -247,49 +199,60 @@ impl Carrier for Lanes {
         }
         self.adjust_kept();
         let mut is_done = true;
-        for outlet in self.outlets.iter_mut().filter(|outlet| !outlet.parts.is_empty()) {
-            if let Poll::Ready(bytes) = outlet.poll_write(cx) {
-                let bytes = bytes?;
-                self.pace.with(|pace| pace.on_written(bytes));
+        for outlet in self.outlets.iter_mut().filter(|outlet| !outlet.is_empty()) {
+            let written = outlet.poll_write(cx, &self.connection);
+            let bytes = outlet.take_written_bytes();
+            self.pace.with(|pace| pace.on_written(bytes));
+            match written {
+                Poll::Ready(result) => result?,
+                Poll::Pending => is_done = false,
             }
-            is_done &= outlet.parts.is_empty();
         }
         if is_done { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+        take_message(|take| self.poll_take(cx, limit_bytes, take))
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
         self.bells.driver.register(cx.waker());
         self.rung |= self.bells.rung.swap(0, Ordering::AcqRel);
-        if self.rung & (1 << ACCEPTING) != 0 {
+        if self.hears(ACCEPTING) {
             self.accept()?;
         }
-        // Control alone until it has begun; the bells of the others keep.
-        let heard = if self.has_begun { u64::MAX } else { 1 };
-        loop {
-            let number = (self.rung & heard & !(1 << ACCEPTING)).trailing_zeros();
-            let Some(slot) = self.inlets.get_mut(number as usize) else { return Poll::Pending };
-            let polled = slot.as_mut().map_or(Poll::Pending, |inlet| {
-                inlet.poll_frame(limit_bytes, &mut self.waiting_bytes, self.most_waiting_bytes)
-            });
+        if self.hears(ARRIVING) {
+            self.arrive()?;
+        }
+        while let Some(lane) = self.next_lane() {
+            let Some(slot) = self.inlets.get_mut(lane as usize) else { break };
+            let polled = slot.as_mut().map_or(Poll::Pending, |inlet| inlet.poll_take(limit_bytes, take));
             match polled {
-                Poll::Ready(Ok(Some(frame))) => {
-                    self.has_begun = true;
-                    return Poll::Ready(Ok(Some(frame)));
+                Poll::Ready(Ok(true)) => {
+                    (self.has_begun, self.last) = (true, lane);
+                    return Poll::Ready(Ok(true));
                 }
-                Poll::Ready(Ok(None)) if number != 0 => *slot = None,
+                Poll::Ready(Ok(false)) if lane != 0 => *slot = None,
                 Poll::Ready(end) => return Poll::Ready(end),
                 Poll::Pending => {}
             }
-            self.rung &= !(1 << number);
+            self.rung &= !(1 << lane);
         }
+        Poll::Pending
     }
 
-    fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let connection = &self.connection;
+        let mut is_done = true;
         for outlet in &mut self.outlets {
-            // An error says that it was closed before.
-            drop(outlet.stream.finish());
+            is_done &= outlet.poll_finish(cx, connection)?.is_ready();
         }
-        Poll::Ready(Ok(()))
+        if is_done { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }
 

@@ -15,11 +15,13 @@
 mod adapter;
 mod alarm;
 mod endpoint;
+mod inlet;
 mod lanes;
+mod outlet;
 mod pace;
 mod probe;
-mod reassembly;
 mod socket;
+mod stretch;
 
 pub use endpoint::{Incoming, Listener, Options, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};

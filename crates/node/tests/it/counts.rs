@@ -9,6 +9,7 @@ use node::array::{
     BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     Urgency, Want, want,
 };
+use node::dial::{Dialer, Protocol, Reach, Server};
 use node::remote::RemoteSource;
 use node::render::ImageSize;
 use node::stream::{StillRequest, render_still};
@@ -73,12 +74,19 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     assert!(count(&counts.bytes) <= 64 << 20, "found {} bytes", count(&counts.bytes));
 }
 
-/// Over TLS: from where the bytes were decrypted straight to their place, also into a target with gaps, and into a block's
-/// own memory. Answers of at most 16 KiB are put together first, with others.
+/// From where the bytes were decrypted straight to their place, also into a target with gaps, and into a block's own memory.
+/// Answers of at most 16 KiB are put together first, with others.
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_is_copied_once_after_decryption() {
     let served = Served::start(&["synthetic:waves?shape=160,160,160&dtype=u16"]).await;
-    let dialer = served.dialer();
+    for protocol in [Protocol::Tcp, Protocol::Quic] {
+        let reach = Reach { protocol, ..Reach::default() };
+        let server = Server::of(served.url(), 16 << 20).unwrap().by(reach);
+        count_copies(&Dialer::new(server)).await;
+    }
+}
+
+async fn count_copies(dialer: &Dialer) {
     let source: Arc<dyn Source> = Arc::new(RemoteSource::new(dialer.clone(), String::new()));
     let dataset = source.describe().await.unwrap();
     let counts = dialer.client().await.unwrap();

@@ -1,0 +1,143 @@
+//! What is received on one lane: its stretches, one after another, as frames and bulk where it lies.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, Bytes};
+use quinn::RecvStream;
+use wire::{Deframer, Error, Result};
+
+use super::stretch::{Head, STRETCH_BYTES};
+use crate::carrier::{Received, broken, ended, give};
+
+/// Packets' worth taken of a stretch at once.
+const PIECES: usize = 64;
+
+/// A stream that was opened by the other side and has not said yet what it carries.
+pub(super) struct Arriving {
+    stream: RecvStream,
+    head: [u8; Head::BYTES],
+    filled: usize,
+}
+
+impl Arriving {
+    pub(super) fn new(stream: RecvStream) -> Self {
+        Self { stream, head: [0; Head::BYTES], filled: 0 }
+    }
+
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head>> {
+        while let rest = &mut self.head[self.filled..]
+            && !rest.is_empty()
+        {
+            match ready!(pin!(self.stream.read(rest)).poll(cx)).map_err(broken)? {
+                Some(count) => self.filled += count,
+                None => {
+                    return Poll::Ready(Err(Error::corrupt("expected what a stream carries, found its end")));
+                }
+            }
+        }
+        Poll::Ready(Ok(Head::decode(self.head)))
+    }
+
+    pub(super) fn into_stream(self) -> RecvStream {
+        self.stream
+    }
+}
+
+/// See the module.
+pub(super) struct Inlet {
+    waker: Waker,
+    /// Number of the stretch under way, or of the next one.
+    number: u32,
+    stream: Option<RecvStream>,
+    /// Bytes of it that came, its head with them.
+    stretch_bytes: usize,
+    /// Stretches that follow, by number; as many as the stack lets the other side open.
+    later: BTreeMap<u32, RecvStream>,
+    /// Taken from the stack and not cut yet: one stretch at most.
+    pieces: VecDeque<Bytes>,
+    deframer: Deframer,
+}
+
+impl Inlet {
+    /// `waker` is woken when there is more.
+    pub(super) fn new(waker: Waker) -> Self {
+        Self {
+            waker,
+            number: 0,
+            stream: None,
+            stretch_bytes: Head::BYTES,
+            later: BTreeMap::new(),
+            pieces: VecDeque::new(),
+            deframer: Deframer::new(),
+        }
+    }
+
+    /// A stretch of this lane, of which the head was read.
+    ///
+    /// # Errors
+    /// `Corrupt` for one that was there already.
+    pub(super) fn append(&mut self, number: u32, stream: RecvStream) -> Result<()> {
+        let is_new = match number.checked_sub(self.number) {
+            None => false,
+            Some(0) => self.stream.replace(stream).is_none(),
+            Some(_) => self.later.insert(number, stream).is_none(),
+        };
+        if is_new {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("expected new bytes of a lane, found its stretch {number} again")))
+    }
+
+    /// Hands over what is next, as [`Carrier::poll_take`](crate::Carrier::poll_take) does; false at the end.
+    pub(super) fn poll_take(
+        &mut self,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        loop {
+            while let Some(piece) = self.pieces.front_mut() {
+                let mut there = &piece[..];
+                let is_some = give(self.deframer.cut(&mut there, limit_bytes)?, take);
+                let left = there.len();
+                piece.advance(piece.len() - left);
+                if left == 0 {
+                    self.pieces.pop_front();
+                }
+                if is_some {
+                    return Poll::Ready(Ok(true));
+                }
+            }
+            if !ready!(self.poll_read())? {
+                let is_clean = self.deframer.is_empty();
+                return Poll::Ready(if is_clean { Ok(false) } else { Err(ended()) });
+            }
+        }
+    }
+
+    /// Takes more from the stack; false at the lane's end.
+    fn poll_read(&mut self) -> Poll<Result<bool>> {
+        loop {
+            let Some(stream) = &mut self.stream else { return Poll::Pending };
+            let mut pieces = [const { Bytes::new() }; PIECES];
+            let read = pin!(stream.read_chunks(&mut pieces)).poll(&mut Context::from_waker(&self.waker));
+            if let Some(count) = ready!(read).map_err(broken)? {
+                self.pieces.extend(pieces.into_iter().take(count));
+                self.stretch_bytes += self.pieces.iter().map(Bytes::len).sum::<usize>();
+                if self.stretch_bytes > STRETCH_BYTES {
+                    return Poll::Ready(Err(Error::corrupt(format!(
+                        "expected at most {STRETCH_BYTES} bytes of a stream, found more"
+                    ))));
+                }
+                return Poll::Ready(Ok(true));
+            }
+            if self.stretch_bytes < STRETCH_BYTES {
+                return Poll::Ready(Ok(false));
+            }
+            self.number = Head { lane: 0, number: self.number }.next()?.number;
+            self.stream = self.later.remove(&self.number);
+            self.stretch_bytes = Head::BYTES;
+        }
+    }
+}

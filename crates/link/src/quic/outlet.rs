@@ -1,0 +1,127 @@
+//! What is sent on one lane: frames, cut into stretches.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use quinn::{Connection, ConnectionError, SendStream};
+use wire::{Message, Result};
+
+use super::stretch::{Head, STRETCH_BYTES};
+use crate::carrier::broken;
+
+type Opening = BoxFuture<'static, std::result::Result<SendStream, ConnectionError>>;
+
+/// See the module.
+pub(super) struct Outlet {
+    /// Of the stretch under way, or of the next one.
+    head: Head,
+    stream: Option<SendStream>,
+    opening: Option<Opening>,
+    /// Bytes of the stretch under way that were not written yet.
+    left_bytes: usize,
+    parts: VecDeque<Bytes>,
+    written_bytes: u64,
+}
+
+impl Outlet {
+    pub(super) fn new(lane: u8) -> Self {
+        Self {
+            head: Head { lane, number: 0 },
+            stream: None,
+            opening: None,
+            left_bytes: 0,
+            parts: VecDeque::new(),
+            written_bytes: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, message: Message) {
+        self.parts.extend(message.into_stream_parts());
+    }
+
+    /// True when nothing waits to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Bytes that were handed to the stack since it was last asked.
+    pub(super) fn take_written_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.written_bytes)
+    }
+
+    /// Hands everything to the stack.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
+        while !self.parts.is_empty() {
+            ready!(self.poll_open(cx, connection))?;
+            let count = self.parts_within();
+            let Some(stream) = &mut self.stream else { continue };
+            // Cancel safe: what a dropped future has not written is still in the parts.
+            let writing = stream.write_chunks(&mut self.parts.make_contiguous()[..count]);
+            let written = ready!(pin!(writing).poll(cx)).map_err(broken)?;
+            self.parts.drain(..written.chunks);
+            self.written_bytes += written.bytes as u64;
+            self.left_bytes -= written.bytes;
+            if self.left_bytes == 0 {
+                self.end_stretch()?;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Says that nothing more comes on this lane: by a stretch that is not full.
+    pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
+        // The control lane says it for those that were never used.
+        if self.head.number > 0 || self.head.lane == 0 {
+            ready!(self.poll_open(cx, connection))?;
+        }
+        ready!(self.poll_write(cx, connection))?;
+        // An error says that it was closed before.
+        self.stream.as_mut().into_iter().for_each(|stream| drop(stream.finish()));
+        Poll::Ready(Ok(()))
+    }
+
+    /// Begins a stretch if there is none; its head goes first.
+    fn poll_open(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
+        if self.stream.is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let opening = self.opening.get_or_insert_with(|| {
+            let connection = connection.clone();
+            Box::pin(async move { connection.open_uni().await })
+        });
+        let opened = ready!(opening.poll_unpin(cx));
+        self.opening = None;
+        self.stream = Some(opened.map_err(broken)?);
+        self.parts.push_front(Bytes::copy_from_slice(&self.head.encode()));
+        self.left_bytes = STRETCH_BYTES;
+        Poll::Ready(Ok(()))
+    }
+
+    /// How many of the parts fit into the stretch; the one that exceeds it is cut in two.
+    fn parts_within(&mut self) -> usize {
+        let mut room = self.left_bytes;
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            if part.len() >= room {
+                let rest = part.split_off(room);
+                if !rest.is_empty() {
+                    self.parts.insert(at + 1, rest);
+                }
+                return at + 1;
+            }
+            room -= part.len();
+        }
+        self.parts.len()
+    }
+
+    fn end_stretch(&mut self) -> Result<()> {
+        if let Some(mut stream) = self.stream.take() {
+            stream.finish().map_err(broken)?;
+        }
+        self.head = self.head.next()?;
+        Ok(())
+    }
+}
