@@ -483,6 +483,10 @@ pub(crate) struct Bench {
     /// What is known of the link between the sides, for the report and its limits: bytes per second, seconds, share, bytes.
     #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "")]
     pub(crate) link: Link,
+    /// What makes a link before a command, for `transport` over several links; `lab` stands for
+    /// `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`, whose side a has --server-address 10.77.0.1.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) make_link: Option<String>,
     /// The file that the `ceiling` serves, which others are compared with; it is started by `access` itself.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) serve_file: Option<PathBuf>,

@@ -15,7 +15,7 @@ mod relay;
 mod render;
 pub mod report;
 mod servers;
-mod transport;
+pub mod transport;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -49,7 +49,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("render", "seconds of processor time per frame of the CPU ray caster"),
     (
         "transport",
-        "bytes per second over a given link by QUIC with each controller and by TCP, beside iperf3",
+        "messages over a given link by QUIC with each controller and by TCP, beside iperf3, UDT, SRT and QUIC's stack as it comes",
     ),
 ];
 

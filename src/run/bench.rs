@@ -1,7 +1,7 @@
 //! `corridor bench`
 
 use lab::bench::access::serve_ceiling;
-use lab::bench::{self, options::Options};
+use lab::bench::{self, options::Options, transport};
 use node::array::{Error, Result};
 use serde_json::json;
 
@@ -14,6 +14,9 @@ pub(crate) async fn run(chosen: &Bench) -> Result<()> {
     }
     if let (Some(file), Some(listen)) = (&chosen.serve_file, chosen.listen) {
         return serve_ceiling(file, listen, |ready| print(&json!(ready).to_string()));
+    }
+    if let ("messages", Some(listen)) = (chosen.name.as_str(), chosen.listen) {
+        return transport::serve(listen, |ready| print(&json!(ready).to_string())).await;
     }
     let program = std::env::current_exe().map_err(Error::from)?;
     let names: Vec<&str> = match chosen.name.as_str() {
@@ -44,6 +47,7 @@ fn options(chosen: &Bench) -> Options {
         server_command: chosen.server_command.split_whitespace().map(str::to_owned).collect(),
         server_address: chosen.server_address,
         link: chosen.link.clone(),
+        make_link: chosen.make_link.clone(),
         only: chosen.only.clone(),
         peers: chosen.peers.clone(),
         python: chosen.python.clone(),

@@ -21,6 +21,9 @@ pub struct Options {
     pub server_address: IpAddr,
     /// What is known of the link between the sides: written into the report, and what limits are computed from.
     pub link: Link,
+    /// What makes a link before a command, with `{name}`, `{rate}`, `{rtt}` and `{loss}` to be filled in: for benchmarks over
+    /// several links. It joins namespaces `NAME-a`, the server's, and `NAME-b`.
+    pub make_link: Option<String>,
     /// Groups of cases to run; empty: all that need no further choice.
     pub only: Vec<String>,
     /// Other projects' programs to compare with; `None`: all of them.
@@ -39,6 +42,7 @@ impl Default for Options {
             server_command: Vec::new(),
             server_address: Ipv4Addr::LOCALHOST.into(),
             link: Link::default(),
+            make_link: None,
             only: Vec::new(),
             peers: None,
             python: None,

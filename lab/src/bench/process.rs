@@ -87,10 +87,7 @@ impl Running {
 
     /// Starts another project's server on `side` and waits until `port` answers.
     pub(super) async fn other(side: &Side, program: &str, arguments: &[&str], port: u16) -> Result<Self> {
-        let home = tempfile::tempdir()?;
-        let mut command = side.command(Path::new(program), home.path());
-        let process = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let mut running = Self { line: Value::Null, process, _home: home };
+        let mut running = Self::unasked(side, program, arguments)?;
         let reachable = async {
             while TcpStream::connect((side.address, port)).await.is_err() {
                 if let Some(status) = running.process.try_wait()? {
@@ -103,6 +100,14 @@ impl Running {
         let late = |_| Err(Error::new(ErrorKind::TimedOut, format!("`{program}` cannot be reached")));
         tokio::time::timeout(START_WITHIN, reachable).await.unwrap_or_else(late)?;
         Ok(running)
+    }
+
+    /// Starts another project's server of which nothing says when it is ready.
+    pub(super) fn unasked(side: &Side, program: &str, arguments: &[&str]) -> Result<Self> {
+        let home = tempfile::tempdir()?;
+        let mut command = side.command(Path::new(program), home.path());
+        let process = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(Self { line: Value::Null, process, _home: home })
     }
 
     /// A text of its first line.

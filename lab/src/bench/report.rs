@@ -1,12 +1,13 @@
 //! The one JSON object that `corridor bench NAME --json` prints. Field names are a contract: add, don't rename.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One benchmark run on one machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Name of the benchmark.
     pub bench: String,
@@ -24,7 +25,7 @@ pub struct Report {
 }
 
 /// The machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// Logical processors that the process may use.
     pub cores: usize,
@@ -35,7 +36,7 @@ pub struct Machine {
 }
 
 /// The link; null where there is none or it does not limit.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Link {
     /// Bytes per second.
     pub rate: Option<f64>,
@@ -48,7 +49,7 @@ pub struct Link {
 }
 
 /// Which direction is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Less is better.
@@ -58,14 +59,14 @@ pub enum Better {
 }
 
 /// One measured quantity.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Case {
     /// What was measured.
     pub name: String,
     /// Its parameters.
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Unit of every figure of the case.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Which direction is good.
     pub better: Better,
     /// Median of the runs; null where it could not run.
@@ -98,7 +99,7 @@ impl Case {
         Self {
             name: name.to_owned(),
             parameters: BTreeMap::new(),
-            unit,
+            unit: unit.into(),
             better,
             ours,
             runs: values.len(),

@@ -1,217 +1,140 @@
-//! How fast data cross a given link with each controller, beside what others do on it in the same run. The link is made
-//! beforehand (`corridor lab`, or a real one), and both sides are named: this program runs on the client's, and starts
-//! `corridor serve` and the peers' servers on the other.
+//! How fast messages cross a given link with each controller, beside what others do on it in the same run. The link is
+//! made beforehand (`corridor lab`, or a real one) and both sides are named, this program running on the receiver's; or
+//! it is told how links are made, and makes those that it needs ([`links`]).
 //!
-//! Groups: `bulk` (one large read on a new connection, its start included), `small` (100 kB on a connection that is warm),
-//! and `all` adds every controller to `bulk`.
+//! Messages are zeros from memory: no array, no disk. They are encrypted and checked as everything is.
 
+mod bulk;
+mod evenness;
+mod flows;
+mod links;
+mod messages;
+mod sharing;
+mod stock;
+
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use array::{Error, ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
-use node::assemble::{Context, assemble};
-use node::dial::{Compression, Protocol, Reach};
-use node::memory::Budget;
-use node::places::Places;
-use node::url::Location;
-use serde_json::Value;
-use tempfile::TempDir;
-use tokio::process::Command;
-use tokio::time::{Duration, timeout};
+use array::Result;
 
 use super::options::Options;
-use super::process::{Running, Side};
-use super::report::{Better, Case, Report};
+use super::report::{Better, Case, Link, Report};
+use flows::Scene;
+use messages::{Client, Way};
 
-/// Bytes of a large read.
-const BYTES: u64 = 500_000_000;
-/// The same where it only has to work.
-const QUICK_BYTES: u64 = 20_000_000;
-/// Bytes of a small read.
+pub use messages::{Ready, serve};
+
+/// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`.
+pub const GROUPS: &[&str] = &["bulk", "messages", "small", "senders", "clients", "fairness", "evenness"];
+
+/// Bytes of a long flow, and how long it is where it only has to work, seconds.
+const BYTES: u64 = 2_000_000_000;
+const QUICK_SECS: f64 = 2.0;
+const QUICK_BYTES: u64 = 50_000_000;
+/// Messages back to back.
+const MESSAGE_BYTES: u64 = 20_000_000;
+const MESSAGES: u64 = 20;
+const MESSAGES_GOAL: f64 = 0.95;
+/// A small message, how many of them, and what one may take beyond the round trip, seconds.
 const SMALL_BYTES: u64 = 100_000;
-/// Small reads, one after another, per run.
-const SMALL_READS: u64 = 10;
-/// Memory of the client, bytes: enough to keep the fastest link here busy.
-const MEMORY_BYTES: u64 = 4 << 30;
-/// A read that takes longer is given up: its figure is what had come by then at most.
-const WITHIN: Duration = Duration::from_secs(180);
-/// Port of peers' servers.
-const PEER_PORT: u16 = 5201;
-/// Share of the link's packets that is left for `rate`: headers of IP and UDP, acknowledged packets, repairs.
-const RATE_SHARE: f64 = 0.975;
+const SMALL_MESSAGES: usize = 10;
+const SMALL_BEYOND: f64 = 10e-3;
 /// Bytes of data in a packet of 1500 bytes: TCP's share, the goodput that physics allows.
 const DATA_SHARE: f64 = 1448.0 / 1500.0;
-/// Controllers of `bulk`, and what else `all` has.
-const FIRST: &[&str] = &["auto", "polite", "cubic", "bbr"];
-const OTHERS: &[&str] = &["reno", "bic", "highspeed", "scalable", "westwood", "vegas"];
-
-/// Peers and iperf3's arguments for them.
-const PEERS: &[(&str, &[&str])] = &[
-    ("iperf3 cubic", &["-C", "cubic"]),
-    ("iperf3 bbr", &["-C", "bbr"]),
-    ("iperf3 cubic, 16 streams", &["-C", "cubic", "-P", "16"]),
-];
-
-/// Both sides of a run.
-struct Bench<'a> {
-    options: &'a Options,
-    side: Side,
-    server: Running,
-    /// Files of the client.
-    folder: TempDir,
-    bytes: u64,
-}
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let mut report = Report::here("transport", options.link.clone());
-    let bytes = if options.is_quick { QUICK_BYTES } else { BYTES };
-    let folder = tempfile::tempdir()?;
-    let file = flat_file(&folder, bytes)?;
-    let side = Side::of(options);
-    let server = Running::start_at(&side, program, &["serve", &file]).await?;
-    let bench = Bench { options, side, server, folder, bytes };
-    if options.has("bulk") {
-        bench.bulk(&mut report).await?;
+    if let Some(maker) = &options.make_link {
+        let (cases, failures) = links::run(program, options, maker).await?;
+        report.cases = cases;
+        report.error = (!failures.is_empty()).then(|| failures.join("; "));
+        return Ok(report);
     }
-    if options.has("small") {
-        report.cases.push(bench.small().await?);
+    let quick = options.link.rate.map_or(QUICK_BYTES, |rate| flows::rounded(rate * QUICK_SECS));
+    let bytes = if options.is_quick { quick.clamp(1, BYTES) } else { BYTES };
+    let scene = Scene::open(program, options, bytes).await?;
+    let mut failures = Vec::new();
+    for &group in GROUPS.iter().filter(|group| options.has(group)) {
+        let cases = match group {
+            "bulk" => bulk::run(&scene).await,
+            "messages" => back_to_back(&scene).await.map(|case| vec![case]),
+            "small" => small(&scene).await.map(|case| vec![case]),
+            "senders" => sharing::senders(&scene).await,
+            "clients" => sharing::clients(&scene).await.map(|case| vec![case]),
+            "fairness" => sharing::fairness(&scene).await,
+            _ => evenness::run(&scene).await,
+        };
+        match cases {
+            Ok(cases) => report.cases.extend(cases.into_iter().inspect(|case| {
+                // Somebody who closed it does not want it.
+                writeln!(std::io::stderr(), "{}", super::line(case)).unwrap_or_default();
+            })),
+            Err(error) => failures.push(format!("{group}: {error}")),
+        }
     }
+    report.error = (!failures.is_empty()).then(|| failures.join("; "));
     Ok(report)
 }
 
-impl Bench<'_> {
-    async fn bulk(&self, report: &mut Report) -> Result<()> {
-        let peers = self.peers().await;
-        let rate = self.options.link.rate.map(|rate| format!("rate={:.3}Mb/s", rate * 8e-6 * RATE_SHARE));
-        let others = if self.options.only.iter().any(|name| name == "all") { OTHERS } else { &[] };
-        let names = FIRST.iter().chain(others).map(|name| (*name).to_owned());
-        for name in rate.into_iter().chain(names) {
-            let reach = Reach { choice: Some(parse(&name)?), ..plain(Protocol::Quic) };
-            let label = name.split('=').next().unwrap_or_default();
-            let mut case = self.case(&format!("one read, {label} by QUIC"), reach).await?;
-            case.peers =
-                peers.iter().map(|(name, figure)| ((*name).to_owned(), figure.clone().ok())).collect();
-            case.why = peers
-                .iter()
-                .filter_map(|(name, f)| Some(format!("{name}: {}", f.as_ref().err()?)))
-                .collect::<Vec<_>>()
-                .join("; ");
-            report.cases.push(case.with("controller", name));
+/// Bytes of data per second that the link carries at the most, less those that it loses.
+fn goodput(link: &Link) -> Option<f64> {
+    link.rate.map(|rate| rate * DATA_SHARE * (1.0 - link.loss.unwrap_or_default()))
+}
+
+fn limited(scene: &Scene<'_>, case: Case) -> Case {
+    match goodput(&scene.options.link) {
+        Some(limit) => {
+            case.limited(limit, "the link's rate without headers of packets of 1500 bytes and what is lost")
         }
-        let by_tcp = plain(Protocol::Tcp);
-        report.cases.push(self.case("one read, TCP with TLS", by_tcp).await?);
-        Ok(())
-    }
-
-    async fn case(&self, name: &str, reach: Reach) -> Result<Case> {
-        let mut rates = Vec::new();
-        for _ in 0..self.options.runs.unwrap_or(1) {
-            rates.push(self.read_all(reach).await?);
-        }
-        let case = Case::measured(name, "B/s", Better::Higher, rates).with("bytes", self.bytes);
-        let limit = self.options.link.rate.map(|rate| rate * DATA_SHARE);
-        Ok(match limit {
-            Some(limit) => case.limited(limit, "the link's rate without headers of packets of 1500 bytes"),
-            None => case,
-        })
-    }
-
-    async fn source(&self, reach: Reach) -> Result<Arc<dyn Source>> {
-        let location: Location = self.server.text("url")?.parse()?;
-        let places = Places::below(self.folder.path());
-        let context = Context::new(places, Budget::reading(MEMORY_BYTES), None).reaching(reach);
-        Ok(assemble(&location, &context).await?.source)
-    }
-
-    /// Bytes per second of one read on a new connection, of which the handshake is over.
-    async fn read_all(&self, reach: Reach) -> Result<f64> {
-        let source = self.source(reach).await?;
-        source.describe().await?;
-        let secs = seconds(timeout(WITHIN, read(&source, self.bytes))).await;
-        secs.map_or_else(
-            |error| if error.kind() == ErrorKind::TimedOut { Ok(f64::NAN) } else { Err(error) },
-            |secs| Ok(self.bytes as f64 / secs),
-        )
-    }
-
-    async fn small(&self) -> Result<Case> {
-        let source = self.source(plain(Protocol::Quic)).await?;
-        read(&source, self.bytes.min(QUICK_BYTES)).await?;
-        let mut times = Vec::new();
-        for _ in 0..self.options.runs.unwrap_or(3) * usize::try_from(SMALL_READS).unwrap_or(1) {
-            times.push(seconds(timeout(WITHIN, read(&source, SMALL_BYTES))).await?);
-        }
-        let case = Case::measured("100 kB on a warm connection", "s", Better::Lower, times)
-            .with("bytes", SMALL_BYTES);
-        Ok(match (self.options.link.rtt, self.options.link.rate) {
-            (Some(rtt), Some(rate)) => case
-                .limited(rtt + SMALL_BYTES as f64 / rate, "a round trip, and the bytes at the link's rate")
-                .aiming(rtt + 10e-3),
-            _ => case,
-        })
-    }
-
-    /// Bytes per second of others on the same link, or why there is no figure.
-    async fn peers(&self) -> Vec<(&'static str, std::result::Result<f64, String>)> {
-        let mut found = Vec::new();
-        let arguments = ["-s", "-p", &PEER_PORT.to_string()];
-        let server = Running::other(&self.side, "iperf3", &arguments, PEER_PORT).await;
-        for (name, arguments) in PEERS {
-            let figure = match &server {
-                _ if !self.options.wants_peer(name) && !self.options.wants_peer("iperf3") => {
-                    Err("not asked for".to_owned())
-                }
-                Ok(_) => self.iperf3(arguments).await.map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            found.push((*name, figure));
-        }
-        found
-    }
-
-    async fn iperf3(&self, arguments: &[&str]) -> Result<f64> {
-        let address = self.side.address.to_string();
-        let bytes = self.bytes.to_string();
-        let asked = ["-J", "-R", "-c", &address, "-p", &PEER_PORT.to_string(), "-n", &bytes];
-        let mut command = Command::new("iperf3");
-        let running = command.args(asked).args(arguments).kill_on_drop(true).output();
-        let late = |_| Error::new(ErrorKind::TimedOut, format!("took longer than {} s", WITHIN.as_secs()));
-        let out = timeout(WITHIN, running).await.map_err(late)??;
-        let said: Value = serde_json::from_slice(&out.stdout)
-            .map_err(|e| Error::internal(format!("expected JSON of iperf3, found: {e}")))?;
-        let bits = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
-        bits.map(|bits| bits / 8.0).ok_or_else(|| Error::internal(format!("iperf3 said {}", said["error"])))
+        None => case,
     }
 }
 
-/// By a protocol, as it is: data go as they are, so that bytes tell of the link.
-fn plain(protocol: Protocol) -> Reach {
-    Reach { protocol, choice: None, compression: Compression::None }
+async fn warm(scene: &Scene<'_>) -> Result<Client> {
+    let client =
+        Client::connect(&scene.ready, Way::Quic(link::Choice::default()), scene.window_bytes()).await?;
+    client.receive(1, MESSAGE_BYTES, Arc::default()).await?.await?;
+    Ok(client)
 }
 
-fn parse(name: &str) -> Result<link::Choice> {
-    name.parse().map_err(|refusal: link::Refusal| Error::invalid(refusal.to_string()))
+/// Messages of 20 MB, one after another, on a connection that has carried data before.
+async fn back_to_back(scene: &Scene<'_>) -> Result<Case> {
+    let client = warm(scene).await?;
+    let secs =
+        seconds(async { client.receive(MESSAGES, MESSAGE_BYTES, Arc::default()).await?.await }).await?;
+    let bytes = (MESSAGES * MESSAGE_BYTES) as f64;
+    let case =
+        Case::measured("20 messages of 20 MB, auto by QUIC", "B/s", Better::Higher, vec![bytes / secs]);
+    let case = limited(scene, case.with("bytes", MESSAGE_BYTES));
+    Ok(match goodput(&scene.options.link) {
+        Some(goodput) => case.aiming(MESSAGES_GOAL * goodput),
+        None => case,
+    })
 }
 
-async fn read(source: &Arc<dyn Source>, bytes: u64) -> Result<()> {
-    let selection = Selection::of_box(&[0], &[bytes]);
-    let (target, region) = Target::new(&[bytes], 1)?;
-    source.read(ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, region).await?;
-    target.into_vec().map(drop)
+/// A small message, asked for on a connection that has carried data before.
+async fn small(scene: &Scene<'_>) -> Result<Case> {
+    let client = warm(scene).await?;
+    let mut times = Vec::new();
+    for _ in 0..scene.options.runs.unwrap_or(1) * SMALL_MESSAGES {
+        times.push(seconds(async { client.receive(1, SMALL_BYTES, Arc::default()).await?.await }).await?);
+    }
+    let name = "a message of 100 kB on a warm connection, asked for";
+    let case = Case::measured(name, "s", Better::Lower, times).with("bytes", SMALL_BYTES);
+    Ok(match (scene.options.link.rtt, scene.options.link.rate) {
+        (Some(rtt), Some(rate)) => {
+            let least = rtt + SMALL_BYTES as f64 / rate;
+            case.limited(least, "a round trip, and the bytes at the link's rate").aiming(rtt + SMALL_BEYOND)
+        }
+        _ => case,
+    })
 }
 
-async fn seconds<E>(work: impl Future<Output = std::result::Result<Result<()>, E>>) -> Result<f64> {
+async fn seconds(work: impl Future<Output = Result<()>>) -> Result<f64> {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     let start = Instant::now();
-    work.await.map_err(|_| Error::new(ErrorKind::TimedOut, "took too long"))??;
+    work.await?;
     Ok(start.elapsed().as_secs_f64())
-}
-
-/// A file of `bytes` zeros, of which none rest on the disk, with its description.
-fn flat_file(folder: &TempDir, bytes: u64) -> Result<String> {
-    std::fs::File::create(folder.path().join("flat.bin"))?.set_len(bytes)?;
-    let description = folder.path().join("flat.toml");
-    std::fs::write(&description, format!("file = \"flat.bin\"\nshape = [{bytes}]\ndtype = \"u1\"\n"))?;
-    Ok(description.to_string_lossy().into_owned())
 }

@@ -1,0 +1,219 @@
+//! Messages, and nothing else: a server that sends as many as it is asked for, and a client that counts what arrives. Both
+//! sides of every flow of ours, by QUIC and by TCP with TLS.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use array::{Error, Priority, Result, Urgency};
+use bytes::Bytes;
+use link::{
+    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving, Trust,
+    quic, tcp, tls,
+};
+use serde::{Deserialize, Serialize};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use wire::{ClientConfig, ServerConfig};
+
+use super::stock;
+
+/// Largest message: what one item may hold.
+pub(super) const MAX_MESSAGE_BYTES: u64 = 32 << 20;
+/// Sends messages: `u64` how many, `u64` of how many bytes.
+const SEND: &str = "send";
+/// Tells how the sending side goes, as [`Sent`] in JSON.
+const SENT: &str = "sent";
+
+/// What a server of messages says first.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ready {
+    /// Where messages come by QUIC.
+    pub quic: SocketAddr,
+    /// Where they come by TLS over TCP.
+    pub tcp: SocketAddr,
+    /// Where QUIC's stack answers with its own defaults, without any of ours.
+    pub stock: SocketAddr,
+    /// Whom to trust.
+    pub fingerprint: String,
+}
+
+/// What the sending side has done so far.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Sent {
+    /// By its own clock.
+    pub(super) at_secs: f64,
+    /// With everything but the headers of IP and UDP.
+    pub(super) bytes: u64,
+    pub(super) lost_packets: u64,
+    pub(super) packets: u64,
+}
+
+/// Sends messages to whoever connects, until the process ends.
+///
+/// # Errors
+/// The address cannot be had.
+pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+    let identity = Identity::self_signed(&["messages".to_owned()])?;
+    let by_quic = quic::Listener::bind(listen, &identity, quic::Options::default())?;
+    let by_tcp = TcpListener::bind((listen.ip(), 0)).await?;
+    let stock = stock::Server::bind((listen.ip(), 0).into(), &identity)?;
+    ready(&Ready {
+        quic: by_quic.address()?,
+        tcp: by_tcp.local_addr()?,
+        stock: stock.address()?,
+        fingerprint: identity.fingerprint().to_string(),
+    })?;
+    let config = identity.server_config(&[tls::ALPN_WIRE])?;
+    let mut tasks = JoinSet::new();
+    let mut stock_tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(incoming) = by_quic.accept() => {
+                tasks.spawn(async move { answer(incoming.establish().await?).await });
+            }
+            Ok((stream, _)) = by_tcp.accept() => {
+                let config = Arc::clone(&config);
+                tasks.spawn(async move { answer(over_tls(stream, config).await?).await });
+            }
+            Some(connection) = stock.accept() => {
+                stock_tasks.spawn(stock::answer(connection));
+            }
+            // A client that leaves ends its own conversation only.
+            Some(_) = tasks.join_next() => {}
+            Some(_) = stock_tasks.join_next() => {}
+        }
+    }
+}
+
+async fn over_tls(stream: TcpStream, config: Arc<rustls::ServerConfig>) -> Result<Link> {
+    tcp::prepare(&stream)?;
+    let watch = link::Watch::on(&stream);
+    let session = tls::accept(stream, config).await?;
+    Ok(tcp::over_socket(tokio::io::BufReader::new(session), watch, "client"))
+}
+
+async fn answer(link: Link) -> Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    let start = Instant::now();
+    let flow = link.flow();
+    let (connection, driver) = link::serve(link, ServerConfig::default())?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(driver);
+    let hello = connection.hello().await?;
+    if let (Some(choice), Some(flow)) = (link::asked(&hello.capabilities)?, &flow) {
+        flow.control(choice)?;
+    }
+    connection.accept();
+    while let Some(operation) = connection.next().await {
+        let flow = flow.clone();
+        tasks.spawn(async move {
+            let done = match operation.name() {
+                SEND => send(&operation).await,
+                _ => tell(&operation, flow.as_deref(), start).await,
+            };
+            match done {
+                Ok(()) => operation.done(),
+                Err(error) => operation.fail(error),
+            }
+        });
+        while tasks.try_join_next().is_some() {}
+    }
+    Ok(())
+}
+
+async fn send(operation: &Operation) -> Result<()> {
+    let parameters = operation.parameters();
+    let bad = || Error::invalid("expected a count and a size of messages");
+    let (count, size) = parameters.split_at_checked(8).ok_or_else(bad)?;
+    let count = u64::from_le_bytes(count.try_into().map_err(|_| bad())?);
+    let size = u64::from_le_bytes(size.try_into().map_err(|_| bad())?).min(MAX_MESSAGE_BYTES);
+    let message = Bytes::from(vec![0; usize::try_from(size).unwrap_or_default()]);
+    for _ in 0..count {
+        operation.item(Bytes::new(), message.clone()).await?;
+    }
+    Ok(())
+}
+
+async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) -> Result<()> {
+    let statistics = flow.map(Flow::statistics).ok_or_else(|| Error::unsupported("expected statistics"))?;
+    let sent = Sent {
+        at_secs: start.elapsed().as_secs_f64(),
+        bytes: statistics.sent_bytes,
+        lost_packets: statistics.lost_packets,
+        packets: statistics.sent_packets,
+    };
+    let body = serde_json::to_vec(&sent).map_err(|e| Error::internal(format!("statistics: {e}")))?;
+    operation.item(Bytes::from(body), Bytes::new()).await
+}
+
+/// How messages come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    Tcp,
+    Quic(Choice),
+}
+
+/// A client of such a server.
+pub(super) struct Client {
+    handle: ClientHandle,
+    _tasks: JoinSet<()>,
+}
+
+impl Client {
+    /// Connects; the handshake is over then. `window_bytes` may be on their way.
+    pub(super) async fn connect(ready: &Ready, way: Way, window_bytes: u64) -> Result<Self> {
+        let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
+        let mut config = ClientConfig { window_bytes, ..ClientConfig::default() };
+        let link = match way {
+            Way::Tcp => tcp::connect(&ready.tcp.ip().to_string(), ready.tcp.port(), &trust).await?,
+            Way::Quic(choice) => {
+                config.capabilities.push(link::asking(choice));
+                let options = quic::Options { choice, window_bytes, ..quic::Options::default() };
+                quic::connect(&ready.quic.ip().to_string(), ready.quic.port(), &trust, &options).await?
+            }
+        };
+        let (handle, driver) = link::connect(link, config)?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(driver);
+        handle.welcomed().await?;
+        Ok(Self { handle, _tasks: tasks })
+    }
+
+    /// Asks for messages; `arrived` counts their bytes. Dropping it withdraws them.
+    pub(super) async fn receive(
+        &self,
+        count: u64,
+        message_bytes: u64,
+        arrived: Arc<AtomicU64>,
+    ) -> Result<Receiving> {
+        let parameters = [count.to_le_bytes(), message_bytes.to_le_bytes()].concat();
+        let urgency = Urgency::of(Priority::NORMAL);
+        self.handle.receive(SEND, parameters.into(), urgency, Box::new(Counting(arrived))).await
+    }
+
+    /// What the server's side of this connection has sent so far.
+    pub(super) async fn sent(&self) -> Result<Sent> {
+        let Item { body, .. } = self.handle.call(SENT, Bytes::new(), Urgency::of(Priority::URGENT)).await?;
+        serde_json::from_slice(&body).map_err(|e| Error::corrupt(format!("expected statistics: {e}")))
+    }
+}
+
+/// Counts and keeps nothing.
+struct Counting(Arc<AtomicU64>);
+
+impl Receiver for Counting {
+    fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn piece(&mut self, _: u32, _: u64, bytes: &[u8], _: bool) -> Result<()> {
+        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
