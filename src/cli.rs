@@ -136,6 +136,26 @@ pub(crate) struct Resources {
     pub(crate) cache_dir: Option<PathBuf>,
 }
 
+/// What draws pictures.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Drawing {
+    /// What draws: `auto` a graphics processor where there is one (never one in software), and what it cannot draw the
+    /// CPU; `gpu` also one in software, and an error where there is none.
+    #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = Device::Auto)]
+    pub(crate) device: Device,
+}
+
+/// What draws pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Device {
+    /// The best there is.
+    Auto,
+    /// All cores.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+}
+
 /// How other servers are reached.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
@@ -231,6 +251,9 @@ pub(crate) struct View {
     /// Where the pipeline is cut for viewers. This version sends pixels.
     #[arg(long, value_enum, default_value_t = Cut::Auto)]
     pub(crate) cut: Cut,
+    /// What draws.
+    #[command(flatten)]
+    pub(crate) drawing: Drawing,
     /// How to listen.
     #[command(flatten)]
     pub(crate) listening: Listening,
@@ -305,6 +328,9 @@ pub(crate) struct Render {
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,
+    /// What draws.
+    #[command(flatten)]
+    pub(crate) drawing: Drawing,
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,

@@ -13,11 +13,12 @@ use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
 use node::servers::Sharing;
+use node::stream::Device;
 use node::token::{Admission, Token};
 use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 
-use crate::cli::{Listening, Reaching};
+use crate::cli::{self, Drawing, Listening, Reaching};
 use crate::progress::{self, Progress};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
@@ -54,6 +55,15 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
         ));
     }
     Ok(bytes.max(MIN_BUDGET_BYTES))
+}
+
+/// What is to draw.
+pub(crate) fn device(options: Drawing) -> Device {
+    match options.device {
+        cli::Device::Auto => Device::Auto,
+        cli::Device::Cpu => Device::Cpu,
+        cli::Device::Gpu => Device::Gpu,
+    }
 }
 
 /// How other servers are reached.

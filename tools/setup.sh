@@ -17,6 +17,8 @@ if [ "$what" = test ]; then
     need chromium chromium
     need ip iproute2
     need ssh openssh-client
+    # A graphics processor in software, to compare the caster for it with the one for the CPU.
+    compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' > /dev/null || packages+=(mesa-vulkan-drivers libvulkan1)
     [ -x /usr/sbin/sshd ] || need sshd openssh-server # runs in tests only, on loopback with a configuration of its own
 fi
 if [ ${#packages[@]} -gt 0 ]; then

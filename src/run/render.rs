@@ -1,12 +1,15 @@
 //! `corridor render`
 
+use std::sync::Arc;
+
 use node::array::{Error, Result};
 use node::memory::Budget;
 use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_slice, parse_surface};
+use node::stream::Means;
 use serde_json::json;
 
 use crate::cli::{Mode, Render, Switch};
-use crate::common::{context, memory, open, print, say};
+use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
 pub(crate) async fn run(options: &Render) -> Result<()> {
@@ -38,14 +41,18 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         time: options.time,
         level: options.level,
     };
+    let means = Means::open(device(options.drawing), budget.render).await?;
+    let painter = Arc::clone(means.painter());
     let meter = Meter::new(Unit::Blocks, progress);
     let on_progress = |done, total| meter.set("fetching", done, total);
-    let truth = draw(&stack, &request, size, budget.render, &options.output, on_progress).await;
+    let truth = draw(&stack, &request, size, means, &options.output, on_progress).await;
     meter.clear();
     let truth = truth?;
     if options.json {
-        return print(&json!({"output": options.output, "truth": truth}).to_string());
+        return print(
+            &json!({"output": options.output, "device": painter.to_string(), "truth": truth}).to_string(),
+        );
     }
-    say(&truth.text);
+    say(&if painter.is_gpu() { format!("{} Drawn on {painter}.", truth.text) } else { truth.text });
     Ok(())
 }

@@ -6,7 +6,7 @@ use node::session;
 use node::view;
 
 use crate::cli::{Cut, View};
-use crate::common::{print, server, viewer_line, warn_of_port};
+use crate::common::{device, print, server, viewer_line, warn_of_port};
 
 pub(crate) async fn run(options: &View) -> Result<()> {
     if matches!(options.cut, Cut::Data | Cut::Slabs) {
@@ -20,7 +20,7 @@ pub(crate) async fn run(options: &View) -> Result<()> {
         server.locations.push(location);
         first_view = (!array.is_empty()).then(|| session::View { array, ..session::View::default() });
     }
-    let node = view::start(&server, first_view).await?;
+    let node = view::start(&server, first_view, device(options.drawing)).await?;
     if is_json {
         print(&viewer_line(&node).to_string())?;
     } else {

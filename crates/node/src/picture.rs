@@ -8,7 +8,7 @@ use render::{Background, ImageSize, VolumeView};
 use serde_json::{Map, Value, json};
 pub use session::Mode as ViewMode;
 use session::{SpaceAxis, Truth, View};
-use stream::{StillRequest, render_still};
+use stream::{Means, StillRequest, render_still};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
@@ -167,7 +167,7 @@ pub async fn draw(
     stack: &Stack,
     request: &PictureRequest,
     size: ImageSize,
-    memory_bytes: u64,
+    means: Means,
     output: &Path,
     progress: impl FnMut(u64, u64),
 ) -> Result<Truth> {
@@ -181,7 +181,7 @@ pub async fn draw(
         view.array.clone_from(&array.name);
     }
     let view = view.merged(&fields(request, size, &view, &dataset)?)?;
-    let still = StillRequest { view: Some(view), colour_map: colour_map(request)?, size, memory_bytes };
+    let still = StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means };
     let still = render_still(Arc::clone(&stack.source), still, progress).await?;
     let background = still.view.background.map(|c| f32::from(c) / 255.0);
     let png = still.image.to_png(Background::Colour(background))?;

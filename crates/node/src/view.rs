@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Completions, Dataset, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want};
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
-use stream::Session;
+use stream::{Device, Means, Session};
 
 use crate::exports::Export;
 use crate::join::Join;
@@ -17,8 +17,8 @@ use crate::ops::servers::TellServers;
 /// `servers`.
 ///
 /// # Errors
-/// Those of opening and listening; `Unsupported` when there is nothing to draw.
-pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> {
+/// Those of opening and listening and of [`Means::open`]; `Unsupported` when there is nothing to draw.
+pub async fn start(options: &Options, first_view: Option<View>, device: Device) -> Result<Node> {
     let shared = node::open(options).await?;
     let export = shared.exports.find("")?;
     let source = Arc::new(Latest(Arc::clone(export)));
@@ -27,9 +27,10 @@ pub async fn start(options: &Options, first_view: Option<View>) -> Result<Node> 
     let first_view =
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
+    let means = Means::open(device, memory_bytes).await?;
     let worked = Arc::clone(export);
     let work = Arc::new(move |task| worked.stack().work.share(task));
-    let session = Session::begin(dataset, source, memory_bytes, first_view, work)?;
+    let session = Session::begin(dataset, source, means, first_view, work)?;
     let mut registry = Registry::of_data_server();
     registry.add(Join::new(Arc::new(session)));
     registry.add(TellServers);

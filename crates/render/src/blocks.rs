@@ -146,6 +146,14 @@ impl<T: Voxel> Blocks<T> {
         self.not_covered.contains(&id)
     }
 
+    /// Places `[z, y, x]` of a rank for which the source has nothing.
+    pub(crate) fn gaps_at(&self, rank: usize) -> Vec<[u64; 3]> {
+        let first = (rank as u64) << RANK_SHIFT;
+        let [_, ny, nx] = self.view.levels[rank].grid;
+        let gaps = self.not_covered.range(first..first + (1 << RANK_SHIFT)).map(|id| id - first);
+        gaps.map(|at| [at / (ny * nx), at / nx % ny, at % nx]).collect()
+    }
+
     /// True when the source has nothing for some block of a rank.
     pub(crate) fn has_gaps(&self, rank: usize) -> bool {
         let first = (rank as u64) << RANK_SHIFT;

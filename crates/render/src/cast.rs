@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::cut::{Cut, Slices, colours_of};
+use crate::device::{Prepared, Relative, Voxels, relative_bytes};
 use crate::extreme::{self, Extreme, Project};
 use crate::fade::Fade;
 use crate::frustum::Sight;
@@ -95,14 +96,27 @@ pub fn cast_with(
 /// Blocks of any type, as a picture sees them.
 pub(crate) trait Castable: Send + Sync {
     fn cast(&self, scene: &Scene, cancel: &Cancel, instructions: Instructions) -> Result<Frame>;
+    /// See [`crate::device::prepare`]; `at_hand` is this.
+    fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared>;
+    /// See [`Prepared::voxels`].
+    fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_>;
 }
 
 impl<T: Voxel> Castable for Blocks<T> {
     fn cast(&self, scene: &Scene, cancel: &Cancel, instructions: Instructions) -> Result<Frame> {
-        if *self.view != *scene.view {
-            return Err(Error::invalid("expected blocks of the scene's own view"));
-        }
         Caster::new(scene, self, instructions)?.draw(cancel)
+    }
+
+    fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared> {
+        Ok(Caster::new(scene, self, Instructions::best())?.prepared(at_hand))
+    }
+
+    fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_> {
+        let data = &self.resident(slot).data;
+        match relative {
+            Some(relative) => Voxels::Owned(relative_bytes(data, relative, &self.missing)),
+            None => Voxels::Borrowed(bytemuck::cast_slice(data)),
+        }
     }
 }
 
@@ -119,7 +133,7 @@ pub(crate) struct Caster<'a, T> {
     /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
-    tables: Arc<Tables>,
+    pub(crate) tables: Arc<Tables>,
     /// What of each block can be seen, by slot; `None` for empty slots.
     pub(crate) fields: Vec<Option<Arc<Field>>>,
     /// Where each block begins beside a coarser one, by slot.
@@ -135,6 +149,9 @@ pub(crate) struct Caster<'a, T> {
 
 impl<'a, T: Voxel> Caster<'a, T> {
     pub(crate) fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
+        if *blocks.view != *scene.view {
+            return Err(Error::invalid("expected blocks of the scene's own view"));
+        }
         let view = &scene.view;
         let wanted_rank = view.rank_of(scene.finest_level)?;
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;

@@ -16,7 +16,7 @@ use crate::voxel::Voxel;
 pub(crate) type Fade = BVec3;
 
 /// How far the transition reaches, voxels.
-const REACH: f64 = 1.0;
+pub(crate) const REACH: f64 = 1.0;
 
 impl<T: Voxel> Blocks<T> {
     /// Where a block has no lower neighbour of its own level, although the volume goes on there, in sight.

@@ -7,7 +7,7 @@ use crate::skip::BENT;
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
 /// at most one cell beside where it began.
-const RUN: u32 = 8;
+pub(crate) const RUN: u32 = 8;
 const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
 
 /// What lies ahead.

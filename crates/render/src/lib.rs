@@ -15,6 +15,8 @@
 //!                                         Frame: Image and Truth
 //! ```
 //!
+//! A caster on another device takes [`device::prepare`] in the place of [`cast`].
+//!
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
 //! sRGB-encoded and composited premultiplied.
 
@@ -27,6 +29,7 @@ mod colour;
 mod corners;
 mod cut;
 mod demand;
+pub mod device;
 mod extreme;
 mod fade;
 mod frustum;

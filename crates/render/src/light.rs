@@ -43,9 +43,9 @@ impl Lamp {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Metric {
     /// The square of a volume gradient's length in world space, up to a factor: of xx, yy, zz, xy, xz, yz.
-    squares: [f32; 6],
+    pub(crate) squares: [f32; 6],
     /// Length of a step of the rays, in units that make that factor 1.
-    step_length: f64,
+    pub(crate) step_length: f64,
 }
 
 /// Light of sixteen ways: what colours are multiplied by, and what is added for each part of opacity.

@@ -43,7 +43,7 @@ impl Layout {
         Self { shape, extent, strides, cells: shape.map(|n| n.div_ceil(CELL)) }
     }
 
-    fn pitch(&self) -> usize {
+    pub(crate) fn pitch(&self) -> usize {
         self.extent[2] | 1
     }
 

@@ -7,13 +7,19 @@ use crate::table::{Sight, Table};
 
 /// What of a block can be seen, in cells.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub enum Field {
     /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
-    Hidden { gap: Option<u32> },
+    Hidden {
+        /// Its number, in the order of values.
+        gap: Option<u32>,
+    },
     /// Perhaps everything, and all cells alike. `bent` where opacity bends.
-    Full { bent: bool },
+    Full {
+        /// See there.
+        bent: bool,
+    },
     /// Per cell the distance to the nearest visible one: the larger of the steps along z, y, x; 0 for visible
-    /// cells. With [`BENT`]. C order.
+    /// cells. With [`BENT`](crate::device::BENT). C order.
     Cells(Vec<u8>),
 }
 

@@ -126,6 +126,20 @@ impl Table {
         Self { parts, bends, scale, visible_before, labels }
     }
 
+    /// As [`crate::device::Prepared::table_words`] says.
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        let halves = |&entry: &u64| [entry as u32, (entry >> 32) as u32];
+        let entries = self.parts.iter().flat_map(move |part| part.packed.iter().flat_map(halves));
+        let units = self.parts.iter().map(|part| part.unit.to_bits());
+        entries.chain(self.bends.iter().map(|bend| bend.to_bits())).chain(units).chain([0])
+    }
+
+    /// Colours by label, four words each.
+    pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
+        self.labels.iter().flatten().flat_map(|colour| colour.to_array().map(f32::to_bits))
+    }
+
     /// The entry of a whole sample nearest to a place; nothing for NaN.
     pub(crate) fn entry(&self, place: f32) -> Vec4 {
         if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }

@@ -50,6 +50,11 @@ impl Shown {
         self.lacking += if is_lacking { samples } else { 0 };
     }
 
+    /// Counts samples where the wanted level's block is to come.
+    pub(crate) fn lack(&mut self, samples: u64) {
+        self.lacking += samples;
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
             *sum += count;

@@ -8,14 +8,17 @@
 
 use array::{ByteOrder, DType, Decoding, ElementType, Scalar};
 
+use crate::device::VoxelFormat;
 use crate::simd::{FAR, LANES, Offsets, Simd};
 
 /// One voxel in the pool. See the module.
-pub(crate) trait Voxel: Copy + PartialOrd + Send + Sync + 'static {
+pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     /// Size in memory.
     const BYTES: usize;
     /// True where `f32` cannot hold every value: such values are mapped to the table in `f64`.
     const WIDE: bool;
+    /// What another device takes it as.
+    const FORMAT: VoxelFormat;
     /// What a search for the smallest value starts from.
     const HIGHEST: Self;
     /// What a search for the largest value starts from.
@@ -196,13 +199,14 @@ macro_rules! native_pairs {
 }
 
 macro_rules! integer {
-    ($type:ty, $native:ident) => {
+    ($type:ty, $format:ident, $native:ident) => {
         #[expect(clippy::allow_attributes, reason = "which casts lose something differs from type to type")]
         #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, clippy::cast_precision_loss)]
         #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
         impl Voxel for $type {
             const BYTES: usize = size_of::<Self>();
             const WIDE: bool = false;
+            const FORMAT: VoxelFormat = VoxelFormat::$format;
             const HIGHEST: Self = Self::MAX;
             const LOWEST: Self = Self::MIN;
 
@@ -245,18 +249,19 @@ macro_rules! integer {
     };
 }
 
-integer!(u8, pairs_u8);
-integer!(u16, pairs_u16);
-integer!(i16, pairs_i16);
+integer!(u8, U8, pairs_u8);
+integer!(u16, U16, pairs_u16);
+integer!(i16, I16, pairs_i16);
 
 macro_rules! float {
-    ($type:ty, $wide:expr, $native:ident $(, $part:ident)*) => {
+    ($type:ty, $wide:expr, $format:ident, $native:ident $(, $part:ident)*) => {
         #[expect(clippy::allow_attributes, reason = "which casts lose something differs from type to type")]
         #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, clippy::cast_sign_loss)]
         #[allow(clippy::unnecessary_cast, clippy::float_cmp, clippy::useless_conversion)]
         impl Voxel for $type {
             const BYTES: usize = size_of::<Self>();
             const WIDE: bool = $wide;
+            const FORMAT: VoxelFormat = VoxelFormat::$format;
             const HIGHEST: Self = Self::INFINITY;
             const LOWEST: Self = Self::NEG_INFINITY;
 
@@ -314,15 +319,15 @@ impl FromF64 for f64 {
     }
 }
 
-float!(f32, false, pairs_f32);
-float!(f64, true, pairs_f64, origin, gain);
+float!(f32, false, F32, pairs_f32);
+float!(f64, true, Relative, pairs_f64, origin, gain);
 
 /// Which stored values mean that nothing is there. NaN always does; infinities cannot be interpolated and
 /// are left out too.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing<T> {
-    values: Vec<T>,
-    valid: Option<(f64, f64)>,
+    pub(crate) values: Vec<T>,
+    pub(crate) valid: Option<(f64, f64)>,
 }
 
 impl<T: Voxel> Missing<T> {
@@ -398,14 +403,14 @@ impl<T: Voxel> Missing<T> {
 
 /// The smallest `f32` that is not below.
 #[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
-fn above(value: f64) -> f32 {
+pub(crate) fn above(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) < value { near.next_up() } else { near }
 }
 
 /// The largest `f32` that is not above.
 #[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
-fn below(value: f64) -> f32 {
+pub(crate) fn below(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) > value { near.next_down() } else { near }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
+use gpu::Patience;
 use render::{Cancel, ImageSize, Quality, Scene};
 use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth};
 use tokio::sync::OwnedSemaphorePermit;
@@ -236,8 +237,11 @@ impl FrameLoop {
         let cancel = CancelOnDrop::default();
         let flag = cancel.flag();
         let background = wanted.view.background;
+        let painter = Arc::clone(&self.host.painter);
+        // What moves is replaced at once; what rests must be whole.
+        let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
         let job = blocking(move || {
-            let drawn = volume.cast(&scene, &flag).and_then(|frame| {
+            let drawn = volume.cast(&painter, &scene, patience, &flag).and_then(|frame| {
                 let encoder: &mut dyn Encoder = match plan.codec {
                     Codec::Jpeg => &mut encoders.jpeg,
                     Codec::Png => &mut encoders.png,
@@ -430,7 +434,8 @@ mod tests {
         let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
         let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
         let view = View::first_of(&dataset).unwrap();
-        let host = Arc::new(Host::new(Arc::new(dataset), source, 64 << 20, view, Arc::new(|_| None)));
+        let host =
+            Arc::new(Host::new(Arc::new(dataset), source, (64 << 20).into(), view, Arc::new(|_| None)));
         let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
         let (who, seat) = host.join(&join, Role::Own).unwrap();
         let mut tasks = JoinSet::new();

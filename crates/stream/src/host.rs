@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::feed::Feed;
+use crate::painter::{Means, Painter};
 use crate::picture::{camera_of, surfaces_of, transfer_of, volume_of};
 use crate::seat::Seat;
 use crate::volume::Volumes;
@@ -37,6 +38,7 @@ pub(crate) struct Host {
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) feed: Feed,
     pub(crate) draws: Arc<Semaphore>,
+    pub(crate) painter: Arc<Painter>,
     people: Mutex<People>,
 }
 
@@ -49,10 +51,11 @@ impl Host {
     pub(crate) fn new(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        memory_bytes: u64,
+        means: Means,
         first_view: View,
         work: Work,
     ) -> Self {
+        let Means { memory_bytes, painter } = means;
         let under_way = (memory_bytes / UNDER_WAY_SHARE).min(MAX_UNDER_WAY_BYTES);
         let for_pools = usize::try_from(memory_bytes - under_way).unwrap_or(usize::MAX);
         let volumes = Arc::new(Volumes::new(for_pools));
@@ -61,6 +64,7 @@ impl Host {
             feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), under_way),
             volumes,
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
+            painter,
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,

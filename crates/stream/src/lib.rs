@@ -2,7 +2,7 @@
 //! encoded, and what is said about it.
 //!
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
-//! `render` draws, `session` decides who sees what. Read [`Session`] first (people look at a data set
+//! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
 //! together), then [`render_still`] (one finished picture, nobody looking).
 //!
 //! ```text
@@ -26,6 +26,7 @@ mod loader;
 mod outbox;
 mod overview;
 mod pace;
+mod painter;
 mod picture;
 mod seat;
 mod still;
@@ -38,4 +39,5 @@ pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};
 pub use loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_UNDER_WAY};
 pub use outbox::Outgoing;
 pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
+pub use painter::{Device, Means, Painter};
 pub use still::{Still, StillRequest, render_still};

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use crate::frame_loop;
 use crate::host::{Host, Work, check};
 use crate::outbox::Outgoing;
+use crate::painter::Means;
 use crate::picture::{camera_of, shared_camera, volume_of};
 use crate::seat::Seat;
 
@@ -28,8 +29,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session on what `source` describes. `memory_bytes` bounds blocks that are ready to be drawn and
-    /// blocks on their way; `first_view` is what people see first (`None`: the first volume there is). `work` says
+    /// Begins a session on what `source` describes, with these means (a number: of bytes, all drawn on the CPU); `first_view` is what people see first (`None`: the first volume there is). `work` says
     /// how far long work behind the source is.
     ///
     /// Call it within a tokio runtime.
@@ -40,11 +40,12 @@ impl Session {
     pub fn begin(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        memory_bytes: u64,
+        means: impl Into<Means>,
         first_view: Option<View>,
         work: Work,
     ) -> Result<Self> {
-        check_memory(memory_bytes)?;
+        let means = means.into();
+        check_memory(means.memory_bytes)?;
         let mut view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
         check(&view, &dataset)?;
@@ -53,7 +54,7 @@ impl Session {
             view.camera
                 .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
         );
-        let host = Arc::new(Host::new(dataset, source, memory_bytes, view, work));
+        let host = Arc::new(Host::new(dataset, source, means, view, work));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);
         tasks.spawn(async move { fed.feed.run().await });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result, Source};
+use gpu::Patience;
 use render::{Cancel, Image, ImageSize, Quality, Scene};
 use session::{ParticipantId, Truth, View};
 
@@ -10,6 +11,7 @@ use crate::aim::Aim;
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
+use crate::painter::Means;
 use crate::picture::{
     any_transfer, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
 };
@@ -27,8 +29,8 @@ pub struct StillRequest {
     pub colour_map: Option<String>,
     /// Pixels.
     pub size: ImageSize,
-    /// What blocks may cost, ready and on their way, bytes.
-    pub memory_bytes: u64,
+    /// What blocks may cost, and what draws.
+    pub means: Means,
 }
 
 /// A finished picture.
@@ -57,20 +59,15 @@ pub async fn render_still(
     request: StillRequest,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    check_memory(request.memory_bytes)?;
+    check_memory(request.means.memory_bytes)?;
     let dataset = source.describe().await?;
     dataset.check()?;
     let view = request.view.map_or_else(|| View::first_of(&dataset), Ok)?;
     view.check()?;
     check(&view, &dataset)?;
     let view = with_camera(view, &dataset, request.size)?;
-    let host = Arc::new(Host::new(
-        Arc::clone(&dataset),
-        source,
-        request.memory_bytes,
-        view.clone(),
-        Arc::new(|_| None),
-    ));
+    let host =
+        Arc::new(Host::new(Arc::clone(&dataset), source, request.means, view.clone(), Arc::new(|_| None)));
     let aims = Arc::clone(&host);
     let aim = blocking(move || Aim::new(&aims, NOBODY, Arc::new(view), request.size, None)).await??;
     tokio::select! {
@@ -133,7 +130,9 @@ async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still
     view.transfer = Some(transfer);
     let cancel = CancelOnDrop::default();
     let flag: Cancel = cancel.flag();
-    let frame = blocking(move || volume.cast(&scene, &flag)).await??;
+    let painter = Arc::clone(&host.painter);
+    let drawing = move || volume.cast(&painter, &scene, Patience::Complete, &flag);
+    let frame = blocking(drawing).await??;
     let mut facts = Facts::of(&aim, host.feed.outlook(NOBODY), Some(frame.truth));
     facts.is_lossless = true;
     Ok(Still { image: frame.image, truth: facts.truth(), view })

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
+use gpu::Patience;
 use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
 use crate::loader::Wish;
 use crate::overview::Overview;
+use crate::painter::Painter;
 
 /// A volume and what is there of it.
 pub(crate) struct Volume {
@@ -74,10 +76,16 @@ impl Volume {
     /// Draws; blocks the thread.
     ///
     /// # Errors
-    /// Those of [`render::cast`].
-    pub(crate) fn cast(&self, scene: &Scene, cancel: &Cancel) -> Result<Frame> {
+    /// Those of [`Painter::cast`].
+    pub(crate) fn cast(
+        &self,
+        painter: &Painter,
+        scene: &Scene,
+        patience: Patience,
+        cancel: &Cancel,
+    ) -> Result<Frame> {
         let picture = self.picture();
-        render::cast(scene, &picture.blocks, cancel)
+        painter.cast(scene, &picture.blocks, patience, cancel)
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.

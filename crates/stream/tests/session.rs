@@ -13,7 +13,7 @@ use array::{Error, ErrorKind, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
-use stream::{MAX_FRAMES_IN_FLIGHT, Session, StillRequest, render_still};
+use stream::{Device, MAX_FRAMES_IN_FLIGHT, Means, Session, StillRequest, render_still};
 use support::{Changing, Pyramid, Viewer};
 
 use corridor_stream as stream;
@@ -91,7 +91,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
         view: Some(ada.view.clone()),
         colour_map: None,
         size: ImageSize { width: 128, height: 96 },
-        memory_bytes: MEMORY,
+        means: MEMORY.into(),
     };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
@@ -104,7 +104,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
-    let request = StillRequest { view: None, colour_map: None, size, memory_bytes: MEMORY };
+    let request = StillRequest { view: None, colour_map: None, size, means: MEMORY.into() };
     let mut heard = Vec::new();
     let one = render_still(data.source(), request.clone(), |n, of| heard.push((n, of))).await.unwrap();
     let two = render_still(data.source(), request, |_, _| {}).await.unwrap();
@@ -115,6 +115,48 @@ async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     assert!(seen > 500, "the volume is in the picture: {seen} pixels");
 }
 
+/// Means with a graphics processor; `None` on a machine without one, unless one is demanded.
+async fn gpu_means() -> Option<Means> {
+    match Means::open(Device::Gpu, MEMORY).await {
+        Ok(means) => Some(means),
+        Err(error) => {
+            assert!(std::env::var_os("CORRIDOR_TEST_GPU").is_none(), "CORRIDOR_TEST_GPU is set: {error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_says_what_it_cannot_draw() {
+    let Some(means) = gpu_means().await else { return };
+    assert!(means.painter().is_gpu());
+    let data = Pyramid::new(64, 16, 1);
+    let size = ImageSize { width: 90, height: 70 };
+    let mut request = StillRequest { view: None, colour_map: None, size, means: MEMORY.into() };
+    let expected = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
+    request.means = means;
+    let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
+    assert_eq!(expected.truth.exact, found.truth.exact);
+    let [a, b] = [&expected, &found].map(|still| still.image.to_rgb8([0.0; 3]));
+    let apart: u64 = a.iter().zip(&b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    assert!(apart * 100 <= 15 * a.len() as u64, "{apart} in {} components", a.len());
+    request.view = Some(session::View { mode: session::Mode::Maximum, ..found.view });
+    let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("--device auto"), "{error}");
+}
+
+#[tokio::test]
+async fn people_look_at_what_a_graphics_processor_draws() {
+    let Some(means) = gpu_means().await else { return };
+    let data = Pyramid::new(64, 16, 1);
+    let session = Session::begin(data.dataset(), data.source(), means, None, Arc::new(|_| None)).unwrap();
+    let mut ada = join(&session);
+    let frame = ada.frame(|f| f.truth.exact).await;
+    assert!(frame.truth.level_shown == Some(0) && frame.codec == Codec::Png);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_still_in_portrait_shows_all_of_the_volume() {
     let data = Pyramid::new(32, 16, 1);
@@ -123,7 +165,7 @@ async fn a_still_in_portrait_shows_all_of_the_volume() {
         serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
     );
     let size = ImageSize { width: 48, height: 96 };
-    let request = StillRequest { view: Some(view), colour_map: None, size, memory_bytes: MEMORY };
+    let request = StillRequest { view: Some(view), colour_map: None, size, means: MEMORY.into() };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
     assert!(seen(24) && !seen(0) && !seen(47), "nothing is cut off at the sides");
@@ -272,7 +314,7 @@ async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
 
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
     let size = ImageSize { width: 128, height: 96 };
-    let request = StillRequest { view: None, colour_map: None, size, memory_bytes: MEMORY };
+    let request = StillRequest { view: None, colour_map: None, size, means: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
     assert!(error.to_string().contains("bad checksum"), "{error}");
 }

@@ -1,0 +1,492 @@
+//! The caster: a picture as a series of dispatches.
+//!
+//! A ray that comes to a block whose voxels are not on the device waits, and says so; after each dispatch what was asked
+//! for is uploaded, nearest first, and the rays go on. So a picture needs no more than it shows, and is the same whatever
+//! the atlas holds (as Crassin and others, "GigaVoxels", 2009, and Hadwiger and others, "Interactive Volume Exploration
+//! of Petascale Microscopy Data Streams", 2012, page by what rays come to). A picture that must not wait draws coarser
+//! blocks instead, and its truth says so.
+
+use std::collections::HashMap;
+
+use array::{Error, Result};
+use bytemuck::Zeroable;
+use parking_lot::Mutex;
+use render::device::{Prepared, prepare};
+use render::{Cancel, Frame, Image, Scene, Snapshot};
+
+use crate::atlas::{SlotSize, slot_sizes};
+use crate::gpu::{Accept, Gpu};
+use crate::picture::{Head, Level, MAX_LEVELS, Picture};
+use crate::shader::{FIRST_ATLAS, Variant, WORKGROUP_SIDE};
+use crate::store::{Store, Uploaded};
+
+/// Rays of one dispatch: their states are below the smallest limit of what can be bound, 128 MiB.
+const MAX_RAYS: u32 = 1 << 21;
+/// A ray between dispatches, bytes: the shader's `Ray`.
+const RAY_BYTES: usize = 48;
+/// Rows that are drawn together where so little memory is there that more would wait for one another for ever.
+const FEWEST_ROWS: u32 = WORKGROUP_SIDE;
+/// Dispatches for one band of rows; beyond, something is wrong.
+const MAX_PASSES: u32 = 1 << 16;
+/// Words that a dispatch counts in: unfinished rays, rays that moved, and two for each level, for where nothing is, and for
+/// where something is lacking.
+const COUNT_WORDS: usize = 2 + 2 * (MAX_LEVELS + 2);
+
+/// Bits of the shader's marks.
+const SEEN: u32 = 1;
+const LACKED: u32 = 2;
+const SOON: u32 = 4;
+
+/// What to do where voxels are not on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Wait for them: the picture is the same as that of the caster for the CPU.
+    Complete,
+    /// Draw coarser ones, for once: what was asked for comes into the next picture.
+    StandIns,
+}
+
+/// What a picture took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Dispatches.
+    pub passes: u64,
+    /// Blocks that were uploaded.
+    pub blocks: u64,
+    /// Bytes of their voxels.
+    pub bytes: u64,
+    /// The most of them before one dispatch.
+    pub most_bytes_per_pass: u64,
+    /// What all atlases hold or could hold, bytes.
+    pub atlas_bytes: u64,
+    /// Blocks that the picture lacked and that stand-ins were drawn for.
+    pub lacking_blocks: u64,
+}
+
+/// Draws pictures on a graphics processor, one at a time.
+#[derive(Debug)]
+pub struct GpuCaster {
+    gpu: Gpu,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    store: Store,
+    pipelines: HashMap<Variant, Pipeline>,
+    buffers: Buffers,
+}
+
+#[derive(Debug)]
+struct Pipeline {
+    pipeline: wgpu::ComputePipeline,
+    layout: wgpu::BindGroupLayout,
+}
+
+/// What is bound besides the atlases and their cells, in order of bindings.
+#[derive(Debug)]
+struct Buffers {
+    picture: wgpu::Buffer,
+    blocks: wgpu::Buffer,
+    places: wgpu::Buffer,
+    table: wgpu::Buffer,
+    marks: wgpu::Buffer,
+    rays: wgpu::Buffer,
+    counts: wgpu::Buffer,
+}
+
+/// What one dispatch tells.
+struct Told {
+    unfinished: u32,
+    moved: u32,
+    marks: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+impl GpuCaster {
+    /// Opens the best graphics processor that will do, for atlases of `atlas_bytes` together.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none; `Unsupported` where it lacks what is needed.
+    pub fn open(accept: Accept, atlas_bytes: u64) -> Result<Self> {
+        let gpu = Gpu::open(accept)?;
+        let state = State {
+            store: Store::new(&gpu, atlas_bytes),
+            pipelines: HashMap::new(),
+            buffers: Buffers::new(&gpu),
+        };
+        Ok(Self { gpu, state: Mutex::new(state) })
+    }
+
+    /// From now on atlases may take so many bytes together; those that are there stay.
+    pub fn set_limit(&self, atlas_bytes: u64) {
+        self.state.lock().store.set_limit(atlas_bytes);
+    }
+
+    /// Its name and how it is spoken to.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// True where a processor of another kind plays it.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.gpu.is_software
+    }
+
+    /// Draws a scene from `blocks`, which belong to the scene's view; blocks the thread.
+    ///
+    /// # Errors
+    /// `Invalid` for an impossible scene; `Unsupported` and `TooLarge` for one that only the caster for the CPU can draw;
+    /// `Cancelled` when the flag was set; `Io` when the device failed: it will not work any more.
+    pub fn cast(
+        &self,
+        scene: &Scene,
+        blocks: &Snapshot,
+        patience: Patience,
+        cancel: &Cancel,
+    ) -> Result<(Frame, Work)> {
+        let prepared = prepare(scene, blocks)?;
+        let picture = Picture::new(&prepared)?;
+        let mut state = self.state.lock();
+        self.gpu.check()?;
+        let (sizes, of_levels) = slot_sizes(&prepared);
+        state.store.reserve(&self.gpu, &sizes)?;
+        let state = &mut *state;
+        let mut pass = Drawing::new(&self.gpu, state, &prepared, picture, (sizes, of_levels), patience);
+        let mut image = Image { size: scene.size, rgba: vec![[0.0; 4]; pixels(scene)] };
+        let rows = (MAX_RAYS / scene.size.width).max(1);
+        for first in (0..scene.size.height).step_by(rows as usize) {
+            pass.draw(&mut image, first, rows.min(scene.size.height - first), cancel)?;
+        }
+        let truth = pass.truth();
+        let mut work = pass.work;
+        work.atlas_bytes = pass.state.store.bytes();
+        Ok((Frame { image, truth }, work))
+    }
+}
+
+fn pixels(scene: &Scene) -> usize {
+    scene.size.width as usize * scene.size.height as usize
+}
+
+/// A picture under way.
+struct Drawing<'a> {
+    gpu: &'a Gpu,
+    state: &'a mut State,
+    prepared: &'a Prepared,
+    picture: Picture,
+    sizes: Vec<SlotSize>,
+    size_of_level: Vec<usize>,
+    patience: Patience,
+    /// Samples by level, where nothing is, where something is lacking.
+    shown: Vec<u64>,
+    work: Work,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(
+        gpu: &'a Gpu,
+        state: &'a mut State,
+        prepared: &'a Prepared,
+        picture: Picture,
+        (sizes, size_of_level): (Vec<SlotSize>, Vec<usize>),
+        patience: Patience,
+    ) -> Self {
+        let mut table = prepared.table_words().to_vec();
+        table.extend(prepared.missing.iter().map(|value| value.to_bits()));
+        let buffers = &mut state.buffers;
+        fill(gpu, &mut buffers.table, bytemuck::cast_slice(&table));
+        fill(gpu, &mut buffers.places, bytemuck::cast_slice(&picture.places));
+        fill(gpu, &mut buffers.marks, &vec![0; 4 * picture.blocks.len().max(1)]);
+        Self {
+            gpu,
+            state,
+            prepared,
+            picture,
+            sizes,
+            size_of_level,
+            patience,
+            shown: vec![0; MAX_LEVELS + 2],
+            work: Work::default(),
+        }
+    }
+
+    /// Draws rows of the image. Where they wait for one another's blocks for ever, half of them at a time.
+    fn draw(&mut self, image: &mut Image, first_row: u32, row_count: u32, cancel: &Cancel) -> Result<()> {
+        self.picture.head.first_row = first_row;
+        self.picture.head.row_count = row_count;
+        self.picture.head.is_first_pass = 1;
+        self.picture.head.stands_in = u32::from(self.patience == Patience::StandIns);
+        let Some(counts) = self.passes(cancel)? else {
+            if row_count <= FEWEST_ROWS {
+                return Err(Error::too_large(format!(
+                    "expected room on the graphics processor for the blocks of {row_count} rows of the picture, found \
+                     atlases of {} bytes",
+                    self.state.store.bytes()
+                )));
+            }
+            let half = (row_count / 2).next_multiple_of(WORKGROUP_SIDE);
+            self.draw(image, first_row, half, cancel)?;
+            return self.draw(image, first_row + half, row_count - half, cancel);
+        };
+        for (sum, count) in self.shown.iter_mut().zip(counts[2..].chunks_exact(2)) {
+            *sum += u64::from(count[0]) | u64::from(count[1]) << 32;
+        }
+        self.fetch(image, first_row, row_count)
+    }
+
+    /// Dispatches until all rays have ended, and what these counted; `None` where no ray can go on.
+    fn passes(&mut self, cancel: &Cancel) -> Result<Option<Vec<u32>>> {
+        fill(self.gpu, &mut self.state.buffers.counts, &vec![0; 4 * COUNT_WORDS]);
+        for _ in 0..MAX_PASSES {
+            if cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            let told = self.pass()?;
+            self.see(&told);
+            let uploaded = self.upload(&told, told.unfinished > 0);
+            if told.unfinished == 0 {
+                let is_lacking = |mark: &&u32| **mark & LACKED != 0;
+                self.work.lacking_blocks += told.marks.iter().filter(is_lacking).count() as u64;
+                return Ok(Some(told.counts));
+            }
+            if told.moved == 0 && uploaded.blocks == 0 {
+                return Ok(None);
+            }
+            self.picture.head.is_first_pass = 0;
+        }
+        Err(Error::internal("expected a picture to end"))
+    }
+
+    /// One dispatch.
+    fn pass(&mut self) -> Result<Told> {
+        let (gpu, prepared) = (self.gpu, self.prepared);
+        for (block, entry) in prepared.blocks.iter().zip(&mut self.picture.blocks) {
+            entry.atlas = crate::picture::NO_ATLAS;
+            self.state.store.locate(gpu, prepared, block, entry);
+        }
+        self.state.store.shelf().tick();
+        self.work.passes += 1;
+        let blocks = &self.picture.blocks;
+        let buffers = &mut self.state.buffers;
+        let none = [crate::picture::BlockEntry::zeroed()];
+        fill(gpu, &mut buffers.blocks, bytemuck::cast_slice(if blocks.is_empty() { &none } else { blocks }));
+        fill(gpu, &mut buffers.picture, &uniform(&self.picture.head, &self.picture.levels));
+        let ray_count = u64::from(self.prepared.size.width) * u64::from(self.picture.head.row_count);
+        make_room(gpu, &mut buffers.rays, ray_count * RAY_BYTES as u64);
+        gpu.queue.write_buffer(&buffers.counts, 0, &[0; 8]);
+        self.dispatch();
+        let mark_bytes = 4 * self.picture.blocks.len().max(1) as u64;
+        let buffers = &self.state.buffers;
+        let read = gpu.read(&[(&buffers.marks, mark_bytes), (&buffers.counts, 4 * COUNT_WORDS as u64)])?;
+        let [marks, counts] = [0, 1].map(|i| bytemuck::pod_collect_to_vec::<u8, u32>(&read[i]));
+        gpu.queue.write_buffer(&buffers.marks, 0, &vec![0; read[0].len()]);
+        Ok(Told { unfinished: counts[0], moved: counts[1], marks, counts })
+    }
+
+    fn dispatch(&mut self) {
+        let voxel_bytes = u32::try_from(self.prepared.format.bytes()).expect("at most 4");
+        let State { store, pipelines, buffers } = &mut *self.state;
+        let views = store.views(voxel_bytes);
+        let variant = Variant {
+            format: self.prepared.format,
+            is_lit: self.prepared.light.is_some(),
+            is_labels: self.prepared.is_labels,
+            atlases: views.len(),
+        };
+        let pipeline = pipelines.entry(variant).or_insert_with(|| Pipeline::new(self.gpu, &variant));
+        let own = [
+            &buffers.picture,
+            &buffers.blocks,
+            &buffers.places,
+            store.cells(),
+            &buffers.table,
+            &buffers.marks,
+            &buffers.rays,
+            &buffers.counts,
+        ];
+        let numbered = (0u32..).zip(own.iter().map(|buffer| buffer.as_entire_binding()));
+        let atlases = (FIRST_ATLAS..).zip(views.into_iter().map(wgpu::BindingResource::TextureView));
+        let entries: Vec<_> = numbered
+            .chain(atlases)
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+            .collect();
+        let bindings = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &pipeline.layout,
+            entries: &entries,
+        });
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(&pipeline.pipeline);
+        pass.set_bind_group(0, &bindings, &[]);
+        let groups = |n: u32| n.div_ceil(WORKGROUP_SIDE);
+        pass.dispatch_workgroups(groups(self.prepared.size.width), groups(self.picture.head.row_count), 1);
+        drop(pass);
+        self.gpu.queue.submit([encoder.finish()]);
+    }
+
+    /// What was seen stays longest.
+    fn see(&mut self, told: &Told) {
+        let seen = self.prepared.blocks.iter().zip(&told.marks).filter(|(_, mark)| **mark & SEEN != 0);
+        for (block, _) in seen {
+            let shelf = self.state.store.shelf();
+            if let Some(at) = shelf.find(block) {
+                shelf.see(at);
+            }
+        }
+    }
+
+    /// Uploads what rays asked for: coarse before fine, then nearest first; what they come to soon only where it costs
+    /// no other block its place.
+    fn upload(&mut self, told: &Told, rays_wait: bool) -> Uploaded {
+        let prepared = self.prepared;
+        let mut uploaded = Uploaded::default();
+        for (bit, may_evict) in [(LACKED, true), (SOON, false)] {
+            if bit == SOON && !rays_wait {
+                break;
+            }
+            let mut asked: Vec<usize> =
+                (0..prepared.blocks.len()).filter(|&i| told.marks[i] & bit != 0).collect();
+            let coarse_first = |i: usize| match self.patience {
+                Patience::Complete => 0,
+                Patience::StandIns => usize::MAX - prepared.blocks[i].rank,
+            };
+            let distances = &self.picture.distances;
+            asked.sort_by(|&a, &b| {
+                coarse_first(a).cmp(&coarse_first(b)).then(distances[a].total_cmp(&distances[b]))
+            });
+            let sized: Vec<_> =
+                asked.into_iter().map(|i| &prepared.blocks[i]).map(|b| (b, self.size_of(b.rank))).collect();
+            self.state.store.upload(
+                self.gpu,
+                prepared,
+                sized.into_iter(),
+                (&self.sizes, may_evict),
+                &mut uploaded,
+            );
+        }
+        self.work.blocks += uploaded.blocks;
+        self.work.bytes += uploaded.bytes;
+        self.work.most_bytes_per_pass = self.work.most_bytes_per_pass.max(uploaded.bytes);
+        uploaded
+    }
+
+    fn size_of(&self, rank: usize) -> SlotSize {
+        let level = self.prepared.levels.iter().position(|level| level.rank == rank);
+        self.sizes[self.size_of_level[level.expect("a level that is drawn")]]
+    }
+
+    /// The colours that rays have gathered.
+    fn fetch(&self, image: &mut Image, first_row: u32, row_count: u32) -> Result<()> {
+        let width = image.size.width as usize;
+        let count = width * row_count as usize;
+        let read = self.gpu.read(&[(&self.state.buffers.rays, (count * RAY_BYTES) as u64)])?;
+        let rays = read[0].chunks_exact(RAY_BYTES);
+        let start = first_row as usize * width;
+        for (pixel, ray) in image.rgba[start..start + count].iter_mut().zip(rays) {
+            *pixel = bytemuck::pod_read_unaligned(&ray[..16]);
+        }
+        Ok(())
+    }
+
+    fn truth(&self) -> render::Truth {
+        let mut by_rank = vec![0; self.prepared.view.levels.len()];
+        for (level, &samples) in self.prepared.levels.iter().zip(&self.shown) {
+            by_rank[level.rank] = samples;
+        }
+        self.prepared.truth(&by_rank, self.shown[MAX_LEVELS], self.shown[MAX_LEVELS + 1])
+    }
+}
+
+impl Pipeline {
+    fn new(gpu: &Gpu, variant: &Variant) -> Self {
+        let source = wgpu::ShaderSource::Wgsl(variant.source().into());
+        let module =
+            gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some("cast"), source });
+        let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some("cast"),
+            layout: None,
+            module: &module,
+            entry_point: Some("cast_rays"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        let layout = pipeline.get_bind_group_layout(0);
+        Self { pipeline, layout }
+    }
+}
+
+impl Buffers {
+    fn new(gpu: &Gpu) -> Self {
+        let storage = wgpu::BufferUsages::STORAGE;
+        let buffer = |label: &'static str, usage: wgpu::BufferUsages| buffer(gpu, label, 16, usage);
+        Self {
+            picture: buffer("picture", wgpu::BufferUsages::UNIFORM),
+            blocks: buffer("blocks", storage),
+            places: buffer("places", storage),
+            table: buffer("table", storage),
+            marks: buffer("marks", storage),
+            rays: buffer("rays", storage),
+            counts: buffer("counts", storage),
+        }
+    }
+}
+
+fn buffer(gpu: &Gpu, label: &'static str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some(label),
+        size,
+        usage: usage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
+        mapped_at_creation: false,
+    })
+}
+
+/// Writes from the beginning, into a larger buffer where it is too small.
+fn fill(gpu: &Gpu, to: &mut wgpu::Buffer, bytes: &[u8]) {
+    make_room(gpu, to, bytes.len() as u64);
+    gpu.queue.write_buffer(to, 0, bytes);
+}
+
+/// Its content is lost where it is too small.
+fn make_room(gpu: &Gpu, to: &mut wgpu::Buffer, bytes: u64) {
+    if to.size() < bytes {
+        *to = buffer(gpu, "", bytes, to.usage());
+    }
+}
+
+/// The bytes of the shader's `Picture`.
+fn uniform(head: &Head, levels: &[Level]) -> Vec<u8> {
+    let mut bytes = bytemuck::bytes_of(head).to_vec();
+    bytes.extend_from_slice(bytemuck::cast_slice(levels));
+    bytes.resize(size_of::<Head>() + MAX_LEVELS * size_of::<Level>(), 0);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use array::ErrorKind;
+
+    use super::*;
+    use crate::common::{Synthetic, linear};
+
+    #[test]
+    fn a_lost_device_is_an_error_from_then_on() {
+        let Ok(caster) = GpuCaster::open(Accept::Any, 1 << 20) else {
+            assert!(std::env::var_os("CORRIDOR_TEST_GPU").is_none(), "CORRIDOR_TEST_GPU is set");
+            return eprintln!("skipped: no graphics processor");
+        };
+        let synthetic = Synthetic::new([24; 3], [16; 3], linear);
+        let (scene, pool) = (synthetic.scene(), synthetic.full_pool());
+        let cast = || caster.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new());
+        cast().expect("a picture");
+        caster.gpu.device.destroy();
+        for _ in 0..2 {
+            let error = cast().expect_err("the device is lost");
+            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+            assert!(error.to_string().contains(caster.name()), "{error}");
+        }
+    }
+}

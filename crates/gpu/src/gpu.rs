@@ -1,0 +1,160 @@
+//! A graphics processor: which one, what it can, and what goes wrong on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+
+/// Longest that one dispatch is waited for: drivers themselves give up long before.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which graphics processors will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// Hardware only: software is slower than the caster for the CPU.
+    Hardware,
+    /// Software too, where there is no hardware.
+    Any,
+}
+
+/// A device that is open.
+#[derive(Debug)]
+pub(crate) struct Gpu {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) limits: wgpu::Limits,
+    pub(crate) name: String,
+    pub(crate) is_software: bool,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Gpu {
+    /// The best one that will do.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, with the names of those that will not do; `Unsupported` where it lacks what is
+    /// needed.
+    pub(crate) fn open(accept: Accept) -> Result<Self> {
+        if accept == Accept::Hardware && !may_have_hardware() {
+            return Err(none(&[]));
+        }
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+        descriptor.flags = wgpu::InstanceFlags::empty();
+        let instance = wgpu::Instance::new(descriptor);
+        let mut adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+        let will_do = |a: &wgpu::Adapter| accept == Accept::Any || !is_software(a.get_info().device_type);
+        let names: Vec<String> = adapters.iter().map(|a| format!("`{}`", a.get_info().name)).collect();
+        let adapter = adapters.into_iter().find(will_do).ok_or_else(|| none(&names))?;
+        Self::of(&adapter)
+    }
+
+    fn of(adapter: &wgpu::Adapter) -> Result<Self> {
+        let info = adapter.get_info();
+        let most = adapter.limits();
+        let limits = wgpu::Limits {
+            max_texture_dimension_3d: most.max_texture_dimension_3d,
+            max_buffer_size: most.max_buffer_size,
+            max_storage_buffer_binding_size: most.max_storage_buffer_binding_size,
+            max_sampled_textures_per_shader_stage: most.max_sampled_textures_per_shader_stage,
+            ..wgpu::Limits::default()
+        };
+        let descriptor = wgpu::DeviceDescriptor { required_limits: limits.clone(), ..Default::default() };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|error| Error::unsupported(format!("`{}` cannot be used: {error}", info.name)))?;
+        let trouble = Arc::new(Mutex::new(None));
+        let heard = Arc::clone(&trouble);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            heard.lock().get_or_insert_with(|| error.to_string());
+        }));
+        let heard = Arc::clone(&trouble);
+        device.set_device_lost_callback(move |reason, text| {
+            heard.lock().get_or_insert_with(|| format!("the device is lost ({reason:?}): {text}"));
+        });
+        let name = format!("{} ({:?})", info.name, info.backend);
+        Ok(Self { device, queue, limits, name, is_software: is_software(info.device_type), trouble })
+    }
+
+    /// What went wrong so far. Nothing works any more after that.
+    ///
+    /// # Errors
+    /// `Io` with the driver's words.
+    pub(crate) fn check(&self) -> Result<()> {
+        let trouble = self.trouble.lock();
+        trouble.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
+    }
+
+    fn failed(&self, text: &str) -> Error {
+        Error::new(ErrorKind::Io, format!("the graphics processor `{}` failed: {text}", self.name))
+    }
+
+    /// The first `bytes` of a buffer, once everything submitted is done. Waits for it.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::check`].
+    pub(crate) fn read(&self, buffers: &[(&wgpu::Buffer, u64)]) -> Result<Vec<Vec<u8>>> {
+        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let copies: Vec<wgpu::Buffer> = buffers
+            .iter()
+            .map(|&(buffer, size)| {
+                let copy = self.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: None,
+                    size,
+                    usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+                    mapped_at_creation: false,
+                });
+                encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, size);
+                copy
+            })
+            .collect();
+        let submission = self.queue.submit([encoder.finish()]);
+        // Whether it could be mapped is seen below.
+        copies.iter().for_each(|copy| copy.map_async(wgpu::MapMode::Read, .., |_| {}));
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
+        self.device.poll(wait).map_err(|error| self.failed(&error.to_string()))?;
+        self.check()?;
+        let bytes = |copy: &wgpu::Buffer| {
+            let view = copy.get_mapped_range(..).map_err(|error| self.failed(&error.to_string()))?;
+            Ok(view.to_vec())
+        };
+        copies.iter().map(bytes).collect()
+    }
+}
+
+/// False where no driver of the system shows a device: loading all drivers would take time to find only software.
+fn may_have_hardware() -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    // Direct rendering; NVIDIA's own driver; the same in Windows' subsystem.
+    ["/dev/dri", "/dev/nvidiactl", "/dev/dxg"].iter().any(|path| std::path::Path::new(path).exists())
+}
+
+fn is_software(kind: wgpu::DeviceType) -> bool {
+    !matches!(
+        kind,
+        wgpu::DeviceType::DiscreteGpu | wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::VirtualGpu
+    )
+}
+
+/// The best first.
+fn rank(kind: wgpu::DeviceType) -> u8 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::VirtualGpu => 1,
+        wgpu::DeviceType::IntegratedGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}
+
+fn none(names: &[String]) -> Error {
+    let found = if names.is_empty() {
+        "none (is a driver for Vulkan, Metal or DirectX 12 installed?)".to_owned()
+    } else {
+        format!("software only: {}", names.join(", "))
+    };
+    Error::not_found(format!("expected a graphics processor, found {found}"))
+}

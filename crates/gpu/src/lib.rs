@@ -1,0 +1,27 @@
+//! How data becomes an image on a graphics processor: the same ray caster as `render`'s, as a compute shader.
+//!
+//! `render` decides what a picture is ([`render::device::prepare`]): levels, steps, tables, what can be skipped. This crate
+//! keeps blocks in 3-D textures (`atlas.rs`, `store.rs`), tells the shader where they are (`picture.rs`), and marches
+//! (`shader/*.wgsl`, driven by `caster.rs`). It never decides what is wanted, fetches nothing, and draws neither isosurfaces
+//! nor slices nor extreme values: those are left to the caster for the CPU.
+//!
+//! Read [`GpuCaster`] first, then `shader/cast.wgsl`.
+
+mod atlas;
+mod caster;
+mod gpu;
+mod picture;
+mod shader;
+mod store;
+
+#[cfg(test)]
+extern crate render as corridor_render;
+
+#[cfg(test)]
+#[path = "../../render/tests/common/mod.rs"]
+mod common;
+
+pub use atlas::{FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES};
+pub use caster::{GpuCaster, Patience, Work};
+pub use gpu::Accept;
+pub use store::UPLOAD_BYTES_PER_PASS;

@@ -1,0 +1,345 @@
+//! A picture as the shader takes it: the same numbers, in its types and its order.
+//!
+//! Everything that needs more than `f32` is decided here, in `f64`: positions are told from an anchor near the eye, those
+//! within a level from a whole voxel near that anchor.
+
+use array::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+use glam::{DMat3, DVec3};
+use render::device::{Field, Prepared, PreparedBlock, PreparedLevel, VoxelFormat};
+
+/// Levels that a picture may have.
+pub(crate) const MAX_LEVELS: usize = array::MAX_LEVELS;
+/// Numbers of samples are exact in `f32` up to here.
+const MAX_SAMPLES: f64 = (1u64 << 23) as f64;
+/// Voxels are counted in 32 bits.
+const MAX_SIDE: u64 = 1 << 30;
+/// Parallel rays begin a whole number of the longest strides from the eye.
+const LONGEST_STRIDE: f64 = 256.0;
+
+/// What the shader calls `Picture`, without its levels.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Head {
+    volume: Rays,
+    world: Rays,
+    box_low: [f32; 3],
+    opaque: f32,
+    box_high: [f32; 3],
+    is_perspective: u32,
+    clip_low: [f32; 3],
+    has_clip: u32,
+    clip_high: [f32; 3],
+    level_count: u32,
+    squares: [f32; 3],
+    direction: f32,
+    mixed_squares: [f32; 3],
+    pub(crate) place_mask: u32,
+    half: [f32; 2],
+    size: [u32; 2],
+    pub(crate) first_row: u32,
+    pub(crate) row_count: u32,
+    pub(crate) is_first_pass: u32,
+    pub(crate) stands_in: u32,
+    valid: [f32; 2],
+    missing_at: u32,
+    missing_count: u32,
+    labels_at: u32,
+    wanted_is_here: u32,
+    spare: [u32; 2],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Rays {
+    origin: [f32; 4],
+    origin_across: [f32; 4],
+    origin_upward: [f32; 4],
+    step: [f32; 4],
+    step_across: [f32; 4],
+    step_upward: [f32; 4],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Level {
+    scale: [f32; 3],
+    stride_log2: u32,
+    shift: [f32; 3],
+    is_wanted: u32,
+    anchor: [i32; 4],
+    last_voxel: [i32; 4],
+    block: [i32; 4],
+    last_place: [i32; 4],
+}
+
+/// What the shader calls `Block`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct BlockEntry {
+    start: [i32; 3],
+    flags: u32,
+    shape: [u32; 3],
+    gap: u32,
+    last: [u32; 3],
+    pub(crate) field: u32,
+    pub(crate) texel: [u32; 3],
+    pub(crate) atlas: u32,
+    origin: f32,
+    gain: f32,
+    level: u32,
+    spare: u32,
+}
+
+/// What the shader calls `Place`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Place {
+    at: [i32; 3],
+    level: u32,
+    block: u32,
+    spare: [u32; 3],
+}
+
+/// In the place of an atlas: none.
+pub(crate) const NO_ATLAS: u32 = u32::MAX;
+const NO_LEVEL: u32 = u32::MAX;
+const NOT_COVERED: u32 = u32::MAX - 1;
+const NO_GAP: u32 = u32::MAX;
+
+const HAS_MISSING: u32 = 1;
+const HIDDEN: u32 = 2;
+const FULL: u32 = 4;
+const FULL_BENT: u32 = 8;
+const FADE_X: u32 = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) head: Head,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) blocks: Vec<BlockEntry>,
+    pub(crate) places: Vec<Place>,
+    /// Distances of blocks from the eye, voxels of level 0.
+    pub(crate) distances: Vec<f32>,
+}
+
+impl Picture {
+    /// # Errors
+    /// `Unsupported` for what `f32` cannot tell.
+    pub(crate) fn new(prepared: &Prepared) -> Result<Self> {
+        check(prepared)?;
+        let eye_world = eye(prepared);
+        let eye = prepared.volume_from_world.transform_point3(eye_world);
+        let (low, high) = prepared.volume_box;
+        let anchor = eye.clamp(low, high).round();
+        let level = |l: &PreparedLevel| level_entry(l, anchor, l.rank == prepared.wanted_rank);
+        let levels: Vec<Level> = prepared.levels.iter().map(level).collect();
+        let block = |b: &PreparedBlock| block_entry(prepared, &levels, b);
+        let blocks: Vec<BlockEntry> = prepared.blocks.iter().map(block).collect();
+        let places = places(prepared);
+        let distances = prepared.blocks.iter().map(|b| distance(prepared, b, eye)).collect();
+        let mut head = head(prepared, [eye_world, eye - anchor, anchor]);
+        head.place_mask = u32::try_from(places.len() - 1).expect("a bounded number of blocks");
+        head.level_count = u32::try_from(levels.len()).expect("at most 64 levels");
+        Ok(Self { head, levels, blocks, places, distances })
+    }
+}
+
+fn check(prepared: &Prepared) -> Result<()> {
+    if let Some(level) = prepared.levels.iter().find(|l| l.shape.iter().any(|&side| side > MAX_SIDE)) {
+        return Err(Error::unsupported(format!(
+            "expected levels of at most {MAX_SIDE} voxels a side for a graphics processor, found {:?}",
+            level.shape
+        )));
+    }
+    if prepared.is_labels && prepared.format == VoxelFormat::Relative {
+        return Err(Error::unsupported(
+            "expected labels of at most 16 bits for a graphics processor, found wider ones",
+        ));
+    }
+    let bounds = prepared.view.bounds();
+    let (low, high) = (DVec3::from(bounds.min), DVec3::from(bounds.max));
+    let eye = eye(prepared);
+    let farthest = (eye - low).abs().max((eye - high).abs()).length() / prepared.step_world;
+    if farthest > MAX_SAMPLES {
+        return Err(Error::unsupported(format!(
+            "expected an eye within {MAX_SAMPLES} samples of all data for a graphics processor, found {farthest:.0}"
+        )));
+    }
+    Ok(())
+}
+
+/// Where rays begin, world space: the eye, or for parallel rays the place before it or behind it that is nearest to the
+/// volume's middle, whole steps away.
+fn eye(prepared: &Prepared) -> DVec3 {
+    let lens = &prepared.lens;
+    if lens.is_perspective {
+        return lens.eye;
+    }
+    let bounds = prepared.view.bounds();
+    let middle = (DVec3::from(bounds.min) + DVec3::from(bounds.max)) / 2.0;
+    let strides = (middle - lens.eye).dot(lens.forward) / (prepared.step_world * LONGEST_STRIDE);
+    lens.eye + lens.forward * (strides.round() * LONGEST_STRIDE * prepared.step_world)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a shader's numbers are f32")]
+fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
+    let lens = &prepared.lens;
+    let (low, high) = prepared.volume_box;
+    let volume = prepared.volume_from_world.matrix3;
+    let clip =
+        prepared.clip.map(|c| [c.min, c.max].map(|p| (DVec3::from(p) - eye_world).as_vec3().to_array()));
+    let light = prepared.light.map_or(([0.0; 6], 1.0), |light| (light.squares, light.step_length));
+    let ([xx, yy, zz, xy, xz, yz], step_length) = light;
+    let labels = prepared.table_count() * render::device::TABLE_WORDS;
+    let half = if lens.is_perspective { lens.half.map(|h| h as f32) } else { [0.0; 2] };
+    Head {
+        volume: rays(prepared, volume, origin),
+        world: rays(prepared, DMat3::IDENTITY, DVec3::ZERO),
+        box_low: (low - anchor).as_vec3().to_array(),
+        opaque: prepared.opaque,
+        box_high: (high - anchor).as_vec3().to_array(),
+        is_perspective: u32::from(lens.is_perspective),
+        clip_low: clip.map_or([0.0; 3], |c| c[0]),
+        has_clip: u32::from(clip.is_some()),
+        clip_high: clip.map_or([0.0; 3], |c| c[1]),
+        level_count: 0,
+        squares: [xx, yy, zz],
+        direction: (1.0 / step_length) as f32,
+        mixed_squares: [xy, xz, yz],
+        place_mask: 0,
+        half,
+        size: [prepared.size.width, prepared.size.height],
+        first_row: 0,
+        row_count: 0,
+        is_first_pass: 1,
+        stands_in: 0,
+        valid: prepared.valid.unwrap_or([f32::MIN, f32::MAX]),
+        missing_at: prepared.table_words().len() as u32,
+        missing_count: prepared.missing.len() as u32,
+        labels_at: if prepared.has_label_colours() { labels as u32 } else { 0 },
+        wanted_is_here: u32::from(prepared.levels.iter().any(|l| l.rank == prepared.wanted_rank)),
+        spare: [0; 2],
+    }
+}
+
+/// Rays in the space that `map` leads to, from `origin` there.
+fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> Rays {
+    let lens = &prepared.lens;
+    let [half_right, half_up] = lens.half;
+    let wide = |v: DVec3| v.as_vec3().extend(0.0).to_array();
+    let (across, upward) = (map * lens.right * half_right, map * lens.up * half_up);
+    let (of_origin, of_step) = if lens.is_perspective { (0.0, prepared.step_world) } else { (1.0, 0.0) };
+    Rays {
+        origin: wide(origin),
+        origin_across: wide(across * of_origin),
+        origin_upward: wide(upward * of_origin),
+        step: wide(map * lens.forward * prepared.step_world),
+        step_across: wide(across * of_step),
+        step_upward: wide(upward * of_step),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sides are below 2^30")]
+fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> Level {
+    let voxel = anchor * level.scale + level.shift;
+    let whole = voxel.floor();
+    let wide = |zyx: [u64; 3]| [zyx[2] as i32, zyx[1] as i32, zyx[0] as i32, 0];
+    let block = [0, 1, 2].map(|axis| level.block[axis].min(level.shape[axis]));
+    Level {
+        scale: level.scale.as_vec3().to_array(),
+        stride_log2: level.stride_log2 as u32,
+        shift: (voxel - whole).as_vec3().to_array(),
+        is_wanted: u32::from(is_wanted),
+        anchor: whole.as_ivec3().extend(0).to_array(),
+        last_voxel: wide(level.shape.map(|n| n - 1)),
+        block: wide(block),
+        last_place: wide([0, 1, 2].map(|axis| (level.shape[axis] - 1) / block[axis])),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sides of blocks are below 2^21")]
+fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock) -> BlockEntry {
+    let level = level_number(prepared, block.rank);
+    let entry = &levels[level];
+    let xyz = |zyx: [usize; 3]| [zyx[2] as u32, zyx[1] as u32, zyx[0] as u32];
+    let start = |axis: usize| block.at[2 - axis] as i32 * entry.block[axis] - entry.anchor[axis];
+    let mut flags = if block.has_missing { HAS_MISSING } else { 0 };
+    for axis in 0..3 {
+        flags |= if block.fade.test(axis) { FADE_X << axis } else { 0 };
+    }
+    let mut gap = NO_GAP;
+    match &*block.field {
+        Field::Hidden { gap: own } => {
+            flags |= HIDDEN;
+            gap = own.unwrap_or(NO_GAP);
+        }
+        Field::Full { bent } => flags |= if *bent { FULL | FULL_BENT } else { FULL },
+        Field::Cells(_) => {}
+    }
+    let (origin, gain) = match block.relative {
+        Some(to) => ((prepared.origin - to.low) / to.span, prepared.gain * to.span),
+        None => (prepared.origin, prepared.gain),
+    };
+    BlockEntry {
+        start: [start(0), start(1), start(2)],
+        flags,
+        shape: xyz(block.shape),
+        gap,
+        last: xyz(block.extent.map(|n| n - 1)),
+        field: 0,
+        texel: [0; 3],
+        atlas: NO_ATLAS,
+        origin: origin as f32,
+        gain: gain as f32,
+        level: level as u32,
+        spare: 0,
+    }
+}
+
+fn level_number(prepared: &Prepared, rank: usize) -> usize {
+    prepared.levels.iter().position(|level| level.rank == rank).expect("a level that is drawn")
+}
+
+/// From the eye to a block's middle, voxels of level 0.
+#[expect(clippy::cast_possible_truncation, reason = "for sorting")]
+fn distance(prepared: &Prepared, block: &PreparedBlock, eye: DVec3) -> f32 {
+    let level = &prepared.levels[level_number(prepared, block.rank)];
+    let middle = |axis: usize| (block.at[axis] * level.block[axis]) as f64 + block.shape[axis] as f64 / 2.0;
+    let voxel = DVec3::new(middle(2), middle(1), middle(0));
+    ((voxel - level.shift) / level.scale).distance(eye) as f32
+}
+
+/// The page table: at least half of it is empty.
+#[expect(clippy::cast_possible_truncation, reason = "places are below 2^30, and blocks below 2^31")]
+fn places(prepared: &Prepared) -> Vec<Place> {
+    let count = prepared.blocks.len() + prepared.gaps.len();
+    let empty = Place { at: [0; 3], level: NO_LEVEL, block: 0, spare: [0; 3] };
+    let mut places = vec![empty; (2 * count).next_power_of_two().max(2)];
+    let mut put = |rank: usize, at: [u64; 3], block: u32| {
+        let level = level_number(prepared, rank) as u32;
+        let at = [at[2] as i32, at[1] as i32, at[0] as i32];
+        let mut i = hash(at, level) as usize & (places.len() - 1);
+        while places[i].level != NO_LEVEL {
+            i = (i + 1) & (places.len() - 1);
+        }
+        places[i] = Place { at, level, block, spare: [0; 3] };
+    };
+    for (number, block) in prepared.blocks.iter().enumerate() {
+        put(block.rank, block.at, number as u32);
+    }
+    // Without the level itself nobody asks.
+    if prepared.levels.iter().any(|level| level.rank == prepared.wanted_rank) {
+        prepared.gaps.iter().for_each(|&at| put(prepared.wanted_rank, at, NOT_COVERED));
+    }
+    places
+}
+
+/// As the shader's.
+fn hash(at: [i32; 3], level: u32) -> u32 {
+    const PRIMES: [u32; 3] = [73_856_093, 19_349_663, 83_492_791];
+    let mixed = at.iter().zip(PRIMES).fold(0, |h, (&a, prime)| h ^ a.cast_unsigned().wrapping_mul(prime));
+    let mixed = (mixed ^ level.wrapping_mul(2_654_435_769)).wrapping_mul(2_246_822_519);
+    mixed ^ mixed >> 15
+}

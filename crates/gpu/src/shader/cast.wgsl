@@ -1,0 +1,265 @@
+// One ray for each pixel, front to back from region to region, until it is opaque, at its end, or waits for voxels.
+
+var<workgroup> shown: array<atomic<u32>, SHOWN>;
+
+// Where a line is inside a box, in steps; nowhere where the first is not below the second.
+fn slab(start: vec3f, along: vec3f, low: vec3f, high: vec3f) -> vec2f {
+    var span = vec2f(-NEVER, NEVER);
+    for (var axis = 0u; axis < 3u; axis++) {
+        if along[axis] == 0.0 {
+            if start[axis] < low[axis] || start[axis] >= high[axis] {
+                return vec2f(NEVER, -NEVER);
+            }
+            continue;
+        }
+        let a = (low[axis] - start[axis]) / along[axis];
+        let b = (high[axis] - start[axis]) / along[axis];
+        span = vec2f(max(span.x, min(a, b)), min(span.y, max(a, b)));
+    }
+    return span;
+}
+
+// The ray of a pixel, and the samples it has.
+fn aim(pixel: vec2u) {
+    let size = vec2f(picture.size);
+    let at = (2.0 * (vec2f(pixel) + 0.5) / size - 1.0) * vec2f(1.0, -1.0);
+    let across = at * picture.half;
+    let shorter = inverseSqrt(1.0 + dot(across, across));
+    ray_origin = picture.volume.origin + picture.volume.origin_across * at.x + picture.volume.origin_upward * at.y;
+    ray_step = (picture.volume.step + picture.volume.step_across * at.x + picture.volume.step_upward * at.y) * shorter;
+    var span = slab(ray_origin, ray_step, picture.box_low, picture.box_high);
+    if picture.has_clip != 0u {
+        let rays = picture.world;
+        let start = rays.origin + rays.origin_across * at.x + rays.origin_upward * at.y;
+        let along = (rays.step + rays.step_across * at.x + rays.step_upward * at.y) * shorter;
+        let clip = slab(start, along, picture.clip_low, picture.clip_high);
+        span = vec2f(max(span.x, clip.x), min(span.y, clip.y));
+    }
+    if picture.is_perspective != 0u {
+        span.x = max(span.x, 0.0);
+    }
+    next = 0.0;
+    end = 0.0;
+    if span.x < span.y {
+        next = ceil(span.x);
+        end = max(ceil(span.y), next);
+    }
+}
+
+// Samples up to before `behind` in a block, one after another, between its value and that of a coarser one.
+fn draw_faded(block: Block, behind: f32) {
+    while next < behind && rgba.a < picture.opaque {
+        let volume = volume_at(next);
+        let found = faded(block, local_of(block, volume), volume);
+        if is_stuck {
+            return;
+        }
+        if found.is_there {
+            var own = found;
+            let middle = select(found.place, (before + found.place) * 0.5, knows_before);
+            own.place = middle;
+            // The middle alone: the way is not cut up.
+            var colour = entry(0u, 0u, middle);
+            if IS_LIT {
+                let light = light_on(found.slope + slope);
+                colour = vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+            }
+            add(colour);
+        }
+        remember(found);
+        next += 1.0;
+    }
+    next = select(next, behind, rgba.a >= picture.opaque);
+}
+
+// Samples of a piece of the way through a block; `next` moves on with what was drawn.
+fn draw_piece(block: Block, behind: f32, stride_log2: u32, is_fading: bool) {
+    if is_stuck || next >= behind {
+        return;
+    }
+    if !knows_before && !IS_LABELS {
+        find_before(next);
+        if is_stuck {
+            return;
+        }
+    }
+    if is_fading {
+        draw_faded(block, behind);
+        return;
+    }
+    march(block, next, behind, stride_log2);
+    if stride_log2 > 0u {
+        // The sample before the next one is one step away, not half a stride.
+        forget();
+    }
+    next = behind;
+}
+
+// The samples of `0..count` from `local` on that lie outside the transition: those before begin in it, those behind end
+// in it.
+fn outside_fade(block: Block, local: vec3f, along: vec3f, count: f32) -> vec2f {
+    var first = 0.0;
+    var behind = count;
+    for (var axis = 0u; axis < 3u; axis++) {
+        if (block.flags & (FADE_X << axis)) == 0u {
+            continue;
+        }
+        let at = (FADE_REACH - local[axis]) / along[axis];
+        if along[axis] > 0.0 {
+            first = max(first, ceil(at));
+        } else if along[axis] < 0.0 {
+            behind = min(behind, floor(at) + 1.0);
+        } else if local[axis] < FADE_REACH {
+            first = count;
+        }
+    }
+    first = clamp(first, 0.0, count);
+    return vec2f(first, clamp(behind, first, count));
+}
+
+// A block up to before `behind`: what leads over to coarser blocks one by one, the rest in strides, with single steps up to
+// their whole multiples.
+fn draw_block(block: Block, behind: f32) {
+    let start = next;
+    let along = ray_step * picture.levels[block.level].scale;
+    let outside = start + outside_fade(block, local_of(block, volume_at(start)), along, behind - start);
+    let log2 = picture.levels[block.level].stride_log2;
+    let stride = f32(1u << log2);
+    var body = vec2f(ceil(outside.x / stride), floor(outside.y / stride)) * stride;
+    if log2 == 0u || body.x >= body.y {
+        body = outside.xx;
+    }
+    // One call, because what is inlined five times is compiled five times.
+    for (var piece = 0u; piece < 5u; piece++) {
+        var stop = behind;
+        switch piece {
+            case 0u: { stop = outside.x; }
+            case 1u: { stop = body.x; }
+            case 2u: { stop = body.y; }
+            case 3u: { stop = outside.y; }
+            default: {}
+        }
+        draw_piece(block, stop, select(0u, log2, piece == 2u), piece == 0u || piece == 4u);
+    }
+}
+
+// True where nothing of a block is to be seen, nor on the ways that lead to it from what was skipped before.
+fn is_unseen(block: Block) -> bool {
+    let fades_somewhere = (block.flags & (FADE_X | FADE_Y | FADE_Z)) != 0u;
+    if (block.flags & HIDDEN) == 0u || fades_somewhere || knows_before {
+        return false;
+    }
+    return block.gap == NO_GAP || block.gap == gap;
+}
+
+// Through one region.
+fn pass_region() {
+    let region = region_from(0u, volume_at(next));
+    if is_stuck {
+        return;
+    }
+    let start = next;
+    let behind = min(max(ceil(region.exit), next + 1.0), end);
+    if region.block == NONE {
+        forget();
+        gap = NO_GAP;
+        next = behind;
+    } else {
+        let block = blocks[region.block];
+        if is_unseen(block) {
+            next = behind;
+        } else if block.atlas == NO_ATLAS {
+            lack(region.block);
+            if is_stuck {
+                return;
+            }
+            forget();
+            next = behind;
+        } else {
+            mark(region.block, SEEN);
+            draw_block(block, behind);
+        }
+        gap = select(block.gap, gap, is_stuck);
+    }
+    let samples = u32(next - start);
+    atomicAdd(&shown[select(region.level, MAX_LEVELS, region.block == NONE)], samples);
+    if region.is_lacking {
+        atomicAdd(&shown[MAX_LEVELS + 1u], samples);
+    }
+}
+
+// A ray that waits tells which blocks it will come to next, as far as nothing hides them.
+fn look_ahead() {
+    var sample = next;
+    for (var i = 0u; i < REGIONS_AHEAD && sample < end; i++) {
+        let volume = volume_at(sample);
+        var exit = NEVER;
+        for (var level = 0u; level < picture.level_count; level++) {
+            let at = place_of(level, volume);
+            exit = min(exit, exit_of(level, at));
+            let block = block_at(level, at);
+            if block == NONE || block == NOT_COVERED {
+                continue;
+            }
+            if !has_voxels(block) && (blocks[block].flags & HIDDEN) == 0u {
+                mark(block, SOON);
+            }
+            break;
+        }
+        sample = max(ceil(exit), sample + 1.0);
+    }
+}
+
+fn trace(pixel: vec2u) {
+    let number = (pixel.y - picture.first_row) * picture.size.x + pixel.x;
+    aim(pixel);
+    var ray = Ray(vec4f(0.0), vec3f(0.0), 0.0, next, NO_GAP, 0u, 0u);
+    if picture.is_first_pass == 0u {
+        ray = rays[number];
+        if (ray.flags & HAS_ENDED) != 0u {
+            return;
+        }
+    }
+    rgba = ray.rgba;
+    slope = ray.slope;
+    before = ray.before;
+    knows_before = (ray.flags & KNOWS_BEFORE) != 0u;
+    gap = ray.gap;
+    next = ray.next;
+    is_stuck = false;
+    for (var i = 0u; i < REGIONS_PER_PASS && next < end && rgba.a < picture.opaque && !is_stuck; i++) {
+        pass_region();
+    }
+    if is_stuck {
+        look_ahead();
+    }
+    let has_ended = next >= end || rgba.a >= picture.opaque;
+    if !has_ended {
+        atomicAdd(&counts[0], 1u);
+    }
+    if next > ray.next || has_ended {
+        atomicAdd(&counts[1], 1u);
+    }
+    let flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended);
+    rays[number] = Ray(rgba, slope, before, next, gap, flags, 0u);
+}
+
+@compute @workgroup_size(8, 8)
+fn cast_rays(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {
+    for (var i = lane; i < SHOWN; i += 64u) {
+        atomicStore(&shown[i], 0u);
+    }
+    workgroupBarrier();
+    if id.x < picture.size.x && id.y < picture.row_count {
+        trace(id.xy + vec2u(0u, picture.first_row));
+    }
+    workgroupBarrier();
+    for (var i = lane; i < SHOWN; i += 64u) {
+        // 64 bits, the lower half first.
+        let samples = atomicLoad(&shown[i]);
+        let lower = atomicAdd(&counts[2u + 2u * i], samples);
+        if lower > 0xFFFFFFFFu - samples {
+            atomicAdd(&counts[3u + 2u * i], 1u);
+        }
+    }
+}

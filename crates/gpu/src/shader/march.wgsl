@@ -1,0 +1,202 @@
+// Along a ray through one block: samples, and what the ways between them add.
+
+const STILL = 1e-20;
+
+// Light on a gradient in volume space: what colours are multiplied by, and what is added for each part of opacity.
+fn light_on(gradient: vec3f) -> vec2f {
+    let along = dot(gradient, ray_step * picture.direction);
+    let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
+    let square = dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares);
+    var squared = 1.0;
+    if square > 0.0 && square < NEVER {
+        squared = min(along * along / square, 1.0);
+    }
+    var mirrored = squared;
+    for (var i = 0u; i < SQUARINGS; i++) {
+        mirrored *= mirrored;
+    }
+    return vec2f(AMBIENT + DIFFUSE * sqrt(squared), mirrored * SPECULAR);
+}
+
+fn entry_at(place: f32) -> u32 {
+    return u32(clamp(place, 0.0, f32(ENTRIES - 1u)) + 0.5);
+}
+
+// The entry of a table at a place: for parts of number `size`.
+fn entry(first_word: u32, size: u32, place: f32) -> vec4f {
+    let at = first_word + 2u * (size * ENTRIES + entry_at(place));
+    let low = table[at];
+    let high = table[at + 1u];
+    let unit = bitcast<f32>(table[first_word + 7u * ENTRIES + size]);
+    return vec4f(f32(low & 0xFFFFu), f32(low >> 16u), f32(high & 0xFFFFu), f32(high >> 16u)) * unit;
+}
+
+fn add(colour: vec4f) {
+    rgba = fma(colour, vec4f(1.0 - rgba.a), rgba);
+}
+
+// How much opacity bends below a place.
+fn bend(first_word: u32, place: f32) -> f32 {
+    return bitcast<f32>(table[first_word + 6u * ENTRIES + u32(clamp(place, 0.0, f32(ENTRIES - 1u)))]);
+}
+
+// The way from the sample before to this one: its middle or, where opacity bends in between, as many parts as that asks for.
+fn add_leg(first_word: u32, found: Found, is_bent: bool) {
+    let leg_start = select(found.place, before, knows_before);
+    var size = 0u;
+    if is_bent {
+        let low = min(leg_start, found.place);
+        let high = max(leg_start, found.place);
+        let error = (bend(first_word, high + 1.0) - bend(first_word, low)) * (high - low) * ERROR_PER_BEND;
+        size = select(0u, 1u, error >= TOLERANCE);
+        size = select(size, 2u, error >= TOLERANCE * f32(FEW_PARTS * FEW_PARTS));
+    }
+    var light = vec2f(1.0, 0.0);
+    if IS_LIT {
+        light = light_on(found.slope + slope);
+    }
+    let parts = select(select(1u, FEW_PARTS, size == 1u), MANY_PARTS, size == 2u);
+    let apart = (found.place - leg_start) / f32(parts);
+    for (var part = 0u; part < parts; part++) {
+        var colour = entry(first_word, size, fma(apart, f32(part) + 0.5, leg_start));
+        if IS_LIT {
+            colour = vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+        }
+        add(colour);
+    }
+}
+
+fn remember(found: Found) {
+    before = found.place;
+    slope = found.slope;
+    knows_before = found.is_there;
+}
+
+fn add_label(block: Block, first_word: u32, local: vec3f) {
+    let raw = nearest(block, local);
+    if (block.flags & HAS_MISSING) != 0u && !is_there(raw) {
+        return;
+    }
+    let value = value_of(raw);
+    var colour = entry(first_word, 0u, place_in(block, value));
+    if picture.labels_at != 0u {
+        let at = picture.labels_at + 4u * (bitcast<u32>(i32(value)) & 0xFFu);
+        let own = vec4u(table[at], table[at + 1u], table[at + 2u], table[at + 3u]);
+        colour = bitcast<vec4f>(own) * colour.a;
+    }
+    add(colour);
+}
+
+// What lies ahead in a block's cells: the byte of the cell that a position lies in.
+fn cell_at(block: Block, local: vec3f) -> vec3u {
+    return min(vec3u(max(local, vec3f(0.0)) / f32(CELL)), (block.shape - 1u) / CELL);
+}
+
+fn cell_byte(block: Block, cell: vec3u) -> u32 {
+    let cells = (block.shape + CELL - 1u) / CELL;
+    let number = (cell.z * cells.y + cell.y) * cells.x + cell.x;
+    return extractBits(fields[block.field + number / 4u], 8u * (number & 3u), 8u);
+}
+
+// How many samples the ray has in the box of cells nearer than `reach` around its own. At least one.
+fn samples_to_exit(block: Block, cell: vec3u, reach: f32, local: vec3f, per_voxel: vec3f) -> u32 {
+    let cells = vec3f((block.shape + CELL - 1u) / CELL);
+    let low = vec3f(cell) - (reach - 1.0);
+    let high = vec3f(cell) + reach;
+    var samples = 1e9;
+    for (var axis = 0u; axis < 3u; axis++) {
+        let forward = per_voxel[axis] >= 0.0;
+        // Beyond the outermost cells there is only the end of the block.
+        if select(low[axis] <= 0.0, high[axis] >= cells[axis], forward) {
+            continue;
+        }
+        let wall = f32(CELL) * select(low[axis], high[axis], forward);
+        samples = min(samples, (wall - local[axis]) * per_voxel[axis]);
+    }
+    return u32(max(samples, 0.0)) + 1u;
+}
+
+// What is ahead at sample number `i` in a block.
+struct Ahead {
+    // Nothing to be seen for so many samples; 0 where something is.
+    skipped: u32,
+    is_bent: bool,
+}
+
+fn look(block: Block, local: vec3f, per_voxel: vec3f, left: u32) -> Ahead {
+    if (block.flags & HIDDEN) != 0u {
+        return Ahead(left, false);
+    }
+    if (block.flags & FULL) != 0u {
+        return Ahead(0u, (block.flags & FULL_BENT) != 0u);
+    }
+    let cell = cell_at(block, local);
+    let byte = cell_byte(block, cell);
+    let reach = byte & (BENT - 1u);
+    if reach == 0u {
+        return Ahead(0u, (byte & BENT) != 0u);
+    }
+    return Ahead(min(samples_to_exit(block, cell, f32(reach), local, per_voxel), left), false);
+}
+
+// Samples from `first` to before `behind`, each for 2^`stride_log2` steps and in their middle. There is one place where voxels
+// are looked up, because what is inlined twice is compiled twice.
+fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
+    let stride = f32(1u << stride_log2);
+    let scale = picture.levels[block.level].scale;
+    let start = local_of(block, volume_at(first + (stride - 1.0) / 2.0));
+    let along = ray_step * scale * stride;
+    let count = u32((behind - first) / stride);
+    let first_word = stride_log2 * TABLE_WORDS;
+    let per_voxel = select(1.0 / along, vec3f(FAR), abs(along) < vec3f(STILL));
+    let fewest = min(abs(per_voxel.x), min(abs(per_voxel.y), abs(per_voxel.z))) * f32(CELL);
+    let run = max(u32(min(fewest, f32(RUN))), 1u);
+    var is_fresh = false;
+    var is_bent = true;
+    // The sample at which to look ahead again.
+    var looks_at = 0u;
+    var i = 0u;
+    while i < count && rgba.a < picture.opaque {
+        var at = f32(i);
+        var skipped = 0u;
+        if i == looks_at {
+            let ahead = look(block, fma(along, vec3f(at), start), per_voxel, count - i);
+            skipped = ahead.skipped;
+            looks_at = i + select(skipped, run, skipped == 0u);
+            // The way to the first comes from elsewhere, where opacity may bend.
+            is_bent = i == 0u || ahead.is_bent;
+        }
+        if skipped > 0u && (IS_LABELS || !knows_before) {
+            is_fresh = true;
+            i += skipped;
+            continue;
+        }
+        if IS_LABELS {
+            add_label(block, first_word, fma(along, vec3f(at), start));
+            i++;
+            continue;
+        }
+        let looks_back = skipped == 0u && is_fresh && !knows_before;
+        if looks_back {
+            at -= 1.0;
+        }
+        is_fresh = false;
+        let found = find(block, fma(along, vec3f(at), start), scale);
+        if looks_back {
+            remember(found);
+            continue;
+        }
+        if found.is_there {
+            // What lies on the way to the first that is hidden may be seen.
+            add_leg(first_word, found, is_bent || skipped > 0u);
+        }
+        if skipped > 0u {
+            forget();
+            is_fresh = true;
+            i += skipped;
+        } else {
+            remember(found);
+            i++;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// Which block a place lies in, and what is found there.
+
+// A box of which every place has the same answer.
+struct Region {
+    // The sample, not whole, at which the ray leaves it.
+    exit: f32,
+    // The finest block that can be drawn, or NONE.
+    block: u32,
+    level: u32,
+    is_lacking: bool,
+}
+
+fn hash(at: vec3i, level: u32) -> u32 {
+    let p = bitcast<vec3u>(at) * vec3u(73856093u, 19349663u, 83492791u);
+    let h = (p.x ^ p.y ^ p.z ^ (level * 2654435769u)) * 2246822519u;
+    return h ^ (h >> 15u);
+}
+
+fn block_at(level: u32, at: vec3i) -> u32 {
+    var i = hash(at, level) & picture.place_mask;
+    while places[i].level != NO_LEVEL {
+        if places[i].level == level && all(places[i].at == at) {
+            return places[i].block;
+        }
+        i = (i + 1u) & picture.place_mask;
+    }
+    return NONE;
+}
+
+// The place in a level's grid that holds a position, counted from the level's anchor.
+fn place_of(level: u32, volume: vec3f) -> vec3i {
+    let voxel = fma(volume, picture.levels[level].scale, picture.levels[level].shift);
+    let cell = vec3i(clamp(floor(voxel), vec3f(-1e9), vec3f(1e9))) + picture.levels[level].anchor;
+    return clamp(cell, vec3i(0), picture.levels[level].last_voxel) / picture.levels[level].block;
+}
+
+fn local_of(block: Block, volume: vec3f) -> vec3f {
+    let level = block.level;
+    return fma(volume, picture.levels[level].scale, picture.levels[level].shift) - vec3f(block.start);
+}
+
+// Where the ray leaves a place in a level's grid.
+fn exit_of(level: u32, at: vec3i) -> f32 {
+    let start = fma(ray_origin, picture.levels[level].scale, picture.levels[level].shift);
+    let along = ray_step * picture.levels[level].scale;
+    let low = at * picture.levels[level].block - picture.levels[level].anchor;
+    let high = low + picture.levels[level].block;
+    var exit = NEVER;
+    for (var axis = 0u; axis < 3u; axis++) {
+        let forward = along[axis] > 0.0;
+        // Beyond the outermost blocks there is nothing else.
+        let is_open = select(at[axis] == 0, at[axis] == picture.levels[level].last_place[axis], forward);
+        if along[axis] == 0.0 || is_open {
+            continue;
+        }
+        let wall = f32(select(low[axis], high[axis], forward));
+        exit = min(exit, (wall - start[axis]) / along[axis]);
+    }
+    return exit;
+}
+
+fn mark(block: u32, as_what: u32) {
+    if (atomicLoad(&marks[block]) & as_what) == 0u {
+        atomicOr(&marks[block], as_what);
+    }
+}
+
+fn has_voxels(block: u32) -> bool {
+    return blocks[block].atlas != NO_ATLAS;
+}
+
+// Voxels that are needed are not in an atlas: they are asked for, and the ray waits, unless something stands in.
+fn lack(block: u32) {
+    mark(block, LACKED);
+    is_stuck = picture.stands_in == 0u;
+}
+
+// From level number `first` on. What cannot be seen needs no voxels as long as nothing leads to it.
+fn region_from(first: u32, volume: vec3f) -> Region {
+    var found = Region(NEVER, NONE, 0u, picture.wanted_is_here == 0u);
+    var was_lacking = false;
+    for (var level = first; level < picture.level_count; level++) {
+        let at = place_of(level, volume);
+        found.exit = min(found.exit, exit_of(level, at));
+        let block = block_at(level, at);
+        let is_wanted = picture.levels[level].is_wanted != 0u;
+        if block == NONE || block == NOT_COVERED {
+            found.is_lacking = found.is_lacking || is_wanted && block == NONE;
+            continue;
+        }
+        if has_voxels(block) || (blocks[block].flags & HIDDEN) != 0u {
+            found.block = block;
+            found.level = level;
+            return found;
+        }
+        lack(block);
+        found.is_lacking = found.is_lacking || is_wanted;
+        was_lacking = true;
+        if is_stuck {
+            return found;
+        }
+    }
+    // Nothing stands in: better to wait than a hole.
+    is_stuck = was_lacking;
+    return found;
+}
+
+fn fades(block: Block, local: vec3f) -> bool {
+    let along = vec3<bool>((block.flags & FADE_X) != 0u, (block.flags & FADE_Y) != 0u, (block.flags & FADE_Z) != 0u);
+    return any(along & (local < vec3f(FADE_REACH)));
+}
+
+// In the transition from a coarser level's value to the block's own.
+fn faded(block: Block, local: vec3f, volume: vec3f) -> Found {
+    var own = find_whole(block, local, picture.levels[block.level].scale);
+    if !own.is_there {
+        return own;
+    }
+    let coarser = region_from(block.level + 1u, volume);
+    if is_stuck || coarser.block == NONE {
+        return own;
+    }
+    if !has_voxels(coarser.block) {
+        lack(coarser.block);
+        return own;
+    }
+    mark(coarser.block, SEEN);
+    let other = blocks[coarser.block];
+    let behind = find_whole(other, local_of(other, volume), picture.levels[other.level].scale);
+    if behind.is_there {
+        let along = vec3<bool>((block.flags & FADE_X) != 0u, (block.flags & FADE_Y) != 0u, (block.flags & FADE_Z) != 0u);
+        let shares = select(vec3f(1.0), local / FADE_REACH, along);
+        let share = clamp(min(shares.x, min(shares.y, shares.z)), 0.0, 1.0);
+        own.place = behind.place + (own.place - behind.place) * share;
+    }
+    return own;
+}
+
+// Whichever block the place lies in.
+fn find_anywhere(volume: vec3f) -> Found {
+    let region = region_from(0u, volume);
+    if is_stuck || region.block == NONE {
+        return nothing();
+    }
+    if !has_voxels(region.block) {
+        lack(region.block);
+        return nothing();
+    }
+    mark(region.block, SEEN);
+    let block = blocks[region.block];
+    let local = local_of(block, volume);
+    if fades(block, local) {
+        return faded(block, local, volume);
+    }
+    return find(block, local, picture.levels[block.level].scale);
+}
+
+// One step before a sample: from there a ray enters the volume, or leaves what was skipped. Outside the volume its
+// outermost voxels go on.
+fn find_before(sample: f32) {
+    let found = find_anywhere(clamp(volume_at(sample - 1.0), picture.box_low, picture.box_high));
+    if !is_stuck {
+        before = found.place;
+        slope = found.slope;
+        knows_before = found.is_there;
+    }
+}

@@ -1,0 +1,156 @@
+// What is bound, and what a ray knows. Constants in capitals and the atlases are written before this text (shader.rs).
+//
+// Positions: `volume` is in voxels of level 0, from an anchor near the eye, so that f32 is exact where it matters; a level's
+// voxels count from its own whole-numbered anchor; `local` is in a block's own voxels. Samples lie at whole multiples
+// of one step.
+
+// Rays of a picture: of the pixel at (a, u), both from -1 to 1, they begin at `origin + a * origin_across + u * origin_upward`.
+struct Rays {
+    origin: vec3f,
+    origin_across: vec3f,
+    origin_upward: vec3f,
+    step: vec3f,
+    step_across: vec3f,
+    step_upward: vec3f,
+}
+
+struct Level {
+    // Voxel position from the anchor = scale * volume + shift.
+    scale: vec3f,
+    stride_log2: u32,
+    shift: vec3f,
+    is_wanted: u32,
+    anchor: vec3i,
+    last_voxel: vec3i,
+    block: vec3i,
+    last_place: vec3i,
+}
+
+struct Picture {
+    volume: Rays,
+    world: Rays,
+    box_low: vec3f,
+    opaque: f32,
+    box_high: vec3f,
+    is_perspective: u32,
+    clip_low: vec3f,
+    has_clip: u32,
+    clip_high: vec3f,
+    level_count: u32,
+    // Of xx, yy, zz; of xy, xz, yz.
+    squares: vec3f,
+    direction: f32,
+    mixed_squares: vec3f,
+    place_mask: u32,
+    half: vec2f,
+    size: vec2u,
+    first_row: u32,
+    row_count: u32,
+    is_first_pass: u32,
+    stands_in: u32,
+    valid: vec2f,
+    missing_at: u32,
+    missing_count: u32,
+    labels_at: u32,
+    wanted_is_here: u32,
+    spare: vec2u,
+    levels: array<Level, MAX_LEVELS>,
+}
+
+struct Block {
+    // First voxel, from the level's anchor.
+    start: vec3i,
+    flags: u32,
+    shape: vec3u,
+    gap: u32,
+    // The last voxel with the apron.
+    last: vec3u,
+    // First word of its cells.
+    field: u32,
+    // Where it lies in its atlas; NO_ATLAS where it does not.
+    texel: vec3u,
+    atlas: u32,
+    // Place in the table = (voxel - origin) * gain.
+    origin: f32,
+    gain: f32,
+    level: u32,
+    spare: u32,
+}
+
+// An entry of the page table, a hash table with linear probing; empty where `level` is NO_LEVEL.
+struct Place {
+    at: vec3i,
+    level: u32,
+    block: u32,
+    spare_a: u32,
+    spare_b: u32,
+    spare_c: u32,
+}
+
+// What a ray has gathered so far.
+struct Ray {
+    rgba: vec4f,
+    slope: vec3f,
+    before: f32,
+    next: f32,
+    gap: u32,
+    flags: u32,
+    spare: u32,
+}
+
+@group(0) @binding(0) var<uniform> picture: Picture;
+@group(0) @binding(1) var<storage, read> blocks: array<Block>;
+@group(0) @binding(2) var<storage, read> places: array<Place>;
+@group(0) @binding(3) var<storage, read> fields: array<u32>;
+@group(0) @binding(4) var<storage, read> table: array<u32>;
+@group(0) @binding(5) var<storage, read_write> marks: array<atomic<u32>>;
+@group(0) @binding(6) var<storage, read_write> rays: array<Ray>;
+@group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
+
+const HAS_MISSING = 1u;
+const HIDDEN = 2u;
+const FULL = 4u;
+const FULL_BENT = 8u;
+const FADE_X = 16u;
+const FADE_Y = 32u;
+const FADE_Z = 64u;
+
+const SEEN = 1u;
+const LACKED = 2u;
+const SOON = 4u;
+
+const KNOWS_BEFORE = 1u;
+const HAS_ENDED = 2u;
+
+const NONE = 0xFFFFFFFFu;
+const NO_ATLAS = 0xFFFFFFFFu;
+const NO_LEVEL = 0xFFFFFFFFu;
+// Known to be empty at the wanted level.
+const NOT_COVERED = 0xFFFFFFFEu;
+const NO_GAP = 0xFFFFFFFFu;
+const FAR = 1e30;
+const NEVER = 3e38;
+
+// The ray.
+var<private> ray_origin: vec3f;
+var<private> ray_step: vec3f;
+var<private> rgba: vec4f;
+// The sample before the next one: its place in the table and how places change around it, if they are known.
+var<private> before: f32;
+var<private> slope: vec3f;
+var<private> knows_before: bool;
+// What was come through last.
+var<private> gap: u32;
+var<private> next: f32;
+var<private> end: f32;
+// The ray waits for voxels that are not in an atlas.
+var<private> is_stuck: bool;
+
+fn volume_at(sample: f32) -> vec3f {
+    return ray_origin + ray_step * sample;
+}
+
+fn forget() {
+    knows_before = false;
+    slope = vec3f(0.0);
+}

@@ -1,0 +1,262 @@
+//! The blocks on the device: atlases of voxels, and the cells by which rays skip what is hidden.
+//!
+//! Bounded by the memory it was given; a dispatch is preceded by no more than [`UPLOAD_BYTES_PER_PASS`].
+
+use array::{Error, Result};
+use render::device::{Field, Prepared, PreparedBlock};
+
+use crate::atlas::{Atlas, FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES, PageAt, Shelf, SlotSize, grid};
+use crate::gpu::Gpu;
+use crate::picture::BlockEntry;
+
+/// Voxels uploaded before a dispatch, and so for a picture that does not wait: some 4 ms on a PCI Express 4 bus. One block
+/// that is larger goes alone.
+pub const UPLOAD_BYTES_PER_PASS: u64 = 64 << 20;
+/// Atlases at most: with all of them of [`MAX_ATLAS_BYTES`] more than any device has. A device that binds fewer textures
+/// has fewer.
+const MAX_ATLASES: u32 = 32;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Store {
+    shelf: Shelf,
+    /// By number of the atlas.
+    textures: Vec<Texture>,
+    cells: wgpu::Buffer,
+    limit_bytes: u64,
+    max_atlases: usize,
+}
+
+#[derive(Debug)]
+struct Texture {
+    texture: wgpu::Texture,
+    view: wgpu::TextureView,
+    /// First word of its cells.
+    first_cell: u64,
+}
+
+/// What was uploaded for one dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uploaded {
+    pub(crate) blocks: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Store {
+    pub(crate) fn new(gpu: &Gpu, limit_bytes: u64) -> Self {
+        Self {
+            shelf: Shelf::default(),
+            textures: Vec::new(),
+            cells: cell_buffer(gpu, 1),
+            limit_bytes,
+            max_atlases: gpu.limits.max_sampled_textures_per_shader_stage.min(MAX_ATLASES) as usize,
+        }
+    }
+
+    pub(crate) fn shelf(&mut self) -> &mut Shelf {
+        &mut self.shelf
+    }
+
+    pub(crate) fn set_limit(&mut self, limit_bytes: u64) {
+        self.limit_bytes = limit_bytes;
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shelf.bytes()
+    }
+
+    pub(crate) fn cells(&self) -> &wgpu::Buffer {
+        &self.cells
+    }
+
+    /// The textures whose voxels take so many bytes, in the order that [`Store::locate`] counts them in.
+    pub(crate) fn views(&self, voxel_bytes: u32) -> Vec<&wgpu::TextureView> {
+        let own = self.textures.iter().zip(self.shelf.atlases());
+        own.filter(|(_, atlas)| atlas.size.voxel_bytes == voxel_bytes)
+            .map(|(texture, _)| &texture.view)
+            .collect()
+    }
+
+    /// Makes sure that blocks of these sizes have an atlas, each within its share of the memory.
+    ///
+    /// # Errors
+    /// `TooLarge` where the memory is too small for a single block, or the device's textures are.
+    pub(crate) fn reserve(&mut self, gpu: &Gpu, sizes: &[SlotSize]) -> Result<()> {
+        for size in sizes {
+            if self.shelf.bytes_of(size) == 0 && !self.grow(gpu, size, sizes) {
+                return Err(Error::too_large(format!(
+                    "expected memory on the graphics processor for a block of {} bytes, voxels {:?}, found room for {} \
+                     bytes, {} voxels a side",
+                    size.bytes(),
+                    size.extent,
+                    self.limit_bytes / sizes.len() as u64,
+                    gpu.limits.max_texture_dimension_3d,
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an atlas, dropping those that are not used any more; false where there may be no more.
+    fn grow(&mut self, gpu: &Gpu, size: &SlotSize, used: &[SlotSize]) -> bool {
+        let own = self.shelf.bytes_of(size);
+        let room = (self.limit_bytes / used.len() as u64).saturating_sub(own);
+        let mut wanted = own.clamp(FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES).min(room);
+        while let Some(slots) = grid(size, wanted, gpu.limits.max_texture_dimension_3d) {
+            let bytes = size.bytes() * slots.iter().map(|&n| u64::from(n)).product::<u64>();
+            let has_place = self.textures.len() < self.max_atlases && self.cells_fit(gpu, size, slots);
+            let left = self.limit_bytes.saturating_sub(self.bytes());
+            if !has_place || bytes > left {
+                match self.shelf.drop_unused(used) {
+                    Some(number) => drop(self.textures.remove(number)),
+                    None if has_place => wanted = left,
+                    None => return false,
+                }
+                continue;
+            }
+            if let Some(texture) = texture(gpu, size, slots) {
+                self.shelf.add(*size, slots);
+                self.textures.push(texture);
+                self.lay_out_cells(gpu);
+                return true;
+            }
+            // The device has not that much: perhaps half.
+            wanted /= 2;
+        }
+        false
+    }
+
+    fn cells_fit(&self, gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> bool {
+        let words = |atlas: &Atlas| atlas.cell_words() * atlas.slots();
+        let mut more = Shelf::default();
+        more.add(*size, slots);
+        let all: u64 = self.shelf.atlases().iter().chain(more.atlases()).map(words).sum();
+        4 * all <= gpu.limits.max_storage_buffer_binding_size
+    }
+
+    /// A new buffer for the cells of all atlases; they have to be uploaded again.
+    fn lay_out_cells(&mut self, gpu: &Gpu) {
+        let mut words = 0;
+        for (texture, atlas) in self.textures.iter_mut().zip(self.shelf.atlases()) {
+            texture.first_cell = words;
+            words += atlas.cell_words() * atlas.slots();
+        }
+        self.cells = cell_buffer(gpu, words.max(1));
+        self.shelf.forget_cells();
+    }
+
+    /// Uploads blocks in this order, until the budget is spent or there is no room. `may_evict`: what was not seen in the
+    /// last dispatch makes room.
+    pub(crate) fn upload<'a>(
+        &mut self,
+        gpu: &Gpu,
+        prepared: &Prepared,
+        blocks: impl Iterator<Item = (&'a PreparedBlock, SlotSize)>,
+        (used, may_evict): (&[SlotSize], bool),
+        uploaded: &mut Uploaded,
+    ) {
+        // So many at a time, because looking for them costs a look at all.
+        const EVICTED_AT_ONCE: usize = 64;
+        for (block, size) in blocks {
+            if self.shelf.find(block).is_some() {
+                continue;
+            }
+            let bytes = block.extent.iter().product::<usize>() as u64 * u64::from(size.voxel_bytes);
+            if uploaded.blocks > 0 && uploaded.bytes + bytes > UPLOAD_BYTES_PER_PASS {
+                break;
+            }
+            let mut at = self.shelf.place(&size, block);
+            if at.is_none()
+                && (self.grow(gpu, &size, used) || may_evict && self.shelf.evict(&size, EVICTED_AT_ONCE) > 0)
+            {
+                at = self.shelf.place(&size, block);
+            }
+            let Some(at) = at else { break };
+            self.write(gpu, prepared, block, at);
+            uploaded.blocks += 1;
+            uploaded.bytes += bytes;
+        }
+    }
+
+    fn write(&self, gpu: &Gpu, prepared: &Prepared, block: &PreparedBlock, at: PageAt) {
+        let atlas = &self.shelf.atlases()[at.atlas];
+        let [x, y, z] = atlas.texel(at.slot);
+        let side = |n: usize| u32::try_from(n).expect("a block in a slot");
+        let [depth, height, width] = block.extent.map(side);
+        let bytes_per_row = side(block.pitch) * atlas.size.voxel_bytes;
+        gpu.queue.write_texture(
+            wgpu::TexelCopyTextureInfo {
+                texture: &self.textures[at.atlas].texture,
+                mip_level: 0,
+                origin: wgpu::Origin3d { x, y, z },
+                aspect: wgpu::TextureAspect::All,
+            },
+            &prepared.voxels(block),
+            wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(bytes_per_row),
+                rows_per_image: Some(height),
+            },
+            wgpu::Extent3d { width, height, depth_or_array_layers: depth },
+        );
+    }
+
+    /// Says in a block's entry where it is, and uploads its cells where they are those of another table.
+    pub(crate) fn locate(
+        &mut self,
+        gpu: &Gpu,
+        prepared: &Prepared,
+        block: &PreparedBlock,
+        entry: &mut BlockEntry,
+    ) {
+        let Some(at) = self.shelf.find(block) else { return };
+        let atlas = &self.shelf.atlases()[at.atlas];
+        let own = |other: &&Atlas| other.size.voxel_bytes == atlas.size.voxel_bytes;
+        let number = self.shelf.atlases()[..at.atlas].iter().filter(own).count();
+        let first = self.textures[at.atlas].first_cell + u64::from(at.slot) * atlas.cell_words();
+        entry.atlas = u32::try_from(number).expect("few atlases");
+        entry.texel = atlas.texel(at.slot);
+        entry.field = u32::try_from(first).expect("what a binding holds");
+        let Field::Cells(cells) = &*block.field else { return };
+        if self.shelf.lacks_cells(at, prepared.table_number) {
+            let mut bytes = cells.clone();
+            bytes.resize(cells.len().next_multiple_of(4), 0);
+            gpu.queue.write_buffer(&self.cells, 4 * first, &bytes);
+        }
+    }
+}
+
+fn cell_buffer(gpu: &Gpu, words: u64) -> wgpu::Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("cells"),
+        size: 4 * words,
+        usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// An atlas's texture; `None` where the device has no memory for it.
+fn texture(gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> Option<Texture> {
+    let side = |axis: usize| slots[axis] * size.extent[axis];
+    let format = match size.voxel_bytes {
+        1 => wgpu::TextureFormat::R8Uint,
+        2 => wgpu::TextureFormat::R16Uint,
+        _ => wgpu::TextureFormat::R32Uint,
+    };
+    let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+    let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("atlas"),
+        size: wgpu::Extent3d { width: side(2), height: side(1), depth_or_array_layers: side(0) },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D3,
+        format,
+        usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+        view_formats: &[],
+    });
+    if pollster::block_on(scope.pop()).is_some() {
+        return None;
+    }
+    let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
+    Some(Texture { texture, view, first_cell: 0 })
+}

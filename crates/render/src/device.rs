@@ -1,0 +1,396 @@
+//! A picture as plain numbers: what a caster on another device needs to draw the same one.
+//!
+//! [`prepare`] takes every decision that the caster of this crate takes before its first ray: which levels are drawn and
+//! with which steps, the tables of the transfer function, what of each block can be seen and where it leads over to a
+//! coarser one. What is left is the march itself; its constants are here, so that both marches use the same.
+//! This module draws nothing and knows no device.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Weak};
+
+use array::{Error, Meaning, Result};
+use glam::{BVec3, DAffine3, DVec3};
+
+use crate::cast::Caster;
+use crate::pool::Snapshot;
+use crate::table::Table;
+use crate::truth::Shown;
+use crate::voxel::{Missing, Voxel, above, below};
+use crate::{Bounds, ImageSize, Mode, Scene, Truth, VolumeView};
+
+pub use crate::skip::Field;
+
+/// Voxels along a side of a cell of [`Field::Cells`].
+pub const CELL: usize = crate::resident::CELL;
+/// Set in cells of [`Field::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
+pub const BENT: u8 = crate::skip::BENT;
+/// Samples between two looks at what can be skipped.
+pub const RUN: u32 = crate::leap::RUN;
+/// Entries of a table.
+pub const ENTRIES: usize = crate::table::ENTRIES;
+/// Into how many parts the way between two samples may be cut.
+pub const PARTS: [u32; 3] = crate::table::PARTS;
+/// Opacity of a sample that may be missed for want of parts.
+pub const TOLERANCE: f32 = crate::table::TOLERANCE;
+/// See `table.rs`.
+pub const ERROR_PER_BEND: f32 = crate::table::ERROR_PER_BEND;
+/// How far the transition to a coarser block reaches, voxels.
+#[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
+pub const FADE_REACH: f32 = crate::fade::REACH as f32;
+/// Words of one table in [`Prepared::table_words`].
+pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
+/// Light from everywhere, scattered from the lamp, mirrored; and how often the squared cosine is squared for the last.
+pub const LIGHT: ([f32; 3], u32) =
+    ([crate::light::AMBIENT, crate::light::DIFFUSE, crate::light::SPECULAR], crate::light::SQUARINGS);
+
+/// How voxels lie in the bytes of [`Prepared::voxels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VoxelFormat {
+    /// Whole numbers of 8 bits.
+    U8,
+    /// Whole numbers of 16 bits.
+    U16,
+    /// The same with a sign.
+    I16,
+    /// Floats of 32 bits.
+    F32,
+    /// Floats of 32 bits made from 64: 0 is the block's lowest value, 1 its highest, [`ABSENT`] what is missing. So a
+    /// value is off by at most 2^-25 of what values of its block span.
+    Relative,
+}
+
+/// Where nothing is, in [`VoxelFormat::Relative`].
+pub const ABSENT: f32 = 2.0;
+
+impl VoxelFormat {
+    /// Size of a voxel.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::F32 | Self::Relative => 4,
+        }
+    }
+}
+
+/// Where the eye is and what it sees, world space.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedLens {
+    /// The eye.
+    pub eye: DVec3,
+    /// Of unit length, as are `up` and `forward`.
+    pub right: DVec3,
+    /// Up in the picture.
+    pub up: DVec3,
+    /// Into it.
+    pub forward: DVec3,
+    /// Half of what the image spans, right and up: tangents where it is seen in perspective, else world units.
+    pub half: [f64; 2],
+    /// Rays begin at the eye; else they are parallel and have no beginning.
+    pub is_perspective: bool,
+}
+
+/// A level that is drawn. Vectors are `(x, y, z)`.
+#[derive(Clone, Debug)]
+pub struct PreparedLevel {
+    /// Its place in [`VolumeView::levels`].
+    pub rank: usize,
+    /// Voxel position = `scale * volume position + shift`.
+    pub scale: DVec3,
+    /// See `scale`.
+    pub shift: DVec3,
+    /// Voxels.
+    pub shape: [u64; 3],
+    /// Voxels of a block.
+    pub block: [u64; 3],
+    /// A sample in its blocks stands for 2^`stride_log2` steps.
+    pub stride_log2: usize,
+}
+
+/// A block that can be drawn. Vectors are `(x, y, z)`, shapes `[z, y, x]`.
+#[derive(Clone, Debug)]
+pub struct PreparedBlock {
+    /// Rank of its level.
+    pub rank: usize,
+    /// Its place `[z, y, x]` in the level's grid.
+    pub at: [u64; 3],
+    /// Voxels without the apron.
+    pub shape: [usize; 3],
+    /// Voxels with the apron, as they lie in [`Prepared::voxels`] but for the pitch.
+    pub extent: [usize; 3],
+    /// Voxels from one row to the next.
+    pub pitch: usize,
+    /// Some voxel is missing.
+    pub has_missing: bool,
+    /// What of it can be seen.
+    pub field: Arc<Field>,
+    /// Along which axes it begins beside a coarser block.
+    pub fade: BVec3,
+    /// Tells its present content from all others.
+    pub stamp: Stamp,
+    /// For [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
+    pub relative: Option<Relative>,
+    slot: u32,
+}
+
+/// What voxels of a block are relative to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Relative {
+    /// The stored value of 0.
+    pub low: f64,
+    /// How much more that of 1 is; not 0.
+    pub span: f64,
+}
+
+/// Tells contents of blocks apart, also of those that are gone; keeps none of them in memory.
+#[derive(Clone, Debug)]
+pub struct Stamp(Weak<dyn Any + Send + Sync>);
+
+impl Stamp {
+    /// True where the content is in no pool and no picture any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.0.as_ptr(), other.0.as_ptr())
+    }
+}
+
+impl Eq for Stamp {}
+
+impl Hash for Stamp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As long as it lives, nothing else has this address.
+        self.0.as_ptr().cast::<()>().hash(state);
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What volume.
+    pub view: Arc<VolumeView>,
+    /// Pixels.
+    pub size: ImageSize,
+    /// The eye.
+    pub lens: PreparedLens,
+    /// Volume position of a world position.
+    pub volume_from_world: DAffine3,
+    /// The box that is drawn, volume space.
+    pub volume_box: (DVec3, DVec3),
+    /// The same in world space, where there is a clipping box.
+    pub clip: Option<Bounds>,
+    /// Distance of samples, world units.
+    pub step_world: f64,
+    /// Opacity at which a ray ends.
+    pub opaque: f32,
+    /// Levels that have blocks or known gaps, finest first.
+    pub levels: Vec<PreparedLevel>,
+    /// Rank of the level that is wanted.
+    pub wanted_rank: usize,
+    /// All blocks of those levels.
+    pub blocks: Vec<PreparedBlock>,
+    /// Places `[z, y, x]` of the wanted level for which the source has nothing.
+    pub gaps: Vec<[u64; 3]>,
+    /// How voxels lie in memory.
+    pub format: VoxelFormat,
+    /// Stored values that mean that nothing is there (not in [`VoxelFormat::Relative`]), besides those that are not
+    /// finite.
+    pub missing: Vec<f32>,
+    /// Stored values outside mean the same.
+    pub valid: Option<[f32; 2]>,
+    /// Place in the table = `(stored - origin) * gain`.
+    pub origin: f64,
+    /// See `origin`.
+    pub gain: f64,
+    /// Voxels are not interpolated.
+    pub is_labels: bool,
+    /// How samples are lit, if they are.
+    pub light: Option<PreparedLight>,
+    /// Tells its tables, and the fields of its blocks, from those of other pictures.
+    pub table_number: u64,
+    table_words: Vec<u32>,
+    blocks_at_hand: Snapshot,
+}
+
+/// How samples are lit: see `light.rs`.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedLight {
+    /// The square of a volume gradient's length: of xx, yy, zz, xy, xz, yz.
+    pub squares: [f32; 6],
+    /// A ray's direction is its step in volume space by this.
+    pub step_length: f64,
+}
+
+/// Prepares a scene that is to be drawn from `blocks`.
+///
+/// # Errors
+/// Those of [`crate::cast`]; `Unsupported` for a scene with isosurfaces, slices or extreme values.
+pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
+    scene.check()?;
+    if let Some(what) = beyond(scene) {
+        return Err(Error::unsupported(format!("expected a scene without {what}")));
+    }
+    blocks.0.prepare(scene, blocks)
+}
+
+/// What of a scene [`prepare`] cannot prepare, if anything.
+#[must_use]
+pub fn beyond(scene: &Scene) -> Option<&'static str> {
+    if scene.mode != Mode::Composite {
+        return Some("a mode other than compositing");
+    }
+    if !scene.surfaces.is_empty() {
+        return Some("isosurfaces");
+    }
+    (!scene.slices.is_empty()).then_some("slices")
+}
+
+impl Prepared {
+    /// The voxels of a block with its apron: rows of `pitch` voxels, `extent` of them each.
+    ///
+    /// # Panics
+    /// With a block of another picture.
+    #[must_use]
+    pub fn voxels(&self, block: &PreparedBlock) -> Voxels<'_> {
+        self.blocks_at_hand.0.voxels(block.slot, block.relative)
+    }
+
+    /// The tables, for samples that stand for 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole samples and for
+    /// each of [`PARTS`] the entries, two words each (16 bits of red, green, blue, opacity, the first lowest), then what
+    /// opacity bends up to each entry (`f32`), then what one of the 16 bits is worth for each of [`PARTS`], and one word.
+    /// At the end the colours of 256 labels (`f32`, red, green, blue, 1) where the map is one of labels.
+    #[must_use]
+    pub fn table_words(&self) -> &[u32] {
+        &self.table_words
+    }
+
+    /// How many tables there are.
+    #[must_use]
+    pub fn table_count(&self) -> usize {
+        self.table_words.len() / TABLE_WORDS
+    }
+
+    /// True where labels have colours of their own.
+    #[must_use]
+    pub fn has_label_colours(&self) -> bool {
+        self.table_words.len() > self.table_count() * TABLE_WORDS
+    }
+
+    /// What a picture shows: samples by rank, those where no block was, those where a block of the wanted level is
+    /// still to come.
+    #[must_use]
+    pub fn truth(&self, by_rank: &[u64], uncovered: u64, lacking: u64) -> Truth {
+        let mut shown = Shown::default();
+        by_rank.iter().enumerate().for_each(|(rank, &samples)| shown.count(Some(rank), false, samples));
+        shown.count(None, false, uncovered);
+        shown.lack(lacking);
+        shown.truth(&self.view, self.wanted_rank)
+    }
+}
+
+/// The bytes of a block's voxels, borrowed from the pool where they need not change.
+pub type Voxels<'a> = Cow<'a, [u8]>;
+
+impl<T: Voxel> Caster<'_, T> {
+    /// What [`prepare`] gives.
+    pub(crate) fn prepared(&self, at_hand: &Snapshot) -> Prepared {
+        let view = &self.scene.view;
+        let levels = self.ranks.iter().map(|&rank| {
+            let level = &view.levels[rank];
+            let stride_log2 = self.strides_log2[rank];
+            let (scale, shift) = (level.scale, level.shift);
+            PreparedLevel { rank, scale, shift, shape: level.shape, block: level.block, stride_log2 }
+        });
+        let tables = &self.tables.by_stride;
+        let missing = &self.blocks.missing;
+        Prepared {
+            size: self.scene.size,
+            lens: PreparedLens {
+                eye: self.lens.eye,
+                right: self.lens.right,
+                up: self.lens.up,
+                forward: self.lens.forward,
+                half: self.lens.half,
+                is_perspective: self.lens.perspective,
+            },
+            volume_from_world: self.volume_from_world,
+            volume_box: view.volume_box(),
+            clip: self.scene.clip,
+            step_world: self.step_world,
+            opaque: 1.0 - self.scene.quality.termination,
+            levels: levels.collect(),
+            wanted_rank: self.wanted_rank,
+            blocks: self.prepared_blocks(),
+            gaps: self.blocks.gaps_at(self.wanted_rank),
+            format: T::FORMAT,
+            missing: missing.values.iter().map(|value| value.to_f32()).collect(),
+            valid: missing.valid.map(|(low, high)| [above(low), below(high)]),
+            origin: tables[0].scale.origin,
+            gain: tables[0].scale.gain,
+            is_labels: view.meaning == Meaning::Labels,
+            light: self
+                .metric
+                .as_ref()
+                .map(|m| PreparedLight { squares: m.squares, step_length: m.step_length }),
+            table_number: self.tables.number,
+            table_words: tables.iter().flat_map(Table::words).chain(tables[0].label_words()).collect(),
+            blocks_at_hand: at_hand.clone(),
+            view: Arc::clone(view),
+        }
+    }
+
+    fn prepared_blocks(&self) -> Vec<PreparedBlock> {
+        let prepared = |(slot, block): (u32, &Arc<_>)| {
+            let block: &Arc<crate::resident::Resident<T>> = block;
+            let field = self.fields[slot as usize].clone()?;
+            let any: Arc<dyn Any + Send + Sync> = Arc::<crate::resident::Resident<T>>::clone(block);
+            self.ranks.contains(&block.rank).then(|| PreparedBlock {
+                rank: block.rank,
+                at: block.at,
+                shape: block.layout.shape,
+                extent: block.layout.extent,
+                pitch: block.layout.pitch(),
+                has_missing: block.has_missing,
+                field,
+                fade: self.fades[slot as usize],
+                stamp: Stamp(Arc::downgrade(&any)),
+                relative: T::WIDE.then(|| relative_to(&block.cells)),
+                slot,
+            })
+        };
+        self.blocks.occupied().filter_map(prepared).collect()
+    }
+}
+
+/// What the ranges of all cells span together.
+fn relative_to(cells: &[[f32; 2]]) -> Relative {
+    let low = cells.iter().map(|c| c[0]).fold(f32::INFINITY, f32::min);
+    let high = cells.iter().map(|c| c[1]).fold(f32::NEG_INFINITY, f32::max);
+    if low > high {
+        return Relative { low: 0.0, span: 1.0 };
+    }
+    // Ranges are rounded outwards, to infinity where that is next.
+    let [low, high] = [low, high].map(|bound| f64::from(bound).clamp(-WIDEST, WIDEST));
+    Relative { low, span: if high > low { high - low } else { 1.0 } }
+}
+
+/// Beyond it, values are cut off.
+const WIDEST: f64 = f32::MAX as f64;
+
+/// Values of 64 bits as [`VoxelFormat::Relative`] says.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+pub(crate) fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &Missing<T>) -> Vec<u8> {
+    let one = |&value: &T| {
+        let share = ((value.to_f64() - to.low) / to.span).clamp(0.0, 1.0) as f32;
+        if missing.is_missing(value) { ABSENT } else { share }
+    };
+    data.iter().flat_map(|value| one(value).to_ne_bytes()).collect()
+}

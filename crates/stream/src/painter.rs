@@ -1,0 +1,141 @@
+//! What draws: the caster for the CPU, or the one on a graphics processor where there is one and it can.
+//!
+//! Chooses by what was asked for and by what the scene needs; draws nothing itself. A graphics processor that fails is not
+//! asked again: from then on the CPU draws, and one line in the log says why.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use array::{Error, ErrorKind, Result};
+use gpu::{Accept, GpuCaster, Patience};
+use render::{Cancel, Frame, Scene, Snapshot};
+
+use crate::frame_loop::blocking;
+
+/// Where pictures are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// On a graphics processor where there is one, never one in software; what it cannot draw the CPU draws.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// On a graphics processor, also one in software; what it cannot draw is an error.
+    Gpu,
+}
+
+/// What a session draws with: memory, and what draws.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// For blocks that are ready to be drawn and blocks on their way, bytes.
+    pub(crate) memory_bytes: u64,
+    pub(crate) painter: Arc<Painter>,
+}
+
+impl Means {
+    /// Opens a graphics processor where that is asked for. It may hold as much as `memory_bytes` in its own memory; one in
+    /// software gets half of the memory here. Takes some 100 ms where there is one.
+    ///
+    /// # Errors
+    /// With [`Device::Gpu`] where there is none, or none that will do.
+    ///
+    /// # Cancel safety
+    /// Safe: what was opened is closed.
+    pub async fn open(device: Device, memory_bytes: u64) -> Result<Self> {
+        blocking(move || Self::new(device, memory_bytes)).await?
+    }
+
+    fn new(device: Device, memory_bytes: u64) -> Result<Self> {
+        let opened = match device {
+            Device::Cpu => None,
+            Device::Auto => GpuCaster::open(Accept::Hardware, memory_bytes).ok(),
+            Device::Gpu => Some(GpuCaster::open(Accept::Any, memory_bytes)?),
+        };
+        let shared = opened.as_ref().is_some_and(GpuCaster::is_software);
+        if let Some(caster) = opened.as_ref().filter(|_| shared) {
+            caster.set_limit(memory_bytes / 2);
+        }
+        let memory_bytes = if shared { memory_bytes / 2 } else { memory_bytes };
+        let painter =
+            Painter { opened, is_demanded: device == Device::Gpu, has_failed: AtomicBool::new(false) };
+        Ok(Self { memory_bytes, painter: Arc::new(painter) })
+    }
+
+    /// What draws.
+    #[must_use]
+    pub fn painter(&self) -> &Arc<Painter> {
+        &self.painter
+    }
+}
+
+/// All on the CPU.
+impl From<u64> for Means {
+    fn from(memory_bytes: u64) -> Self {
+        Self { memory_bytes, painter: Arc::default() }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Painter {
+    opened: Option<GpuCaster>,
+    is_demanded: bool,
+    has_failed: AtomicBool,
+}
+
+impl Painter {
+    /// True while a graphics processor draws what it can.
+    #[must_use]
+    pub fn is_gpu(&self) -> bool {
+        self.opened.is_some() && !self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// Draws; blocks the thread. `patience`: what a graphics processor does where it has not all blocks yet.
+    ///
+    /// # Errors
+    /// Those of [`render::cast`]; where a graphics processor was asked for, what it cannot draw.
+    pub(crate) fn cast(
+        &self,
+        scene: &Scene,
+        blocks: &Snapshot,
+        patience: Patience,
+        cancel: &Cancel,
+    ) -> Result<Frame> {
+        let Some(caster) = self.opened.as_ref().filter(|_| self.is_gpu()) else {
+            return render::cast(scene, blocks, cancel);
+        };
+        match caster.cast(scene, blocks, patience, cancel) {
+            Ok((frame, _)) => Ok(frame),
+            Err(error) => self.instead(error, scene, blocks, cancel),
+        }
+    }
+
+    /// What is drawn where the graphics processor could not.
+    fn instead(&self, error: Error, scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Frame> {
+        match error.kind() {
+            ErrorKind::Unsupported | ErrorKind::TooLarge if self.is_demanded => {
+                Err(error.context("`--device auto` or `--device cpu` draws it"))
+            }
+            ErrorKind::Unsupported | ErrorKind::TooLarge => render::cast(scene, blocks, cancel),
+            ErrorKind::Io => {
+                if !self.has_failed.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, "pictures are drawn on the CPU from now on");
+                }
+                render::cast(scene, blocks, cancel)
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+/// Its name.
+impl fmt::Display for Painter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.opened.as_ref().filter(|_| self.is_gpu()) {
+            Some(caster) if caster.is_software() => write!(f, "{}, in software", caster.name()),
+            Some(caster) => f.write_str(caster.name()),
+            None => f.write_str("CPU"),
+        }
+    }
+}
