@@ -157,8 +157,9 @@ impl Store {
     ) {
         // So many at a time, because looking for them costs a look at all.
         const EVICTED_AT_ONCE: usize = 64;
+        let mut full: Vec<SlotSize> = Vec::new();
         for (block, size) in blocks {
-            if self.shelf.find(block).is_some() {
+            if full.contains(&size) || self.shelf.find(block).is_some() {
                 continue;
             }
             let bytes = block.extent.iter().product::<usize>() as u64 * u64::from(size.voxel_bytes);
@@ -171,7 +172,10 @@ impl Store {
             {
                 at = self.shelf.place(&size, block);
             }
-            let Some(at) = at else { break };
+            let Some(at) = at else {
+                full.push(size);
+                continue;
+            };
             self.write(gpu, prepared, block, at);
             uploaded.blocks += 1;
             uploaded.bytes += bytes;

@@ -1,6 +1,11 @@
 //! The same picture as the caster for the CPU draws, and what it takes.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tests, of small whole numbers"
+)]
 
 extern crate render as corridor_render;
 
@@ -255,4 +260,32 @@ fn what_is_left_to_the_other_caster_is_said() {
     let cancel = Cancel::new();
     cancel.cancel();
     assert_eq!(cast(&scene_of(&synthetic), &cancel).kind(), ErrorKind::Cancelled);
+}
+
+/// The bundled sample, a scan of a tooth.
+fn tooth(p: DVec3) -> f64 {
+    static BYTES: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
+    let [x, y, z] = p.to_array().map(|at| at as usize);
+    let at = 2 * ((z * 94 + y) * 103 + x);
+    f64::from(u16::from_be_bytes([BYTES[at], BYTES[at + 1]]))
+}
+
+#[test]
+fn a_real_volume_whole_and_in_an_atlas_for_a_small_part_of_it() {
+    let Some(caster) = caster(ROOMY) else { return };
+    let synthetic = Synthetic::new([161, 94, 103], [32; 3], tooth).typed(">u2".parse().unwrap());
+    let pool = synthetic.full_pool();
+    let mut scene = synthetic.scene();
+    scene.size = ImageSize { width: 240, height: 200 };
+    let opacity = points(&[(500.0, 0.0), (700.0, 0.03), (900.0, 0.1), (1200.0, 0.8)]);
+    scene.transfer = TransferFunction { opacity, ..TransferFunction::ramp(400.0, 1300.0, 1.0) };
+    compare(&caster, "tooth", &scene, &pool);
+    let lit = Scene { is_lit: true, ..scene };
+    compare(&caster, "tooth-lit", &lit, &pool);
+    let (whole, with_room) = draw_on(&caster, &lit, &pool);
+    let small = GpuCaster::open(Accept::Any, 10 * 2 * 33 * 33 * 33).unwrap();
+    let (paged, work) = draw_on(&small, &lit, &pool);
+    eprintln!("{with_room:?} {work:?}");
+    assert_eq!(whole.image, paged.image);
+    assert!(work.passes > with_room.passes && work.atlas_bytes <= 10 * 2 * 33 * 33 * 33, "{work:?}");
 }
