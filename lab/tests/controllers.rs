@@ -226,6 +226,19 @@ fn auto_ignores_random_loss_of_a_few_percent() {
 }
 
 #[test]
+fn auto_takes_a_busy_host_for_no_queue() {
+    // At most of the time at which acknowledgements are seen; a pause longer than a quarter of a round trip is one in
+    // sending too, for what may be in flight is.
+    for (rtt, every, busy, least) in
+        [(19, 47, 6, 0.9), (19, 47, 9, 0.9), (19, 130, 20, 0.85), (8, 31, 5, 0.85), (150, 230, 40, 0.9)]
+    {
+        let path = Path { busy_every: ms(every), busy_for: ms(busy), ..Path::new(0.2 * GBPS, ms(rtt), 1.0) };
+        let share = later_share(&alone("auto", &path, path.rtt * 200), &path);
+        assert!(share > least, "{busy} of {every} ms, round trip {rtt} ms: {share}");
+    }
+}
+
+#[test]
 fn auto_yields_to_what_fills_a_small_buffer() {
     let path = Path::new(GBPS, ms(20), 0.1);
     let out = alone("auto", &path, path.rtt * 100);

@@ -73,7 +73,14 @@ impl Link {
         if self.path.late > 0.0 && self.dice.share() < self.path.late {
             acked_at += self.path.late_by;
         }
-        Fate { lost_packets: packets - taken + lost_behind, acked_at }
+        Fate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
+    }
+
+    /// When an acknowledgement is seen by a host that is busy now and then.
+    fn seen_at(&self, at: Duration) -> Duration {
+        let every = self.path.busy_every.as_nanos();
+        let since = Duration::from_nanos(u64::try_from(at.as_nanos() % every.max(1)).unwrap_or_default());
+        at + self.path.busy_for.saturating_sub(since)
     }
 
     /// How many of `packets` are lost at random.

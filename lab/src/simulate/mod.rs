@@ -49,6 +49,10 @@ pub struct Path {
     pub late_by: Duration,
     /// Acknowledgements come up to this much later, uniformly: timers and coalescing.
     pub noise: Duration,
+    /// The sender's host is busy with something else this often ...
+    pub busy_every: Duration,
+    /// ... for this long: acknowledgements that come meanwhile are seen at its end.
+    pub busy_for: Duration,
     /// Each sender's own line, bytes per second.
     pub line_bytes_per_sec: f64,
     /// Packet, bytes.
@@ -71,6 +75,8 @@ impl Path {
             late: 0.0,
             late_by: Duration::ZERO,
             noise: Duration::from_micros(50),
+            busy_every: Duration::ZERO,
+            busy_for: Duration::ZERO,
             line_bytes_per_sec: 10.0 * rate_bytes_per_sec,
             packet_bytes,
         }

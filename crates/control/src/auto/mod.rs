@@ -91,6 +91,8 @@ const ARRIVING_SURE_LOSING: f64 = 0.5;
 const CAPACITY_RTTS: f64 = 200.0;
 /// ... and this many seconds.
 const CAPACITY_SECS: f64 = 10.0;
+/// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
+const DOUBT_RTTS: f64 = 0.5;
 /// Steps are not shorter than this many packets: fewer say nothing.
 const LEAST_STEP_PACKETS: f64 = 8.0;
 
@@ -108,12 +110,21 @@ enum Phase {
     Climb { calm_rounds: i32, onset: Option<(f64, f64)> },
 }
 
+/// How it was before a cut for which the queue was the only reason.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    since: f64,
+    phase: Phase,
+    rate: f64,
+}
+
 /// The controller.
 #[derive(Debug)]
 struct Auto {
     packet_bytes: u64,
     most_bytes_per_sec: f64,
     phase: Phase,
+    doubt: Option<Doubt>,
     /// Bytes per second that are sent.
     rate: f64,
     /// Bytes per second that arrived over the last round trip.
@@ -147,6 +158,7 @@ impl Auto {
             packet_bytes: config.packet_bytes,
             most_bytes_per_sec: config.rate_bytes_per_sec.unwrap_or(f64::INFINITY),
             phase: if known.is_some() { Phase::Ramp { is_doubling: false } } else { Phase::Probe },
+            doubt: None,
             rate: known.map_or(train_bytes / rtt, |k| FULL_SHARE * k.rate_bytes_per_sec),
             arriving: 0.0,
             queue: Queue::new(rtt),
@@ -154,7 +166,7 @@ impl Auto {
             losses: Losses::new(config.packet_bytes as f64),
             round: Round::default(),
             in_flight_bytes: 0.0,
-            train: known.is_none().then(|| Train::new(train_bytes)),
+            train: known.is_none().then(|| Train::new(train_bytes, least_train_bytes(config.packet_bytes))),
             last_train: None,
             train_bytes,
             train_share: 1.0,
@@ -195,6 +207,7 @@ impl Auto {
         if let Some(shown) = self.train.as_mut().and_then(|train| train.on_ack(at, ack)) {
             self.on_train(shown);
         }
+        self.undo(at);
         self.advance(at, is_round, is_limited);
         if is_round {
             self.end_round();
@@ -238,8 +251,8 @@ impl Auto {
     fn send_train(&mut self) {
         self.rounds_since_train = 0;
         let most = (2.0 * self.rate * self.queue.base_secs()).min(MAX_QUANTUM_BYTES as f64);
-        let least = LEAST_TRAIN_PACKETS * self.packet_bytes as f64;
-        self.train = Some(Train::new(self.train_bytes.min(most).max(least)));
+        let least = least_train_bytes(self.packet_bytes);
+        self.train = Some(Train::new(self.train_bytes.min(most).max(least), least));
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -309,9 +322,7 @@ impl Auto {
     }
 
     fn on_climb(&mut self, at: f64, calm: i32, onset: Option<(f64, f64)>, is_round: bool, is_limited: bool) {
-        let queue = self.queue.secs();
-        let is_short = queue < self.queue.threshold_secs() / 4.0;
-        let onset = if is_short { None } else { onset.or(Some((at, queue))) };
+        let onset = if self.queue.is_short() { None } else { onset.or(Some((at, self.queue.secs()))) };
         let has_lost = self.losses.is_congested();
         let is_poor = self.share_of(self.rate) < POOR_SHARE;
         if has_lost || (self.queue.is_long() && !is_poor) {
@@ -351,9 +362,22 @@ impl Auto {
         Some(RISE_UNSEEN * 2.0 * self.step_secs() * rise * rise / own)
     }
 
+    /// Takes a cut back whose reason was a busy host: acknowledgements that were seen late look like a queue, which is gone
+    /// with the first one that is not late.
+    fn undo(&mut self, at: f64) {
+        let Some(Doubt { since, phase, rate }) = self.doubt else { return };
+        if at - since > DOUBT_RTTS * self.queue.base_secs() {
+            self.doubt = None;
+        } else if at > since && self.queue.is_short() {
+            (self.phase, self.rate, self.doubt) = (phase, rate, None);
+        }
+    }
+
     /// Queue or losses say that the path is full.
     fn cut(&mut self, at: f64, target: f64) {
-        self.queue.end_cycle(self.losses.is_congested());
+        let has_lost = self.losses.is_congested();
+        self.doubt = (!has_lost).then_some(Doubt { since: at, phase: self.phase, rate: self.rate });
+        self.queue.end_cycle(has_lost);
         self.losses.forget_round();
         self.enter(Phase::Drain { since: at, target });
         self.drain(at, at, target);
@@ -389,6 +413,7 @@ impl Auto {
         self.in_flight_bytes = 0.0;
         self.rate /= 2.0;
         self.train = None;
+        self.doubt = None;
         if self.capacity.value() == 0.0 {
             self.send_train();
             self.enter(Phase::Probe);
@@ -396,6 +421,10 @@ impl Auto {
             self.enter(Phase::Ramp { is_doubling: false });
         }
     }
+}
+
+fn least_train_bytes(packet_bytes: u64) -> f64 {
+    LEAST_TRAIN_PACKETS * packet_bytes as f64
 }
 
 impl Controller for Auto {

@@ -84,6 +84,11 @@ impl Queue {
         self.secs() < self.threshold_secs() / 8.0
     }
 
+    /// Whether it is no more than noise.
+    pub(super) fn is_short(&self) -> bool {
+        self.secs() < self.threshold_secs() / 4.0
+    }
+
     /// Whether it was short all the round.
     pub(super) fn is_calm(&self) -> bool {
         self.round_secs < self.threshold_secs() / 4.0

@@ -16,6 +16,8 @@ const ENOUGH: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub(super) struct Train {
     bytes: f64,
+    /// What leaves together is no train below this.
+    least_bytes: f64,
     sent_bytes: f64,
     first_sent_at: Duration,
     last_sent_at: Duration,
@@ -36,9 +38,10 @@ pub(super) enum Shown {
 }
 
 impl Train {
-    pub(super) fn new(bytes: f64) -> Self {
+    pub(super) fn new(bytes: f64, least_bytes: f64) -> Self {
         Self {
             bytes,
+            least_bytes,
             sent_bytes: 0.0,
             first_sent_at: Duration::ZERO,
             last_sent_at: Duration::ZERO,
@@ -59,12 +62,14 @@ impl Train {
         self.bytes
     }
 
-    /// Something leaves: the train, if it has not left.
+    /// Something leaves: the train, if it has not left. A few small packets, of a flow that has little to send yet, say
+    /// nothing: they arrive as far from each other as they were sent.
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
-        if !self.is_leaving() {
+        let is_begun = self.sent_bytes > 0.0;
+        if !self.is_leaving() || !is_begun && (bytes as f64) < self.least_bytes.min(self.bytes) {
             return;
         }
-        if self.sent_bytes == 0.0 {
+        if !is_begun {
             self.first_sent_at = now;
             self.bytes = self.bytes.min(bytes as f64);
         }
@@ -121,7 +126,7 @@ mod tests {
 
     /// A train of 100 packets, acknowledged one every `micros`, of which the last `lost` are lost.
     fn read(micros: u64, lost: u64) -> Option<Shown> {
-        let mut train = Train::new(150_000.0);
+        let mut train = Train::new(150_000.0, 6_000.0);
         train.on_sent(Duration::from_millis(1), 150_000);
         assert!(!train.is_leaving());
         let ack = |sent_ms, i| {
@@ -146,6 +151,19 @@ mod tests {
         // 1500 bytes every 12 us: 1 Gb/s.
         let Some(Shown::Exactly(rate)) = read(12, 0) else { panic!("{:?}", read(12, 0)) };
         assert!((rate / 125e6 - 1.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn a_flow_with_little_to_send_sends_no_train() {
+        let mut train = Train::new(150_000.0, 6_000.0);
+        for (sent_ms, acked_at) in [(1, 0.021), (9, 0.029)] {
+            train.on_sent(Duration::from_millis(sent_ms), 300);
+            let sent_at = Duration::from_millis(sent_ms);
+            let ack = Ack { bytes: 300, sent_at, rtt: None, delivery: None, in_flight_bytes: 0 };
+            assert_eq!(train.on_ack(acked_at, &ack), None);
+        }
+        train.on_sent(Duration::from_millis(30), 60_000);
+        assert!(!train.is_leaving() && train.bytes() == 60_000.0, "what there is by then is one");
     }
 
     #[test]

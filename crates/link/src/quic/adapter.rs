@@ -112,8 +112,8 @@ impl Controller for Paced {
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
-        let now = self.0.since_start(now);
-        self.0.with(|pace| pace.on_acks_end(now, in_flight, app_limited));
+        let (now, seen) = (self.0.since_start(now), self.0.now());
+        self.0.with(|pace| pace.on_acks_end(now, seen, in_flight, app_limited));
     }
 
     fn on_congestion_event(

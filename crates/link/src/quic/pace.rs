@@ -286,9 +286,16 @@ impl Pace {
         self.acked = Some((sum + bytes, newest.max(sent_at)));
     }
 
-    /// That was all of this moment. `in_flight_bytes` is the stack's own count; `is_app_limited`: there was nothing
-    /// to send when it last looked.
-    pub(super) fn on_acks_end(&mut self, now: Duration, in_flight_bytes: u64, is_app_limited: bool) {
+    /// That was all of this moment. `seen` is when it is known of, `now` what the stack takes for that: the time at
+    /// which it began to look, which on a busy host is before the packet came. `in_flight_bytes` is the stack's own
+    /// count; `is_app_limited`: there was nothing to send when it last looked.
+    pub(super) fn on_acks_end(
+        &mut self,
+        now: Duration,
+        seen: Duration,
+        in_flight_bytes: u64,
+        is_app_limited: bool,
+    ) {
         self.end_quantum();
         self.in_flight_bytes = in_flight_bytes;
         if is_app_limited {
@@ -306,7 +313,7 @@ impl Pace {
             .filter(|d| !d.is_app_limited)
             .map(|d| d.rate_bytes_per_sec)
             .or(self.counters.delivery_bytes_per_sec);
-        let rtt = now.saturating_sub(sent_at);
+        let rtt = seen.saturating_sub(sent_at);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         let sent_at = batch.map_or(sent_at, |batch| batch.told_at);
@@ -442,7 +449,7 @@ mod tests {
                 && at + Duration::from_millis(150) <= now
             {
                 pace.on_ack(at, bytes);
-                pace.on_acks_end(now, pace.in_flight_bytes() - bytes, false);
+                pace.on_acks_end(now, now, pace.in_flight_bytes() - bytes, false);
                 acked += 1;
             }
             let mut bytes = 0;
@@ -563,7 +570,7 @@ mod tests {
         assert!(pace.has_room() && count.0.load(Ordering::Relaxed) == 1);
         // An account that went wrong is set right by a stack with nothing left to send.
         pace.on_written(1_000_000);
-        pace.on_acks_end(Duration::from_secs(1), 0, true);
+        pace.on_acks_end(Duration::from_secs(1), Duration::from_secs(1), 0, true);
         assert!(pace.has_room());
     }
 
