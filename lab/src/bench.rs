@@ -7,6 +7,7 @@ pub mod access;
 mod architectures;
 mod controllers;
 mod crowd;
+mod finished;
 mod first_picture;
 pub mod options;
 mod process;
@@ -46,7 +47,10 @@ pub const ALL: &[(&str, &str)] = &[
         "servers",
         "bytes per second from 1, 2 and 4 servers with limited links, and reads during which a server is killed",
     ),
-    ("render", "seconds of processor time per frame of the CPU ray caster"),
+    (
+        "render",
+        "processor time per frame of the CPU ray caster beside VTK and ParaView, quality, scaling, and what a viewer waits for",
+    ),
     (
         "transport",
         "messages over a given link by QUIC with each controller and by TCP, beside iperf3, UDT, SRT and QUIC's stack as it comes",
@@ -66,7 +70,7 @@ pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report
         "first-picture" => first_picture::run(program).await,
         "read" => read::run(program).await,
         "servers" => servers::run(program, options).await,
-        "render" => render::run(program).await,
+        "render" => render::run(program, options).await,
         "transport" => transport::run(program, options).await,
         _ => {
             let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();

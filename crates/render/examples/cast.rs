@@ -1,4 +1,4 @@
-//! Draws a synthetic volume and says what it cost: `cast [voxels a side] [element type] [folder for PNGs]`.
+//! Draws a synthetic volume and says what it cost: `cast [voxels a side] [element type] [scenes, or all] [folder for PNGs]`.
 //!
 //! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
 //! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface), `iso` (an isosurface alone),
@@ -50,6 +50,7 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let side: u64 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(256);
     let dtype: DType = arguments.next().unwrap_or_else(|| "uint8".into()).parse()?;
+    let wanted = arguments.next().unwrap_or_else(|| "all".into());
     let folder = arguments.next().map(PathBuf::from);
 
     let dataset = dataset(side, dtype);
@@ -62,10 +63,10 @@ fn main() -> Result<()> {
     let cpu = load[1].as_secs_f64() * 1e3;
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
 
+    let is_wanted = |name: &str| wanted == "all" || wanted.split(',').any(|wanted| wanted == name);
     let lit = SCENES.iter().map(|scene| (scene, true));
-    for ((name, points, isovalues, mode, slices), is_lit) in
-        SCENES.iter().map(|scene| (scene, false)).chain(lit)
-    {
+    let all = SCENES.iter().map(|scene| (scene, false)).chain(lit);
+    for ((name, points, isovalues, mode, slices), is_lit) in all.filter(|scene| is_wanted(scene.0.0)) {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
             camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),

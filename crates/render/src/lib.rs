@@ -46,6 +46,7 @@ mod palette;
 mod pieces;
 mod pool;
 mod rays;
+pub mod reference;
 mod resident;
 mod sample;
 mod scene;

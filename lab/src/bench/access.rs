@@ -16,7 +16,6 @@ mod sealed;
 mod sshd;
 mod urgent;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -24,9 +23,10 @@ use array::{Error, Result};
 use link::Fingerprint;
 use tempfile::TempDir;
 
+use super::finished::Finished;
 use super::options::Options;
 use super::process::{Running, Side};
-use super::report::{Case, Report};
+use super::report::Report;
 use peers::Peers;
 
 pub use ceiling::{Ready, serve as serve_ceiling};
@@ -74,38 +74,6 @@ impl Scene {
     }
 }
 
-/// Cases that have ended. Each is shown at once on standard error: a later one may take long, or fail.
-#[derive(Default)]
-struct Finished {
-    cases: Vec<Case>,
-    failures: Vec<String>,
-}
-
-impl Finished {
-    fn add(&mut self, case: Case) {
-        // Somebody who closed it does not want it.
-        writeln!(std::io::stderr(), "{}", super::line(&case)).unwrap_or_default();
-        self.cases.push(case);
-    }
-
-    fn add_all(&mut self, cases: Vec<Case>) {
-        cases.into_iter().for_each(|case| self.add(case));
-    }
-
-    /// What is left of a group of cases when one of them failed: those before it, and why.
-    fn end_of(&mut self, group: &str, result: Result<()>) {
-        if let Err(error) = result {
-            self.failures.push(format!("{group}: {error}"));
-        }
-    }
-
-    fn into_report(self, mut report: Report) -> Report {
-        report.cases = self.cases;
-        report.error = (!self.failures.is_empty()).then(|| self.failures.join("; "));
-        report
-    }
-}
-
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let report = Report::here("access", options.link.clone());
     let mut finished = Finished::default();
@@ -134,25 +102,4 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
 fn open_to_all(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::report::{Better, Link};
-    use super::*;
-
-    #[test]
-    fn what_has_ended_is_kept_when_a_later_case_fails() {
-        let mut finished = Finished::default();
-        finished.end_of("random", Ok(()));
-        finished.add(Case::measured("a split", "s", Better::Lower, vec![1.0]));
-        finished.end_of("split", Err(Error::corrupt("other bytes")));
-        finished.add(Case::measured("urgent", "s", Better::Lower, vec![2.0]));
-        let report = finished.into_report(Report::here("access", Link::default()));
-        let told = serde_json::to_value(&report).unwrap();
-        assert_eq!(told["cases"].as_array().map(Vec::len), Some(2));
-        assert_eq!(told["error"], "split: other bytes");
-        let fine = Finished::default().into_report(Report::here("access", report.link));
-        assert!(serde_json::to_value(&fine).unwrap().get("error").is_none());
-    }
 }

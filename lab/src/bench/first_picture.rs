@@ -105,7 +105,7 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
 }
 
 /// The port in `http://HOST:PORT/...`.
-fn port_of(url: &str) -> Result<u16> {
+pub(super) fn port_of(url: &str) -> Result<u16> {
     let authority = url.split("://").nth(1).and_then(|rest| rest.split(['/', '#']).next());
     let port = authority.and_then(|a| a.rsplit(':').next()).and_then(|p| p.parse().ok());
     port.ok_or_else(|| Error::internal(format!("expected an address with a port, found `{url}`")))

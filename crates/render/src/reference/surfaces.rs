@@ -1,13 +1,13 @@
 //! Isosurfaces of the slow caster: crossings by brute force, normals by small differences, light in world space.
 
-use corridor_render::{Isosurface, Scene};
 use glam::{DVec3, DVec4};
 
-use super::{Synthetic, trilinear};
+use super::{Caster, Ray, Voxels};
+use crate::Isosurface;
 
 /// A crossing: where along the ray and at which value, and of which surface.
-pub(crate) struct Hit {
-    pub(crate) at: (f64, f64),
+pub(super) struct Hit {
+    pub(super) at: (f64, f64),
     surface: Isosurface,
 }
 
@@ -15,12 +15,13 @@ pub(crate) struct Hit {
 const PARTS: u32 = 64;
 
 /// All crossings from `start` on, before `end`, in order.
-pub(crate) fn hits(scene: &Scene, value_at: &impl Fn(f64) -> f64, start: f64, end: f64) -> Vec<Hit> {
+pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec<Hit> {
+    let wanted = &ray.caster.scene.surfaces;
     let part = |i: u32| start + (end - start) * f64::from(i) / f64::from(PARTS);
     let values: Vec<f64> =
-        if scene.surfaces.is_empty() { Vec::new() } else { (0..=PARTS).map(|i| value_at(part(i))).collect() };
+        if wanted.is_empty() { Vec::new() } else { (0..=PARTS).map(|i| ray.value_at(part(i))).collect() };
     let mut hits = Vec::new();
-    for surface in &scene.surfaces {
+    for surface in wanted {
         let side = |v: f64| v >= surface.value;
         for (i, pair) in (0..).zip(values.windows(2)) {
             if side(pair[0]) == side(pair[1]) {
@@ -29,7 +30,7 @@ pub(crate) fn hits(scene: &Scene, value_at: &impl Fn(f64) -> f64, start: f64, en
             let (mut low, mut high) = (part(i), part(i + 1));
             for _ in 0..50 {
                 let middle = f64::midpoint(low, high);
-                *(if side(value_at(middle)) == side(pair[0]) { &mut low } else { &mut high }) = middle;
+                *(if side(ray.value_at(middle)) == side(pair[0]) { &mut low } else { &mut high }) = middle;
             }
             hits.push(Hit { at: (low, surface.value), surface: *surface });
         }
@@ -40,22 +41,22 @@ pub(crate) fn hits(scene: &Scene, value_at: &impl Fn(f64) -> f64, start: f64, en
 
 impl Hit {
     /// Of its surface, premultiplied.
-    pub(crate) fn colour(&self) -> DVec4 {
+    pub(super) fn colour(&self) -> DVec4 {
         let [r, g, b] = self.surface.colour.map(f64::from);
         DVec4::new(r, g, b, 1.0) * f64::from(self.surface.opacity)
     }
 }
 
 /// A premultiplied colour in the light at a place in voxels of level 0, seen along `step` (world).
-pub(crate) fn lit(synthetic: &Synthetic, scene: &Scene, colour: DVec4, p: DVec3, step: DVec3) -> DVec4 {
+pub(super) fn lit<V: Voxels>(caster: &Caster<'_, V>, colour: DVec4, p: DVec3, step: DVec3) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
     let inside = p.clamp(cell + 2.0 * NEAR, cell + 1.0 - 2.0 * NEAR);
-    let [z, y, x] = synthetic.shape.map(|n| n as f64 - 1.0);
-    let value = |p: DVec3| trilinear(synthetic, p.clamp(DVec3::ZERO, DVec3::new(x, y, z)));
-    let slope = |axis: DVec3| (value(inside + axis * NEAR) - value(inside - axis * NEAR)) / (2.0 * NEAR);
+    let slope = |axis: DVec3| {
+        (caster.trilinear(inside + axis * NEAR) - caster.trilinear(inside - axis * NEAR)) / (2.0 * NEAR)
+    };
     let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
-    let normal = scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
+    let normal = caster.scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
     let cosine = normal.try_normalize().map_or(1.0, |normal| normal.dot(step.normalize()).abs());
     let scattered = colour.truncate() * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32) * colour.w;
     scattered.min(DVec3::splat(colour.w)).extend(colour.w)

@@ -1,0 +1,261 @@
+//! A slow caster in double precision: what the pictures of [`cast`](crate::cast) are held against.
+//!
+//! The definition of a picture, written a second time: no blocks, no table of its own resolution, no skipping, no early
+//! end, no packets. Samples at multiples of the step from the eye, trilinear between the eight nearest voxels (the
+//! outermost ones repeated); from each sample to the next the value runs evenly, and that way is composited in many parts,
+//! colour and opacity from the transfer function, opacity corrected for the length of a part, premultiplied, front to
+//! back. For tests and benchmarks: it takes minutes where the caster takes milliseconds.
+
+mod surfaces;
+
+use glam::{DAffine3, DVec3, DVec4};
+
+use crate::{Image, Mode, Projection, Scene};
+
+/// All voxels of level 0.
+pub trait Voxels: Sync {
+    /// Shape `[z, y, x]`.
+    fn shape(&self) -> [u64; 3];
+    /// The decoded value of the voxel `[x, y, z]`, which lies in the shape.
+    fn value(&self, voxel: [u64; 3]) -> f64;
+}
+
+/// All pixels of a scene's picture. What the scene says of quality is ignored but for the step.
+pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
+    let (width, height) = (scene.size.width, scene.size.height);
+    let caster = Caster::new(scene, voxels);
+    let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
+    Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
+}
+
+/// Some `[column, row]` of it, on all threads: premultiplied RGBA.
+pub fn cast_pixels(scene: &Scene, voxels: &impl Voxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
+    use rayon::prelude::*;
+    let caster = Caster::new(scene, voxels);
+    pixels.par_iter().map(|&pixel| caster.pixel(pixel)).collect()
+}
+
+/// What all rays share.
+struct Caster<'a, V> {
+    scene: &'a Scene,
+    voxels: &'a V,
+    classes: Classes,
+    step_world: f64,
+    volume_from_world: DAffine3,
+}
+
+/// Where along the ray with its value, and in which colour.
+type Hit = ((f64, f64), DVec4);
+
+impl<'a, V: Voxels> Caster<'a, V> {
+    fn new(scene: &'a Scene, voxels: &'a V) -> Self {
+        let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
+        let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
+        let volume_from_world = scene.view.world_from_volume.inverse();
+        Self { scene, voxels, classes: Classes::new(scene), step_world, volume_from_world }
+    }
+
+    fn pixel(&self, [column, row]: [u32; 2]) -> [f32; 4] {
+        let [width, height] = [self.scene.size.width, self.scene.size.height].map(f64::from);
+        let across = (2.0 * (f64::from(column) + 0.5) / width - 1.0) * width / height;
+        let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / height;
+        let (origin, direction) = self.ray(across, upward);
+        let ray = Ray { caster: self, origin, step: direction * self.step_world };
+        ray.colour().as_vec4().to_array()
+    }
+
+    fn ray(&self, across: f64, upward: f64) -> (DVec3, DVec3) {
+        let camera = &self.scene.camera;
+        let (eye, target) = (DVec3::from(camera.eye), DVec3::from(camera.target));
+        let forward = (target - eye).normalize();
+        let right = forward.cross(camera.up.into()).normalize();
+        let aside = right * across + right.cross(forward) * upward;
+        match camera.projection {
+            Projection::Perspective { fov_y_rad } => {
+                (eye, (forward + aside * (fov_y_rad / 2.0).tan()).normalize())
+            }
+            Projection::Orthographic { height_world } => (eye + aside * height_world / 2.0, forward),
+        }
+    }
+
+    /// Between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
+    fn trilinear(&self, place: DVec3) -> f64 {
+        let [z, y, x] = self.voxels.shape().map(|n| n as f64 - 1.0);
+        let last = DVec3::new(x, y, z);
+        let place = place.clamp(DVec3::ZERO, last);
+        let cell = place.floor();
+        let share = place - cell;
+        (0..8u32)
+            .map(|corner| {
+                let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
+                let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
+                let voxel = (cell + up).min(last).to_array().map(|v| v as u64);
+                weight.x * weight.y * weight.z * self.voxels.value(voxel)
+            })
+            .sum()
+    }
+}
+
+/// One ray: sample `i` at `origin + i * step`, in world space.
+struct Ray<'a, 'b, V> {
+    caster: &'a Caster<'b, V>,
+    origin: DVec3,
+    step: DVec3,
+}
+
+impl<V: Voxels> Ray<'_, '_, V> {
+    fn colour(&self) -> DVec4 {
+        let scene = self.caster.scene;
+        let values = || self.samples().filter(|&i| self.is_drawn(i)).map(|i| self.value_at(i));
+        let extreme = match scene.mode {
+            Mode::Maximum => values().reduce(f64::max),
+            Mode::Minimum => values().reduce(f64::min),
+            Mode::Composite | Mode::Surfaces => None,
+        };
+        let has_depth = extreme.is_none() || !scene.surfaces.is_empty() || !scene.slices.is_empty();
+        let colour = if has_depth { self.front_to_back() } else { DVec4::ZERO };
+        // It has no depth, and stands behind all else.
+        extreme.map_or(colour, |value| {
+            let [r, g, b] = scene.transfer.colour_at(value).map(f64::from);
+            colour + DVec4::new(r, g, b, 1.0) * (1.0 - colour.w)
+        })
+    }
+
+    fn front_to_back(&self) -> DVec4 {
+        let draws_volume = self.caster.scene.mode == Mode::Composite;
+        let (sheets, mut colour) = (self.sheets(), DVec4::ZERO);
+        for end in self.samples() {
+            let start = end - 1.0;
+            let sheets = || sheets.iter().filter(|sheet| (start..end).contains(&sheet.0.0));
+            if !self.is_drawn(start) && !self.is_drawn(end) && sheets().next().is_none() {
+                continue;
+            }
+            let mut from = (start, self.value_at(start));
+            let surfaces = surfaces::hits(self, start, end);
+            let mut hits: Vec<Hit> = surfaces
+                .iter()
+                .map(|hit| (hit.at, self.lit(hit.colour(), hit.at.0)))
+                .chain(sheets().copied())
+                .collect();
+            hits.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+            for (at, hit) in hits.into_iter().filter(|hit| self.is_drawn(hit.0.0)) {
+                if draws_volume {
+                    colour = self.stretch(colour, from, at);
+                }
+                colour += hit * (1.0 - colour.w);
+                from = at;
+            }
+            // A step belongs to the sample at its end.
+            if draws_volume && self.is_drawn(end) {
+                colour = self.stretch(colour, from, (end, self.value_at(end)));
+            }
+        }
+        colour
+    }
+
+    /// Whole samples from before the volume to behind it; parallel rays may begin behind the eye.
+    fn samples(&self) -> impl Iterator<Item = f64> + use<V> {
+        let bounds = self.caster.scene.view.bounds();
+        let length = self.step.length();
+        let middle = (DVec3::from(bounds.centre()) - self.origin).dot(self.step) / (length * length);
+        let (mut at, end) = (middle - bounds.radius() / length, middle + bounds.radius() / length);
+        at = at.floor() - 2.0;
+        std::iter::from_fn(move || {
+            at += 1.0;
+            (at <= end + 2.0).then_some(at)
+        })
+    }
+
+    fn place(&self, i: f64) -> DVec3 {
+        self.caster.volume_from_world.transform_point3(self.origin + self.step * i)
+    }
+
+    fn value_at(&self, i: f64) -> f64 {
+        self.caster.trilinear(self.place(i))
+    }
+
+    fn is_drawn(&self, i: f64) -> bool {
+        let scene = self.caster.scene;
+        let [z, y, x] = self.caster.voxels.shape().map(|n| n as f64);
+        let (world, p) = (self.origin + self.step * i, self.place(i));
+        let behind_eye = i < 0.0 && matches!(scene.camera.projection, Projection::Perspective { .. });
+        let inside = p.cmpge(DVec3::splat(-0.5)).all() && p.cmplt(DVec3::new(x, y, z) - 0.5).all();
+        let clipped = scene
+            .clip
+            .is_some_and(|c| world.cmplt(DVec3::from(c.min)).any() || world.cmpge(DVec3::from(c.max)).any());
+        !behind_eye && inside && !clipped
+    }
+
+    /// Where it meets slices.
+    fn sheets(&self) -> Vec<Hit> {
+        let slices = self.caster.scene.slices.iter().map(|slice| {
+            let axis = slice.axis.index();
+            let (first, second) = (self.place(0.0)[axis], self.place(1.0)[axis]);
+            let at = (slice.at - first) / (second - first);
+            (at, self.value_at(at))
+        });
+        let coloured = slices.filter(|(at, _)| at.is_finite()).map(|at| {
+            let [r, g, b] = self.caster.scene.transfer.colour_at(at.1).map(f64::from);
+            (at, DVec4::new(r, g, b, 1.0))
+        });
+        coloured.collect()
+    }
+
+    /// A way on which the value runs evenly, between two places along the ray with their values.
+    fn stretch(&self, mut colour: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
+        let length = to.0 - from.0;
+        for part in 0..PARTS {
+            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+            let entry = self.caster.classes.of(from.1 + (to.1 - from.1) * share);
+            if entry.w == 0.0 {
+                continue;
+            }
+            let opacity = if length == 1.0 { entry.w } else { 1.0 - (1.0 - entry.w).powf(length) };
+            let mut entry = entry * (opacity / entry.w);
+            if self.caster.scene.is_lit {
+                entry = self.lit(entry, from.0 + length * share);
+            }
+            colour += entry * (1.0 - colour.w);
+        }
+        colour
+    }
+
+    fn lit(&self, colour: DVec4, i: f64) -> DVec4 {
+        surfaces::lit(self.caster, colour, self.place(i), self.step)
+    }
+}
+
+/// Parts of the way between two samples.
+const PARTS: u32 = 64;
+
+/// The premultiplied colours of parts by value, eight times as fine as the caster's own table.
+struct Classes {
+    low: f64,
+    per_value: f64,
+    entries: Vec<DVec4>,
+}
+
+impl Classes {
+    const ENTRIES: usize = 1 << 14;
+
+    fn new(scene: &Scene) -> Self {
+        let transfer = &scene.transfer;
+        let [low, high] = transfer.domain();
+        let per_value = (Self::ENTRIES - 1) as f64 / (high - low);
+        let entry = |i: usize| {
+            let value = low + i as f64 / per_value;
+            let thickness = scene.quality.step / f64::from(PARTS);
+            let opacity = 1.0 - (1.0 - transfer.opacity_at(value)).powf(thickness);
+            let [r, g, b] = transfer.colour_at(value).map(f64::from);
+            DVec4::new(r, g, b, 1.0) * opacity
+        };
+        Self { low, per_value, entries: (0..Self::ENTRIES).map(entry).collect() }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    fn of(&self, value: f64) -> DVec4 {
+        let place = ((value - self.low) * self.per_value).clamp(0.0, (Self::ENTRIES - 1) as f64);
+        self.entries[place.round() as usize]
+    }
+}

@@ -1,0 +1,302 @@
+//! One frame of the same scene by everybody in turn, so that noise meets all: processor time, and how far each picture is
+//! from the reference.
+
+use std::path::Path;
+
+use array::Result;
+use render::reference::cast_pixels;
+use render::{BlockPool, Cancel, Frame, ImageSize, Instructions, Scene, cast_with};
+
+use super::super::finished::Finished;
+use super::super::options::Options;
+use super::super::report::{Better, Case, median};
+use super::clock::{Clock, Took};
+use super::peers::Peers;
+use super::scenes::{DIRECTIONS, FUNCTIONS, Function, SIZES, scene, told};
+use super::volume::Volume;
+
+/// Frames of each contestant and scene.
+const RUNS: usize = 5;
+const QUICK_RUNS: usize = 2;
+/// Voxels a side.
+const SIDES: &[u64] = &[256, 512];
+/// The reference draws every so many pixels along both sides: it takes a millisecond for each.
+const REFERENCE_STRIDE: usize = 16;
+/// Pixels in which less is seen do not count for quality, opacity.
+const SEEN: f32 = 1.0 / 255.0;
+
+/// How much less processor time than VTK's CPU mapper a frame is to take.
+const GOAL_U8: f64 = 8.0;
+const GOAL_U8_AVX2: f64 = 5.5;
+const GOAL_F32: f64 = 6.0;
+/// Where little is to be done.
+const GOAL_LIGHT: f64 = 12.0;
+
+/// VTK's time over ours for one scene.
+struct Ratio {
+    is_float: bool,
+    is_light: bool,
+    set: Instructions,
+    times: f64,
+}
+
+pub(super) async fn run(options: &Options, folder: &Path, finished: &mut Finished) -> Result<()> {
+    let mut peers = Peers::start(options, folder).await?;
+    let mut ratios = Vec::new();
+    let sides = if options.is_quick { &SIDES[..1] } else { SIDES };
+    for &side in sides {
+        for is_float in [false, true] {
+            let volume = Volume::new(side, is_float)?;
+            peers.load(&volume, &folder.join("volume.raw")).await?;
+            let pool = volume.pool()?;
+            finished.add(memory(&volume, &pool));
+            let mut stage = Stage { options, folder, volume: &volume, pool: &pool, peers: &mut peers };
+            for &size in if options.is_quick { &SIZES[..1] } else { &SIZES[..] } {
+                for function in &FUNCTIONS {
+                    for direction in
+                        DIRECTIONS.iter().take(if options.is_quick { 1 } else { DIRECTIONS.len() })
+                    {
+                        let (case, found) = stage.case(function, *direction, size).await?;
+                        finished.add(case);
+                        ratios.extend(found);
+                    }
+                }
+            }
+        }
+    }
+    finished.add_all(summaries(&ratios));
+    Ok(())
+}
+
+/// Everybody who draws one volume.
+struct Stage<'a> {
+    options: &'a Options,
+    folder: &'a Path,
+    volume: &'a Volume,
+    pool: &'a BlockPool,
+    peers: &'a mut Peers,
+}
+
+/// What frames took.
+#[derive(Default)]
+struct Times(Vec<Took>);
+
+impl Times {
+    fn cpu_ms(&self) -> Vec<f64> {
+        self.0.iter().map(|took| took.cpu_secs * 1e3).collect()
+    }
+
+    fn wall_ms(&self) -> Option<f64> {
+        median(&mut self.0.iter().map(|took| took.wall_secs * 1e3).collect::<Vec<_>>())
+    }
+}
+
+impl Stage<'_> {
+    async fn case(
+        &mut self,
+        function: &Function,
+        (direction, towards): (&str, [f64; 3]),
+        size: ImageSize,
+    ) -> Result<(Case, Vec<Ratio>)> {
+        let scene = scene(&self.volume.view, function, towards, size);
+        let told = told(&scene)?;
+        let sets = vector_sets();
+        let picture = self.folder.join("picture.rgb");
+        let exact = Exact::new(&scene, self.volume);
+        let is_first = direction == DIRECTIONS[0].0;
+        let mut ours: Vec<Times> = sets.iter().map(|_| Times::default()).collect();
+        let mut theirs: Vec<Times> = self.peers.running.iter().map(|_| Times::default()).collect();
+        // Tables are made with the first frame, as those of peers are.
+        let first = draw(&scene, self.pool, sets[0])?.0;
+        let mut quality = vec![("ours", exact.psnr_db(&first.image.to_rgb8([0.0; 3])))];
+        let usual = if self.options.is_quick { QUICK_RUNS } else { RUNS };
+        for run in 0..self.options.runs.unwrap_or(usual).max(1) {
+            for (&set, times) in sets.iter().zip(&mut ours) {
+                times.0.push(draw(&scene, self.pool, set)?.1);
+            }
+            for (peer, times) in self.peers.running.iter_mut().zip(&mut theirs) {
+                if peer.kind.is_slow && (run > 0 || !is_first) {
+                    continue;
+                }
+                times.0.push(peer.draw(&told, (run == 0).then_some(&picture)).await?);
+                if run == 0 {
+                    quality.push((peer.kind.name, exact.psnr_db(&std::fs::read(&picture)?)));
+                }
+            }
+        }
+        let volume = format!("{}, {}^3", self.volume.dtype(), self.volume.side);
+        let name = format!("{}, {volume}, {}x{}, {direction}", function.name, size.width, size.height);
+        let mut case = Case::measured(&name, "CPU-ms", Better::Lower, ours[0].cpu_ms())
+            .with("instructions", format!("{:?}", sets[0]).to_lowercase())
+            .with("wall_ms", ours[0].wall_ms())
+            .with("seen", exact.seen());
+        for (name, psnr_db) in quality {
+            case = case.with(&format!("{name}_psnr_db"), psnr_db);
+        }
+        for (set, times) in sets.iter().zip(&ours).skip(1) {
+            let name = format!("{set:?}_cpu_ms").to_lowercase();
+            case = case.with(&name, median(&mut times.cpu_ms()));
+        }
+        self.add_peers(&mut case, &theirs, is_first);
+        let ratios = self.ratios(&case, function, &sets, &ours);
+        Ok((case, ratios))
+    }
+
+    fn add_peers(&self, case: &mut Case, theirs: &[Times], is_first: bool) {
+        let mut why = Vec::new();
+        for (peer, times) in self.peers.running.iter().zip(theirs) {
+            let name = peer.kind.name;
+            case.peers.insert(name.to_owned(), median(&mut times.cpu_ms()));
+            case.parameters.insert(format!("{name}_wall_ms"), times.wall_ms().into());
+            case.parameters.insert(format!("{name}_tuning"), peer.tuning.clone().into());
+            if peer.kind.is_slow && !is_first {
+                why.push(format!("{name}: takes seconds, so it draws the first direction only"));
+            }
+        }
+        for (name, reason) in &self.peers.missing {
+            case.peers.insert((*name).to_owned(), None);
+            why.push(format!("{name}: {reason}"));
+        }
+        case.why = why.join("; ");
+    }
+
+    fn ratios(&self, case: &Case, function: &Function, sets: &[Instructions], ours: &[Times]) -> Vec<Ratio> {
+        let Some(Some(vtk)) = case.peers.get("vtk").copied() else { return Vec::new() };
+        let ratio = |(&set, times): (&Instructions, &Times)| {
+            let times = vtk / median(&mut times.cpu_ms())?;
+            Some(Ratio { is_float: self.volume.is_float, is_light: function.is_light, set, times })
+        };
+        sets.iter().zip(ours).filter_map(ratio).collect()
+    }
+}
+
+/// One frame, on all threads.
+pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result<(Frame, Took)> {
+    let clock = Clock::start();
+    let frame = cast_with(scene, &pool.snapshot(), &Cancel::new(), set)?;
+    Ok((frame, clock.read()))
+}
+
+/// The sets of vector instructions that this machine has; scalar ones where there are none.
+fn vector_sets() -> Vec<Instructions> {
+    let all = Instructions::available().iter().copied();
+    let vectors: Vec<_> = all.filter(|&set| set != Instructions::Scalar).collect();
+    if vectors.is_empty() { vec![Instructions::Scalar] } else { vectors }
+}
+
+/// Some pixels of the true picture.
+struct Exact {
+    pixels: Vec<[u32; 2]>,
+    rgba: Vec<[f32; 4]>,
+    size: ImageSize,
+}
+
+impl Exact {
+    fn new(scene: &Scene, volume: &Volume) -> Self {
+        let size = scene.size;
+        let every = |n: u32| (0..n).step_by(REFERENCE_STRIDE);
+        let pixels: Vec<_> =
+            every(size.height).flat_map(|y| every(size.width).map(move |x| [x, y])).collect();
+        let rgba = cast_pixels(scene, volume, &pixels);
+        Self { pixels, rgba, size }
+    }
+
+    /// Share of the picture in which something is seen.
+    fn seen(&self) -> f64 {
+        self.rgba.iter().filter(|rgba| rgba[3] > SEEN).count() as f64 / self.rgba.len() as f64
+    }
+
+    /// Of an RGB picture of 8 bits over black, where something is to be seen; `None` where nothing is, or without any
+    /// difference.
+    fn psnr_db(&self, picture: &[u8]) -> Option<f64> {
+        let seen = self.pixels.iter().zip(&self.rgba).filter(|(_, rgba)| rgba[3] > SEEN);
+        let (mut squares, mut count) = (0.0, 0u32);
+        for ([column, row], rgba) in seen {
+            let at = 3 * (*row as usize * self.size.width as usize + *column as usize);
+            for (found, exact) in picture.get(at..at + 3)?.iter().zip(rgba) {
+                squares += (f64::from(*found) - 255.0 * f64::from(*exact)).powi(2);
+                count += 1;
+            }
+        }
+        let mean = squares / f64::from(count);
+        (mean > 0.0).then(|| 10.0 * (255.0 * 255.0 / mean).log10())
+    }
+}
+
+/// What blocks of a volume take, beside what the pool may hold.
+fn memory(volume: &Volume, pool: &BlockPool) -> Case {
+    let name = format!("memory for blocks, {}, {}^3", volume.dtype(), volume.side);
+    Case::measured(&name, "B", Better::Lower, vec![pool.used_bytes() as f64])
+        .limited(volume.size_bytes() as f64, "the voxels themselves")
+        .aiming(pool.limit_bytes() as f64)
+}
+
+/// By how much frames take less than VTK's, by type and kind of function.
+fn summaries(ratios: &[Ratio]) -> Vec<Case> {
+    let best = Instructions::best();
+    let mut cases = Vec::new();
+    let mut add = |name: String, goal: f64, of: &dyn Fn(&Ratio) -> bool| {
+        let times: Vec<f64> = ratios.iter().filter(|r| of(r)).map(|r| r.times).collect();
+        let mut case = Case::measured(&name, "x", Better::Higher, times).aiming(goal);
+        if case.runs == 0 {
+            "needs VTK and these instructions".clone_into(&mut case.why);
+        }
+        cases.push(case);
+    };
+    let of = |is_float, is_light, set| {
+        move |r: &Ratio| r.is_float == is_float && r.is_light == is_light && r.set == set
+    };
+    let name = |what: &str, set: Instructions| {
+        format!("VTK's processor time over ours: {what}, {set:?}").to_lowercase()
+    };
+    add(name("u8", Instructions::Avx512), GOAL_U8, &of(false, false, Instructions::Avx512));
+    add(name("u8", Instructions::Avx2), GOAL_U8_AVX2, &of(false, false, Instructions::Avx2));
+    add(name("f32", best), GOAL_F32, &of(true, false, best));
+    add(name("u8, sparse and saturating", best), GOAL_LIGHT, &of(false, true, best));
+    add(name("f32, sparse and saturating", best), GOAL_LIGHT, &of(true, true, best));
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_picture_is_close_to_the_reference_wherever_something_is_seen() {
+        let size = ImageSize { width: 160, height: 128 };
+        for is_float in [false, true] {
+            let volume = Volume::new(96, is_float).unwrap();
+            let pool = volume.pool().unwrap();
+            for function in &FUNCTIONS {
+                let scene = scene(&volume.view, function, DIRECTIONS[0].1, size);
+                let exact = Exact::new(&scene, &volume);
+                let (frame, _) = draw(&scene, &pool, Instructions::best()).unwrap();
+                assert!(exact.seen() > 0.01, "{}: something must be seen", function.name);
+                let psnr_db = exact.psnr_db(&frame.image.to_rgb8([0.0; 3])).unwrap();
+                assert!(psnr_db > 35.0, "{}, {}: {psnr_db} dB", function.name, volume.dtype());
+            }
+        }
+    }
+
+    #[test]
+    fn a_picture_that_is_off_by_one_everywhere_has_48_decibels() {
+        let pixels = vec![[0, 0], [1, 0], [2, 0]];
+        // The last one shows nothing, so it does not count.
+        let rgba = vec![[10.0 / 255.0, 20.0 / 255.0, 30.0 / 255.0, 1.0], [0.2, 0.2, 0.2, 0.5], [0.0; 4]];
+        let exact = Exact { pixels, rgba, size: ImageSize { width: 3, height: 1 } };
+        let psnr_db = exact.psnr_db(&[11, 21, 31, 52, 52, 52, 99, 99, 99]).unwrap();
+        assert!((psnr_db - 48.13).abs() < 0.01, "{psnr_db}");
+        assert_eq!(exact.psnr_db(&[11, 21]), None, "too small a picture");
+    }
+
+    #[test]
+    fn a_goal_without_a_peer_is_neither_met_nor_missed() {
+        let ratio = Ratio { is_float: false, is_light: true, set: Instructions::best(), times: 20.0 };
+        let cases = summaries(&[ratio]);
+        let light = cases.iter().find(|case| case.name.contains("u8, sparse")).unwrap();
+        assert_eq!((light.ours, light.meets_goal), (Some(20.0), Some(true)));
+        let float = cases.iter().find(|case| case.name.contains("f32, sparse")).unwrap();
+        assert_eq!((float.ours, float.meets_goal), (None, None));
+        assert!(!float.why.is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Somebody who looks: `corridor view` in a process of its own, joined over a WebSocket as a browser does, who shows frames
+//! at once and says so.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use link::{OpStream, Trust};
+use serde_json::{Value, json};
+use session::{Camera, FrameInfo, Item, Join, Note, State, ViewChange};
+use tokio::task::JoinSet;
+use wire::{ClientConfig, ops};
+
+use super::super::first_picture::port_of;
+use super::super::process::Running;
+
+/// How long a frame may take until the measurement is given up.
+const WITHIN: Duration = Duration::from_secs(120);
+/// A JPEG of this size in which nothing is seen is smaller than this, bytes.
+const BLANK_BYTES: usize = 4096;
+
+/// Pixels of the window.
+pub(super) const WIDTH: u32 = 1024;
+pub(super) const HEIGHT: u32 = 800;
+
+/// Between the numbers of two changes: the viewer's own changes come in between.
+const SEQ_STEP: u64 = 1 << 20;
+
+/// See the module.
+pub(super) struct Viewer {
+    process: Running,
+    answer: OpStream,
+    seq: u64,
+    camera: Option<Camera>,
+    _driver: JoinSet<()>,
+}
+
+/// A frame as it came.
+pub(super) struct Came {
+    pub(super) info: FrameInfo,
+    pub(super) at: Instant,
+    bytes: usize,
+}
+
+impl Came {
+    /// It shows blocks, of which something is seen.
+    pub(super) fn shows_something(&self) -> bool {
+        self.info.truth.blocks_present > 0 && self.bytes > BLANK_BYTES
+    }
+
+    /// As many pixels as the window has, of a view that rests and has all it wants.
+    pub(super) fn is_full(&self) -> bool {
+        self.info.width == WIDTH && self.info.truth.state == State::Complete
+    }
+
+    /// Share of the window's pixels.
+    pub(super) fn share(&self) -> f64 {
+        f64::from(self.info.width) * f64::from(self.info.height) / f64::from(WIDTH * HEIGHT)
+    }
+}
+
+impl Viewer {
+    /// Starts to look at `location`; also when that was.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    pub(super) async fn start(program: &Path, location: &str, memory: &str) -> Result<(Self, Instant)> {
+        let process = Running::start(program, &["view", location, "--memory", memory]).await?;
+        let port = port_of(process.text("url")?)?;
+        let config = ClientConfig { token: process.text("token")?.to_owned(), ..ClientConfig::default() };
+        let mut driver = JoinSet::new();
+        let start = Instant::now();
+        let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+        let (client, running) = link::connect(link, config)?;
+        driver.spawn(running);
+        let join = Join { session: "main".into(), name: "bench".into(), width: WIDTH, height: HEIGHT };
+        let urgency = Urgency::of(Priority::INTERACTIVE);
+        let answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
+        Ok((Self { process, answer, seq: 0, camera: None, _driver: driver }, start))
+    }
+
+    /// The most memory that the viewer's process ever held, bytes.
+    pub(super) fn peak_bytes(&self) -> Option<f64> {
+        self.process.peak_bytes()
+    }
+
+    /// Changes the view by a patch; `moving` while more changes follow at once. Tells when.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    pub(super) fn change(&mut self, patch: &Value, moving: bool) -> Result<Instant> {
+        self.seq += SEQ_STEP;
+        let view = patch.as_object().cloned().unwrap_or_default();
+        let note = Note::View(ViewChange { seq: self.seq, view, moving });
+        self.answer.note(ops::encode_json(&note)?)?;
+        Ok(Instant::now())
+    }
+
+    /// Turns the camera about what it looks at.
+    pub(super) fn turn(&mut self, yaw_rad: f64, moving: bool) -> Result<Instant> {
+        let Some(camera) = &mut self.camera else {
+            return Err(Error::internal("the viewer told no camera"));
+        };
+        let projection = render::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
+        let Camera { eye, target, up, .. } = *camera;
+        camera.eye = render::Camera { eye, target, up, projection }.orbit(yaw_rad, 0.0).eye;
+        let patch = json!({ "camera": camera });
+        self.change(&patch, moving)
+    }
+
+    /// The next frame of the last change.
+    pub(super) async fn frame(&mut self) -> Result<Came> {
+        let seq = self.seq;
+        loop {
+            let came = self.any_frame().await?;
+            if came.info.seq >= seq {
+                return Ok(came);
+            }
+        }
+    }
+
+    /// The next frame.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    pub(super) async fn any_frame(&mut self) -> Result<Came> {
+        let next = async {
+            while let Some(item) = self.answer.next_item().await {
+                let item = item?;
+                match ops::decode_json::<Item>(&item.body, "an item of `join`")? {
+                    Item::Frame(info) => {
+                        let at = Instant::now();
+                        self.answer.note(ops::encode_json(&Note::Shown { frame: info.id })?)?;
+                        return Ok(Came { info, at, bytes: item.bulk.len() });
+                    }
+                    Item::Joined { view, .. } | Item::View { view, .. } => {
+                        self.camera = view.camera.or(self.camera.take());
+                    }
+                    _ => {}
+                }
+            }
+            Err(Error::new(ErrorKind::Unreachable, "the session ended"))
+        };
+        let late = |_| Error::new(ErrorKind::TimedOut, "no frame came");
+        tokio::time::timeout(WITHIN, next).await.map_err(late)?
+    }
+
+    /// The next frame that is as wanted.
+    pub(super) async fn frame_where(&mut self, is_wanted: impl Fn(&Came) -> bool) -> Result<Came> {
+        loop {
+            let came = self.frame().await?;
+            if is_wanted(&came) {
+                return Ok(came);
+            }
+        }
+    }
+}

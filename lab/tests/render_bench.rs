@@ -1,0 +1,32 @@
+//! `corridor bench render` without peers: it draws what it says, close to the reference, and leaves nobody out silently.
+
+use std::path::Path;
+
+use corridor_lab::bench::options::Options;
+use corridor_lab::bench::run;
+
+#[tokio::test]
+async fn every_frame_has_its_quality_and_every_missing_peer_its_reason() {
+    let options = Options {
+        is_quick: true,
+        runs: Some(1),
+        only: vec!["frames".into()],
+        peers: Some(Vec::new()),
+        ..Options::default()
+    };
+    let report = run("render", Path::new("corridor"), &options).await.unwrap();
+    assert_eq!(report.error, None);
+    let frames: Vec<_> = report.cases.iter().filter(|case| case.unit == "CPU-ms").collect();
+    assert_eq!(frames.len(), 2 * 5, "two types, five transfer functions");
+    for case in frames {
+        let number = |name: &str| case.parameters.get(name).and_then(serde_json::Value::as_f64);
+        assert!(case.ours.is_some_and(|ms| ms > 0.0), "{}", case.name);
+        assert!(number("seen").is_some_and(|share| share > 0.01), "{}: something must be seen", case.name);
+        assert!(number("ours_psnr_db").is_some_and(|db| db > 40.0), "{}: {:?}", case.name, case.parameters);
+        assert!(case.peers.values().all(Option::is_none), "nobody was asked for");
+        assert!(["vtk", "vtk-gpu", "paraview"].iter().all(|peer| case.why.contains(peer)), "{}", case.why);
+    }
+    let blocks: Vec<_> = report.cases.iter().filter(|case| case.name.starts_with("memory")).collect();
+    assert_eq!(blocks.len(), 2);
+    assert!(blocks.iter().all(|case| case.meets_goal == Some(true)), "blocks stay within the pool's limit");
+}
