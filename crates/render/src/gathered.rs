@@ -84,6 +84,11 @@ impl<S: Simd> Gathered<S> {
     pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<S>) {
         let Leg { from, to, seen, bent, light } = *leg;
         let size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
+        if size == 0 {
+            let middle = simd.mul_add(simd.sub(to, from), simd.splat(0.5), from);
+            self.add(simd, &table.parts[0], middle, seen, light);
+            return;
+        }
         let parts = PARTS[size];
         let step = simd.mul(simd.sub(to, from), simd.splat(1.0 / parts as f32));
         let mut part = 0.5;
@@ -161,9 +166,12 @@ impl<S: Simd> Step<S> for Add<'_, S> {
 #[inline(always)]
 fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
     let (low, high) = (simd.min(before, place), simd.max(before, place));
+    let length = simd.sub(high, low);
+    if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {
+        return 0;
+    }
     // The entry above the higher one: a bend there is felt below it.
     let bends = simd.sub(bend(simd, table, simd.add(high, simd.splat(1.0))), bend(simd, table, low));
-    let length = simd.sub(high, low);
     let error = simd.mul(simd.mul(bends, length), simd.splat(ERROR_PER_BEND));
     // Cutting into n parts divides the error by n twice.
     let [few, many] = [PARTS[0], PARTS[1]].map(|parts| TOLERANCE * (parts * parts) as f32);

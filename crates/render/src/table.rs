@@ -55,6 +55,8 @@ pub(crate) struct Table {
     /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of colour where
     /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
     pub(crate) bends: Box<[f32; ENTRIES]>,
+    /// The middle of a shorter way is enough wherever it lies, entries: all bends together would not ask for parts.
+    pub(crate) longest_even: f32,
     pub(crate) scale: Scale,
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
@@ -115,6 +117,8 @@ impl Table {
             sum += ORDER_BEND * opacities[i].powi(2) * f64::from((here - before).abs().max_element());
             bends[i] = sum as f32;
         }
+        // A little less than exact, for rounding.
+        let longest_even = 0.999 * TOLERANCE / (sum as f32 * ERROR_PER_BEND);
         let mut visible_before = vec![0; ENTRIES + 1];
         for (i, &opacity) in opacities.iter().enumerate() {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
@@ -123,7 +127,7 @@ impl Table {
             .then(|| colours.iter().map(|&[r, g, b]| Vec4::new(r, g, b, 1.0)).collect());
         let scale =
             Scale { origin: (low - decoding.offset) / decoding.scale, gain: decoding.scale * per_value };
-        Self { parts, bends, scale, visible_before, labels }
+        Self { parts, bends, longest_even, scale, visible_before, labels }
     }
 
     /// As [`crate::device::Prepared::table_words`] says.
