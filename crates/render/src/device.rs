@@ -244,13 +244,12 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
 /// What of a scene [`prepare`] cannot prepare, if anything.
 #[must_use]
 pub fn beyond(scene: &Scene) -> Option<&'static str> {
-    if scene.mode != Mode::Composite {
-        return Some("a mode other than compositing");
+    match scene.mode {
+        Mode::Maximum | Mode::Minimum => Some("extreme values"),
+        Mode::Surfaces => Some("isosurfaces or slices alone"),
+        Mode::Composite if !scene.surfaces.is_empty() => Some("isosurfaces"),
+        Mode::Composite => (!scene.slices.is_empty()).then_some("slices"),
     }
-    if !scene.surfaces.is_empty() {
-        return Some("isosurfaces");
-    }
-    (!scene.slices.is_empty()).then_some("slices")
 }
 
 impl Prepared {
