@@ -80,6 +80,7 @@ impl Dice {
 fn files() {
     check("nrrd", |bytes| files::open_and_read("x.nrrd", bytes));
     check("raw", |bytes| files::open_and_read("x.toml", bytes));
+    check("enzo", |bytes| files::open_and_read("x.hierarchy", bytes));
     check("zarr", zarr::open_and_read);
     check("chunk", chunk::decode);
 }

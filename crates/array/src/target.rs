@@ -272,6 +272,14 @@ impl Region {
         self.shape.iter().product::<usize>() * self.item_bytes
     }
 
+    /// The same elements with one more axis, of one element, in front.
+    #[must_use]
+    pub fn with_outer_axis(mut self) -> Self {
+        self.shape.insert(0, 1);
+        self.strides.insert(0, 0);
+        self
+    }
+
     /// Cuts along `axis` before element `at`: `[0, at)` and `[at, n)`.
     ///
     /// # Panics

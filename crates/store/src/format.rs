@@ -68,6 +68,12 @@ pub trait Format: Send + Sync + 'static {
     /// How elements of this array are reached.
     fn access(&self, array: u32) -> Access;
 
+    /// Whether a box of a stored level has values of its own; where it has not, as in sparse levels, the ancestors' stand
+    /// in, and [`read`](Self::read) gives what is made of them.
+    fn covers(&self, _array: u32, _level: u8, _box: &Selection) -> bool {
+        true
+    }
+
     /// What has to be done once, and is long, before elements of this array can be read; see
     /// [`ByteStore::prepare`](crate::ByteStore::prepare).
     fn prepare(&self, _array: u32, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {

@@ -65,6 +65,9 @@ impl BlockJob {
         if self.urgency().deadline.is_some_and(has_passed) {
             return Err(Error::new(ErrorKind::TimedOut, "the block's deadline passed before it was read"));
         }
+        if !self.format.covers(key.array, key.level, &self.selection) {
+            return Ok(Arc::new(Block { key, content: Content::NotCovered }));
+        }
         let array = self.dataset.array(key.array)?;
         let (target, region) = Target::new(&self.selection.shape(), array.dtype.size_bytes())?;
         self.format.read(key.array, key.level, &self.selection, region, &self.watch.cancel)?;

@@ -5,6 +5,7 @@
 //! (what makes a source of it).
 
 mod ahead;
+mod amr;
 mod byte_store;
 mod cf;
 mod chunked;

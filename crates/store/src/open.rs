@@ -10,7 +10,7 @@ use array::{Error, LongWork, Result, Source};
 
 use crate::synthetic::{self, Synthetic};
 use crate::{
-    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, hdf5, netcdf3, nifti,
+    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, amr, hdf5, netcdf3, nifti,
     nrrd, raw,
 };
 
@@ -77,7 +77,7 @@ const KINDS: &[Kind] = &[
         name: "HDF5",
         recognises: |head| hdf5::recognises(head, ""),
         endings: &[".h5", ".hdf5", ".he5", ".nc4"],
-        open: |file, options| Ok(Arc::new(hdf5::open(file, options)?)),
+        open: |file, options| Ok(amr::over(Arc::new(hdf5::open(file, options)?))),
     },
     Kind {
         name: "NetCDF-3",
@@ -96,6 +96,12 @@ const KINDS: &[Kind] = &[
         recognises: nifti::recognises,
         endings: &[".nii", ".nii.gz", ".hdr"],
         open: |file, options| Ok(Arc::new(nifti::open(file, options)?)),
+    },
+    Kind {
+        name: "Enzo",
+        recognises: amr::is_enzo,
+        endings: &[".hierarchy"],
+        open: |file, options| Ok(Arc::new(amr::open_enzo(file, options)?)),
     },
     Kind {
         name: "raw",
@@ -140,7 +146,7 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     match by_bytes.or_else(by_name) {
         Some(kind) => (kind.open)(file, options).map_err(|e| e.context(kind.name)),
         None => Err(Error::unsupported(format!(
-            "expected HDF5, NetCDF-3, NRRD, NIfTI, the folder of a Zarr store, or for numbers without a header a description of \
+            "expected HDF5, NetCDF-3, NRRD, NIfTI, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description of \
              them, `NAME.toml` (docs/raw.md); found a file that begins with {:02x?}",
             &head[..head.len().min(8)]
         ))),
@@ -151,8 +157,12 @@ fn open_directory(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Format>>
     if crate::zarr::recognises(path) {
         return Ok(Arc::new(crate::zarr::open(path, options).map_err(|e| e.context("Zarr"))?));
     }
+    if let Some(mesh) = amr::open_directory(path, options)? {
+        return Ok(Arc::new(mesh));
+    }
     Err(Error::unsupported(
-        "expected a file or a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`), found another directory",
+        "expected a file, a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`) or the folder of a mesh (with \
+         `NAME.hierarchy` of Enzo, or `*.h5` of Carpet), found another directory",
     ))
 }
 

@@ -24,7 +24,9 @@ mod speed;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use array::{Completions, Dataset, Error, ReadEnds, ReadRequest, Region, Result, Source, Want, gather};
+use array::{
+    Completions, Dataset, Error, ErrorKind, ReadEnds, ReadRequest, Region, Result, Source, Want, gather,
+};
 use futures::future::BoxFuture;
 use futures::stream;
 use futures::{FutureExt, StreamExt};
@@ -142,11 +144,17 @@ impl Source for Servers {
         match self.rule {
             Rule::Spread => reads::read(Arc::clone(&self.group), request, into).boxed(),
             Rule::Homes { .. } => {
-                let this: Arc<dyn Source> = Arc::new(self.clone());
+                let (this, group): (Arc<dyn Source>, _) = (Arc::new(self.clone()), Arc::clone(&self.group));
                 async move {
                     // So that a request that cannot be is refused as every source refuses it.
                     request.check(&*this.describe().await?, &into)?;
-                    gather(this, request, into).await
+                    let (loan, lent) = into.lend();
+                    let gathered = gather(this, request.clone(), lent).await;
+                    match loan.try_end() {
+                        // Blocks of a sparse level that are not covered have nothing to be gathered.
+                        Ok(into) if lacks_blocks(&gathered) => reads::read(group, request, into).await,
+                        _ => gathered,
+                    }
                 }
                 .boxed()
             }
@@ -162,6 +170,10 @@ impl Source for Servers {
         let each = each.map(move |(n, (request, into))| this.read(request, into).map(move |end| (n, end)));
         each.buffer_unordered(many::MAX_APART).boxed()
     }
+}
+
+fn lacks_blocks(gathered: &Result<()>) -> bool {
+    gathered.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use array::conformance::{MemorySource, check_source, fetch};
 use array::{
-    BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Generation, Priority, ReadEnds,
-    ReadRequest, Region, Result, Selection, Source, Target, Want,
+    Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Generation, Priority,
+    ReadEnds, ReadRequest, Region, Result, Selection, Source, Target, Want,
 };
 use futures::future::BoxFuture;
 use futures::stream::{self, FuturesUnordered};
@@ -45,6 +45,8 @@ struct Simulated {
     asked: Arc<Mutex<(u64, u64)>>,
     /// Whoever reads this row of every array is told that it is corrupt.
     broken_row: Arc<Mutex<Option<u64>>>,
+    /// Blocks of even numbers are not covered, as in a sparse level.
+    is_sparse: bool,
 }
 
 impl Simulated {
@@ -58,6 +60,7 @@ impl Simulated {
             free_at: Arc::new(Mutex::new(Instant::now())),
             asked: Arc::default(),
             broken_row: Arc::default(),
+            is_sparse: false,
         }
     }
 
@@ -133,6 +136,9 @@ impl Simulated {
     async fn one(&self, key: BlockKey) -> Completion {
         let bytes = self.current().dataset().block(key).map_or(0, |b| b.size_bytes);
         let result = match self.transfer(bytes).await {
+            Ok(()) if self.is_sparse && key.index.is_multiple_of(2) => {
+                Ok(Arc::new(Block { key, content: Content::NotCovered }))
+            }
             Ok(()) => fetch(&*self.current(), &[key]).await.remove(&key).expect("an answer").result,
             Err(error) => Err(error),
         };
@@ -234,6 +240,17 @@ async fn read(source: &dyn Source, text: &str) -> Result<Vec<u8>> {
     let (target, region) = Target::new(&selection.shape(), 4)?;
     source.read(ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, region).await?;
     target.into_vec()
+}
+
+/// A level that is sparse has blocks that nobody has; a read gives what is made of their ancestors all the same.
+#[tokio::test(start_paused = true)]
+async fn reads_of_sparse_levels_are_exact_by_any_rule() {
+    let here = data(1 << 20);
+    for rule in [Rule::Spread, Rule::Homes { copies: 2 }] {
+        let servers: Vec<_> =
+            (0..2).map(|_| Simulated { is_sparse: true, ..Simulated::new(&here, MB, 10) }).collect();
+        read_all(&*group(&servers, rule), &here).await;
+    }
 }
 
 /// Reads everything and gives the time it took, in seconds.

@@ -1,0 +1,87 @@
+//! Files of FLASH: each field is one array of all blocks, beside arrays that say where the blocks lie.
+//!
+//! Blocks of all levels are in the file; coarser ones hold means of finer ones.
+
+use std::sync::Arc;
+
+use array::{
+    ArrayInfo, Attributes, Dataset, Element, Error, Result, Selection, Target, elements, with_element,
+};
+
+use super::composite::{Place, can_be};
+use super::grids::{Centring, Grids, MAX_GRIDS, Told};
+use super::{Field, find};
+use crate::{Cancel, Format};
+
+/// Lower and upper corner of each block: x, y, z.
+const BOXES: &str = "bounding box";
+/// Beside it in every file of FLASH.
+const LEVELS: &str = "refine level";
+
+/// The fields of a file; none where it is of another kind.
+///
+/// # Errors
+/// `Corrupt` where its blocks are no mesh, `TooLarge` where there are too many.
+pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
+    let dataset = file.dataset();
+    let (Some((boxes, info)), Some(_)) = (find(&dataset, BOXES), find(&dataset, LEVELS)) else {
+        return Ok(Vec::new());
+    };
+    let &[blocks, 3, 2] = info.shape() else { return Ok(Vec::new()) };
+    if blocks > MAX_GRIDS as u64 {
+        return Err(Error::too_large(format!("expected at most {MAX_GRIDS} blocks, found {blocks}")));
+    }
+    let Some(cells) = cells(&dataset, blocks) else { return Ok(Vec::new()) };
+    let corners = read(file, boxes, info)?;
+    let told: Vec<Told> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
+    let grids = Arc::new(Grids::new(&told, Centring::Cells, size_of::<f64>())?);
+    let numbers = || 0..blocks;
+    let field = |(array, info): (u32, &ArrayInfo)| Field {
+        name: info.name.clone(),
+        dtype: info.dtype,
+        units: info.units.clone(),
+        attributes: Attributes::new(),
+        grids: Arc::clone(&grids),
+        places: numbers().map(|block| Place { file: 0, array, entry: Some(block) }).collect(),
+    };
+    let is_field = |info: &ArrayInfo| {
+        let [b, z, y, x] = *info.shape() else { return false };
+        b == blocks && [z, y, x] == cells && can_be(info.dtype)
+    };
+    let arrays = (0u32..).zip(&dataset.arrays).filter(|(_, info)| is_field(info));
+    Ok(arrays.map(field).collect())
+}
+
+/// Cells of each block, z, y, x: the least along each axis, as fields on faces have one more.
+fn cells(dataset: &Dataset, blocks: u64) -> Option<[u64; 3]> {
+    let shapes = dataset.arrays.iter().filter_map(|info| match *info.shape() {
+        [b, z, y, x] if b == blocks && can_be(info.dtype) => Some([z, y, x]),
+        _ => None,
+    });
+    shapes.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].min(b[2])])
+}
+
+/// All values of a small array.
+fn read(file: &dyn Format, array: u32, info: &ArrayInfo) -> Result<Vec<f64>> {
+    let (target, region) = Target::new(info.shape(), info.dtype.size_bytes())?;
+    file.read(array, 0, &Selection::all(info.shape()), region, &Cancel::default())?;
+    let bytes = target.into_vec()?;
+    Ok(with_element!(info.dtype.element(), T => {
+        elements::<T>(&bytes, info.dtype.order()).map(Element::to_f64).collect()
+    }))
+}
+
+/// A block from its corners: lower x, upper x, lower y, ...
+#[expect(clippy::cast_precision_loss, reason = "cells of a block")]
+fn told(corners: &[f64], cells: [u64; 3]) -> Told {
+    let along = |axis: usize| {
+        let (lower, upper) = (corners[2 * (2 - axis)], corners[2 * (2 - axis) + 1]);
+        (lower, (upper - lower) / cells[axis] as f64)
+    };
+    // A flat mesh has no extent along the axes that it lacks.
+    let spacing = [0, 1, 2].map(|axis| match along(axis).1 {
+        size if size == 0.0 && cells[axis] == 1 => 1.0,
+        size => size,
+    });
+    Told { lower: [0, 1, 2].map(|axis| along(axis).0), spacing, count: cells }
+}

@@ -1,0 +1,352 @@
+//! Where the grids of a block-structured mesh lie: levels of cells that each cover a part of the domain.
+//!
+//! Geometry alone; it knows neither files nor values. The coarsest grids span the domain. Cells of a finer level are
+//! a whole number of times smaller, so that every grid lies on the lattice of its level (Berger & Colella, J. Comput.
+//! Phys. 82, 1989). Axes are in the order z, y, x.
+
+use array::{Affine, Error, Result, Selection};
+
+/// Most grids of one mesh.
+pub(super) const MAX_GRIDS: usize = 65_536;
+/// Most levels of one mesh.
+pub(super) const MAX_TIERS: usize = 24;
+/// How far from a whole number of cells a grid's corner may lie: rounding of single-precision corners.
+const OFF_LATTICE: f64 = 0.25;
+/// Most cells of a level along one axis.
+const MAX_CELLS: f64 = (1u64 << 40) as f64;
+/// Bytes of the finest level, as if it covered everything, below which an array may be described.
+const MAX_LEVEL_BYTES: u128 = 1 << 62;
+
+/// What a sample stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Centring {
+    /// The middle of a cell: coarse cells hold whole finer ones.
+    Cells,
+    /// A corner of cells: every coarse sample is also one of the finer lattice.
+    Vertices,
+}
+
+/// A grid as a file tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// The lower corner of its first cell, or its first vertex, in world units.
+    pub(super) lower: [f64; 3],
+    /// Size of a cell, or distance between vertices.
+    pub(super) spacing: [f64; 3],
+    /// Samples.
+    pub(super) count: [u64; 3],
+}
+
+/// A grid on the lattice of its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// Which one it was when told.
+    pub(super) number: usize,
+    /// Its first sample.
+    pub(super) low: [u64; 3],
+    /// One past its last.
+    pub(super) high: [u64; 3],
+}
+
+impl Placed {
+    /// Whether any of these elements is in it.
+    pub(super) fn meets(&self, selection: &Selection) -> bool {
+        let axes = selection.ranges().iter().zip(self.low.iter().zip(&self.high));
+        axes.into_iter().all(|(range, (&low, &high))| range.within(low, high).1 > 0)
+    }
+}
+
+/// The grids of one level.
+#[derive(Clone, Debug)]
+pub(super) struct Tier {
+    /// Samples of the whole domain at this level.
+    pub(super) shape: [u64; 3],
+    /// How many samples of this level one of the coarsest spans.
+    ratio: [u64; 3],
+    pub(super) grids: Vec<Placed>,
+}
+
+/// All levels, the finest first.
+#[derive(Clone, Debug)]
+pub(super) struct Grids {
+    pub(super) tiers: Vec<Tier>,
+    pub(super) centring: Centring,
+    /// Finer levels that had to be left out, as the whole domain in their cells is too large to be described.
+    pub(super) left_out: usize,
+    lower: [f64; 3],
+    /// Of the coarsest level.
+    spacing: [f64; 3],
+}
+
+impl Grids {
+    /// Places grids on the lattices of their levels.
+    ///
+    /// # Errors
+    /// `Corrupt` when there are none, or one is empty or lies on no lattice; `TooLarge` beyond the limits.
+    pub(super) fn new(told: &[Told], centring: Centring, item_bytes: usize) -> Result<Self> {
+        if told.len() > MAX_GRIDS {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_GRIDS} grids, found {}",
+                told.len()
+            )));
+        }
+        if let Some(odd) = told.iter().find(|grid| !grid.is_legal()) {
+            return Err(Error::corrupt(format!(
+                "expected grids with samples at finite places, found {odd:?}"
+            )));
+        }
+        let spacing = [0, 1, 2].map(|axis| told.iter().fold(0.0, |most, g| g.spacing[axis].max(most)));
+        let mut ratios = told.iter().map(|grid| grid.ratio(spacing)).collect::<Result<Vec<_>>>()?;
+        let by_tier = ratios.clone();
+        ratios.sort_unstable_by(|a, b| b.cmp(a));
+        ratios.dedup();
+        let coarsest = *ratios.last().ok_or_else(|| Error::corrupt("expected grids, found none"))?;
+        if coarsest != [1; 3] || ratios.len() > MAX_TIERS {
+            let found = ratios.len();
+            return Err(Error::corrupt(format!(
+                "expected up to {MAX_TIERS} levels over a coarsest one, found {found}"
+            )));
+        }
+        nested(&ratios)?;
+        let base =
+            || told.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid);
+        let lower = [0, 1, 2].map(|a| base().fold(f64::INFINITY, |least, g| g.lower[a].min(least)));
+        let upper = [0, 1, 2].map(|a| base().fold(f64::NEG_INFINITY, |most, g| g.upper(a).max(most)));
+        let mut grids = Self { tiers: Vec::new(), centring, left_out: 0, lower, spacing };
+        let cells = grids.on_lattice(upper, [1; 3])?;
+        for ratio in ratios {
+            let Some(shape) = grids.shape(cells, ratio) else {
+                return Err(Error::too_large(format!(
+                    "expected at most {MAX_CELLS} cells along an axis of a level"
+                )));
+            };
+            let mut tier = Tier { shape, ratio, grids: Vec::new() };
+            for (number, grid) in told.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio) {
+                tier.grids.push(grids.place(number, grid, &tier)?);
+            }
+            grids.tiers.push(tier);
+        }
+        let bytes =
+            |tier: &Tier| tier.shape.iter().map(|&n| u128::from(n)).product::<u128>() * item_bytes as u128;
+        grids.left_out = grids.tiers.iter().take_while(|tier| bytes(tier) > MAX_LEVEL_BYTES).count();
+        grids.tiers.drain(..grids.left_out);
+        if grids.tiers.is_empty() {
+            return Err(Error::too_large("expected a coarsest level below 2^62 bytes"));
+        }
+        Ok(grids)
+    }
+
+    /// Samples along each axis at a level, of a domain of `cells` coarsest steps.
+    fn shape(&self, cells: [u64; 3], ratio: [u64; 3]) -> Option<[u64; 3]> {
+        let mut shape = [0; 3];
+        for axis in 0..3 {
+            let fine = match self.centring {
+                Centring::Cells => cells[axis].checked_mul(ratio[axis])?,
+                // `upper` is one step beyond the last vertex.
+                Centring::Vertices => cells[axis].checked_sub(1)?.checked_mul(ratio[axis])?.checked_add(1)?,
+            };
+            #[expect(clippy::cast_precision_loss, reason = "compared with a bound")]
+            let fits = fine as f64 <= MAX_CELLS;
+            shape[axis] = Some(fine).filter(|_| fits)?;
+        }
+        Some(shape)
+    }
+
+    /// The number of a place on a lattice, counted from the domain's lower corner.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked"
+    )]
+    fn on_lattice(&self, place: [f64; 3], ratio: [u64; 3]) -> Result<[u64; 3]> {
+        let mut at = [0; 3];
+        for axis in 0..3 {
+            let exact = (place[axis] - self.lower[axis]) / self.spacing[axis] * ratio[axis] as f64;
+            let whole = exact.round();
+            if !(0.0..=MAX_CELLS).contains(&whole) || (exact - whole).abs() > OFF_LATTICE {
+                return Err(Error::corrupt(format!(
+                    "expected a grid's corner on the lattice of its level, found it {exact} cells from the domain's"
+                )));
+            }
+            at[axis] = whole as u64;
+        }
+        Ok(at)
+    }
+
+    fn place(&self, number: usize, told: &Told, tier: &Tier) -> Result<Placed> {
+        let low = self.on_lattice(told.lower, tier.ratio)?;
+        let high = [0, 1, 2].map(|axis| low[axis] + told.count[axis]);
+        if (0..3).any(|axis| high[axis] > tier.shape[axis]) {
+            let shape = tier.shape;
+            return Err(Error::corrupt(format!(
+                "expected grids within {shape:?} cells, found one at {low:?} to {high:?}"
+            )));
+        }
+        Ok(Placed { number, low, high })
+    }
+
+    /// How many samples of one level one of the next coarser spans, z, y, x.
+    pub(super) fn step(&self, tier: usize) -> [u64; 3] {
+        match (self.tiers.get(tier), self.tiers.get(tier + 1)) {
+            (Some(fine), Some(coarse)) => [0, 1, 2].map(|axis| fine.ratio[axis] / coarse.ratio[axis]),
+            _ => [1; 3],
+        }
+    }
+
+    /// How many samples of the finest level one of this level spans, z, y, x.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    pub(super) fn factor(&self, tier: usize) -> [f64; 3] {
+        let (finest, this) = (self.tiers[0].ratio, self.tiers[tier].ratio);
+        [0, 1, 2].map(|axis| (finest[axis] / this[axis]) as f64)
+    }
+
+    /// Size of a sample and place of the first one, along one axis.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    pub(super) fn along(&self, tier: usize, axis: usize) -> (f64, f64) {
+        let step = self.spacing[axis] / self.tiers[tier].ratio[axis] as f64;
+        let first = match self.centring {
+            Centring::Cells => self.lower[axis] + step / 2.0,
+            Centring::Vertices => self.lower[axis],
+        };
+        (step, first)
+    }
+
+    /// Where the samples of a level lie in the world.
+    pub(super) fn world_from_voxel(&self, tier: usize) -> Affine {
+        let xyz = [2, 1, 0].map(|axis| self.along(tier, axis));
+        Affine::from_spacing(xyz.map(|(step, _)| step), xyz.map(|(_, first)| first))
+    }
+
+    /// Where a sample of a level lies among those of the next coarser one.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    pub(super) fn in_coarser(&self, step: u64, index: u64) -> f64 {
+        match self.centring {
+            Centring::Cells => (index as f64 + 0.5) / step as f64 - 0.5,
+            Centring::Vertices => index as f64 / step as f64,
+        }
+    }
+}
+
+impl Told {
+    fn is_legal(&self) -> bool {
+        let is_finite = self.lower.iter().chain(&self.spacing).all(|v| v.is_finite());
+        is_finite && self.spacing.iter().all(|&s| s > 0.0) && self.count.iter().all(|&n| 0 < n && n < 1 << 40)
+    }
+
+    /// One step beyond its last sample.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    fn upper(&self, axis: usize) -> f64 {
+        self.lower[axis] + self.spacing[axis] * self.count[axis] as f64
+    }
+
+    /// How many of its cells one of the coarsest spans.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    fn ratio(&self, coarsest: [f64; 3]) -> Result<[u64; 3]> {
+        let mut ratio = [0; 3];
+        for axis in 0..3 {
+            let exact = coarsest[axis] / self.spacing[axis];
+            let whole = exact.round();
+            if !(1.0..=MAX_CELLS).contains(&whole) || (exact / whole - 1.0).abs() > 0.01 {
+                return Err(Error::corrupt(format!(
+                    "expected cells a whole number of times smaller than the coarsest, found {exact} times"
+                )));
+            }
+            ratio[axis] = whole as u64;
+        }
+        Ok(ratio)
+    }
+}
+
+/// That each level divides the next coarser one evenly; the finest comes first.
+fn nested(ratios: &[[u64; 3]]) -> Result<()> {
+    let divides = |pair: &[[u64; 3]]| (0..3).all(|axis| pair[0][axis].is_multiple_of(pair[1][axis]));
+    match ratios.windows(2).find(|pair| !divides(pair)) {
+        None => Ok(()),
+        Some(pair) => Err(Error::corrupt(format!(
+            "expected cells of each level to divide those of the next coarser one, found {:?} and {:?} to the coarsest",
+            pair[0], pair[1]
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever a file tells is placed within its level, or refused.
+        #[test]
+        fn any_grids_are_placed_or_refused(
+            told in prop::collection::vec(any::<([f64; 3], [f64; 3], [u64; 3])>(), 0..4),
+            sane in prop::collection::vec((0u32..9, -2i32..9, 0u64..9), 0..6),
+            is_cells: bool,
+        ) {
+            let centring = if is_cells { Centring::Cells } else { Centring::Vertices };
+            let odd = told.into_iter().map(|(lower, spacing, count)| Told { lower, spacing, count });
+            let near = sane.into_iter().map(|(halved, lower, count)| Told {
+                lower: [f64::from(lower) / 2.0; 3],
+                spacing: [0.5f64.powi(halved.cast_signed()); 3],
+                count: [count; 3],
+            });
+            for told in [odd.clone().chain(near.clone()).collect::<Vec<_>>(), near.collect()] {
+                let Ok(grids) = Grids::new(&told, centring, 8) else { continue };
+                for tier in &grids.tiers {
+                    let fits = |g: &Placed| (0..3).all(|a| g.low[a] < g.high[a] && g.high[a] <= tier.shape[a]);
+                    prop_assert!(tier.grids.iter().all(fits));
+                }
+            }
+        }
+    }
+
+    fn told(lower: [f64; 3], spacing: f64, count: [u64; 3]) -> Told {
+        Told { lower, spacing: [spacing; 3], count }
+    }
+
+    #[test]
+    fn grids_lie_on_the_lattices_of_their_levels_the_finest_first() {
+        let base = told([-1.0; 3], 0.25, [8; 3]);
+        let fine = told([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
+        let grids = Grids::new(&[base, fine], Centring::Cells, 4).unwrap();
+        assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[16; 3], [8; 3]]);
+        assert_eq!(grids.tiers[0].grids, [Placed { number: 1, low: [4, 8, 8], high: [8, 14, 16] }]);
+        assert_eq!((grids.step(0), grids.factor(1)), ([2; 3], [2.0; 3]));
+        assert_eq!(grids.world_from_voxel(0).apply([0.0; 3]), [-0.9375; 3]);
+        assert_eq!(grids.world_from_voxel(1).apply([0.0; 3]), [-0.875; 3]);
+        assert_eq!([0, 1, 2].map(|i| grids.in_coarser(2, i)), [-0.25, 0.25, 0.75]);
+    }
+
+    #[test]
+    fn vertices_of_a_coarse_level_are_also_vertices_of_the_finer() {
+        let base = told([0.0; 3], 8.0, [5; 3]);
+        let fine = told([8.0; 3], 4.0, [5; 3]);
+        let grids = Grids::new(&[base, fine], Centring::Vertices, 8).unwrap();
+        assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[9; 3], [5; 3]]);
+        assert_eq!(grids.tiers[0].grids[0].low, [2; 3]);
+        assert_eq!(grids.world_from_voxel(0).apply([2.0; 3]), [8.0; 3]);
+    }
+
+    #[test]
+    fn what_is_no_mesh_is_told() {
+        let new = |told: &[Told]| Grids::new(told, Centring::Cells, 4).map(|_| ()).unwrap_err().to_string();
+        let base = told([0.0; 3], 1.0, [8; 3]);
+        assert!(new(&[]).contains("found none"));
+        assert!(new(&[base, told([0.3; 3], 0.5, [2; 3])]).contains("lattice"));
+        assert!(new(&[base, told([0.0; 3], 0.7, [2; 3])]).contains("whole number"));
+        assert!(new(&[base, told([7.0; 3], 0.5, [8; 3])]).contains("within"));
+        assert!(new(&[base, told([f64::NAN; 3], 0.5, [8; 3])]).contains("finite"));
+        assert!(
+            new(&[base, told([0.0; 3], 0.5, [2; 3]), told([0.0; 3], 1.0 / 3.0, [2; 3])]).contains("divide")
+        );
+    }
+
+    #[test]
+    fn levels_too_large_to_be_described_are_left_out() {
+        let base = told([0.0; 3], 1.0, [256; 3]);
+        let deep = told([0.0; 3], 1.0 / f64::from(1 << 20), [16; 3]);
+        let grids = Grids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centring::Cells, 8).unwrap();
+        assert_eq!((grids.left_out, grids.tiers[0].shape), (1, [512; 3]));
+    }
+}
