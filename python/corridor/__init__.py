@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import _native
 from ._array import Array
 from ._dataset import Dataset
@@ -61,6 +63,7 @@ __all__ = [
     "open",
     "read_many",
     "read_many_async",
+    "render",
     "submit_many",
 ]
 
@@ -104,6 +107,39 @@ def open(
     dataset = Dataset(connection, opened_with)
     name = dataset._connection.array
     return dataset[name] if name else dataset
+
+
+def render(
+    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Any
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Draw one finished picture of a volume, as ``corridor render`` does: a numpy array of (height, width, values), row 0
+    at the top. Blocks come in until the picture is what is asked for; one that the memory given to :func:`open` keeps
+    from being as fine as the screen warns and says so.
+
+    ``data`` is a location, a data set, or an array. Keywords:
+
+    - ``size``: pixels across and down, (1024, 800) if not given.
+    - ``pixels``: ``"rgb"``, bytes over the view's background; ``"rgba"``, bytes with transparency, not premultiplied; or
+      ``"float"``, float32 in full precision, premultiplied. Colours are sRGB-encoded.
+    - ``camera``: ``"front"``, ``"back"``, ``"left"``, ``"right"``, ``"top"``, ``"bottom"``, or as in a view.
+    - ``tf``: the name of a colour map, or a transfer function as in a view.
+    - ``iso``: isovalues, each a number or ``"VALUE:COLOUR:OPACITY"`` such as ``"0.5:#c03020:0.4"``.
+    - ``slices``: ``{"z": 40, "lat": "50%"}``.
+    - ``mode``: ``"composite"``, ``"surfaces"``, ``"maximum"`` or ``"minimum"``; ``shading``: with light.
+    - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor where there is one.
+    - ``time``: an index; ``level``: this level and no other; ``view``: a whole view, as a link of the viewer holds it.
+
+    >>> import corridor
+    >>> picture = corridor.render("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24), pixels="rgba")
+    >>> picture.shape, picture.dtype
+    ((24, 32, 4), dtype('uint8'))
+
+    Raises as :func:`open` does.
+    """
+    if isinstance(data, (Dataset, Array)):
+        return data.render(**how)
+    opened: Dataset | Array = open(data)
+    return opened.render(**how)
 
 
 def _is_missing_file(location: str) -> bool:

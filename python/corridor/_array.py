@@ -14,6 +14,7 @@ from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import begun
 from ._indexing import Key, Picked, pick
+from ._picture import drawn
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
@@ -153,6 +154,18 @@ class Array:
         picked = pick(key, self.shape)
         native = self._dataset._connection
         return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, ORDINARY))
+
+    def render(self, **how: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """A finished picture of the volume, as :func:`corridor.render` draws it.
+
+        >>> import corridor
+        >>> data = corridor.open("synthetic:waves?shape=16,16,16&dtype=u8")
+        >>> data["waves"].render(size=(32, 24), camera="front").shape
+        (24, 32, 3)
+        """
+        if self._level > 0:
+            how.setdefault("level", self._level)
+        return drawn(self._dataset, self.name, **how)
 
     def submit(self, key: Key = ...) -> "Future[np.ndarray]":
         """Begin a read and return at once. Cancelling the future withdraws it, on the server too.

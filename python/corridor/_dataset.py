@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+import numpy as np
+
 from . import _kept, _native
 from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
 from ._kept import OpenedWith, State
+from ._picture import drawn
 
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
@@ -96,6 +99,16 @@ class Dataset(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def render(self, **how: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """A finished picture of the first volume in it, as :func:`corridor.render` draws it.
+
+        >>> import corridor
+        >>> data = corridor.open("synthetic:waves?shape=16,16,16&dtype=u8")
+        >>> data.render(size=(32, 24), camera="front").shape
+        (24, 32, 3)
+        """
+        return drawn(self, None, **how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._description["id"], self._description["generation"]

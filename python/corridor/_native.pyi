@@ -28,6 +28,10 @@ def begin_many(
 
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 
+def render(
+    connection: Connection, wish: dict[str, object], size: tuple[int, int], pixels: str, device: str
+) -> tuple[_Bytes, str | None]: ...
+
 @final
 class Connection:
     @property

@@ -268,6 +268,11 @@ impl Connection {
 }
 
 impl Connection {
+    /// What a picture is drawn from, and the memory that its blocks may take, bytes.
+    pub(crate) fn to_draw(&self) -> (Stack, u64) {
+        (self.stack.clone(), Budget::viewing(self.context.budget.whole).render)
+    }
+
     pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
         let priority = Priority { tier, weight: 0.0 };

@@ -5,6 +5,7 @@
 mod connection;
 mod errors;
 mod many;
+mod picture;
 mod runtime;
 mod tellers;
 mod wanted;
@@ -19,6 +20,9 @@ mod native {
 
     #[pymodule_export]
     use super::many::{begin_many, read_many};
+
+    #[pymodule_export]
+    use super::picture::render;
 
     /// The package's version.
     #[pymodule_export]

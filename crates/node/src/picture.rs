@@ -6,8 +6,9 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
 use render::{Background, ImageSize, VolumeView};
 use serde_json::{Map, Value, json};
-pub use session::Mode as ViewMode;
+pub use session::{Limit, Mode as ViewMode};
 use session::{SpaceAxis, Truth, View};
+pub use stream::Still;
 use stream::{Means, StillRequest, render_still};
 
 use crate::assemble::Stack;
@@ -159,6 +160,18 @@ pub fn parse_size(text: &str) -> Result<ImageSize> {
     Ok(size)
 }
 
+/// Reads the name of a mode, such as `maximum`.
+///
+/// # Errors
+/// `Invalid`.
+pub fn parse_mode(text: &str) -> Result<ViewMode> {
+    serde_json::from_value(json!(text)).map_err(|_| {
+        Error::invalid(format!(
+            "expected one of the modes composite, surfaces, maximum, minimum, found `{text}`"
+        ))
+    })
+}
+
 /// Draws one finished picture into a PNG file. `progress` hears blocks present and wanted.
 ///
 /// # Errors
@@ -171,6 +184,27 @@ pub async fn draw(
     output: &Path,
     progress: impl FnMut(u64, u64),
 ) -> Result<Truth> {
+    let still = still(stack, request, size, means, progress).await?;
+    let background = still.view.background.map(|c| f32::from(c) / 255.0);
+    let png = still.image.to_png(Background::Colour(background))?;
+    let draft = Draft::beside(output)?;
+    std::fs::write(&draft.path, &png)
+        .map_err(|e| Error::from(e).context(format!("write `{}`", output.display())))?;
+    draft.keep()?;
+    Ok(still.truth)
+}
+
+/// Draws one finished picture. `progress` hears blocks present and wanted.
+///
+/// # Errors
+/// What does not fit in the view, blocks that cannot be had.
+pub async fn still(
+    stack: &Stack,
+    request: &PictureRequest,
+    size: ImageSize,
+    means: Means,
+    progress: impl FnMut(u64, u64),
+) -> Result<Still> {
     let dataset = stack.source.describe().await?;
     let mut view = match &request.view {
         Some(text) => View::parse(text)?,
@@ -182,14 +216,7 @@ pub async fn draw(
     }
     let view = view.merged(&fields(request, size, &view, &dataset)?)?;
     let still = StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means };
-    let still = render_still(Arc::clone(&stack.source), still, progress).await?;
-    let background = still.view.background.map(|c| f32::from(c) / 255.0);
-    let png = still.image.to_png(Background::Colour(background))?;
-    let draft = Draft::beside(output)?;
-    std::fs::write(&draft.path, &png)
-        .map_err(|e| Error::from(e).context(format!("write `{}`", output.display())))?;
-    draft.keep()?;
-    Ok(still.truth)
+    render_still(Arc::clone(&stack.source), still, progress).await
 }
 
 /// The fields that options replace.

@@ -1,0 +1,72 @@
+"""Pictures as numpy arrays."""
+
+import pathlib
+
+import corridor
+import h5py
+import numpy as np
+import pytest
+
+SIZE = (64, 48)
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A ball of ones in zeros."""
+    z, y, x = np.mgrid[-1:1:32j, -1:1:32j, -1:1:32j]
+    with h5py.File(tmp_path / "ball.h5", "w") as file:
+        file["ball"] = (z**2 + y**2 + x**2 < 0.5).astype("<f4")
+    return tmp_path / "ball.h5"
+
+
+def test_pixels_of_all_kinds_agree(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    rgb, rgba, exact = (ball.render(size=SIZE, camera="front", pixels=p) for p in ("rgb", "rgba", "float"))
+    assert (rgb.shape, rgb.dtype) == ((48, 64, 3), np.uint8)
+    assert (rgba.shape, exact.shape, exact.dtype) == ((48, 64, 4), (48, 64, 4), np.float32)
+    corner, middle = exact[0, 0], exact[24, 32]
+    assert np.array_equal(corner, np.zeros(4)) and middle[3] > 0.9
+    assert np.array_equal(rgba[..., 3], np.round(exact[..., 3] * 255))
+    behind = rgb[0, 0] / 255
+    over = exact[..., :3] + behind * (1 - exact[..., 3:])
+    assert np.abs(over * 255 - rgb).max() <= 1
+
+
+def test_a_data_set_an_array_and_a_location_give_the_same_picture(path: pathlib.Path) -> None:
+    data = corridor.open(path)
+    pictures = [
+        thing.render(size=SIZE) for thing in (data, data["ball"])
+    ] + [corridor.render(thing, size=SIZE) for thing in (path, data, f"{path}/ball")]  # fmt: skip
+    assert all(np.array_equal(pictures[0], other) for other in pictures[1:])
+    assert pictures[0].std() > 0
+
+
+def test_surfaces_slices_and_projections_are_drawn(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    surface = ball.render(size=SIZE, camera="front", iso="0.5:#ff0000", pixels="float")
+    red, green, _, alpha = surface[24, 32]
+    assert alpha > 0.99 and red > 3 * green
+    across = ball.render(size=SIZE, camera="top", slices={"z": 16}, pixels="float")
+    assert across[24, 32, 3] == 1 and np.count_nonzero(across[..., 3]) < SIZE[0] * SIZE[1]
+    least = ball.render(size=SIZE, camera="front", mode="maximum", pixels="float")
+    assert least[24, 32, :3].max() > 0.5
+
+
+def test_wrong_wishes_say_what_was_expected(path: pathlib.Path) -> None:
+    data = corridor.open(path)
+    for wrong, words in [
+        ({"pixels": "cmyk"}, "rgb, rgba, float"),
+        ({"mode": "sideways"}, "composite, surfaces, maximum, minimum"),
+        ({"camera": "aside"}, "front"),
+        ({"device": "abacus"}, "auto, cpu or gpu"),
+        ({"iso": "red"}, "isosurface"),
+        ({"size": (0, 10)}, "size|pixels"),
+    ]:
+        with pytest.raises(corridor.InvalidError, match=words):
+            data["ball"].render(**{"size": SIZE, **wrong})
+
+
+def test_a_picture_that_memory_keeps_coarse_says_so() -> None:
+    data = corridor.open("synthetic:noise?shape=512,512,512&dtype=f32", memory="64MiB")
+    with pytest.warns(UserWarning, match="memory"):
+        data.render(size=(512, 512))
