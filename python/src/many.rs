@@ -33,8 +33,9 @@ pub(crate) fn read_many(
     tier: u8,
 ) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
     let count = asked.len();
-    let mut each = read_each(readers(asked, tier));
+    let each = read_each(readers(asked, tier));
     let all = wait(py, async move {
+        let mut each = pin!(each);
         let mut all: Vec<Option<Vec<u8>>> = vec![None; count];
         while let Some((number, elements)) = each.next().await {
             all[number] = Some(elements?);

@@ -72,8 +72,19 @@ impl Reader {
     pub(crate) async fn read(self, wanted: Wanted) -> Result<Vec<u8>> {
         let (request, region, landing) = self.request(wanted)?;
         self.doubt.heed(self.source.read(request, region).await)?;
-        let (_, elements) = finish_together(vec![(0, Ok(landing))]).await.remove(0);
+        let landed = of_their_state(vec![(0, Ok(landing))]).await;
+        let (_, elements) = finish_together(landed).await.remove(0);
         elements
+    }
+
+    /// That the source describes what this connection was opened with. One that found other data describes those from then
+    /// on, and reads by that.
+    async fn check_state(&self) -> Result<()> {
+        let now = self.source.describe().await?;
+        if (now.id, now.generation) == (self.dataset.id, self.dataset.generation) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Stale, "the data are others than those that were opened; open them again"))
     }
 
     fn request(&self, wanted: Wanted) -> Result<(ReadRequest, Region, Landing)> {
@@ -119,6 +130,7 @@ pub(crate) fn read_each(
         });
     let finished = landed
         .ready_chunks(MAX_TOGETHER)
+        .then(of_their_state)
         .flat_map(|landed| stream::iter(in_jobs(landed)))
         .map(finish_together)
         .buffer_unordered(MAX_JOBS);
@@ -176,6 +188,25 @@ impl Landing {
 
 /// A read whose elements are there, or why they are not.
 type Landed = (usize, Result<Landing>);
+
+/// The same, but what was read of other data than those that its connection was opened with is stale. To be called when the
+/// elements are there: a source may find other data at any time before.
+async fn of_their_state(mut landed: Vec<Landed>) -> Vec<Landed> {
+    let mut looked_at: BTreeMap<usize, Result<()>> = BTreeMap::new();
+    for (_, end) in &mut landed {
+        let Ok(Landing { reader, .. }) = end else { continue };
+        let connection = Arc::as_ptr(&reader.dataset).addr();
+        let state = match looked_at.get(&connection) {
+            Some(state) => state.clone(),
+            None => reader.doubt.heed(reader.check_state().await),
+        };
+        looked_at.insert(connection, state.clone());
+        if let Err(error) = state {
+            *end = Err(error);
+        }
+    }
+    landed
+}
 
 /// Cuts reads that ended together into jobs.
 fn in_jobs(landed: Vec<Landed>) -> Vec<Vec<Landed>> {

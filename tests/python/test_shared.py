@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pickle
+import time
 
 import conftest
 import corridor
@@ -65,6 +66,35 @@ def test_what_was_pickled_before_is_stale_once(tmp_path: pathlib.Path, way: str)
     with pytest.raises(corridor.StaleError):
         read(pickle.loads(pickled))
     assert read(pickle.loads(pickled)) == 2
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "double"])
+def test_what_is_open_stays_what_it_was(tmp_path: pathlib.Path, dtype: str) -> None:
+    """Others of another type and shape took the place of the data; a read gives them to nobody who opened the old ones."""
+
+    def replace(dtype: str, side: int) -> None:
+        size = side * side * np.dtype(dtype).itemsize
+        head = f"NRRD0004\ntype: {dtype}\ndimension: 2\nsizes: {side} {side}\nencoding: raw\nendian: little\n\n"
+        (tmp_path / "new").write_bytes(head.encode() + bytes([2] * size))
+        os.replace(tmp_path / "new", tmp_path / "run.nrrd")
+
+    replace("uint8", 4)
+    with conftest.running(tmp_path, "serve", str(tmp_path / "run.nrrd"), "--listen", "127.0.0.1:0", "--json") as program:
+        image = corridor.open(program.url)["image"]
+        assert image[0, 0] == image.dataset["image"][1, 1] == 2
+        replace(dtype, 5)
+        time.sleep(1.5)
+        ways = [
+            lambda: image[0, 0],
+            lambda: image[0, 1],
+            lambda: image.submit((0, 0)).result(60),
+            lambda: corridor.read_many([(image, (0, 0)), (image, (1, 1))]),
+            lambda: corridor.submit_many([(image, (0, 0))])[0].result(60),
+        ]
+        for way in ways * 2:
+            with pytest.raises(corridor.StaleError):
+                way()
+        assert corridor.open(program.url)["image"].shape == (5, 5)
 
 
 def test_a_server_that_is_gone_is_not_kept(tmp_path: pathlib.Path) -> None:
