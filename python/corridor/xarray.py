@@ -1,5 +1,6 @@
 """The xarray engine: ``xr.open_dataset("corridor://host/run42.nc", engine="corridor")``, lazy, for dask too."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -136,7 +137,14 @@ def _variable(array: Array, dims: tuple[str, ...], mask_and_scale: bool) -> xr.V
     for name in _CF_CODING:
         # JSON has no NaN: it is said in words.
         if isinstance(attrs.get(name), str) and array.dtype.kind in "iuf":
-            attrs[name] = np.array(attrs[name], dtype=array.dtype)[()]
+            try:
+                attrs[name] = np.array(attrs[name], dtype=array.dtype)[()]
+            except ValueError:
+                # An integer is never NaN: the attribute says nothing.
+                warnings.warn(
+                    f"`{array.name}`: {name} is {attrs[name]}, which no {array.dtype} is; it is left out", stacklevel=3
+                )
+                del attrs[name]
     if mask_and_scale and not any(name in attrs for name in _CF_CODING):
         array = array.decoded
     if array.units:

@@ -4,6 +4,7 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 from conftest import corridor, running
 
 TYPES = ["i1", "u1", ">i2", "<u2", ">i4", "<u4", "<i8", ">u8", "<f2", ">f4", "<f8", "?"]
@@ -73,6 +74,11 @@ def test_stored_values_keep_the_recipe_that_decodes_them(home, tmp_path):
         assert found.attrs["_FillValue"] == -9
         assert found.attrs["_FillValue"].dtype == np.dtype("<i2")
         assert [d.label for d in found.dims] == ["y", "x"]
+    # What was written is read again with its names, and decoded.
+    assert get(home, tmp_path / "stored.h5", "t", tmp_path / "again.h5", "--decoded").returncode == 0
+    with h5py.File(tmp_path / "again.h5") as file:
+        assert np.array_equal(file["t"][()], [[100.5, 101, np.nan], [102, 102.5, 103]], equal_nan=True)
+        assert [d.label for d in file["t"].dims] == ["y", "x"]
     assert get(home, path, "t", tmp_path / "decoded.h5", "--decoded").returncode == 0
     with h5py.File(tmp_path / "decoded.h5") as file:
         assert np.array_equal(file["t"][()], [[100.5, 101, np.nan], [102, 102.5, 103]], equal_nan=True)
@@ -107,3 +113,21 @@ def test_a_failed_copy_leaves_the_older_file(home, source, tmp_path):
     assert get(home, source, "packed[0, 0, 0]", out).returncode == 2
     assert get(home, source, "missing", out).returncode == 3
     assert out.read_bytes() == before
+
+
+def test_a_fill_value_that_no_element_can_have_is_left_out(home, tmp_path):
+    path = tmp_path / "odd.nc"
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("x", 3)
+        file.createVariable("t", "i2", ("x",))[:] = [1, 2, 3]
+    with h5py.File(path, "a") as file:
+        file["t"].attrs["_FillValue"] = np.float64("nan")
+        file["t"].attrs["scale_factor"] = 0.5
+    assert get(home, path, "t", tmp_path / "out.h5").returncode == 0
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert dict(file["t"].attrs)["scale_factor"] == 0.5
+        assert "_FillValue" not in file["t"].attrs
+    with xr.open_dataset(path, engine="netcdf4") as expected, running(home, "serve", str(path), "--json") as server:
+        headers = {"Authorization": f"Bearer {server.lines[0]['token']}"}
+        found = xr.open_zarr(server.lines[0]["zarr"], storage_options={"headers": headers})
+        xr.testing.assert_equal(found.t, expected.t)

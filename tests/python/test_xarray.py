@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import conftest
 import corridor
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -109,3 +110,13 @@ def test_groups_and_levels(file: pathlib.Path, served: str) -> None:
         xr.open_dataset(served, engine="corridor", group="absent")
     coarse = xr.open_dataset("synthetic:waves?shape=256,256,256&dtype=f32", engine="corridor", level=2)
     assert coarse.waves.shape == (64, 64, 64)
+
+
+def test_a_fill_value_that_no_element_can_have_is_left_out(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "odd.nc"
+    xr.Dataset({"t": (("x",), np.array([1, 2, 3], "i2"))}).to_netcdf(path, engine="netcdf4")
+    with h5py.File(path, "a") as file:
+        file["t"].attrs["_FillValue"] = np.float64("nan")
+        file["t"].attrs["scale_factor"] = 0.5
+    with xr.open_dataset(path, engine="netcdf4") as expected, pytest.warns(UserWarning, match="_FillValue is NaN"):
+        xr.testing.assert_equal(xr.open_dataset(str(path), engine="corridor"), expected)

@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::output::flat::Flat;
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, Written, hdf5, netcdf, npy, scale_and_offset};
+use crate::output::{FileKind, Written, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::pick::Pick;
 use crate::slabs::{Slab, slabs};
 
@@ -350,7 +350,7 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
 
 /// What a file that has attributes says of the array: units, and for stored values how to decode them.
 fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
-    let mut all = array.attributes.clone();
+    let mut all = meant_attributes(array);
     if !array.units.is_empty() {
         all.insert("units".to_owned(), Attribute::Text(array.units.clone()));
     }

@@ -8,7 +8,7 @@ mod decoding;
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Attribute, Attributes, DType, ElementType, Meaning, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar};
 
 pub(crate) use axes::{Coordinate, Dimension};
 pub(crate) use decoding::{DefaultFill, decoding, stored_dtype};
@@ -54,6 +54,12 @@ pub(crate) fn attributes(values: &Values) -> Attributes {
         Value::Texts(texts) => Attribute::Texts(texts.clone()),
     };
     values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+}
+
+/// Axes of which only the names are known.
+pub(crate) fn named_axes(names: &[String]) -> Vec<Axis> {
+    let dimension = |name: &String| Dimension { name: name.clone(), coordinate: None };
+    axes::axes(&names.iter().map(dimension).collect::<Vec<_>>())
 }
 
 /// Completes the description of a variable: axes and world space, units, attributes, decoding, meaning.

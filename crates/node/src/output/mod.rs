@@ -11,7 +11,7 @@ pub(crate) mod zarr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use array::{Attribute, Attributes, ByteOrder, DType, Decoding, Error, Result, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, ByteOrder, DType, Decoding, Error, Result, Scalar};
 
 /// What kind of file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,17 @@ impl FileKind {
             Self::Hdf5 | Self::Zarr => ByteOrder::Little,
         }
     }
+}
+
+/// What the file says of an array, without a fill value that no element can have: integers are never NaN, and readers fail
+/// at it.
+pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
+    let mut all = array.attributes.clone();
+    let is_float = |value: Option<&Attribute>| matches!(value, Some(Attribute::Number(Scalar::Float(_))));
+    if !array.dtype.element().is_float() && is_float(all.get("_FillValue")) {
+        all.remove("_FillValue");
+    }
+    all
 }
 
 /// How stored values become the meant ones, in CF's words: only what changes them, for readers take whatever is said for

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::tree::path_of;
 use crate::base64;
-use crate::output::scale_and_offset;
 use crate::output::zarr::array_document;
+use crate::output::{meant_attributes, scale_and_offset};
 
 /// Arrays described in the root's document; more are found by their own documents.
 const MAX_CONSOLIDATED: usize = 4096;
@@ -72,7 +72,7 @@ fn dimension_names(dataset: &Dataset) -> Vec<Vec<String>> {
 
 /// What the file says, and how stored values become the meant ones in CF's words, where the file says it otherwise.
 fn attributes(array: &ArrayInfo) -> Value {
-    let mut all = array.attributes.clone();
+    let mut all = meant_attributes(array);
     let decoding = &array.decoding;
     if !["scale_factor", "add_offset"].iter().any(|n| all.contains_key(*n)) {
         all.extend(scale_and_offset(decoding));

@@ -105,15 +105,25 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<(&'a Variable,
     let (dtype, shape) = number_array(variable)?;
     let mesh = mesh_axes(tree, variable, shape.len());
     let is_mesh = mesh.is_some();
-    let axes = mesh.unwrap_or_else(|| describe::guessed_axes(shape.len()));
+    let axes = mesh.or_else(|| labelled_axes(variable, shape.len()));
+    let axes = axes.unwrap_or_else(|| describe::guessed_axes(shape.len()));
     let mut info = describe::array(&variable.path, dtype, axes, shape, chunk(variable));
     let values = cf_values(&variable.attributes);
     info.units = cf::text(&values, "units").unwrap_or_default().to_owned();
+    // Attributes of these names mean the same everywhere, and copies that we write have them.
+    info.decoding = cf::decoding(dtype, &values, cf::DefaultFill::Ordinary);
     info.attributes = cf::attributes(&values);
     if is_mesh {
         info.world_units = openpmd::UNITS.into();
     }
     Some((variable, info))
+}
+
+/// Axes that HDF5's own attribute names (dimension scales, H5DS).
+fn labelled_axes(variable: &Variable, count: usize) -> Option<Vec<Axis>> {
+    let Value::Texts(labels) = variable.attributes.get("DIMENSION_LABELS")? else { return None };
+    let are_names = labels.len() == count && labels.iter().all(|label| !label.is_empty());
+    are_names.then(|| cf::named_axes(labels))
 }
 
 /// Components of a vector are data sets in the mesh's group; a scalar mesh is itself a data set.
