@@ -186,12 +186,12 @@ impl FileBytes {
         self.stamp
     }
 
-    /// The parts of a data set's identity that this file contributes: absolute path, size, time of modification.
+    /// The parts of a data set's identity that this file contributes: name, size, time of modification. Not where it lies:
+    /// copies on several hosts are the same data set.
     #[must_use]
     pub fn identity(&self) -> Vec<Vec<u8>> {
-        let absolute = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         vec![
-            absolute.as_os_str().as_encoded_bytes().to_vec(),
+            self.path.file_name().unwrap_or_default().as_encoded_bytes().to_vec(),
             self.stamp.size_bytes.to_le_bytes().to_vec(),
             self.stamp.modified_seconds.to_le_bytes().to_vec(),
             self.stamp.modified_nanoseconds.to_le_bytes().to_vec(),
@@ -266,7 +266,7 @@ impl FileBytes {
         }
         Err(Error::new(
             ErrorKind::Stale,
-            format!("the file changed since it was opened: `{}`", self.path.display()),
+            format!("the file changed since it was opened, open it again: `{}`", self.path.display()),
         ))
     }
 

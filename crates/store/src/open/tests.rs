@@ -182,3 +182,20 @@ async fn zarr_version_3_keeps_the_promises_of_a_source() {
     }
     keeps_its_promises(&dir.path().to_string_lossy()).await;
 }
+
+/// Whoever reads from both takes them for one.
+#[test]
+fn copies_in_other_places_are_the_same_data_set() {
+    let head = b"NRRD0004\ntype: uint8\ndimension: 1\nsizes: 4\nencoding: raw\n\n";
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let id = |folder: &tempfile::TempDir, name: &str, second: u64| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, [&head[..], &[1, 2, 3, 4]].concat()).unwrap();
+        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        open_format(&path.to_string_lossy(), &OpenOptions::default()).unwrap().dataset().id
+    };
+    assert_eq!(id(&folders[0], "run.nrrd", 7), id(&folders[1], "run.nrrd", 7));
+    assert_ne!(id(&folders[0], "run.nrrd", 7), id(&folders[1], "run.nrrd", 8));
+    assert_ne!(id(&folders[0], "run.nrrd", 7), id(&folders[1], "ran.nrrd", 7));
+}

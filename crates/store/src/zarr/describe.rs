@@ -39,7 +39,6 @@ pub(super) struct Described {
 pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scratch) -> Result<Described> {
     let name = directory.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let root = nodes.by_path.get("").map(|n| attributes(&n.attributes)).unwrap_or_default();
-    let path = directory.root().as_os_str().as_encoded_bytes().to_vec();
     let dataset = Dataset {
         // Given when the arrays are known.
         id: DatasetId(0),
@@ -62,7 +61,9 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
     };
     builder.open_arrays(directory);
     let chunks = states::identity(directory, &builder.described.stored)?;
-    let parts = std::iter::once(path).chain(nodes.identity.iter().cloned()).chain([chunks]);
+    // Its name, not where it lies: copies on several hosts are the same data set.
+    let name = builder.described.dataset.name.clone().into_bytes();
+    let parts = std::iter::once(name).chain(nodes.identity.iter().cloned()).chain([chunks]);
     builder.described.dataset.id = DatasetId::of(parts);
     builder.add_pyramids();
     builder.add_arrays();
