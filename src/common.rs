@@ -41,7 +41,11 @@ pub(crate) fn say(line: &str) {
 /// `Io` when nobody takes it, as with `corridor info | head`.
 pub(crate) fn print(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::from)
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // Whoever reads has seen enough, as `head` does.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(Error::from),
+    }
 }
 
 /// The memory asked for, or a quarter of the machine's. What is too little to work with is raised, and that is said.

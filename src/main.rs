@@ -72,19 +72,35 @@ async fn run(command: &Command) -> Result<ExitCode> {
     .map(|()| ExitCode::SUCCESS)
 }
 
-/// Waits for Ctrl-C, or for the system asking to end.
+/// Waits for Ctrl-C, for the system asking to end, or for the terminal being closed.
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
+    let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose();
+    match (signal(SignalKind::terminate()), hangup) {
+        (Ok(mut terminate), Ok(mut hangup)) => {
+            let hung_up = async {
+                match &mut hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
+                _ = hung_up => {}
             }
         }
         // Without signals the default action ends the process.
-        Err(_) => std::future::pending().await,
+        _ => std::future::pending().await,
     }
+}
+
+/// Whether whoever started this wants it to outlive the terminal (`nohup`).
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The first signal is the lowest bit.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 fn start_log(verbose: u8) {

@@ -42,6 +42,32 @@ def test_each_kind_of_failure_has_its_code(home, tmp_path, broken, giant):
     assert not pathlib.Path(out).exists(), "nothing is left under the output's name"
 
 
+def test_a_server_outlives_its_terminal_only_if_that_is_wanted(home):
+    (home / "run").mkdir()
+    for ignores, how in [(False, signal.SIG_DFL), (True, signal.SIG_IGN)]:
+        server = subprocess.Popen(
+            [BINARY, "serve", "synthetic:linear?shape=4,4,4", "--listen", "127.0.0.1:0", "--json"],
+            stdout=subprocess.PIPE,
+            env=environment(home),
+            preexec_fn=lambda how=how: signal.signal(signal.SIGHUP, how),
+        )
+        server.stdout.readline()
+        server.send_signal(signal.SIGHUP)
+        if ignores:
+            with pytest.raises(subprocess.TimeoutExpired):
+                server.wait(timeout=2)
+            server.terminate()
+        assert server.wait(timeout=60) == 0
+        assert not list((home / "run").rglob("*.json")), "no token is left behind"
+
+
+def test_whoever_has_read_enough_is_no_failure(home):
+    command = f"set -o pipefail; {BINARY} info synthetic:linear?shape=4,4,4 | true"
+    for _ in range(5):
+        done = subprocess.run(["bash", "-c", command], env=environment(home), capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_person_who_ends_it_is_told_so_by_the_code(home, tmp_path):
     process = subprocess.Popen(
         [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / "out.npy")],

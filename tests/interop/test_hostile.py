@@ -183,7 +183,7 @@ def test_get_does_not_write_over_what_it_reads(home, tmp_path):
 
 
 def test_an_interrupted_copy_leaves_nothing(home, tmp_path):
-    for name, number in [("big.raw", signal.SIGINT), ("big.zarr", signal.SIGTERM)] * 2:
+    for name, number in [("big.raw", signal.SIGINT), ("big.zarr", signal.SIGTERM), ("big.npy", signal.SIGHUP)] * 2:
         process = subprocess.Popen(
             [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / name)],
             env=environment(home),
