@@ -18,7 +18,7 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
-use wire::{Error, ErrorKind, Result};
+use wire::{Error, ErrorKind, Result, Retry};
 
 use crate::carrier::broken;
 use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, too_slow};
@@ -253,13 +253,20 @@ fn crypto() -> Arc<CryptoProvider> {
     Arc::new(provider::default_provider())
 }
 
-/// Tells a server that is not trusted from one that cannot be reached.
+/// Tells a server that is not trusted, and another program, from a server that cannot be reached.
 fn refused(error: std::io::Error) -> Error {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(why)) = tls else { return broken(error) };
-    let message = match why {
-        CertificateError::Other(OtherError(ours)) => ours.to_string(),
-        other => format!("expected a certificate that this machine trusts, found: {other:?}"),
+    let message = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            let message = "expected a Corridor server, found another program: it does not speak TLS";
+            return Error::new(ErrorKind::Unreachable, message).with_retry(Retry::Never);
+        }
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(ours)))) => {
+            ours.to_string()
+        }
+        Some(rustls::Error::InvalidCertificate(other)) => {
+            format!("expected a certificate that this machine trusts, found: {other:?}")
+        }
+        _ => return broken(error),
     };
     Error::new(ErrorKind::Denied, message)
 }

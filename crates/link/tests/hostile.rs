@@ -160,6 +160,22 @@ async fn a_server_that_falls_silent_is_unreachable() {
 }
 
 #[tokio::test]
+async fn another_program_at_the_port_is_told_of() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").await.unwrap();
+        drop(stream.read_to_end(&mut Vec::new()).await);
+    });
+    let pinned = Trust::Fingerprint(Identity::self_signed(&["localhost".into()]).unwrap().fingerprint());
+    let error = tcp::connect("localhost", port, &pinned).await.unwrap_err();
+    assert!(error.to_string().contains("found another program"), "{error}");
+    assert_ne!(error.retry(), wire::Retry::MayHelp);
+}
+
+#[tokio::test]
 async fn a_wrong_certificate_is_denied_with_both_fingerprints() {
     let [ours, other] =
         [(); 2].map(|()| Identity::self_signed(&["localhost".into(), "127.0.0.1".into()]).unwrap());
