@@ -83,6 +83,10 @@ impl Train {
             return None;
         }
         if ack.sent_at > self.last_sent_at {
+            if self.first_acked_at.is_none() {
+                self.send_again();
+                return None;
+            }
             return self.read(at);
         }
         if self.first_acked_at.is_some() {
@@ -106,6 +110,12 @@ impl Train {
     /// Share of it that is lost so far.
     pub(super) fn lost_share(&self) -> f64 {
         self.lost_bytes / self.sent_bytes.max(1.0)
+    }
+
+    /// All of it is acknowledged together with what left later, or lost: there is nothing to read. Shorter if it was lost.
+    fn send_again(&mut self) {
+        let bytes = if self.lost_bytes > 0.0 { (self.bytes / 2.0).max(self.least_bytes) } else { self.bytes };
+        *self = Self::new(bytes, self.least_bytes);
     }
 
     fn read(&self, at: f64) -> Option<Shown> {
@@ -164,6 +174,17 @@ mod tests {
         }
         train.on_sent(Duration::from_millis(30), 60_000);
         assert!(!train.is_leaving() && train.bytes() == 60_000.0, "what there is by then is one");
+    }
+
+    #[test]
+    fn a_train_that_is_acknowledged_together_with_what_followed_it_is_sent_again() {
+        let mut train = Train::new(150_000.0, 6_000.0);
+        train.on_sent(Duration::from_millis(1), 60_000);
+        assert!(!train.is_leaving());
+        let sent_at = Duration::from_millis(2);
+        let ack = Ack { bytes: 61_500, sent_at, rtt: None, delivery: None, in_flight_bytes: 0 };
+        assert_eq!(train.on_ack(0.03, &ack), None);
+        assert!(train.is_leaving(), "it would be waited for until the end");
     }
 
     #[test]
