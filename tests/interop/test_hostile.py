@@ -188,6 +188,8 @@ def test_an_interrupted_copy_leaves_nothing(home, tmp_path):
             [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / name)],
             env=environment(home),
             stderr=subprocess.DEVNULL,
+            # Tests may run where a closed terminal is ignored (`nohup`), which programs inherit.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         while not [part for room in tmp_path.glob(f".{name}.*") for part in room.rglob("*")]:
             assert process.poll() is None
