@@ -71,8 +71,8 @@ impl Reader {
     /// Reads one selection.
     pub(crate) async fn read(self, wanted: Wanted) -> Result<Vec<u8>> {
         let (request, region, landing) = self.request(wanted)?;
-        self.doubt.heed(self.source.read(request, region).await)?;
-        let landed = of_their_state(vec![(0, Ok(landing))]).await;
+        let end = self.source.read(request, region).await;
+        let landed = of_their_state(vec![(0, Some((landing, end)))]).await;
         let (_, elements) = finish_together(landed).await.remove(0);
         elements
     }
@@ -123,12 +123,9 @@ pub(crate) fn read_each(
         };
         landings.push(landing);
     }
-    let landed =
-        stream::select_all(by_source.into_values().map(Together::begin)).map(move |(number, end)| {
-            let landing = landings[number].take().ok_or_else(|| Error::internal("a read ended twice"));
-            (number, landing.and_then(|landing| landing.reader.doubt.heed(end).map(|()| landing)))
-        });
-    let finished = landed
+    let ended = stream::select_all(by_source.into_values().map(Together::begin))
+        .map(move |(number, end)| (number, landings[number].take().map(|landing| (landing, end))));
+    let finished = ended
         .ready_chunks(MAX_TOGETHER)
         .then(of_their_state)
         .flat_map(|landed| stream::iter(in_jobs(landed)))
@@ -189,21 +186,31 @@ impl Landing {
 /// A read whose elements are there, or why they are not.
 type Landed = (usize, Result<Landing>);
 
-/// The same, but what was read of other data than those that its connection was opened with is stale. To be called when the
-/// elements are there: a source may find other data at any time before.
-async fn of_their_state(mut landed: Vec<Landed>) -> Vec<Landed> {
-    let mut looked_at: BTreeMap<usize, Result<()>> = BTreeMap::new();
-    for (_, end) in &mut landed {
-        let Ok(Landing { reader, .. }) = end else { continue };
-        let connection = Arc::as_ptr(&reader.dataset).addr();
-        let state = match looked_at.get(&connection) {
-            Some(state) => state.clone(),
-            None => reader.doubt.heed(reader.check_state().await),
+/// A read that ended, once, and how.
+type Ended = (usize, Option<(Landing, Result<()>)>);
+
+/// How reads ended for those who asked: what was read of other data than those that their connection was opened with is
+/// stale, and so is what failed for that. To be called when all has ended: a source may find other data at any time
+/// before.
+async fn of_their_state(ended: Vec<Ended>) -> Vec<Landed> {
+    let mut states: BTreeMap<usize, Result<()>> = BTreeMap::new();
+    let mut landed = Vec::with_capacity(ended.len());
+    for (number, once) in ended {
+        let Some((landing, end)) = once else {
+            landed.push((number, Err(Error::internal("a read ended twice"))));
+            continue;
         };
-        looked_at.insert(connection, state.clone());
-        if let Err(error) = state {
-            *end = Err(error);
-        }
+        let connection = Arc::as_ptr(&landing.reader.dataset).addr();
+        let state = match states.get(&connection) {
+            Some(state) => state.clone(),
+            None => landing.reader.check_state().await,
+        };
+        states.insert(connection, state.clone());
+        let end = match state {
+            Err(state) if end.is_ok() || state.kind() == ErrorKind::Stale => Err(state),
+            _ => end,
+        };
+        landed.push((number, landing.reader.doubt.heed(end).map(|()| landing)));
     }
     landed
 }
