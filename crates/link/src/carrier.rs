@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wire::{Chunk, ChunkHead, Cut, Error, ErrorKind, Frame, Message, Result, Retry};
+use wire::{ChunkHead, Cut, Error, ErrorKind, Message, Result, Retry};
 
 use crate::flow::Flow;
 
@@ -36,29 +36,18 @@ pub trait Carrier: Send + 'static {
     /// The carrier broke.
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>>;
 
-    /// The next message, at most `limit_bytes` long; `None` when the peer ended the carrier between two messages.
+    /// Hands over what has arrived next, once: a message of at most `limit_bytes`, or some of one where it lies. False
+    /// when the peer ended the carrier between two messages.
     ///
     /// # Errors
     /// `Unreachable` when the carrier broke, `TooLarge` or `Corrupt` when the peer sent what is no message; it can
     /// still be told then.
-    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>>;
-
-    /// Hands over what has arrived next, once: a message, or some of one where it lies. False when the peer ended the
-    /// carrier between two messages.
-    ///
-    /// # Errors
-    /// As [`poll_receive`](Self::poll_receive).
     fn poll_take(
         &mut self,
         cx: &mut Context<'_>,
         limit_bytes: usize,
         take: &mut dyn FnMut(Received<'_>),
-    ) -> Poll<Result<bool>> {
-        let message = ready!(self.poll_receive(cx, limit_bytes))?;
-        let any = message.is_some();
-        message.into_iter().for_each(|message| take(Received::Message(message)));
-        Poll::Ready(Ok(any))
-    }
+    ) -> Poll<Result<bool>>;
 
     /// Says that nothing more will be sent.
     ///
@@ -114,21 +103,11 @@ pub(crate) fn give(cut: Option<Cut<'_>>, take: &mut dyn FnMut(Received<'_>)) -> 
     true
 }
 
-/// [`Carrier::poll_receive`] of a carrier that has bulk where it lies.
-pub(crate) fn take_message(
-    poll_take: impl FnOnce(&mut dyn FnMut(Received<'_>)) -> Poll<Result<bool>>,
-) -> Poll<Result<Option<Bytes>>> {
-    let mut message = None;
-    ready!(poll_take(&mut |received| {
-        message = Some(match received {
-            Received::Message(message) => message,
-            Received::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
-                let chunk = Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) };
-                Frame::Chunk(chunk).encode().into_bytes()
-            }
-        });
-    }))?;
-    Poll::Ready(Ok(message))
+/// Hands over a whole message; false where the carrier has ended.
+pub(crate) fn give_whole(message: Option<Bytes>, take: &mut dyn FnMut(Received<'_>)) -> bool {
+    let any = message.is_some();
+    message.into_iter().for_each(|message| take(Received::Message(message)));
+    any
 }
 
 /// A broken carrier, whatever the operating system calls it: another connection may do.

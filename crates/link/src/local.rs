@@ -9,7 +9,7 @@ use futures::channel::mpsc;
 use futures::{Sink, Stream};
 use wire::{Error, Message, Result};
 
-use crate::carrier::ended;
+use crate::carrier::{Received, ended, give_whole};
 use crate::{Carrier, Link};
 
 /// Messages on their way in one direction.
@@ -40,9 +40,15 @@ impl Carrier for Local {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
         let message = ready!(Pin::new(&mut self.receiver).poll_next(cx));
-        Poll::Ready(message.map(|m| check_size(m, limit_bytes)).transpose())
+        let message = message.map(|m| check_size(m, limit_bytes)).transpose()?;
+        Poll::Ready(Ok(give_whole(message, take)))
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use wire::{Deframer, Error, ErrorKind, Message, Result};
 
-use crate::carrier::{Received, broken, ended, give, take_message};
+use crate::carrier::{Received, broken, ended, give};
 use crate::tls::{self, Trust};
 use crate::{Carrier, Link, Watch};
 
@@ -172,10 +172,6 @@ impl<S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static> Carrier for Framed<S
             self.needs_flush = false;
         }
         Poll::Ready(Ok(()))
-    }
-
-    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
-        take_message(|take| self.poll_take(cx, limit_bytes, take))
     }
 
     fn poll_take(

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use futures::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -15,6 +14,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config, tungstenite};
 use wire::limits::MAX_FRAME_BYTES;
 use wire::{Error, ErrorKind, Message, Result};
 
+use crate::carrier::{Received, give_whole};
 use crate::local::check_size;
 use crate::tcp::{self, CONNECT_TIMEOUT};
 use crate::tls::{self, Trust};
@@ -124,11 +124,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Socket<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
         loop {
             return Poll::Ready(match ready!(self.socket().poll_next(cx)) {
-                None => Ok(None),
-                Some(Ok(WsMessage::Binary(bytes))) => check_size(bytes, limit_bytes).map(Some),
+                None => Ok(false),
+                Some(Ok(WsMessage::Binary(bytes))) => {
+                    check_size(bytes, limit_bytes).map(|message| give_whole(Some(message), take))
+                }
                 Some(Ok(WsMessage::Text(_))) => Err(Error::corrupt("expected a binary message, found text")),
                 // Answered by the library; a close ends the stream.
                 Some(Ok(_)) => continue,

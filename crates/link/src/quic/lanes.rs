@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
@@ -26,7 +25,7 @@ use super::adapter::SharedPace;
 use super::inlet::{Arriving, Inlet};
 use super::outlet::Outlet;
 use crate::Carrier;
-use crate::carrier::{Received, broken, take_message};
+use crate::carrier::{Received, broken};
 
 /// Lanes that a client sends on.
 pub(super) const CLIENT_LANES: u8 = 1;
@@ -209,10 +208,6 @@ impl Carrier for Lanes {
             }
         }
         if is_done { Poll::Ready(Ok(())) } else { Poll::Pending }
-    }
-
-    fn poll_receive(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<Option<Bytes>>> {
-        take_message(|take| self.poll_take(cx, limit_bytes, take))
     }
 
     fn poll_take(

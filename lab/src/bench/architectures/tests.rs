@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{DatasetId, Generation};
 use futures::channel::mpsc;
 use futures::{Sink, Stream};
-use link::{Carrier, Link};
+use link::{Carrier, Link, Received};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 use wire::ops::ReadBody;
@@ -60,17 +60,25 @@ impl Carrier for Delayed {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, _: usize) -> Poll<Result<Option<Bytes>>> {
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
         if self.arriving.is_none() {
             let Some((at, bytes)) = ready!(Pin::new(&mut self.receiver).poll_next(cx)) else {
-                return Poll::Ready(Ok(None));
+                return Poll::Ready(Ok(false));
             };
             self.arriving = Some((Box::pin(tokio::time::sleep_until(at)), bytes));
         }
         if let Some((due, _)) = &mut self.arriving {
             ready!(due.as_mut().poll(cx));
         }
-        Poll::Ready(Ok(self.arriving.take().map(|(_, bytes)| bytes)))
+        let arrived = self.arriving.take();
+        let any = arrived.is_some();
+        arrived.into_iter().for_each(|(_, bytes)| take(Received::Message(bytes)));
+        Poll::Ready(Ok(any))
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
