@@ -5,8 +5,7 @@
 //! meet it, one after another.
 
 use array::{
-    DType, Element, ElementType, Error, PerAxis, Region, Result, Selection, Target, c_strides, elements,
-    with_element,
+    DType, Element, ElementType, Error, PerAxis, Region, Result, Selection, Target, elements, with_element,
 };
 
 use super::grids::{Grids, Placed};
@@ -240,8 +239,7 @@ fn write(values: &[f64], mut into: Region, dtype: DType) -> Result<()> {
     for (value, raw) in values.iter().zip(bytes.chunks_exact_mut(dtype.size_bytes())) {
         encode(*value, raw, dtype);
     }
-    let strides = c_strides(into.shape(), dtype.size_bytes());
-    into.write_strided(&bytes, &strides)
+    into.write_all(&bytes)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]

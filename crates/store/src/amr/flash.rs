@@ -8,9 +8,9 @@ use array::{
     ArrayInfo, Attributes, Dataset, Element, Error, Result, Selection, Target, elements, with_element,
 };
 
+use super::Field;
 use super::composite::{Place, can_be};
 use super::grids::{Centring, Grids, MAX_GRIDS, Told};
-use super::{Field, find};
 use crate::{Cancel, Format};
 
 /// Lower and upper corner of each block: x, y, z.
@@ -24,7 +24,7 @@ const LEVELS: &str = "refine level";
 /// `Corrupt` where its blocks are no mesh, `TooLarge` where there are too many.
 pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
     let dataset = file.dataset();
-    let (Some((boxes, info)), Some(_)) = (find(&dataset, BOXES), find(&dataset, LEVELS)) else {
+    let (Ok((boxes, info)), Ok(_)) = (dataset.find(BOXES), dataset.find(LEVELS)) else {
         return Ok(Vec::new());
     };
     let &[blocks, 3, 2] = info.shape() else { return Ok(Vec::new()) };

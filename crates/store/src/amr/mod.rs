@@ -20,8 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attributes, Axis, AxisKind, Coordinates, DType, Dataset, DatasetId, Error, Level, LevelOrigin,
-    PackedChunk, Region, Result, Selection, choose_blocks,
+    ArrayInfo, Attributes, Axis, AxisKind, Coordinates, DType, Dataset, DatasetId, Error, Level, PackedChunk,
+    Region, Result, Selection,
 };
 
 use self::composite::{Place, Reader};
@@ -56,8 +56,19 @@ impl Field {
                 Axis { coordinates, ..Axis::new(*name, kind) }
             })
             .collect();
+        let level = |tier: usize| Level {
+            factor: self.grids.factor(tier).to_vec(),
+            ..describe::level_zero(
+                self.dtype,
+                &axes,
+                &self.grids.tiers[tier].shape,
+                None,
+                self.grids.world_from_voxel(tier),
+            )
+        };
+        let levels = (0..self.grids.tiers.len()).map(level).collect();
         let mut info = describe::array(&self.name, self.dtype, axes, &self.grids.tiers[0].shape, None);
-        info.levels = (0..self.grids.tiers.len()).map(|tier| self.level(tier)).collect();
+        info.levels = levels;
         info.units.clone_from(&self.units);
         info.attributes.clone_from(&self.attributes);
         let (grids, levels) = (self.places.len(), self.grids.tiers.len());
@@ -71,18 +82,6 @@ impl Field {
             info.notes.push(format!("{} finer levels are too large to be described", self.grids.left_out));
         }
         info
-    }
-
-    fn level(&self, tier: usize) -> Level {
-        let shape = self.grids.tiers[tier].shape;
-        Level {
-            shape: shape.to_vec(),
-            block: choose_blocks(&shape, &[AxisKind::Z, AxisKind::Y, AxisKind::X], self.dtype, None),
-            chunk: None,
-            origin: LevelOrigin::Stored,
-            factor: self.grids.factor(tier).to_vec(),
-            world_from_voxel: self.grids.world_from_voxel(tier),
-        }
     }
 }
 
@@ -242,16 +241,6 @@ pub(crate) fn open_directory(path: &Path, options: &OpenOptions) -> Result<Optio
     let fields = carpet::fields(&files)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok((!fields.is_empty()).then(|| Amr::of_files(&name, "Carpet HDF5", files, fields)))
-}
-
-/// A description's array by its name.
-fn find<'a>(dataset: &'a Dataset, name: &str) -> Option<(u32, &'a ArrayInfo)> {
-    dataset
-        .arrays
-        .iter()
-        .enumerate()
-        .find(|(_, array)| array.name == name)
-        .and_then(|(number, array)| u32::try_from(number).ok().map(|number| (number, array)))
 }
 
 #[cfg(test)]
