@@ -285,6 +285,26 @@ impl Lens {
         }
     }
 
+    /// Where a world point lies in the image, columns and rows from its upper left corner; `None` where it is not in
+    /// front of the eye.
+    pub(crate) fn pixel_of(&self, world: DVec3) -> Option<[f64; 2]> {
+        let spread = if self.perspective { self.depth_of(world)? } else { 1.0 };
+        let to = world - self.eye;
+        let (across, upward) = (to.dot(self.right) / spread, to.dot(self.up) / spread);
+        let column = (across / self.half[0] + 1.0) / 2.0 * f64::from(self.size.width);
+        let row = (1.0 - upward / self.half[1]) / 2.0 * f64::from(self.size.height);
+        Some([column, row])
+    }
+
+    /// How far in front of the eye a world point lies, along the line of sight; `None` where it does not.
+    pub(crate) fn depth_of(&self, world: DVec3) -> Option<f64> {
+        // Nearer than this share of where it is, rounding decides on which side of the eye it lies.
+        const NEAREST: f64 = 1e-9;
+        let to = world - self.eye;
+        let depth = to.dot(self.forward);
+        (!self.perspective || depth > NEAREST * to.length().max(f64::MIN_POSITIVE)).then_some(depth)
+    }
+
     /// Height of one pixel at `distance_world` from the eye, world units.
     pub(crate) fn pixel_world(&self, distance_world: f64) -> f64 {
         let span = 2.0 * self.half[1] / f64::from(self.size.height);

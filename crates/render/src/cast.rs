@@ -7,17 +7,17 @@
 //! set.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use array::{Error, Meaning, Result};
-use glam::{DAffine3, Vec4};
+use array::{BlockKey, Error, Meaning, Result};
+use glam::{DAffine3, DVec3, Vec4};
 use rayon::prelude::*;
 
 use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::cut::{Cut, Slices, colours_of};
 use crate::device::{Prepared, Relative, Voxels, relative_bytes};
-use crate::extreme::{self, Extreme, Project};
+use crate::extreme::{self, Extreme, NOTHING, Project};
 use crate::fade::Fade;
 use crate::frustum::Sight;
 use crate::hunt::Surfaces;
@@ -27,12 +27,13 @@ use crate::palette::Palette;
 use crate::pool::Snapshot;
 use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
-use crate::simd::{Instructions, Job, Simd};
+use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::skip::Field;
 use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
-use crate::{Image, ImageSize, Mode, Scene};
+use crate::work::SKIPPED;
+use crate::{Drawn, Image, Mode, Part, Piece, Portion, Rect, Scene, Share, Tally};
 
 /// Pixels along a side of a tile.
 const TILE: u32 = 32;
@@ -90,12 +91,17 @@ pub fn cast_with(
     instructions: Instructions,
 ) -> Result<Frame> {
     scene.check()?;
-    blocks.0.cast(scene, cancel, instructions)
+    let drawn = blocks.0.cast(scene, &Part::whole(scene), cancel, instructions)?;
+    let truth = drawn.tally.truth(scene)?;
+    Ok(Frame { image: Image { size: scene.size, rgba: drawn.piece.finished(scene).rgba }, truth })
 }
 
 /// Blocks of any type, as a picture sees them.
 pub(crate) trait Castable: Send + Sync {
-    fn cast(&self, scene: &Scene, cancel: &Cancel, instructions: Instructions) -> Result<Frame>;
+    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn>;
+    /// Whether something is to be seen at places in volume space, as far as is known here.
+    fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool>;
+    fn has_blocks_at(&self, rank: usize) -> bool;
     /// See [`crate::device::prepare`]; `at_hand` is this.
     fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared>;
     /// See [`Prepared::voxels`].
@@ -103,12 +109,20 @@ pub(crate) trait Castable: Send + Sync {
 }
 
 impl<T: Voxel> Castable for Blocks<T> {
-    fn cast(&self, scene: &Scene, cancel: &Cancel, instructions: Instructions) -> Result<Frame> {
-        Caster::new(scene, self, instructions)?.draw(cancel)
+    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
+        Caster::new(scene, part, self, instructions)?.draw(cancel)
+    }
+
+    fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
+        Self::seen_at(self, scene, places)
+    }
+
+    fn has_blocks_at(&self, rank: usize) -> bool {
+        self.count_at(rank) > 0
     }
 
     fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared> {
-        Ok(Caster::new(scene, self, Instructions::best())?.prepared(at_hand))
+        Ok(Caster::new(scene, &Part::whole(scene), self, Instructions::best())?.prepared(at_hand))
     }
 
     fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_> {
@@ -123,12 +137,17 @@ impl<T: Voxel> Castable for Blocks<T> {
 /// Everything that the rays of one picture share.
 pub(crate) struct Caster<'a, T> {
     pub(crate) scene: &'a Scene,
+    pub(crate) part: Part,
+    /// Others draw what lies outside the part's share.
+    pub(crate) is_shared: bool,
     pub(crate) blocks: &'a Blocks<T>,
     pub(crate) lens: Lens,
     pub(crate) volume_from_world: DAffine3,
     /// Ranks that are drawn and have blocks (or known gaps), finest first.
     pub(crate) ranks: Vec<usize>,
     pub(crate) wanted_rank: usize,
+    /// The finest that any caster of the picture has a block of.
+    pub(crate) finest_rank: usize,
     pub(crate) step_world: f64,
     /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
@@ -144,18 +163,26 @@ pub(crate) struct Caster<'a, T> {
     extreme: Option<Extreme>,
     /// How samples are lit, if they are.
     pub(crate) metric: Option<Metric>,
+    /// Samples that rays passed in each block, by slot; empty where nobody asks.
+    pub(crate) passed: Vec<AtomicU64>,
     instructions: Instructions,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
-    pub(crate) fn new(scene: &'a Scene, blocks: &'a Blocks<T>, instructions: Instructions) -> Result<Self> {
+    pub(crate) fn new(
+        scene: &'a Scene,
+        part: &Part,
+        blocks: &'a Blocks<T>,
+        instructions: Instructions,
+    ) -> Result<Self> {
         if *blocks.view != *scene.view {
             return Err(Error::invalid("expected blocks of the scene's own view"));
         }
         let view = &scene.view;
         let wanted_rank = view.rank_of(scene.finest_level)?;
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
-        let finest = (wanted_rank..view.levels.len()).find(is_drawn).unwrap_or(wanted_rank);
+        let here = (wanted_rank..view.levels.len()).find(is_drawn).unwrap_or(wanted_rank);
+        let finest = part.finest.map_or(Ok(here), |number| view.rank_of(number))?;
         // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
@@ -180,18 +207,25 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let fields = blocks.all_slots().par_iter().map(field).collect();
         let lens = Lens::new(&scene.camera, scene.size)?;
         let portion = scene.portion();
-        let sight = Sight::new(view, &lens, &portion);
+        let sights = sights(scene, part, &lens, &portion);
         let has_slices = !scene.slices.is_empty();
         let slices = || Slices::new(&scene.slices, Palette::new(&scene.transfer), portion.slices.is_some());
-        let fade = |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sight));
+        let fade =
+            |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
         let volume_from_world = view.world_from_volume.inverse();
         let lamp = Lamp::new(&volume_from_world);
+        let is_shared = part.share != Share::WHOLE;
+        let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         Ok(Self {
             slices: has_slices.then(slices),
             extreme: Extreme::new(scene, blocks, &tables.by_stride[0]),
             metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
             surfaces: Surfaces::new(&scene.surfaces, view, lamp),
             scene,
+            part: *part,
+            is_shared,
+            finest_rank: finest,
+            passed: std::iter::repeat_with(AtomicU64::default).take(counted).collect(),
             blocks,
             lens,
             volume_from_world,
@@ -206,26 +240,43 @@ impl<'a, T: Voxel> Caster<'a, T> {
         })
     }
 
-    fn draw(&self, cancel: &Cancel) -> Result<Frame> {
+    fn draw(&self, cancel: &Cancel) -> Result<Drawn> {
         let tiles = self.tiles();
-        let drawn: Vec<(Vec<Vec4>, Shown)> = tiles
+        let drawn: Vec<DrawnTile> = tiles
             .par_iter()
             .map(
                 |tile| if cancel.is_cancelled() { Err(Error::cancelled()) } else { Ok(self.draw_tile(tile)) },
             )
             .collect::<Result<_>>()?;
-        let mut image = Image::transparent(self.scene.size);
+        let mut piece = Piece::transparent(self.part.rect, self.extreme.is_some());
         let mut shown = Shown::default();
-        for (tile, (pixels, part)) in tiles.iter().zip(&drawn) {
-            shown.add(part);
-            for (row, pixels) in (tile.top..).zip(pixels.chunks_exact(tile.width as usize)) {
-                let start = row as usize * self.scene.size.width as usize + tile.left as usize;
-                for (to, pixel) in image.rgba[start..].iter_mut().zip(pixels) {
+        for (tile, drawn) in tiles.iter().zip(&drawn) {
+            shown.add(&drawn.shown);
+            let width = tile.width as usize;
+            for (number, row) in (tile.top..tile.top + tile.height).enumerate() {
+                let (start, own) = (piece.rect.index(tile.left, row), number * width..(number + 1) * width);
+                for (to, pixel) in piece.rgba[start..].iter_mut().zip(&drawn.pixels[own.clone()]) {
                     *to = pixel.to_array();
+                }
+                if self.extreme.is_some() {
+                    piece.heights[start..start + width].copy_from_slice(&drawn.heights[own]);
                 }
             }
         }
-        Ok(Frame { image, truth: shown.truth(&self.scene.view, self.wanted_rank) })
+        Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
+    }
+
+    /// The work that each block made, in samples drawn.
+    #[expect(clippy::cast_precision_loss, reason = "counts of samples stay below 2^53")]
+    fn work(&self) -> Vec<(BlockKey, f64)> {
+        let one = |(slot, passed): (usize, &AtomicU64)| {
+            let block = self.blocks.all_slots()[slot].as_ref()?;
+            let passed = passed.load(Ordering::Relaxed);
+            let seen = self.fields[slot].as_ref().map_or(1.0, |field| field.share_seen());
+            let work = passed as f64 * (SKIPPED + (1.0 - SKIPPED) * seen);
+            (passed > 0).then(|| (self.scene.view.key(block.rank, block.at), work))
+        };
+        self.passed.iter().enumerate().filter_map(one).collect()
     }
 
     fn shadings(&self) -> Vec<Shading<'_, T>> {
@@ -239,15 +290,16 @@ impl<'a, T: Voxel> Caster<'a, T> {
             .collect()
     }
 
-    fn tiles(&self) -> Vec<Tile> {
-        let ImageSize { width, height } = self.scene.size;
-        let starts = |n: u32| (0..n).step_by(TILE as usize);
+    fn tiles(&self) -> Vec<Rect> {
+        let Rect { left, top, width, height } = self.part.rect;
+        let (right, bottom) = (left + width, top + height);
+        let starts = |from: u32, to: u32| (from..to).step_by(TILE as usize);
         let tile =
-            |top, left| Tile { left, top, width: TILE.min(width - left), height: TILE.min(height - top) };
-        starts(height).flat_map(|top| starts(width).map(move |left| tile(top, left))).collect()
+            |top, left| Rect { left, top, width: TILE.min(right - left), height: TILE.min(bottom - top) };
+        starts(top, bottom).flat_map(|top| starts(left, right).map(move |left| tile(top, left))).collect()
     }
 
-    fn draw_tile(&self, tile: &Tile) -> (Vec<Vec4>, Shown) {
+    fn draw_tile(&self, tile: &Rect) -> DrawnTile {
         self.instructions.run(TileJob { caster: self, tile })
     }
 }
@@ -255,22 +307,32 @@ impl<'a, T: Voxel> Caster<'a, T> {
 /// One tile, to be drawn with whatever instructions.
 struct TileJob<'a, 'b, T> {
     caster: &'a Caster<'b, T>,
-    tile: &'a Tile,
+    tile: &'a Rect,
+}
+
+/// What became of it.
+struct DrawnTile {
+    pixels: Vec<Vec4>,
+    /// Of pictures of extreme values.
+    heights: Vec<f32>,
+    shown: Shown,
 }
 
 impl<T: Voxel> Job for TileJob<'_, '_, T> {
-    type Output = (Vec<Vec4>, Shown);
+    type Output = DrawnTile;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { caster, tile } = self;
         let shadings = caster.shadings();
         let mut shown = Shown::default();
-        let mut pixels = vec![Vec4::ZERO; (tile.width * tile.height) as usize];
+        let mut pixels = vec![Vec4::ZERO; tile.pixels()];
+        let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
         for top in (0..tile.height).step_by(SIDE as usize) {
             for left in (0..tile.width).step_by(SIDE as usize) {
                 let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
                 let mut rays = caster.rays([tile.left + left, tile.top + top], [width, height]);
+                let mut best = [NOTHING; LANES];
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
@@ -279,18 +341,34 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown),
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
-                        simd.call(Project { caster, extreme, rays, shading, shown })
+                        let (colours, found) = simd.call(Project { caster, extreme, rays, shading, shown });
+                        best = found;
+                        colours
                     }
                 };
-                for ([column, row], colour) in PLACES.into_iter().zip(colours) {
-                    if column < width && row < height {
-                        pixels[((top + row) * tile.width + left + column) as usize] = colour;
+                for ([column, row], (colour, height_met)) in
+                    PLACES.into_iter().zip(colours.into_iter().zip(best))
+                {
+                    if column >= width || row >= height {
+                        continue;
+                    }
+                    let pixel = ((top + row) * tile.width + left + column) as usize;
+                    pixels[pixel] = colour;
+                    if caster.extreme.is_some() {
+                        heights[pixel] = height_met;
                     }
                 }
             }
         }
-        (pixels, shown)
+        DrawnTile { pixels, heights, shown }
     }
+}
+
+/// What may be seen of each level.
+fn sights(scene: &Scene, part: &Part, lens: &Lens, portion: &Portion) -> Vec<Sight> {
+    let sight = Sight::new(&scene.view, lens, portion);
+    let of_rank = |rank| sight.clone().within(&part.share, Share::margin(scene, rank));
+    (0..scene.view.levels.len()).map(of_rank).collect()
 }
 
 /// Logarithm of the largest power of two of steps that is no longer than `coarse_world`.
@@ -299,12 +377,4 @@ fn stride_log2(coarse_world: f64, step_world: f64) -> usize {
     const MOST: f64 = 8.0;
     // A little less than exact, so that rounding does not halve a stride.
     (coarse_world / step_world * 1.001).log2().floor().clamp(0.0, MOST) as usize
-}
-
-/// A part of the image, pixels.
-struct Tile {
-    left: u32,
-    top: u32,
-    width: u32,
-    height: u32,
 }

@@ -70,9 +70,8 @@ impl Meeting {
                 continue;
             }
             let steps = (slice.at - rays.origin[axis][lane]) * rays.inverse[axis][lane];
-            let [enters, leaves] = [0, 1].map(|end| rays.reach[end][lane]);
             let is_first = sheet.is_none_or(|sheet| steps < sheet.at);
-            if enters < leaves && enters <= steps && steps <= leaves && is_first {
+            if rays.reach[0][lane] < rays.reach[1][lane] && rays.owns(lane, steps) && is_first {
                 meeting.rays |= 1 << lane;
                 meeting.steps[lane] = steps;
                 meeting.at[lane] = rays.at(lane, steps);
@@ -173,5 +172,6 @@ fn hit<T: Voxel>(
             slices.palette.of_place(place)
         },
         cosine: caster.surfaces.lamp.cosine(slope, rays.direction[lane]) as f32,
+        is_foreign: false,
     }
 }

@@ -13,7 +13,6 @@ use crate::cast::Caster;
 use crate::corners::Grid;
 use crate::kernel::{Shading, Way};
 use crate::leap::{CellWalk, Look};
-use crate::meet::Hunts;
 use crate::palette::Palette;
 use crate::rays::{Rays, Spans};
 use crate::resident::Resident;
@@ -25,7 +24,7 @@ use crate::voxel::Voxel;
 use crate::{Mode, Scene};
 
 /// Of rays that have met no value.
-const NOTHING: f32 = -1.0;
+pub(crate) const NOTHING: f32 = -1.0;
 /// The greatest height.
 const TOP: f32 = (ENTRIES - 1) as f32;
 /// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
@@ -44,7 +43,6 @@ pub(crate) fn step_of(mode: Mode) -> f64 {
 #[derive(Debug)]
 pub(crate) struct Extreme {
     sense: Sense,
-    palette: Palette,
     /// How high the cells of each block reach, by slot; `None` for empty slots.
     peaks: Vec<Option<Peaks>>,
 }
@@ -114,28 +112,26 @@ impl Extreme {
         let peaks = |block: &Resident<T>| Peaks::new(block, table, sense, scene.quality.skip_empty);
         Some(Self {
             sense,
-            palette: Palette::new(&scene.transfer),
             peaks: blocks.all_slots().par_iter().map(|slot| slot.as_deref().map(peaks)).collect(),
         })
     }
+}
 
-    /// Puts the colours of heights behind others.
-    fn show(&self, heights: &[f32; LANES], colours: &mut [Vec4; LANES]) {
-        for (colour, &height) in colours.iter_mut().zip(heights) {
-            *colour += self.colour(height) * (1.0 - colour.w);
+/// Puts the colours of heights, if a scene has any, behind what else was drawn.
+pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
+    let Some(sense) = Sense::of(scene.mode) else { return };
+    let palette = Palette::new(&scene.transfer);
+    for (pixel, &height) in pixels.iter_mut().zip(heights) {
+        // Nothing where there was no value.
+        if height >= 0.0 {
+            let before = Vec4::from(*pixel);
+            let own = palette.of_place((height - sense.origin) * sense.sign);
+            *pixel = (before + own * (1.0 - before.w)).to_array();
         }
-    }
-
-    /// The colour of a height; nothing where there was no value.
-    fn colour(&self, height: f32) -> Vec4 {
-        if height < 0.0 {
-            return Vec4::ZERO;
-        }
-        self.palette.of_place((height - self.sense.origin) * self.sense.sign)
     }
 }
 
-/// The colours of extreme values along sixteen rays.
+/// What sixteen rays meet in front, and the best heights along them.
 pub(crate) struct Project<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) extreme: &'a Extreme,
@@ -145,7 +141,7 @@ pub(crate) struct Project<'a, 'b, T> {
 }
 
 impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
-    type Output = [Vec4; LANES];
+    type Output = ([Vec4; LANES], [f32; LANES]);
 
     #[inline(always)]
     fn run(self, simd: S) -> Self::Output {
@@ -153,20 +149,19 @@ impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
         let mut colours = [Vec4::ZERO; LANES];
         if caster.has_solids() {
             let sheets = caster.sheets(simd, &rays, shading, shown);
-            colours = Hunts::new(&rays, sheets).alone(caster, shading.opaque);
+            colours = caster.hunts(&rays, sheets).alone(caster, shading.opaque);
             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
         }
         let mut best = simd.splat(NOTHING);
         loop {
             let heights = simd.store(best);
             let Some(leader) = rays.nearest(&heights, TOP - ALIKE) else {
-                extreme.show(&heights, &mut colours);
-                return colours;
+                return (colours, heights);
             };
             rays.end_where(&heights, TOP - ALIKE);
             let region = caster.region(rays.at(leader, rays.next[leader]));
             let spans = rays.pass(&region, leader);
-            shown.count(region.rank, region.is_lacking, spans.count());
+            caster.count(&region, &spans, shown);
             let Some(slot) = region.slot else { continue };
             let pass = Pass { caster, extreme, rays: &rays, shading, slot };
             best = pass.climb(simd, &spans, best);

@@ -41,6 +41,13 @@ impl Sight {
         Self { frustum: Frustum::new(lens, &view.world_from_volume), low, high, slices }
     }
 
+    /// What of it lies in a share and up to `margin` beyond, in volume space.
+    pub(crate) fn within(mut self, share: &crate::Share, margin: DVec3) -> Self {
+        self.low = self.low.max(DVec3::from(share.low) - margin);
+        self.high = self.high.min(DVec3::from(share.high) + margin);
+        self
+    }
+
     /// The part of a run of blocks `from..to` that matters to the image, in volume space, if any does: what is
     /// drawn from them, and what the last cell of the block before takes from them.
     pub(crate) fn part_seen(

@@ -44,6 +44,8 @@ pub(crate) struct Hit {
     pub(crate) colour: Vec4,
     /// Between the gradient there and the ray; see [`Lamp::cosine`].
     pub(crate) cosine: f32,
+    /// Another caster draws it; here it only says where the step begins that it lies in.
+    pub(crate) is_foreign: bool,
 }
 
 /// A ray in volume space: `origin + t * step`, its direction in world space of unit length.
@@ -73,6 +75,17 @@ pub(crate) struct Hunt {
     last: Option<f64>,
     /// Found and not given yet, the nearest last.
     found: Vec<Hit>,
+    /// What is found before this is another's, and what is found from `until` on.
+    from: f64,
+    until: f64,
+}
+
+/// How the found belongs to whom.
+enum Whose {
+    Own,
+    /// Another caster's, in the step that ends at the first sample here.
+    Foreign,
+    None,
 }
 
 /// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps.
@@ -104,11 +117,38 @@ impl Surfaces {
 impl Hunt {
     /// A hunt from `at` to `end`, in steps.
     pub(crate) fn new(line: Line, at: f64, end: f64) -> Self {
-        Self { line, at, end, last: None, found: Vec::new() }
+        let (from, until) = (f64::NEG_INFINITY, f64::INFINITY);
+        Self { line, at, end, last: None, found: Vec::new(), from, until }
+    }
+
+    /// The same for what lies from `from` to before `until`. `at` and `end` lie so far before and behind that all is
+    /// found as it is without these borders.
+    pub(crate) fn of_share(line: Line, [at, end]: [f64; 2], [from, until]: [f64; 2]) -> Self {
+        Self { from, until, ..Self::new(line, at, end) }
     }
 
     /// What is found next, without taking it.
     pub(crate) fn peek<T: Voxel>(&mut self, caster: &Caster<'_, T>, near: &mut Vec<Region>) -> Option<Hit> {
+        loop {
+            let hit = self.next(caster, near)?;
+            match self.whose(hit.at) {
+                Whose::Own => return Some(hit),
+                Whose::Foreign => return Some(Hit { is_foreign: true, ..hit }),
+                Whose::None => _ = self.found.pop(),
+            }
+        }
+    }
+
+    fn whose(&self, at: f64) -> Whose {
+        match at {
+            at if self.from <= at && at < self.until => Whose::Own,
+            at if at < self.from && at >= self.from.ceil() - 1.0 => Whose::Foreign,
+            _ => Whose::None,
+        }
+    }
+
+    /// What is found next, whosever it is.
+    fn next<T: Voxel>(&mut self, caster: &Caster<'_, T>, near: &mut Vec<Region>) -> Option<Hit> {
         while self.found.is_empty() && self.at < self.end {
             let ahead = self.at + AHEAD.max(self.at.abs() * f64::EPSILON * 4.0);
             let region = region_at(caster, near, self.line.origin + self.line.step * ahead);
@@ -226,7 +266,8 @@ impl Hunt {
                 let gradient = gradient(corners, share.clamp(DVec3::ZERO, DVec3::ONE)) * local.scale;
                 let cosine = caster.surfaces.lamp.cosine(gradient, self.line.direction) as f32;
                 let colour = lit(surface.colour, cosine);
-                self.found.push(Hit { at: self.at + s, stored: surface.stored, colour, cosine });
+                let (at, stored) = (self.at + s, surface.stored);
+                self.found.push(Hit { at, stored, colour, cosine, is_foreign: false });
             };
             if side(last) != side(values[0]) {
                 note(0.0);

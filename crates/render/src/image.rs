@@ -33,11 +33,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image through which only the background is seen.
-    pub(crate) fn transparent(size: ImageSize) -> Self {
-        Self { size, rgba: vec![[0.0; 4]; size.width as usize * size.height as usize] }
-    }
-
     /// 8-bit RGB over a colour, three bytes per pixel.
     #[must_use]
     pub fn to_rgb8(&self, background: [f32; 3]) -> Vec<u8> {
@@ -68,25 +63,39 @@ impl Image {
     /// # Errors
     /// `Internal` when encoding fails.
     pub fn to_png(&self, background: Background) -> Result<Vec<u8>> {
-        let (bytes, kind) = match background {
-            Background::Colour(colour) => (self.to_rgb8(colour), png::ColorType::Rgb),
-            Background::Transparent => (self.to_rgba8(), png::ColorType::Rgba),
-        };
-        let mut file = Vec::new();
-        let mut encoder = png::Encoder::new(&mut file, self.size.width, self.size.height);
-        encoder.set_color(kind);
-        encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_compression(png::Compression::Fast);
-        encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
-        encoder
-            .write_header()
-            .and_then(|mut writer| {
-                writer.write_image_data(&bytes)?;
-                writer.finish()
-            })
-            .map_err(|e| Error::internal(format!("expected to encode a PNG: {e}")))?;
-        Ok(file)
+        match background {
+            Background::Colour(colour) => png_of(self.size, &self.to_rgb8(colour), png::ColorType::Rgb),
+            Background::Transparent => png_of(self.size, &self.to_rgba8(), png::ColorType::Rgba),
+        }
     }
+}
+
+/// An exact PNG of 8-bit RGB, three bytes per pixel: that of [`Image::to_png`] over a colour.
+///
+/// # Errors
+/// `Invalid` for more or fewer bytes than the size says; `Internal` when encoding fails.
+pub fn png_of_rgb8(size: ImageSize, rgb: &[u8]) -> Result<Vec<u8>> {
+    if rgb.len() as u64 != u64::from(size.width) * u64::from(size.height) * 3 {
+        return Err(Error::invalid(format!("expected RGB of {size:?}, found {} bytes", rgb.len())));
+    }
+    png_of(size, rgb, png::ColorType::Rgb)
+}
+
+fn png_of(size: ImageSize, bytes: &[u8], kind: png::ColorType) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, size.width, size.height);
+    encoder.set_color(kind);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+    encoder
+        .write_header()
+        .and_then(|mut writer| {
+            writer.write_image_data(bytes)?;
+            writer.finish()
+        })
+        .map_err(|e| Error::internal(format!("expected to encode a PNG: {e}")))?;
+    Ok(file)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a byte")]

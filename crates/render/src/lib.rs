@@ -15,7 +15,8 @@
 //!                                         Frame: Image and Truth
 //! ```
 //!
-//! A caster on another device takes [`device::prepare`] in the place of [`cast`].
+//! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
+//! [`cast_part`].
 //!
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
 //! sRGB-encoded and composited premultiplied.
@@ -43,13 +44,16 @@ mod meet;
 mod mesh;
 mod packet;
 mod palette;
+mod part;
 mod pieces;
 mod pool;
 mod rays;
+mod rect;
 pub mod reference;
 mod resident;
 mod sample;
 mod scene;
+mod share;
 mod simd;
 mod skip;
 mod slice;
@@ -59,18 +63,23 @@ mod transfer;
 mod truth;
 mod volume;
 mod voxel;
+mod work;
 
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, Progress, demand};
-pub use image::{Background, Image};
+pub use image::{Background, Image, png_of_rgb8};
 pub use mesh::{Mesh, Mesher};
+pub use part::{Drawn, Part, Piece, Tally, cast_part};
 pub use pool::{BlockPool, Inserted, Snapshot};
+pub use rect::Rect;
 pub use scene::{ImageSize, Mode, Quality, Scene};
+pub use share::Share;
 pub use simd::Instructions;
 pub use slice::{Portion, Slice, SpaceAxis};
 pub use surface::Isosurface;
 pub use transfer::{OpacityPoint, TransferFunction};
 pub use truth::Truth;
 pub use volume::{ViewLevel, VolumeView};
+pub use work::{WorkPoint, work};

@@ -4,8 +4,9 @@
 //! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
 //! what lies before a surface is never drawn behind it. Few steps hold a surface: this is written lane by lane.
 
-use glam::Vec4;
+use glam::{DVec3, Vec4};
 
+use crate::Share;
 use crate::cast::Caster;
 use crate::cut::Sheets;
 use crate::hunt::{Hit, Hunt, Line};
@@ -33,17 +34,28 @@ pub(crate) struct Lane {
 }
 
 impl Hunts {
-    pub(crate) fn new(rays: &Rays, sheets: Sheets) -> Self {
+    /// `voxels_per_volume`: voxels of the finest level drawn per voxel of level 0.
+    pub(crate) fn new(rays: &Rays, sheets: Sheets, voxels_per_volume: DVec3) -> Self {
         let line = |lane| Line {
             origin: rays.origin_of(lane),
             step: rays.step_of(lane),
             direction: rays.direction[lane],
         };
         let hunt = |lane: usize| {
-            let end = sheets[lane].map_or(rays.reach[1][lane], |sheet| sheet.at);
+            let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
+            let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
             // Rays without samples have no surfaces.
-            let end = if rays.next[lane] < rays.end[lane] { end } else { rays.reach[0][lane] };
-            Hunt::new(line(lane), rays.reach[0][lane], end)
+            if !rays.has_samples[lane] {
+                return Hunt::new(line(lane), from, from);
+            }
+            let line = line(lane);
+            let beyond = Share::beyond(line.step, voxels_per_volume);
+            let end = sheets[lane].map_or((to + beyond).min(last), |sheet| sheet.at);
+            if (from, to) == (first, last) {
+                return Hunt::new(line, from, end);
+            }
+            let until = if to < last { to } else { f64::INFINITY };
+            Hunt::of_share(line, [(from - beyond).max(first), end], [from, until])
         };
         Self { hunts: std::array::from_fn(hunt), sheets, end: rays.end, near: Vec::new() }
     }
@@ -69,7 +81,9 @@ impl Hunts {
         for (lane, colour) in colours.iter_mut().enumerate() {
             while colour.w < opaque {
                 let Some(hit) = self.peek(caster, lane) else { break };
-                *colour += hit.colour * (1.0 - colour.w);
+                if !hit.is_foreign {
+                    *colour += hit.colour * (1.0 - colour.w);
+                }
                 self.take(lane);
             }
         }
@@ -116,11 +130,13 @@ impl Hunts {
         while let Some(hit) = self.peek(caster, lane).filter(|hit| hit.at < whole + 1.0) {
             let next = table.scale.place(hit.stored);
             cosine = hit.cosine;
-            if draws {
+            if draws && !hit.is_foreign {
                 let before = shade(stretch(table, [place, next], hit.at - at), cosine);
                 gathered.colour += before * (1.0 - gathered.colour.w);
             }
-            gathered.colour += hit.colour * (1.0 - gathered.colour.w);
+            if !hit.is_foreign {
+                gathered.colour += hit.colour * (1.0 - gathered.colour.w);
+            }
             (at, place) = (hit.at, next);
             self.take(lane);
             if gathered.colour.w >= opaque {

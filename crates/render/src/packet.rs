@@ -5,6 +5,8 @@
 //! others wait for theirs. So each ray meets its blocks in its own order, whatever their levels and shapes, and
 //! blocks are looked up once per packet instead of once per ray.
 
+use std::sync::atomic::Ordering;
+
 use glam::{DVec3, Vec4};
 
 use crate::Mode;
@@ -37,7 +39,7 @@ impl<T: Voxel> Caster<'_, T> {
         let mut gaps = [None; LANES];
         let mut hunts = None;
         if self.has_solids() {
-            hunts = Some(Hunts::new(rays, self.sheets(simd, rays, &shadings[0], shown)));
+            hunts = Some(self.hunts(rays, self.sheets(simd, rays, &shadings[0], shown)));
         }
         loop {
             if let Some(hunts) = &mut hunts {
@@ -50,7 +52,7 @@ impl<T: Voxel> Caster<'_, T> {
                 rays.end_where(&opacity, shadings[0].opaque);
                 let region = self.region(rays.at(leader, rays.next[leader]));
                 let spans = rays.pass(&region, leader);
-                shown.count(region.rank, region.is_lacking, spans.count());
+                self.count(&region, &spans, shown);
                 let field = |slot: u32| self.fields[slot as usize].as_deref().map(|field| (slot, field));
                 let seen = region.slot.filter(|_| self.draws_volume()).and_then(field);
                 match seen {
@@ -114,6 +116,21 @@ impl<T: Voxel> Caster<'_, T> {
         let volume = volume.max(low).min(high);
         let Some(slot) = self.region(volume).slot else { return f32::NAN };
         self.faded(volume, slot, table)
+    }
+
+    /// What is looked for along sixteen rays.
+    pub(crate) fn hunts(&self, rays: &Rays, sheets: Sheets) -> Hunts {
+        Hunts::new(rays, sheets, self.scene.view.levels[self.finest_rank].scale)
+    }
+
+    /// Counts what rays passed.
+    #[inline(always)]
+    pub(crate) fn count(&self, region: &Region, spans: &Spans, shown: &mut Shown) {
+        let samples = spans.count();
+        shown.count(region.rank, region.is_lacking, samples);
+        if let Some(slot) = region.slot.filter(|_| !self.passed.is_empty()) {
+            self.passed[slot as usize].fetch_add(samples, Ordering::Relaxed);
+        }
     }
 
     /// True where something has a place on the ray.

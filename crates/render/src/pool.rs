@@ -140,6 +140,16 @@ impl BlockPool {
 #[derive(Clone)]
 pub struct Snapshot(pub(crate) Arc<dyn Castable>);
 
+impl Snapshot {
+    /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
+    #[must_use]
+    pub fn finest_level(&self, scene: &crate::Scene) -> Option<u8> {
+        let wanted = scene.view.rank_of(scene.finest_level).ok()?;
+        let finest = (wanted..scene.view.levels.len()).find(|&rank| self.0.has_blocks_at(rank))?;
+        Some(scene.view.levels[finest].number)
+    }
+}
+
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Snapshot")

@@ -42,6 +42,10 @@ pub(crate) struct Rays {
     pub(crate) end: Lanes,
     /// Where the ray enters and leaves what is drawn, between samples.
     pub(crate) reach: [Lanes; 2],
+    /// The same of all that any caster draws of the picture.
+    pub(crate) whole: [Lanes; 2],
+    /// Any caster has a sample on the ray.
+    pub(crate) has_samples: [bool; LANES],
     /// In world space, of unit length.
     pub(crate) direction: [DVec3; LANES],
 }
@@ -69,6 +73,14 @@ impl Rays {
     pub(crate) fn at(&self, lane: usize, sample: f64) -> DVec3 {
         let axis = |a: usize| self.origin[a][lane] + self.step[a][lane] * sample;
         DVec3::new(axis(0), axis(1), axis(2))
+    }
+
+    /// True for places, in steps, that belong to what is drawn here. Where another caster's part begins behind it, the
+    /// border is that one's.
+    #[inline(always)]
+    pub(crate) fn owns(&self, lane: usize, at: f64) -> bool {
+        let [from, to] = [self.reach[0][lane], self.reach[1][lane]];
+        from <= at && (at < to || at == to && to >= self.whole[1][lane])
     }
 
     pub(crate) fn origin_of(&self, lane: usize) -> DVec3 {
@@ -184,6 +196,8 @@ impl<T: Voxel> Caster<'_, T> {
             next: [0.0; LANES],
             end: [0.0; LANES],
             reach: [[0.0; LANES]; 2],
+            whole: [[0.0; LANES]; 2],
+            has_samples: [false; LANES],
             direction: [DVec3::ZERO; LANES],
         };
         for (lane, [column, row]) in PLACES.into_iter().enumerate() {
@@ -200,11 +214,14 @@ impl<T: Voxel> Caster<'_, T> {
             }
             rays.direction[lane] = ray.direction;
             let Some((enters, leaves)) = self.reach(&ray, origin, step) else { continue };
-            (rays.reach[0][lane], rays.reach[1][lane]) = (enters, leaves);
-            let (first, end) = (enters.ceil(), leaves.ceil());
-            if first < end {
-                (rays.next[lane], rays.end[lane]) = (first, end);
-            }
+            let own = [enters, leaves];
+            let own = if self.is_shared { self.part.share.cut(origin, step, own) } else { Some(own) };
+            let Some([from, to]) = own else { continue };
+            (rays.whole[0][lane], rays.whole[1][lane]) = (enters, leaves);
+            (rays.reach[0][lane], rays.reach[1][lane]) = (from, to);
+            rays.has_samples[lane] = enters.ceil() < leaves.ceil();
+            // A share may have a surface on a ray between two samples, and none of the samples.
+            (rays.next[lane], rays.end[lane]) = (from.ceil(), to.ceil());
         }
         rays
     }

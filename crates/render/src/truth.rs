@@ -55,6 +55,21 @@ impl Shown {
         self.lacking += samples;
     }
 
+    /// Numbers in [`Shown::words`].
+    pub(crate) const WORDS: usize = array::MAX_LEVELS + 2;
+
+    /// All counts.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.by_rank.into_iter().chain([self.uncovered, self.lacking])
+    }
+
+    /// What [`Shown::words`] gave; `None` where there are more or fewer.
+    pub(crate) fn from_words(words: &[u64]) -> Option<Self> {
+        let (by_rank, rest) = words.split_first_chunk()?;
+        let &[uncovered, lacking] = rest else { return None };
+        Some(Self { by_rank: *by_rank, uncovered, lacking })
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
             *sum += count;

@@ -1,0 +1,121 @@
+//! Rectangles of pixels: which part of an image a piece covers, and how images are cut up among many.
+
+use crate::ImageSize;
+
+/// Columns `left..left + width` and rows `top..top + height` of an image; row 0 is at the top.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rect {
+    /// First column.
+    pub left: u32,
+    /// First row.
+    pub top: u32,
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+/// Borders of parts lie at multiples of this many pixels where parts are larger: rays are cast in groups of so many
+/// columns and rows.
+const ALIGNED: u32 = crate::rays::SIDE;
+
+impl Rect {
+    /// All of an image.
+    #[must_use]
+    pub fn whole(size: ImageSize) -> Self {
+        Self { left: 0, top: 0, width: size.width, height: size.height }
+    }
+
+    /// Pixels.
+    #[must_use]
+    pub fn pixels(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// True without a pixel.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0
+    }
+
+    /// What two have in common; empty where that is nothing.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let (left, top) = (self.left.max(other.left), self.top.max(other.top));
+        let right = (self.left + self.width).min(other.left + other.width);
+        let bottom = (self.top + self.height).min(other.top + other.height);
+        let common =
+            Self { left, top, width: right.saturating_sub(left), height: bottom.saturating_sub(top) };
+        if common.is_empty() { Self::default() } else { common }
+    }
+
+    /// The smallest that holds both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        if self.is_empty() || other.is_empty() {
+            return if self.is_empty() { *other } else { *self };
+        }
+        let (left, top) = (self.left.min(other.left), self.top.min(other.top));
+        let right = (self.left + self.width).max(other.left + other.width);
+        let bottom = (self.top + self.height).max(other.top + other.height);
+        Self { left, top, width: right - left, height: bottom - top }
+    }
+
+    /// One of `count` parts of about the same size, next to one another along the longer side. Together they are all of
+    /// it, and no two have a pixel in common.
+    #[must_use]
+    pub fn part(&self, index: usize, count: usize) -> Self {
+        let is_wide = self.width >= self.height;
+        let length = if is_wide { self.width } else { self.height };
+        let start = |index: usize| border(length, index, count);
+        let (from, to) = (start(index), start(index + 1));
+        let part = if is_wide {
+            Self { left: self.left + from, width: to - from, ..*self }
+        } else {
+            Self { top: self.top + from, height: to - from, ..*self }
+        };
+        if part.is_empty() { Self::default() } else { part }
+    }
+
+    /// Where a pixel of the image lies in the rows of this one.
+    #[must_use]
+    pub fn index(&self, column: u32, row: u32) -> usize {
+        (row - self.top) as usize * self.width as usize + (column - self.left) as usize
+    }
+}
+
+/// Where part `index` of `count` parts of a length begins.
+#[expect(clippy::cast_possible_truncation, reason = "at most the length")]
+fn border(length: u32, index: usize, count: usize) -> u32 {
+    let exact = (u64::from(length) * index as u64 / count as u64) as u32;
+    let is_long = u64::from(length) >= u64::from(ALIGNED) * count as u64;
+    if index < count && is_long { exact / ALIGNED * ALIGNED } else { exact }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_disjoint_and_all() {
+        for (width, height) in [(1024, 800), (7, 3), (3, 1), (64, 1000), (0, 0)] {
+            let whole = Rect { left: 5, top: 9, width, height };
+            for count in 1..=17 {
+                let parts: Vec<Rect> = (0..count).map(|i| whole.part(i, count)).collect();
+                assert_eq!(parts.iter().map(Rect::pixels).sum::<usize>(), whole.pixels());
+                for (i, part) in parts.iter().enumerate() {
+                    assert_eq!(part.intersection(&whole), *part);
+                    assert!(parts[..i].iter().all(|other| part.intersection(other).is_empty()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unions_hold_both_and_nothing_is_no_place() {
+        let a = Rect { left: 2, top: 3, width: 4, height: 1 };
+        let b = Rect { left: 10, top: 0, width: 1, height: 2 };
+        assert_eq!(a.union(&b), Rect { left: 2, top: 0, width: 9, height: 4 });
+        assert_eq!((a.union(&Rect::default()), a.intersection(&b)), (a, Rect::default()));
+    }
+}
