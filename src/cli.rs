@@ -282,8 +282,11 @@ Examples:
   corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
   corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
+  mpirun -n 8 corridor render run42.h5/rho -o rho.png
 
-The picture is the same for the same request on the same kind of processor.")]
+The picture is the same for the same request on the same kind of processor, and by several ranks but for rounding. Under
+`mpirun` or `srun` (a program built with `--features mpi`) each process fetches and draws its share of the volume, with memory
+of its own (--memory is for each); the first one writes the file.")]
 pub(crate) struct Render {
     /// What to draw.
     #[arg(value_name = "PATH|URL")]
@@ -328,6 +331,14 @@ pub(crate) struct Render {
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,
+    /// Draw by so many ranks in this process, each with its share of the volume and of the memory, as the processes of an
+    /// MPI program do [default: one].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) ranks: Option<u32>,
+    /// How ranks put the picture together: `auto`, `direct-send`, `binary-swap` (a power of two of them), or `radix-K`, such
+    /// as `radix-4`.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub(crate) compositing: String,
     /// What draws.
     #[command(flatten)]
     pub(crate) drawing: Drawing,

@@ -8,10 +8,12 @@ mod run;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
+use node::picture::Communicator;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Lab, LabAction};
@@ -32,6 +34,11 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     start_log(cli.verbose);
+    // Before there are other threads: MPI begins and ends on this one.
+    let process = match join(&cli.command) {
+        Ok(process) => process,
+        Err(error) => return failed(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&Error::from(e).context("starting")),
@@ -40,7 +47,14 @@ fn main() -> ExitCode {
         tokio::select! {
             biased;
             () = interrupted() => ExitCode::from(if is_server(&cli.command) { 0 } else { INTERRUPTED }),
-            result = run(&cli.command) => result.unwrap_or_else(|e| failed(&e)),
+            result = run(&cli.command, process.clone()) => result.unwrap_or_else(|e| {
+                let code = failed(&e);
+                // The others would wait for this one.
+                if let Some(process) = &process {
+                    process.abort(exit_code(e.kind()));
+                }
+                code
+            }),
         }
     });
     // Writers take away what they had begun; blocking reads of slow files are not waited for longer.
@@ -57,13 +71,20 @@ fn is_server(command: &Command) -> bool {
     }
 }
 
-async fn run(command: &Command) -> Result<ExitCode> {
+/// The other processes of an MPI program, of commands that work with them.
+fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
+    if matches!(command, Command::Render(_)) { Ok(mpi::join()?.map(Arc::new)) } else { Ok(None) }
+}
+
+async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<ExitCode> {
     match command {
         Command::Lab(options) => return run::lab::run(options).await,
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
         Command::View(options) => run::view::run(options).await,
-        Command::Render(options) => run::render::run(options).await,
+        Command::Render(options) => {
+            run::render::run(options, process.map(|process| process as Arc<dyn Communicator>)).await
+        }
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
         Command::Path(options) => run::path::run(options).await,

@@ -28,6 +28,8 @@ pub(crate) enum Progress {
     Json,
     /// As JSON lines on standard error: standard output is for something else.
     JsonAside,
+    /// Not at all: another process shows it.
+    Hidden,
 }
 
 impl Progress {
@@ -58,6 +60,9 @@ pub(crate) enum Unit {
 impl Meter {
     /// For work that is about to begin.
     pub(crate) fn new(unit: Unit, progress: Progress) -> Self {
+        if progress == Progress::Hidden {
+            return Self::Silent;
+        }
         if progress != Progress::Bar {
             return Self::Json(progress, Mutex::new(None));
         }
@@ -122,7 +127,10 @@ pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
         let shown = match progress {
             Progress::Json => print(&event),
             Progress::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
-            Progress::Bar => writeln!(std::io::stderr(), "{}", offer::hint(url)).map_err(Error::from),
+            // Each process that waits does so at an address of its own.
+            Progress::Bar | Progress::Hidden => {
+                writeln!(std::io::stderr(), "{}", offer::hint(url)).map_err(Error::from)
+            }
         };
         // Whoever closed it does not want to know.
         drop(shown);

@@ -16,6 +16,8 @@ python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
 if [ "$what" = test ]; then
     need chromium chromium
     need ip iproute2
+    need mpicc libopenmpi-dev # pictures by several processes (feature `mpi`)
+    need mpirun openmpi-bin
     need ssh openssh-client
     # A graphics processor in software, to compare the caster for it with the one for the CPU.
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' > /dev/null || packages+=(mesa-vulkan-drivers libvulkan1)

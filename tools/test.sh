@@ -34,8 +34,9 @@ stage "format" cargo fmt --all --check
 stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
 stage "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
 stage "tests of the crates" cargo test --workspace --exclude corridor-python --quiet
-# With the same features as the tests, so that nothing is compiled again.
-stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet
+# With the same features as the tests but MPI, which only the binary and one small crate are compiled again for.
+stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet --features corridor/mpi
+stage "ranks by MPI" cargo test --workspace --exclude corridor-python --quiet --features corridor/mpi --test mpirun
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
 case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
 stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop

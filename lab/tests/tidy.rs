@@ -23,13 +23,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &[]),
     ("render", &["array"]),
     ("session", &["array"]),
+    ("compose", &["render", "array"]),
+    ("mpi", &["compose", "array"]),
     ("gpu", &["render", "array"]),
-    ("stream", &["render", "gpu", "session", "array"]),
+    ("stream", &["render", "compose", "gpu", "session", "array"]),
     ("node", &["array", "store", "cache", "wire", "control", "link", "plan", "render", "session", "stream"]),
     ("python", &["node"]),
     ("example-operations", &["node"]),
     ("lab", &["array", "wire", "control", "link", "render", "session", "node"]),
-    ("corridor", &["node", "lab"]),
+    ("corridor", &["node", "mpi", "lab"]),
 ];
 
 /// Crates, or folders of them, without sockets, files, clocks, threads and randomness.

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use node::array::{Error, Result};
 use node::memory::Budget;
-use node::picture::{PictureRequest, ViewMode, draw, parse_size, parse_slice, parse_surface};
-use node::stream::Means;
+use node::picture::{
+    Communicator, Company, Method, PictureRequest, ViewMode, draw, parse_size, parse_slice, parse_surface,
+};
+use node::stream::{Device, Means};
 use serde_json::json;
 
-use crate::cli::{Mode, Render, Switch};
+use crate::cli::{self, Mode, Render, Switch};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
-pub(crate) async fn run(options: &Render) -> Result<()> {
+pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<()> {
+    let company = company(options, ranks)?;
+    let method: Method = options.compositing.parse()?;
     let size = parse_size(&options.size)?;
     if options.output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
         return Err(Error::invalid(format!(
@@ -21,7 +25,8 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         )));
     }
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
-    let progress = Progress::before_result(options.json);
+    let is_told = !matches!(&company, Company::Processes(ranks) if ranks.rank() > 0);
+    let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let request = PictureRequest {
@@ -41,13 +46,16 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
         time: options.time,
         level: options.level,
     };
-    let means = Means::open(device(options.drawing), budget.render).await?;
+    // Ranks draw on the CPU.
+    let device = if matches!(company, Company::Alone) { device(options.drawing) } else { Device::Cpu };
+    let means = Means::open(device, budget.render).await?;
     let painter = Arc::clone(means.painter());
     let meter = Meter::new(Unit::Blocks, progress);
     let on_progress = |done, total| meter.set("fetching", done, total);
-    let truth = draw(&stack, &request, size, means, &options.output, on_progress).await;
+    let truth = draw(&stack, &request, size, means, (company, method), &options.output, on_progress).await;
     meter.clear();
-    let truth = truth?;
+    // The first of several processes has the picture, and says so.
+    let Some(truth) = truth? else { return Ok(()) };
     if options.json {
         return print(
             &json!({"output": options.output, "device": painter.to_string(), "truth": truth}).to_string(),
@@ -55,4 +63,22 @@ pub(crate) async fn run(options: &Render) -> Result<()> {
     }
     say(&if painter.is_gpu() { format!("{} Drawn on {painter}.", truth.text) } else { truth.text });
     Ok(())
+}
+
+/// Who draws: the processes that were started with this one, or as many ranks as were asked for.
+fn company(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<Company> {
+    let company = match (ranks, options.ranks) {
+        (Some(_), Some(count)) => {
+            return Err(Error::invalid(format!(
+                "expected no `--ranks` in a process of an MPI program, found {count}: each process is a rank"
+            )));
+        }
+        (Some(ranks), None) => Company::Processes(ranks),
+        (None, Some(count)) if count > 1 => Company::Threads(count as usize),
+        (None, _) => Company::Alone,
+    };
+    if options.drawing.device == cli::Device::Gpu && !matches!(company, Company::Alone) {
+        return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
+    }
+    Ok(company)
 }

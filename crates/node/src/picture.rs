@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
 use session::{SpaceAxis, Truth, View};
 pub use stream::Still;
-use stream::{Means, StillRequest, render_still};
+pub use stream::compose::{Communicator, Method};
+use stream::{Means, StillRequest, render_by_threads, render_still, render_together};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
@@ -172,7 +173,19 @@ pub fn parse_mode(text: &str) -> Result<ViewMode> {
     })
 }
 
-/// Draws one finished picture into a PNG file. `progress` hears blocks present and wanted.
+/// Who draws a picture.
+#[derive(Clone)]
+pub enum Company {
+    /// This process, as one.
+    Alone,
+    /// So many ranks in this process, which share its memory.
+    Threads(usize),
+    /// Other processes, which make the same call; rank 0 writes the file.
+    Processes(Arc<dyn Communicator>),
+}
+
+/// Draws one finished picture into a PNG file. `progress` hears blocks present and wanted. What it shows; `None` where another
+/// process writes it.
 ///
 /// # Errors
 /// What does not fit in the view, blocks that cannot be had, `Io`.
@@ -181,17 +194,37 @@ pub async fn draw(
     request: &PictureRequest,
     size: ImageSize,
     means: Means,
+    (company, method): (Company, Method),
     output: &Path,
     progress: impl FnMut(u64, u64),
-) -> Result<Truth> {
-    let still = still(stack, request, size, means, progress).await?;
-    let background = still.view.background.map(|c| f32::from(c) / 255.0);
-    let png = still.image.to_png(Background::Colour(background))?;
+) -> Result<Option<Truth>> {
+    let source = || Arc::clone(&stack.source);
+    let finished = match company {
+        Company::Alone => {
+            let still = still(stack, request, size, means, progress).await?;
+            let background = still.view.background.map(|c| f32::from(c) / 255.0);
+            write(output, &still.image.to_png(Background::Colour(background))?)?;
+            return Ok(Some(still.truth));
+        }
+        Company::Threads(count) => {
+            let still = wish(stack, request, size, means).await?;
+            Some(render_by_threads(source(), still, count, method, progress).await?)
+        }
+        Company::Processes(ranks) => {
+            let still = wish(stack, request, size, means).await?;
+            render_together(source(), still, ranks, method, progress).await?
+        }
+    };
+    let Some(finished) = finished else { return Ok(None) };
+    write(output, &render::png_of_rgb8(size, &finished.rgb)?)?;
+    Ok(Some(finished.truth))
+}
+
+fn write(output: &Path, png: &[u8]) -> Result<()> {
     let draft = Draft::beside(output)?;
-    std::fs::write(&draft.path, &png)
+    std::fs::write(&draft.path, png)
         .map_err(|e| Error::from(e).context(format!("write `{}`", output.display())))?;
-    draft.keep()?;
-    Ok(still.truth)
+    draft.keep()
 }
 
 /// Draws one finished picture. `progress` hears blocks present and wanted.
@@ -205,6 +238,17 @@ pub async fn still(
     means: Means,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
+    let still = wish(stack, request, size, means).await?;
+    render_still(Arc::clone(&stack.source), still, progress).await
+}
+
+/// What a person wrote as what is to be drawn.
+async fn wish(
+    stack: &Stack,
+    request: &PictureRequest,
+    size: ImageSize,
+    means: Means,
+) -> Result<StillRequest> {
     let dataset = stack.source.describe().await?;
     let mut view = match &request.view {
         Some(text) => View::parse(text)?,
@@ -215,8 +259,7 @@ pub async fn still(
         view.array.clone_from(&array.name);
     }
     let view = view.merged(&fields(request, size, &view, &dataset)?)?;
-    let still = StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means };
-    render_still(Arc::clone(&stack.source), still, progress).await
+    Ok(StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means })
 }
 
 /// The fields that options replace.

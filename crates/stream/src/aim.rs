@@ -36,6 +36,23 @@ impl Aim {
         size: ImageSize,
         old: Option<Self>,
     ) -> Result<Self> {
+        let aim = Self::look(host, who, view, size, old, 1)?;
+        aim.wish(host, who);
+        Ok(aim)
+    }
+
+    /// The same for a picture that `hosts` like this one draw together, with the memory of all; wishes for nothing yet.
+    ///
+    /// # Errors
+    /// As [`Aim::new`].
+    pub(crate) fn look(
+        host: &Host,
+        who: ParticipantId,
+        view: Arc<View>,
+        size: ImageSize,
+        old: Option<Self>,
+        hosts: usize,
+    ) -> Result<Self> {
         let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_of(&view, &volume)?;
@@ -46,10 +63,14 @@ impl Aim {
             _other => host.volumes.look(who, &dataset, Arc::clone(&volume))?,
         };
         let share_bytes = host.volumes.share_out();
-        let demand = render::demand(&volume, &camera, size, &portion, view.level, share_bytes)?;
-        let demand = Arc::new(demand);
-        host.feed.wish(who, || watching.want(&demand));
-        Ok(Self { dataset, view, size, share_bytes, watching, demand, camera, portion })
+        let all_bytes = share_bytes.saturating_mul(hosts);
+        let demand = render::demand(&volume, &camera, size, &portion, view.level, all_bytes)?;
+        Ok(Self { dataset, view, size, share_bytes, watching, demand: Arc::new(demand), camera, portion })
+    }
+
+    /// Wishes for what is lacking of what it demands. Blocks the thread.
+    pub(crate) fn wish(&self, host: &Host, who: ParticipantId) {
+        host.feed.wish(who, || self.watching.want(&self.demand));
     }
 
     /// Number of the array in the description.

@@ -3,7 +3,7 @@
 //!
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
 //! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
-//! together), then [`render_still`] (one finished picture, nobody looking).
+//! together), then [`render_still`] (one finished picture, nobody looking; [`render_together`] where several ranks draw it).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -30,9 +30,11 @@ mod painter;
 mod picture;
 mod seat;
 mod still;
+mod together;
 mod truth;
 mod volume;
 
+pub use compose;
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
 pub use host::Work;
 pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};
@@ -41,3 +43,4 @@ pub use outbox::Outgoing;
 pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use painter::{Device, Means, Painter};
 pub use still::{Still, StillRequest, render_still};
+pub use together::{Finished, render_by_threads, render_together};

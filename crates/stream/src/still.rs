@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Image, ImageSize, Quality, Scene};
-use session::{ParticipantId, Truth, View};
+use session::{ParticipantId, Transfer, Truth, View};
 
 use crate::aim::Aim;
 use crate::frame_loop::{CancelOnDrop, blocking};
@@ -18,7 +18,7 @@ use crate::picture::{
 use crate::truth::Facts;
 
 /// Who looks, where nobody does.
-const NOBODY: ParticipantId = ParticipantId(0);
+pub(crate) const NOBODY: ParticipantId = ParticipantId(0);
 
 /// What is to be drawn.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub async fn render_still(
 }
 
 /// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
-fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
+pub(crate) fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
     if view.camera.is_none() {
         let camera = camera_of(&view, &*volume_of(&view, dataset)?)?;
         view.camera = Some(shared_camera(&camera.widened(size)));
@@ -87,7 +87,7 @@ fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<Vie
 }
 
 /// Waits until every block is there.
-async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64)) -> Result<()> {
+pub(crate) async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64)) -> Result<()> {
     let mut arrivals = aim.watching.volume.arrivals();
     let total = aim.demand.blocks.len() as u64;
     loop {
@@ -108,26 +108,9 @@ async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64))
 
 async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still> {
     let volume = Arc::clone(&aim.watching.volume);
-    let mut view = (*aim.view).clone();
-    let chosen = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
-    let mut transfer = view.transfer.take().unwrap_or_else(chosen);
-    if let Some(map) = colour_map {
-        transfer.map = map;
-    }
-    let scene = Scene {
-        view: Arc::clone(&volume.view),
-        camera: aim.camera,
-        transfer: transfer_of(&transfer)?,
-        surfaces: surfaces_of(&view),
-        slices: slices_of(&view),
-        mode: mode_of(&view),
-        is_lit: view.shading,
-        size: aim.size,
-        clip: aim.portion.clip,
-        quality: Quality::STILL,
-        finest_level: aim.demand.wanted,
-    };
-    view.transfer = Some(transfer);
+    let transfer = chosen_transfer(&aim, colour_map);
+    let scene = scene_of(&aim, &transfer)?;
+    let view = View { transfer: Some(transfer), ..(*aim.view).clone() };
     let cancel = CancelOnDrop::default();
     let flag: Cancel = cancel.flag();
     let painter = Arc::clone(&host.painter);
@@ -136,4 +119,32 @@ async fn draw(host: &Host, aim: Aim, colour_map: Option<String>) -> Result<Still
     let mut facts = Facts::of(&aim, host.feed.outlook(NOBODY), Some(frame.truth));
     facts.is_lossless = true;
     Ok(Still { image: frame.image, truth: facts.truth(), view })
+}
+
+/// The transfer function of a view, or a sensible one for what is here, in the colours that were asked for.
+pub(crate) fn chosen_transfer(aim: &Aim, colour_map: Option<String>) -> Transfer {
+    let chosen =
+        || aim.watching.volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+    let mut transfer = aim.view.transfer.clone().unwrap_or_else(chosen);
+    if let Some(map) = colour_map {
+        transfer.map = map;
+    }
+    transfer
+}
+
+/// What is drawn for an aim with a transfer function.
+pub(crate) fn scene_of(aim: &Aim, transfer: &Transfer) -> Result<Scene> {
+    Ok(Scene {
+        view: Arc::clone(&aim.watching.volume.view),
+        camera: aim.camera,
+        transfer: transfer_of(transfer)?,
+        surfaces: surfaces_of(&aim.view),
+        slices: slices_of(&aim.view),
+        mode: mode_of(&aim.view),
+        is_lit: aim.view.shading,
+        size: aim.size,
+        clip: aim.portion.clip,
+        quality: Quality::STILL,
+        finest_level: aim.demand.wanted,
+    })
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
+use compose::{Balance, Communicator, Composed, Method, Tree};
 use gpu::Patience;
 use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView};
 use session::{ParticipantId, Transfer};
@@ -86,6 +87,29 @@ impl Volume {
     ) -> Result<Frame> {
         let picture = self.picture();
         painter.cast(scene, &picture.blocks, patience, cancel)
+    }
+
+    /// Draws with others; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`compose::draw`].
+    pub(crate) fn draw_together(
+        &self,
+        ranks: &dyn Communicator,
+        scene: &Scene,
+        tree: &Tree,
+        method: Method,
+        cancel: &Cancel,
+    ) -> Result<Composed> {
+        compose::draw(ranks, scene, tree, method, &self.picture().blocks, cancel)
+    }
+
+    /// Cuts the volume for a picture by many, by what is here; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`Balance::cut`].
+    pub(crate) fn cut(&self, scene: &Scene, demand: &Demand, ranks: usize) -> Result<Tree> {
+        Balance::new().cut(scene, &self.picture().blocks, demand, ranks)
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.

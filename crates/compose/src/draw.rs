@@ -1,0 +1,165 @@
+//! One picture by all ranks: each casts its share and puts together its part of the image.
+//!
+//! Casting and sending overlap: a rank casts the parts of the image that others are to have first, and sends each as soon
+//! as it is there; its own comes last.
+
+use array::{BlockKey, Result};
+use render::{Cancel, Image, ImageSize, Part, Piece, Rect, Scene, Snapshot, Tally, cast_part};
+
+use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
+use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, reduce};
+
+/// What putting an image together took one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Rounds in which parts were exchanged.
+    pub rounds: usize,
+    /// Messages sent.
+    pub messages: usize,
+    /// Bytes of pixels in them.
+    pub pixel_bytes: usize,
+}
+
+/// What a rank has of a picture in the end.
+#[derive(Clone, Debug)]
+pub struct Composed {
+    /// Its part of the image: all that is to be seen in this rectangle. What no rank's rectangle holds is transparent.
+    pub region: Rect,
+    /// The pixels, finished; where the piece is smaller than the region, the rest is transparent.
+    pub piece: Piece,
+    /// What it shows: of the whole picture at rank 0, of what this one drew at the others.
+    pub tally: Tally,
+    /// Work that blocks made here, in samples drawn.
+    pub work: Vec<(BlockKey, f64)>,
+    /// What was sent.
+    pub traffic: Traffic,
+}
+
+impl Composed {
+    /// The image in its region.
+    #[must_use]
+    pub fn image(&self) -> Image {
+        let Rect { width, height, .. } = self.region;
+        let whole = stack(vec![Piece::transparent(self.region, false), self.piece.clone()]);
+        Image { size: ImageSize { width, height }, rgba: whole.rgba }
+    }
+}
+
+/// Draws one picture with all ranks, which make the same call with the same scene, tree and method, each with the `blocks`
+/// that its share [needs](render::Share::needs). Blocks the thread.
+///
+/// # Errors
+/// Those of [`cast_part`] and of the communicator.
+pub fn draw(
+    ranks: &dyn Communicator,
+    scene: &Scene,
+    tree: &Tree,
+    method: Method,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<Composed> {
+    scene.check()?;
+    let schedule = Schedule::new(method, ranks.size())?;
+    let order = tree.order(&Viewpoint::of(scene));
+    let Agreed { finest, covered } = agree(ranks, scene, tree, blocks)?;
+    let share = tree.share(ranks.rank());
+    let footprint = share.footprint(scene)?.intersection(&covered);
+    let (mut tally, mut work) = (Tally::default(), Vec::new());
+    let mut cast = |rect: Rect| {
+        let rect = rect.intersection(&footprint);
+        if rect.is_empty() {
+            return Ok(Piece::default());
+        }
+        let drawn = cast_part(scene, &Part { share, rect, finest }, blocks, cancel)?;
+        tally.add(&drawn.tally);
+        work.extend(drawn.work);
+        Ok(drawn.piece)
+    };
+    let (region, piece, traffic) = compose(ranks, &order, &schedule, covered, &mut cast)?;
+    let total = reduce(ranks, tally.to_bytes(), |a, b| {
+        let mut sum = Tally::from_bytes(&a)?;
+        sum.add(&Tally::from_bytes(&b)?);
+        Ok(sum.to_bytes())
+    })?;
+    let tally = if ranks.rank() == 0 { Tally::from_bytes(&total)? } else { tally };
+    Ok(Composed { region, piece: piece.finished(scene), tally, work, traffic })
+}
+
+/// What all have to know before they begin.
+struct Agreed {
+    /// See [`Part::finest`].
+    finest: Option<u8>,
+    /// The part of the image in which anything may be seen.
+    covered: Rect,
+}
+
+/// Rank 0 says what part of the image matters, so that rounding on another kind of machine changes nothing.
+fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot) -> Result<Agreed> {
+    let place = |number| scene.view.rank_of(number).ok().and_then(|rank| u8::try_from(rank).ok());
+    let own = blocks.finest_level(scene).and_then(place).unwrap_or(u8::MAX);
+    let finest = reduce(ranks, vec![own], |a, b| Ok(a.into_iter().chain(b).min().into_iter().collect()))?;
+    let mut message = finest;
+    if ranks.rank() == 0 {
+        let footprints = (0..tree.ranks()).map(|rank| tree.share(rank).footprint(scene));
+        let all = footprints.collect::<Result<Vec<_>>>()?;
+        let Rect { left, top, width, height } = all.iter().fold(Rect::default(), |sum, own| sum.union(own));
+        message.extend([left, top, width, height].iter().flat_map(|v| v.to_le_bytes()));
+    }
+    let message = broadcast(ranks, message)?;
+    let [finest, rest @ ..]: [u8; 17] = message.as_slice().try_into().map_err(|_| {
+        array::Error::corrupt(format!("expected 17 bytes before a picture, found {}", message.len()))
+    })?;
+    let word =
+        |i: usize| u32::from_le_bytes([rest[4 * i], rest[4 * i + 1], rest[4 * i + 2], rest[4 * i + 3]]);
+    let covered = Rect { left: word(0), top: word(1), width: word(2), height: word(3) };
+    Ok(Agreed {
+        finest: scene.view.levels.get(usize::from(finest)).map(|level| level.number),
+        covered: covered.intersection(&Rect::whole(scene.size)),
+    })
+}
+
+/// Puts an image together of what all ranks cast. `order` says which ranks stand in front of which, `covered` which part of
+/// the image there is; `cast` draws a rectangle of it, or what of it anything is in. Gives the part of the image that
+/// this rank has in the end.
+///
+/// # Errors
+/// Those of `cast` and of the communicator; `Corrupt` for a message that is no piece.
+///
+/// # Panics
+/// Where `order` and `schedule` are not for as many ranks as there are.
+pub fn compose(
+    ranks: &dyn Communicator,
+    order: &[usize],
+    schedule: &Schedule,
+    covered: Rect,
+    cast: &mut dyn FnMut(Rect) -> Result<Piece>,
+) -> Result<(Rect, Piece, Traffic)> {
+    assert_eq!([order.len(), schedule.ranks()], [ranks.size(); 2], "an order and a schedule for all ranks");
+    let place = order.iter().position(|&rank| rank == ranks.rank()).expect("every rank has a place");
+    let (mut region, mut held) = (covered, None);
+    let mut traffic = Traffic::default();
+    for round in schedule.rounds(place) {
+        let count = round.group.len();
+        let mut part_of = |index: usize| {
+            let part = region.part(index, count);
+            held.as_ref().map_or_else(|| cast(part), |piece| Ok(cut(piece, &part)))
+        };
+        // Whoever stands next comes first, so that not all send to the same one.
+        for index in (1..count).map(|i| (round.own + i) % count) {
+            let message = to_message(&part_of(index)?);
+            traffic.messages += 1;
+            traffic.pixel_bytes += message.len() - HEAD_BYTES;
+            ranks.send(order[round.group[index]], message)?;
+        }
+        let mut own = Some(part_of(round.own)?);
+        region = region.part(round.own, count);
+        let piece = |(index, &place): (usize, &usize)| {
+            let mine = if index == round.own { own.take() } else { None };
+            mine.map_or_else(|| from_message(&ranks.receive(order[place])?, &region), Ok)
+        };
+        held = Some(stack(round.group.iter().enumerate().map(piece).collect::<Result<_>>()?));
+        traffic.rounds += 1;
+    }
+    let piece = held.map_or_else(|| cast(region), Ok)?;
+    Ok((region, piece, traffic))
+}

@@ -1,0 +1,148 @@
+//! Pieces of images: cut, laid over one another, and as messages.
+
+use array::{Error, Result};
+use render::{Piece, Rect};
+
+use crate::over::{highest, over};
+
+/// Bytes before the pixels of a message: the rectangle, and whether there are heights.
+pub(crate) const HEAD_BYTES: usize = 5 * size_of::<u32>();
+
+/// The part of a piece that lies in a rectangle.
+pub(crate) fn cut(piece: &Piece, rect: &Rect) -> Piece {
+    let rect = piece.rect.intersection(rect);
+    if rect == piece.rect {
+        return piece.clone();
+    }
+    let width = rect.width as usize;
+    let rows = (rect.top..rect.top + rect.height).map(|row| piece.rect.index(rect.left, row));
+    let mut part = Piece { rect, rgba: Vec::with_capacity(rect.pixels()), heights: Vec::new() };
+    for start in rows {
+        part.rgba.extend(&piece.rgba[start..start + width]);
+        if !piece.heights.is_empty() {
+            part.heights.extend(&piece.heights[start..start + width]);
+        }
+    }
+    part
+}
+
+/// Pieces over one another, the nearest first.
+pub(crate) fn stack(pieces: Vec<Piece>) -> Piece {
+    let rect = pieces.iter().fold(Rect::default(), |rect, piece| rect.union(&piece.rect));
+    let has_heights = pieces.iter().any(|piece| !piece.heights.is_empty());
+    let mut pieces = pieces.into_iter().filter(|piece| !piece.rect.is_empty()).peekable();
+    // Most often all cover the same, and the nearest need not be copied.
+    let first = pieces.next_if(|piece| piece.rect == rect);
+    let mut all = first.unwrap_or_else(|| Piece::transparent(rect, has_heights));
+    pieces.for_each(|piece| put_behind(&mut all, &piece));
+    all
+}
+
+/// Puts a piece behind another one that covers it.
+fn put_behind(front: &mut Piece, behind: &Piece) {
+    let width = behind.rect.width as usize;
+    for (number, row) in (behind.rect.top..behind.rect.top + behind.rect.height).enumerate() {
+        let start = front.rect.index(behind.rect.left, row);
+        let own = number * width..(number + 1) * width;
+        over(&mut front.rgba[start..start + width], &behind.rgba[own.clone()]);
+        if !behind.heights.is_empty() {
+            highest(&mut front.heights[start..start + width], &behind.heights[own]);
+        }
+    }
+}
+
+/// A message, in this machine's byte order: ranks are processes of one program on machines of one kind.
+pub(crate) fn to_message(piece: &Piece) -> Vec<u8> {
+    let Rect { left, top, width, height } = piece.rect;
+    let head = [left, top, width, height, u32::from(!piece.heights.is_empty())];
+    let mut message = Vec::with_capacity(HEAD_BYTES + piece.rgba.len() * 16 + piece.heights.len() * 4);
+    message.extend_from_slice(bytemuck::cast_slice(&head));
+    message.extend_from_slice(bytemuck::cast_slice(&piece.rgba));
+    message.extend_from_slice(bytemuck::cast_slice(&piece.heights));
+    message
+}
+
+/// The piece in a message, which lies in `region`.
+///
+/// # Errors
+/// `Corrupt` for a message that is not one, or is of another part of the image.
+pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<Piece> {
+    let (head, pixels) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| {
+        Error::corrupt(format!("expected a piece of an image, found {} bytes", message.len()))
+    })?;
+    let word =
+        |i: usize| u32::from_ne_bytes([head[4 * i], head[4 * i + 1], head[4 * i + 2], head[4 * i + 3]]);
+    let rect = Rect { left: word(0), top: word(1), width: word(2), height: word(3) };
+    let is_inside = |from: u32, length: u32, low: u32, most: u32| {
+        from >= low && from.checked_add(length).is_some_and(|end| end <= low + most)
+    };
+    let lies_there = rect.is_empty()
+        || is_inside(rect.left, rect.width, region.left, region.width)
+            && is_inside(rect.top, rect.height, region.top, region.height);
+    // Within the region, so there are no more than an image has.
+    let count = if lies_there { rect.pixels() } else { 0 };
+    let (colours, heights) =
+        (count * size_of::<[f32; 4]>(), if word(4) == 0 { 0 } else { count * size_of::<f32>() });
+    if !lies_there || pixels.len() != colours + heights {
+        return Err(Error::corrupt(format!(
+            "expected a piece within {region:?}, found {rect:?} in {} bytes: do all ranks run the same program?",
+            message.len()
+        )));
+    }
+    let rect = if rect.is_empty() { Rect::default() } else { rect };
+    let (colours, heights) = pixels.split_at(colours);
+    let mut piece = Piece {
+        rect,
+        rgba: vec![[0.0; 4]; rect.pixels()],
+        heights: vec![0.0; heights.len() / size_of::<f32>()],
+    };
+    bytemuck::cast_slice_mut(&mut piece.rgba).copy_from_slice(colours);
+    bytemuck::cast_slice_mut(&mut piece.heights).copy_from_slice(heights);
+    Ok(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(rect: Rect, has_heights: bool) -> Piece {
+        let mut piece = Piece::transparent(rect, has_heights);
+        for (i, pixel) in (0u16..).zip(&mut piece.rgba) {
+            *pixel = [0.1, 0.2, 0.3, 0.4].map(|v| v * f32::from(i % 7) / 6.0);
+        }
+        for (i, height) in (0u16..).zip(&mut piece.heights) {
+            *height = f32::from(i);
+        }
+        piece
+    }
+
+    #[test]
+    fn messages_hold_pieces_and_nothing_else() {
+        let region = Rect { left: 4, top: 8, width: 8, height: 4 };
+        for has_heights in [false, true] {
+            for rect in [region, Rect { left: 5, top: 9, width: 3, height: 2 }, Rect::default()] {
+                let sent = piece(rect, has_heights);
+                let message = to_message(&sent);
+                assert_eq!(from_message(&message, &region).unwrap(), sent);
+                assert!(from_message(&message[..message.len() - 1], &region).is_err());
+            }
+        }
+        let elsewhere = to_message(&piece(Rect { left: 3, top: 9, width: 3, height: 2 }, false));
+        assert!(from_message(&elsewhere, &region).is_err());
+        let huge: Vec<u8> = [u32::MAX; 5].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        assert!(from_message(&huge, &region).is_err());
+    }
+
+    #[test]
+    fn what_is_cut_out_is_what_lies_there() {
+        let whole = piece(Rect { left: 2, top: 3, width: 9, height: 7 }, true);
+        let part = cut(&whole, &Rect { left: 0, top: 5, width: 6, height: 2 });
+        assert_eq!(part.rect, Rect { left: 2, top: 5, width: 4, height: 2 });
+        for row in 5..7 {
+            for column in 2..6 {
+                let (own, theirs) = (part.rect.index(column, row), whole.rect.index(column, row));
+                assert_eq!((part.rgba[own], part.heights[own]), (whole.rgba[theirs], whole.heights[theirs]));
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Who draws what: a volume cut in two again and again, until each rank has a box of it with about as much work.
+//!
+//! Planes cut boxes all the way through (a k-d tree), so from any eye the boxes have an order in which no ray comes back to
+//! one: at each plane what lies on the eye's side is in front.
+
+use array::{Error, Result};
+use glam::DVec3;
+use render::{Projection, Scene, Share, WorkPoint};
+
+/// From where shares are seen, in volume space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Viewpoint {
+    /// Rays leave a point.
+    Eye([f64; 3]),
+    /// Rays are parallel, along this.
+    Along([f64; 3]),
+}
+
+impl Viewpoint {
+    /// Of a scene.
+    #[must_use]
+    pub fn of(scene: &Scene) -> Self {
+        let volume_from_world = scene.view.world_from_volume.inverse();
+        let (eye, target) = (DVec3::from(scene.camera.eye), DVec3::from(scene.camera.target));
+        match scene.camera.projection {
+            Projection::Perspective { .. } => Self::Eye(volume_from_world.transform_point3(eye).into()),
+            Projection::Orthographic { .. } => {
+                Self::Along(volume_from_world.transform_vector3(target - eye).into())
+            }
+        }
+    }
+
+    /// True where what lies below a plane comes before what lies above it.
+    fn sees_lower_first(&self, plane: &Plane) -> bool {
+        match self {
+            Self::Eye(eye) => eye[plane.axis] < plane.at,
+            Self::Along(direction) => direction[plane.axis] >= 0.0,
+        }
+    }
+}
+
+/// A plane across an axis (0 x, 1 y, 2 z) of volume space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Plane {
+    axis: usize,
+    at: f64,
+}
+
+/// A k-d tree with a leaf for each rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    ranks: usize,
+    /// Each before those of its lower side, and these before those of its upper side.
+    planes: Vec<Plane>,
+}
+
+/// Ranks `first..end` and the number of the plane that divides them, if any does.
+#[derive(Clone, Copy)]
+struct Node {
+    first: usize,
+    end: usize,
+    plane: usize,
+}
+
+impl Node {
+    /// The lower and the upper side.
+    fn sides(self) -> [Self; 2] {
+        let middle = self.first + (self.end - self.first) / 2;
+        let lower = Self { end: middle, plane: self.plane + 1, ..self };
+        // There are as many planes as leaves but one.
+        let upper = Self { first: middle, plane: self.plane + (middle - self.first), ..self };
+        [lower, upper]
+    }
+
+    fn is_leaf(self) -> bool {
+        self.end - self.first == 1
+    }
+}
+
+/// How far a plane may lie from where work is cut in proportion, as a share of what one rank has to do: then it is put where
+/// fewer blocks are needed on both its sides.
+const TOLERANCE: f64 = 0.04;
+
+impl Tree {
+    /// Most ranks.
+    pub const MAX_RANKS: usize = 1 << 16;
+
+    /// Shares of about the same work for so many ranks.
+    ///
+    /// # Errors
+    /// `Invalid` without a rank, or for more than [`Tree::MAX_RANKS`].
+    pub fn new(scene: &Scene, work: &[WorkPoint], ranks: usize) -> Result<Self> {
+        Self::check(ranks)?;
+        let mut points = work.to_vec();
+        let mut tree = Self { ranks, planes: Vec::with_capacity(ranks - 1) };
+        let node = Node { first: 0, end: ranks, plane: 0 };
+        tree.cut(scene, node, &volume_box(scene), &mut points);
+        Ok(tree)
+    }
+
+    fn check(ranks: usize) -> Result<()> {
+        if (1..=Self::MAX_RANKS).contains(&ranks) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("expected 1 to {} ranks, found {ranks}", Self::MAX_RANKS)))
+    }
+
+    fn cut(&mut self, scene: &Scene, node: Node, within: &Share, points: &mut [WorkPoint]) {
+        if node.is_leaf() {
+            return;
+        }
+        let sides = node.sides();
+        let share = (sides[0].end - sides[0].first) as f64 / (node.end - node.first) as f64;
+        let axis = longest_axis(within, points);
+        points.sort_unstable_by(|a, b| a.at[axis].total_cmp(&b.at[axis]));
+        let at = place(scene, axis, within, points, share, node.end - node.first);
+        self.planes.push(Plane { axis, at });
+        let (lower, upper) = points.split_at_mut(points.partition_point(|point| point.at[axis] < at));
+        let [low, high] = within.split(axis, at);
+        self.cut(scene, sides[0], &low, lower);
+        self.cut(scene, sides[1], &high, upper);
+    }
+
+    /// How many ranks it is for.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// What a rank draws.
+    ///
+    /// # Panics
+    /// For a rank that is none of the tree's.
+    #[must_use]
+    pub fn share(&self, rank: usize) -> Share {
+        assert!(rank < self.ranks, "expected a rank below {}, found {rank}", self.ranks);
+        let mut node = Node { first: 0, end: self.ranks, plane: 0 };
+        let mut share = Share::WHOLE;
+        while !node.is_leaf() {
+            let Plane { axis, at } = self.planes[node.plane];
+            let sides = node.sides();
+            let is_upper = usize::from(rank >= sides[1].first);
+            (node, share) = (sides[is_upper], share.split(axis, at)[is_upper]);
+        }
+        share
+    }
+
+    /// Ranks in the order in which rays meet their shares, the front one first.
+    #[must_use]
+    pub fn order(&self, from: &Viewpoint) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.ranks);
+        let mut stack = vec![Node { first: 0, end: self.ranks, plane: 0 }];
+        while let Some(node) = stack.pop() {
+            if node.is_leaf() {
+                order.push(node.first);
+                continue;
+            }
+            let [lower, upper] = node.sides();
+            let is_lower_first = from.sees_lower_first(&self.planes[node.plane]);
+            stack.extend(if is_lower_first { [upper, lower] } else { [lower, upper] });
+        }
+        order
+    }
+
+    /// For other ranks: a byte and a little-endian `f64` for each plane.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let plane = |plane: &Plane| {
+            let mut bytes = vec![u8::try_from(plane.axis).unwrap_or(u8::MAX)];
+            bytes.extend(plane.at.to_le_bytes());
+            bytes
+        };
+        self.planes.iter().flat_map(plane).collect()
+    }
+
+    /// What [`Tree::to_bytes`] gave, for so many ranks.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is no such tree.
+    pub fn from_bytes(bytes: &[u8], ranks: usize) -> Result<Self> {
+        Self::check(ranks)?;
+        let bad = || Error::corrupt(format!("expected {} planes, found {} bytes", ranks - 1, bytes.len()));
+        let (planes, rest) = bytes.as_chunks::<9>();
+        let plane =
+            |[axis, at @ ..]: &[u8; 9]| Plane { axis: usize::from(*axis), at: f64::from_le_bytes(*at) };
+        let planes: Vec<Plane> = planes.iter().map(plane).collect();
+        let is_legal = planes.iter().all(|plane| plane.axis < 3 && plane.at.is_finite());
+        if !rest.is_empty() || planes.len() != ranks - 1 || !is_legal {
+            return Err(bad());
+        }
+        Ok(Self { ranks, planes })
+    }
+}
+
+/// The box of all voxels.
+fn volume_box(scene: &Scene) -> Share {
+    let [z, y, x] = scene.view.levels[0].shape;
+    Share { low: [-0.5; 3], high: [x, y, z].map(|n| n as f64 - 0.5) }
+}
+
+/// The axis along which work spreads farthest, in voxels; of the box where there is no work.
+fn longest_axis(within: &Share, points: &[WorkPoint]) -> usize {
+    let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+    for point in points {
+        (low, high) = (low.min(point.at.into()), high.max(point.at.into()));
+    }
+    if points.is_empty() {
+        (low, high) = (within.low.into(), within.high.into());
+    }
+    (high - low).max_position()
+}
+
+/// Where to cut, so that about this share of the work of sorted `points` lies below.
+fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share: f64, ranks: usize) -> f64 {
+    let total: f64 = points.iter().map(|point| point.work).sum();
+    let (low, high) = (within.low[axis], within.high[axis]);
+    if total <= 0.0 {
+        return low + (high - low) * share;
+    }
+    let below =
+        |at: f64| points.iter().take_while(|point| point.at[axis] < at).map(|point| point.work).sum::<f64>();
+    let mut sum = 0.0;
+    let first_above = points.iter().position(|point| {
+        sum += point.work;
+        sum > total * share
+    });
+    let index = first_above.unwrap_or(points.len() - 1).max(1).min(points.len() - 1);
+    let exact = (points[index - 1].at[axis] + points[index].at[axis]) / 2.0;
+    let error = |at: f64| (below(at) - total * share).abs() / total * ranks as f64;
+    let near = borders(scene, axis, exact).into_iter().filter(|&at| at > low && at < high);
+    let best = near.map(|at| (error(at), at)).min_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(error, _)| *error <= TOLERANCE).map_or(exact, |(_, at)| at)
+}
+
+/// Where planes cost the fewest blocks, next to a place on both sides.
+fn borders(scene: &Scene, axis: usize, at: f64) -> [f64; 2] {
+    let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
+    scene.view.levels[rank].block_starts_around(axis, at, Share::BORDER_IN_BLOCK)
+}

@@ -1,0 +1,27 @@
+//! Ranks that are processes of an MPI program: a [`Communicator`] over MPI, which starts nothing and fetches nothing.
+//!
+//! Needs the feature `mpi`; without it [`join()`] says so where a launcher (`mpirun`, `srun`) has started several processes.
+//! The calls lie in a small file of C (`calls.c`), because MPI's types differ between implementations, and the one file
+//! with `unsafe` is `process.rs`. A binding made by bindgen (the `mpi` crate) would need libclang and some thirty packages
+//! wherever it is built, for a dozen calls.
+//!
+//! [`Communicator`]: compose::Communicator
+
+#[cfg(not(feature = "mpi"))]
+mod nobody;
+#[cfg(feature = "mpi")]
+mod process;
+
+#[cfg(not(feature = "mpi"))]
+pub use nobody::{Process, join};
+#[cfg(feature = "mpi")]
+pub use process::{MAX_UNDER_WAY, Process, join};
+
+/// Variables that launchers set for each process, with how many they started.
+const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"];
+
+/// How many processes a launcher has started with this one, as far as it says; `None` where there is none.
+#[must_use]
+pub fn launched() -> Option<usize> {
+    SIZES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}

@@ -1,0 +1,49 @@
+//! What is there without MPI: no other process, and a word to those who start several.
+
+use array::{Error, Result};
+use compose::Communicator;
+
+use crate::launched;
+
+/// One of several processes, of which there are none without MPI.
+#[derive(Debug)]
+pub enum Process {}
+
+/// Without MPI there is nothing to join.
+///
+/// # Errors
+/// `Unsupported` where several processes were started to work together: each would take itself for the only one.
+pub fn join() -> Result<Option<Process>> {
+    match launched() {
+        Some(count) if count > 1 => Err(Error::unsupported(format!(
+            "expected a program that was built with MPI to be one of {count} processes, found one without: build it \
+             with `--features mpi`, or start it alone with `--ranks {count}`"
+        ))),
+        _ => Ok(None),
+    }
+}
+
+impl Process {
+    /// Ends all processes at once.
+    pub fn abort(&self, _code: u8) {
+        match *self {}
+    }
+}
+
+impl Communicator for Process {
+    fn rank(&self) -> usize {
+        match *self {}
+    }
+
+    fn size(&self) -> usize {
+        match *self {}
+    }
+
+    fn send(&self, _to: usize, _message: Vec<u8>) -> Result<()> {
+        match *self {}
+    }
+
+    fn receive(&self, _from: usize) -> Result<Vec<u8>> {
+        match *self {}
+    }
+}

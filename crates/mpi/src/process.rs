@@ -1,0 +1,206 @@
+//! One process of an MPI program as a rank.
+//!
+//! MPI is called by one thread at a time, whichever it is. Nobody waits within a call: who waits for a message looks for
+//! it again and again, and lets other threads work in between.
+
+#![expect(unsafe_code, reason = "calls of C")]
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use compose::Communicator;
+
+use crate::launched;
+
+/// Messages that may be on their way from one process; who sends more waits for the oldest.
+pub const MAX_UNDER_WAY: usize = 64;
+/// How long a process that waits for a message looks for it without a pause; then it lets others have the core, at last for
+/// as long as this.
+const LOOKS: u32 = 256;
+const LONGEST_PAUSE: Duration = Duration::from_micros(200);
+/// At least `MPI_MAX_ERROR_STRING` of any implementation.
+const ERROR_BYTES: usize = 1024;
+
+unsafe extern "C" {
+    fn corridor_mpi_start(rank: *mut c_int, size: *mut c_int) -> c_int;
+    fn corridor_mpi_finish() -> c_int;
+    fn corridor_mpi_abort(code: c_int);
+    fn corridor_mpi_send(data: *const c_void, bytes: c_int, to: c_int, request: *mut *mut c_void) -> c_int;
+    fn corridor_mpi_is_sent(request: *mut c_void, sent: *mut c_int) -> c_int;
+    fn corridor_mpi_wait(request: *mut c_void) -> c_int;
+    fn corridor_mpi_look(
+        from: c_int,
+        is_there: *mut c_int,
+        message: *mut *mut c_void,
+        bytes: *mut c_int,
+    ) -> c_int;
+    fn corridor_mpi_receive(message: *mut c_void, data: *mut c_void, bytes: c_int) -> c_int;
+    fn corridor_mpi_describe(code: c_int, text: *mut c_char, room: c_int) -> c_int;
+}
+
+/// This process among those of an MPI program. MPI ends with it; it lives until nothing more is sent.
+#[derive(Debug)]
+pub struct Process {
+    rank: usize,
+    size: usize,
+    /// Held during each call of MPI.
+    sending: Mutex<VecDeque<Sending>>,
+}
+
+/// A message on its way: MPI reads it until the request is taken back.
+#[derive(Debug)]
+struct Sending {
+    request: *mut c_void,
+    _message: Vec<u8>,
+}
+
+// SAFETY: a request may be taken back on any thread, one at a time: it lies behind the mutex of `Process`.
+unsafe impl Send for Sending {}
+
+/// Joins the others that a launcher has started with this process; `None` where it started alone. To be called once.
+///
+/// # Errors
+/// `Internal` when MPI cannot be started.
+pub fn join() -> Result<Option<Process>> {
+    if launched().is_none_or(|count| count < 2) {
+        return Ok(None);
+    }
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: both pointers are valid for the call.
+    checked(unsafe { corridor_mpi_start(&raw mut rank, &raw mut size) }, "starting MPI")?;
+    let number =
+        |value: c_int| usize::try_from(value).map_err(|_| Error::internal(format!("MPI says {value}")));
+    Ok(Some(Process { rank: number(rank)?, size: number(size)?, sending: Mutex::default() }))
+}
+
+impl Process {
+    /// Ends all processes at once: what one cannot do, the others would wait for. `code` is what the launcher gives.
+    pub fn abort(&self, code: u8) {
+        let _alone = self.calls();
+        // SAFETY: MPI was started; no pointers.
+        unsafe { corridor_mpi_abort(c_int::from(code)) }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, VecDeque<Sending>> {
+        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of another rank as MPI takes it.
+    fn other(&self, rank: usize) -> Result<c_int> {
+        let number = c_int::try_from(rank).ok().filter(|_| rank < self.size && rank != self.rank);
+        number.ok_or_else(|| {
+            Error::invalid(format!(
+                "expected another of {} ranks, found {rank} at rank {}",
+                self.size, self.rank
+            ))
+        })
+    }
+
+    /// Looks for a message once.
+    fn look(&self, from: c_int) -> Result<Option<Vec<u8>>> {
+        let mut sending = self.calls();
+        give_back(&mut sending)?;
+        let (mut is_there, mut bytes, mut message) = (0, 0, ptr::null_mut());
+        // SAFETY: all pointers are valid for the call.
+        let code = unsafe { corridor_mpi_look(from, &raw mut is_there, &raw mut message, &raw mut bytes) };
+        checked(code, "looking for a message")?;
+        if is_there == 0 {
+            return Ok(None);
+        }
+        let mut data = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        // SAFETY: `data` has room for `bytes`, and `message` is what was just found.
+        checked(unsafe { corridor_mpi_receive(message, data.as_mut_ptr().cast(), bytes) }, "receiving")?;
+        Ok(Some(data))
+    }
+}
+
+impl Communicator for Process {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        let to = self.other(to)?;
+        let bytes = c_int::try_from(message.len()).map_err(|_| {
+            Error::too_large(format!("expected a message of less than 2 GiB, found {} bytes", message.len()))
+        })?;
+        let mut sending = self.calls();
+        give_back(&mut sending)?;
+        if sending.len() >= MAX_UNDER_WAY
+            && let Some(oldest) = sending.pop_front()
+        {
+            // SAFETY: the request has not been taken back, and its message lives until the end of this block.
+            checked(unsafe { corridor_mpi_wait(oldest.request) }, "sending")?;
+        }
+        let mut request = ptr::null_mut();
+        // SAFETY: the message is kept, where it lies, until the request is taken back.
+        let code = unsafe { corridor_mpi_send(message.as_ptr().cast(), bytes, to, &raw mut request) };
+        checked(code, "sending")?;
+        sending.push_back(Sending { request, _message: message });
+        Ok(())
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        let from = self.other(from)?;
+        let mut looks = 0u32;
+        loop {
+            if let Some(message) = self.look(from)? {
+                return Ok(message);
+            }
+            looks = looks.saturating_add(1);
+            match looks.checked_sub(LOOKS) {
+                None => std::thread::yield_now(),
+                Some(more) => {
+                    std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(LONGEST_PAUSE))
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for Sending { request, _message } in sending.drain(..) {
+            // SAFETY: the request has not been taken back, and its message lives. Nothing can be done about an error at the end.
+            unsafe { corridor_mpi_wait(request) };
+        }
+        // SAFETY: nothing is under way, and nobody else has this process.
+        unsafe { corridor_mpi_finish() };
+    }
+}
+
+/// Takes back what has been sent.
+fn give_back(sending: &mut VecDeque<Sending>) -> Result<()> {
+    let mut failed = 0;
+    sending.retain(|message| {
+        let mut is_sent = 0;
+        // SAFETY: the request has not been taken back; where it is now, the message goes with it.
+        let code = unsafe { corridor_mpi_is_sent(message.request, &raw mut is_sent) };
+        failed = if code == 0 { failed } else { code };
+        is_sent == 0 && code == 0
+    });
+    checked(failed, "sending")
+}
+
+fn checked(code: c_int, what: &str) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    let mut text: [c_char; ERROR_BYTES] = [0; ERROR_BYTES];
+    let room = c_int::try_from(ERROR_BYTES - 1).unwrap_or(0);
+    // SAFETY: there is room for as many bytes, and one more, which stays 0.
+    let is_told = unsafe { corridor_mpi_describe(code, text.as_mut_ptr(), room) } == 0;
+    // SAFETY: the last byte is 0.
+    let told = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
+    let reason = if is_told { told.into_owned() } else { format!("code {code}") };
+    Err(Error::new(ErrorKind::Internal, format!("{what} by MPI: {reason}")))
+}
