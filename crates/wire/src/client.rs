@@ -2,6 +2,8 @@
 
 mod arriving;
 mod event;
+mod parts;
+mod stretches;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -22,8 +24,10 @@ use crate::outgoing::{Asked, Outgoing};
 use crate::window::Window;
 use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
 use arriving::{OpenItem, unknown};
+use parts::Ahead;
 
 pub use event::{ClientConfig, ClientEvent};
+pub use parts::Part;
 
 #[derive(Debug)]
 enum State {
@@ -41,6 +45,23 @@ struct Op {
     open: BTreeMap<u32, OpenItem>,
     /// False once it ended here (withdrawn, too late, corrupt): what still comes is thrown away.
     wanted: bool,
+    /// Its answer is told as it comes, where that is out of order.
+    in_any_order: bool,
+    ahead: Option<Box<Ahead>>,
+}
+
+impl Op {
+    fn new(urgency: Urgency) -> Self {
+        Self {
+            deadline: urgency.deadline,
+            urgency,
+            next_item: 0,
+            open: BTreeMap::new(),
+            wanted: true,
+            in_any_order: false,
+            ahead: None,
+        }
+    }
 }
 
 /// The asking side of a connection: operations out, items in.
@@ -62,6 +83,10 @@ pub struct Client {
     last_op: u32,
     ops: Numbered<Op>,
     open_items: usize,
+    /// Bulk comes apart from frames.
+    expects_parts: bool,
+    /// Taken by what came before its turn; see [`MAX_AHEAD`](crate::limits::MAX_AHEAD).
+    places_ahead: usize,
     deadlines: Deadlines,
     outgoing: Outgoing,
     /// The name asked for last, which the next request often has too.
@@ -99,6 +124,8 @@ impl Client {
             last_op: 0,
             ops: Numbered::default(),
             open_items: 0,
+            expects_parts: false,
+            places_ahead: 0,
             deadlines: Deadlines::default(),
             outgoing: Outgoing::new(Frame::Hello(hello)),
             last_name: "".into(),
@@ -123,8 +150,7 @@ impl Client {
         let name = Arc::clone(&self.last_name);
         self.outgoing.ask(Asked { op, name, urgency, parameters });
         self.deadlines.replace(op, None, urgency.deadline);
-        let deadline = urgency.deadline;
-        self.ops.insert(op, Op { deadline, urgency, next_item: 0, open: BTreeMap::new(), wanted: true });
+        self.ops.insert(op, Op::new(urgency));
         Ok(op)
     }
 
@@ -243,12 +269,18 @@ impl Client {
     /// The operation ended on this side; the server is told to stop.
     fn abandon(&mut self, op: OpId) {
         let Some(state) = self.ops.get_mut(op) else { return };
+        let has_ended = state.has_ended();
         state.wanted = false;
         self.open_items -= state.open.len();
-        state.open.clear();
+        self.places_ahead -= state.places_ahead();
+        self.untaken_bytes = self.untaken_bytes.saturating_sub(state.early_bytes());
+        (state.open, state.ahead) = (BTreeMap::new(), None);
         self.deadlines.replace(op, state.deadline.take(), None);
         self.adjusted.remove(&op);
         self.outgoing.push(Frame::Cancel { op });
+        if has_ended {
+            self.ops.remove(op);
+        }
     }
 
     fn abandon_with(&mut self, op: OpId, error: Error) {
@@ -267,6 +299,8 @@ impl Client {
     fn forget(&mut self, op: OpId) -> Result<Op> {
         let state = self.ops.remove(op).ok_or_else(|| unknown(op))?;
         self.open_items -= state.open.len();
+        self.places_ahead -= state.places_ahead();
+        self.untaken_bytes = self.untaken_bytes.saturating_sub(state.early_bytes());
         self.deadlines.replace(op, state.deadline, None);
         self.adjusted.remove(&op);
         Ok(state)
@@ -283,7 +317,7 @@ impl Client {
         self.deadlines.clear();
         self.adjusted.clear();
         self.outgoing.clear();
-        self.open_items = 0;
+        (self.open_items, self.places_ahead) = (0, 0);
         self.events.push_back(ClientEvent::Closed { error: error.clone() });
         self.state = State::Closed(error);
     }

@@ -207,6 +207,19 @@ pub struct Chunk {
     pub bytes: Bytes,
 }
 
+/// What a message says of an answer, or of the wish for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// An item begins.
+    Item(ItemHead),
+    /// Some of its bulk.
+    Chunk(Chunk),
+    /// The operation ended, and what was sent of it is of no use any more.
+    Failed(OpId),
+    /// Nobody wants the operation any more.
+    Cancelled(OpId),
+}
+
 mod kind {
     pub(super) const HELLO: u8 = 0x01;
     pub(super) const REQUEST: u8 = 0x02;
@@ -265,6 +278,22 @@ impl Message {
             | kind::CHUNK
             | kind::DONE
             | kind::FAILED => rest.first_chunk().map(|op| OpId(u32::from_le_bytes(*op))),
+            _ => None,
+        }
+    }
+
+    /// What the message says of an answer or the wish for one, for carriers that bring bulk apart from the frames.
+    #[must_use]
+    pub fn said(&self) -> Option<Said> {
+        let mut r = Reader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
+        match r.u8("frame kind").ok()? {
+            kind::ITEM => ItemHead::decode(&mut r).ok().map(Said::Item),
+            kind::CHUNK => {
+                let ChunkHead { op, item, offset } = ChunkHead::decode(r.rest()).ok()?;
+                self.bulk.first().map(|bytes| Said::Chunk(Chunk { op, item, offset, bytes: bytes.clone() }))
+            }
+            kind::FAILED => op(&mut r).ok().map(Said::Failed),
+            kind::CANCEL => op(&mut r).ok().map(Said::Cancelled),
             _ => None,
         }
     }

@@ -30,10 +30,10 @@ pub mod probe;
 
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 pub use batch::{Answer, Requests, WholeItem};
-pub use client::{Client, ClientConfig, ClientEvent};
+pub use client::{Client, ClientConfig, ClientEvent, Part};
 pub use codec::{Reader, Writer};
 pub use deframer::{Cut, Deframer};
-pub use frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Welcome};
+pub use frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Said, Welcome};
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
 pub use numbered::Numbered;

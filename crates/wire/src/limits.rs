@@ -38,6 +38,9 @@ pub const MAX_SMALL_BODY_BYTES: usize = 4 << 10;
 pub const MAX_ANSWERS_BYTES: usize = 64 << 10;
 /// Items of which a client has seen the head but not yet the last chunk, over all operations.
 pub const MAX_OPEN_ITEMS: usize = 4_096;
+/// Where bulk comes apart from the frames: items under way, and pieces of bulk before their turn, over all operations. A tenth
+/// of the packets that 1 GiB takes may be missing.
+pub const MAX_AHEAD: usize = 131_072;
 /// Rows of the result in one compressed piece of a read.
 pub const MAX_PIECE_ROWS: u64 = 16_384;
 /// A string: its length is a `u16`.

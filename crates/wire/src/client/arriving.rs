@@ -4,18 +4,45 @@ use std::time::Instant;
 
 use array::{Error, Result, Retry};
 
+use super::stretches::Stretches;
 use super::{Client, ClientEvent, State};
 use crate::batch::{Answer, WholeItem};
 use crate::check::unexpected;
-use crate::limits::{MAX_ITEM_BULK_BYTES, MAX_OPEN_ITEMS};
+use crate::limits::{MAX_AHEAD, MAX_ITEM_BULK_BYTES, MAX_OPEN_ITEMS};
 use crate::{Chunk, ChunkHead, Frame, ItemHead, OpId};
 
 #[derive(Debug)]
 pub(super) struct OpenItem {
-    bulk_bytes: u64,
-    received_bytes: u64,
-    crc32c: u32,
-    expected_crc32c: u32,
+    pub(super) bulk_bytes: u64,
+    pub(super) expected_crc32c: u32,
+    pub(super) there: Stretches,
+}
+
+impl OpenItem {
+    pub(super) fn new(head: &ItemHead) -> Self {
+        Self { bulk_bytes: head.bulk_bytes, expected_crc32c: head.bulk_crc32c, there: Stretches::default() }
+    }
+
+    /// Adds bulk to what is there; `Some` once that is all, with whether the checksum is right.
+    ///
+    /// # Errors
+    /// `Corrupt` for bulk that is there already or lies beyond the end.
+    pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) -> Result<Option<Result<()>>> {
+        let size_bytes = bytes.len() as u64;
+        let is_within = offset <= self.bulk_bytes && size_bytes <= self.bulk_bytes - offset;
+        if !is_within || !self.there.add(offset, bytes) {
+            return Err(Error::corrupt(format!(
+                "expected bulk that is missing in {} bytes, of which the first {} are there, found {size_bytes} bytes \
+                 at {offset}",
+                self.bulk_bytes,
+                self.there.start_bytes()
+            )));
+        }
+        Ok((self.there.start_bytes() == self.bulk_bytes).then(|| {
+            let (expected, found) = (self.expected_crc32c, self.there.start_crc32c());
+            if expected == found { Ok(()) } else { Err(mismatch(expected, found)) }
+        }))
+    }
 }
 
 impl Client {
@@ -39,6 +66,9 @@ impl Client {
     }
 
     fn handle_done(&mut self, op: OpId) -> Result<()> {
+        if self.expects_parts && self.ends_with_its_parts(op) {
+            return Ok(());
+        }
         if self.ops.get(op).is_some_and(|o| !o.open.is_empty()) {
             return Err(Error::corrupt(format!("operation {op} ended within an item")));
         }
@@ -78,13 +108,13 @@ impl Client {
             self.untaken_bytes += bulk.len() as u64;
             ClientEvent::Whole { op, body, bulk }
         } else {
-            ClientEvent::Failed { op, error: mismatch(0, bulk_crc32c, found) }
+            ClientEvent::Failed { op, error: of_item(0, mismatch(bulk_crc32c, found)) }
         });
         Ok(())
     }
 
     /// Bulk has arrived.
-    fn use_credit(&mut self, size_bytes: u64) -> Result<()> {
+    pub(super) fn use_credit(&mut self, size_bytes: u64) -> Result<()> {
         self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
             Error::corrupt(format!(
                 "expected at most {} bulk bytes of credit to be used, found {size_bytes}",
@@ -96,33 +126,50 @@ impl Client {
     }
 
     fn handle_item(&mut self, head: ItemHead) -> Result<()> {
-        let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = head;
+        let ItemHead { op, item, bulk_bytes, .. } = head;
         let state = self.ops.get_mut(op).ok_or_else(|| unknown(op))?;
         if !state.wanted {
             return Ok(());
+        }
+        if self.expects_parts {
+            let (is_told, places) = state.is_told_by_parts(&head)?;
+            self.places_ahead -= places;
+            if is_told {
+                return Ok(());
+            }
         }
         if item != state.next_item {
             let next = state.next_item;
             return Err(Error::corrupt(format!("expected item {next} of operation {op}, found {item}")));
         }
-        if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= MAX_OPEN_ITEMS {
+        // Out of order many are under way whose last bytes are awaited.
+        let most_open = if self.expects_parts { MAX_AHEAD } else { MAX_OPEN_ITEMS };
+        if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= most_open {
             return Err(Error::too_large(format!(
-                "expected at most {MAX_ITEM_BULK_BYTES} bulk bytes and {MAX_OPEN_ITEMS} open items, \
+                "expected at most {MAX_ITEM_BULK_BYTES} bulk bytes and {most_open} open items, \
                  found {bulk_bytes} and {}",
                 self.open_items
             )));
         }
         state.next_item += 1;
+        if self.expects_parts && state.has_to_wait() {
+            return self.keep_head(head);
+        }
+        self.begin_item(head);
+        if self.expects_parts { self.advance(op) } else { Ok(()) }
+    }
+
+    /// It is an item's turn.
+    pub(super) fn begin_item(&mut self, head: ItemHead) {
+        let ItemHead { op, item, bulk_bytes, bulk_crc32c, .. } = head;
+        let Some(state) = self.ops.get_mut(op) else { return };
         if bulk_bytes > 0 {
-            let open = OpenItem { bulk_bytes, received_bytes: 0, crc32c: 0, expected_crc32c: bulk_crc32c };
-            state.open.insert(item, open);
+            state.open.insert(item, OpenItem::new(&head));
             self.open_items += 1;
         } else if bulk_crc32c != 0 {
-            self.abandon_with(op, mismatch(item, bulk_crc32c, 0));
-            return Ok(());
+            return self.abandon_with(op, of_item(item, mismatch(bulk_crc32c, 0)));
         }
-        self.events.push_back(ClientEvent::Item { op, item, body, bulk_bytes });
-        Ok(())
+        self.events.push_back(ClientEvent::Item { op, item, body: head.body, bulk_bytes });
     }
 
     fn handle_chunk(&mut self, chunk: Chunk) -> Result<()> {
@@ -158,27 +205,29 @@ impl Client {
         if !state.wanted {
             return Ok(None);
         }
+        if self.expects_parts {
+            return self.take_chunk(head, bytes).map(|()| None);
+        }
         let open = state.open.get_mut(&item).ok_or_else(|| {
             Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not under way"))
         })?;
-        if offset != open.received_bytes || size_bytes > open.bulk_bytes - offset {
+        if offset != open.there.start_bytes() || size_bytes > open.bulk_bytes - offset {
             return Err(Error::corrupt(format!(
                 "expected a chunk at {} of {} bytes, found {size_bytes} bytes at {offset}",
-                open.received_bytes, open.bulk_bytes
+                open.there.start_bytes(),
+                open.bulk_bytes
             )));
         }
-        open.received_bytes += size_bytes;
-        open.crc32c = crc32c::crc32c_append(open.crc32c, bytes);
-        let complete = open.received_bytes == open.bulk_bytes;
-        let (found, expected) = (open.crc32c, open.expected_crc32c);
-        if complete {
+        let complete = open.add(offset, bytes)?;
+        if complete.is_some() {
             state.open.remove(&item);
             self.open_items -= 1;
         }
-        if complete && found != expected {
-            self.abandon_with(op, mismatch(item, expected, found));
+        if let Some(Err(error)) = complete {
+            self.abandon_with(op, of_item(item, error));
             return Ok(None);
         }
+        let complete = complete.is_some();
         self.untaken_bytes += size_bytes;
         Ok(Some(complete))
     }
@@ -188,7 +237,11 @@ pub(super) fn unknown(op: OpId) -> Error {
     Error::corrupt(format!("found an answer to operation {op}, which is not under way"))
 }
 
-fn mismatch(item: u32, expected: u32, found: u32) -> Error {
-    Error::corrupt(format!("item {item}: expected the checksum {expected:#010x}, found {found:#010x}"))
+fn mismatch(expected: u32, found: u32) -> Error {
+    Error::corrupt(format!("expected the checksum {expected:#010x}, found {found:#010x}"))
         .with_retry(Retry::MayHelp)
+}
+
+pub(super) fn of_item(item: u32, error: Error) -> Error {
+    error.context(format!("item {item}"))
 }

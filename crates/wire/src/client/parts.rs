@@ -1,0 +1,304 @@
+//! Bulk that comes apart from the frames: in any order, before or after its item's head and the end of its operation. For
+//! carriers that bring it by datagrams ([`expect_parts`](Client::expect_parts)), each exactly once.
+//!
+//! Each part says all that its item's head says, so that it is of use by itself. An operation
+//! [in any order](Client::take_in_any_order) hears of its items and of their bulk as they come; for the others items wait here,
+//! one after another, and their parts, within the credit, until it is their turn. Either hears of its end when nothing is missing any more.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
+
+use array::{Error, Result};
+use bytes::Bytes;
+
+use super::arriving::{OpenItem, of_item, unknown};
+use super::{Client, ClientEvent, Op, State};
+use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
+use crate::{ChunkHead, ItemHead, OpId};
+
+/// Some bulk of an item, with what the item's head says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The item's.
+    pub head: ItemHead,
+    /// Where in the item's bulk.
+    pub offset: u64,
+    /// The bytes, at least one.
+    pub bytes: Bytes,
+}
+
+/// What came of an operation before it was its turn.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// Items that are whole and whose frame is still to come.
+    whole: BTreeSet<u32>,
+    /// Items of an operation in order that begin when the one before is whole.
+    heads: VecDeque<ItemHead>,
+    /// Parts of an operation in order that have to wait, by item and offset.
+    early: BTreeMap<(u32, u64), Bytes>,
+    early_bytes: u64,
+    /// The server has said its last word.
+    has_ended: bool,
+}
+
+impl Ahead {
+    fn places(&self) -> usize {
+        self.whole.len() + self.early.len() + self.heads.iter().map(head_places).sum::<usize>()
+    }
+}
+
+/// What the head of an item takes that waits.
+fn head_places(head: &ItemHead) -> usize {
+    1 + head.body.len() / 1024
+}
+
+impl Op {
+    /// What this takes of [`MAX_AHEAD`].
+    pub(super) fn places_ahead(&self) -> usize {
+        let apart: usize = self.open.values().map(|open| open.there.apart()).sum();
+        apart + self.ahead.as_ref().map_or(0, |ahead| ahead.places())
+    }
+
+    /// Bulk that waits for its turn.
+    pub(super) fn early_bytes(&self) -> u64 {
+        self.ahead.as_ref().map_or(0, |ahead| ahead.early_bytes)
+    }
+
+    /// Whether an item that is told in order has to wait for the one before.
+    pub(super) fn has_to_wait(&self) -> bool {
+        !self.in_any_order && !self.open.is_empty()
+    }
+
+    /// Whether an item waits.
+    fn holds(&self, item: u32) -> bool {
+        let heads = self.ahead.as_ref().map(|ahead| (ahead.heads.front(), ahead.heads.back()));
+        // They follow one another.
+        matches!(heads, Some((Some(first), Some(last))) if (first.item..=last.item).contains(&item))
+    }
+
+    /// Whether the server has said its last word.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| ahead.has_ended)
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        self.ahead.get_or_insert_default()
+    }
+
+    /// Takes the head of an item that its parts have told before; false when it is news. Gives the places that this frees.
+    pub(super) fn is_told_by_parts(&mut self, head: &ItemHead) -> Result<(bool, usize)> {
+        let item = head.item;
+        if item != self.next_item {
+            return Ok((false, 0));
+        }
+        let was_whole = self.ahead.as_mut().is_some_and(|ahead| ahead.whole.remove(&item));
+        if let Some(open) = self.open.get(&item) {
+            open.check_same(head)?;
+        } else if !was_whole {
+            return Ok((false, 0));
+        }
+        self.next_item += 1;
+        Ok((true, usize::from(was_whole)))
+    }
+}
+
+impl OpenItem {
+    fn check_same(&self, head: &ItemHead) -> Result<()> {
+        if (self.bulk_bytes, self.expected_crc32c) == (head.bulk_bytes, head.bulk_crc32c) {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "expected the same of item {} of operation {} as before, {} bytes, found {}",
+            head.item, head.op, self.bulk_bytes, head.bulk_bytes
+        )))
+    }
+}
+
+impl Client {
+    /// Bulk may come by [`handle_part`](Self::handle_part) from now on.
+    pub fn expect_parts(&mut self) {
+        self.expects_parts = true;
+    }
+
+    /// The items of an operation, and their bulk, are told in the order in which they come, where that is another one.
+    pub fn take_in_any_order(&mut self, op: OpId) {
+        self.ops.get_mut(op).into_iter().for_each(|state| state.in_any_order = true);
+    }
+
+    /// Takes some bulk; the application is told by events.
+    ///
+    /// # Errors
+    /// As [`handle_frame`](crate::Machine::handle_frame).
+    pub fn handle_part(&mut self, now: Instant, part: Part) -> Result<()> {
+        self.liveness.handle_heard(now);
+        let result = match self.state {
+            State::Open => self.take_part(part),
+            State::Closed(_) => Ok(()),
+            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
+        };
+        self.close_if_broken(result)
+    }
+
+    /// Bulk that the server has sent will not come: it was withdrawn. It may send as much of other bulk.
+    ///
+    /// # Errors
+    /// As [`handle_frame`](crate::Machine::handle_frame).
+    pub fn handle_gone(&mut self, bytes: u64) -> Result<()> {
+        let result = if matches!(self.state, State::Open) { self.use_credit(bytes) } else { Ok(()) };
+        self.close_if_broken(result)
+    }
+
+    fn take_part(&mut self, part: Part) -> Result<()> {
+        let ItemHead { op, item, .. } = part.head;
+        self.use_credit(part.bytes.len() as u64)?;
+        let is_old = op.0 > 0 && op.0 <= self.last_op;
+        let state = match self.ops.get_mut(op) {
+            Some(state) if state.wanted => state,
+            // What was under way when it ended.
+            None if !is_old => return Err(unknown(op)),
+            Some(_) | None => return Ok(()),
+        };
+        if !state.in_any_order {
+            self.keep(op, item, part.offset, Bytes::copy_from_slice(&part.bytes))?;
+            return self.advance(op);
+        }
+        match state.open.get(&item) {
+            Some(open) => open.check_same(&part.head)?,
+            None => self.open_ahead(&part.head)?,
+        }
+        self.untaken_bytes += part.bytes.len() as u64;
+        self.add_part(op, item, part.offset, part.bytes)?;
+        self.advance(op)
+    }
+
+    /// An item that a part tells of.
+    fn open_ahead(&mut self, head: &ItemHead) -> Result<()> {
+        let &ItemHead { op, item, ref body, bulk_bytes, .. } = head;
+        let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
+        let is_whole = item < state.next_item || state.ahead().whole.contains(&item);
+        if is_whole || bulk_bytes == 0 || bulk_bytes > MAX_ITEM_BULK_BYTES || body.len() > MAX_BODY_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected bulk of an item of operation {op} that is not whole, found item {item} of {bulk_bytes} bytes"
+            )));
+        }
+        state.open.insert(item, OpenItem::new(head));
+        self.open_items += 1;
+        // Not what it came with.
+        let body = Bytes::copy_from_slice(body);
+        self.events.push_back(ClientEvent::Item { op, item, body, bulk_bytes });
+        self.check_places(0)
+    }
+
+    /// Adds a part to an open item. Its bytes are counted as not taken.
+    fn add_part(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
+        let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
+        let Some(open) = state.open.get_mut(&item) else { return Ok(()) };
+        self.places_ahead -= open.there.apart();
+        let complete = open.add(offset, &bytes)?;
+        let mut places = open.there.apart();
+        if complete.is_some() {
+            state.open.remove(&item);
+            self.open_items -= 1;
+            if item >= state.next_item {
+                state.ahead().whole.insert(item);
+                places += 1;
+            }
+        }
+        self.check_places(places)?;
+        if let Some(Err(error)) = complete {
+            self.grant(bytes.len() as u64);
+            self.abandon_with(op, of_item(item, error));
+            return Ok(());
+        }
+        let complete = complete.is_some();
+        self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
+        Ok(())
+    }
+
+    /// Tells what has waited of an operation and is next: bulk of its item under way, items after it, its end.
+    pub(super) fn advance(&mut self, op: OpId) -> Result<()> {
+        while let Some(state) = self.ops.get_mut(op)
+            && let Some(ahead) = &mut state.ahead
+        {
+            let under_way =
+                state.open.first_key_value().map(|(item, open)| (*item, open.there.start_bytes()));
+            if let Some((item, next)) = under_way {
+                let Some(bytes) = ahead.early.remove(&(item, next)) else { break };
+                ahead.early_bytes -= bytes.len() as u64;
+                self.places_ahead -= 1;
+                self.add_part(op, item, next, bytes)?;
+            } else if let Some(head) = ahead.heads.pop_front() {
+                self.places_ahead -= head_places(&head);
+                self.begin_item(head);
+            } else if ahead.has_ended {
+                self.retire(op, ClientEvent::Done { op })?;
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps an item until the one before is whole.
+    pub(super) fn keep_head(&mut self, head: ItemHead) -> Result<()> {
+        let places = head_places(&head);
+        if let Some(state) = self.ops.get_mut(head.op) {
+            // Not what it came with.
+            let body = Bytes::copy_from_slice(&head.body);
+            state.ahead().heads.push_back(ItemHead { body, ..head });
+        }
+        self.check_places(places)
+    }
+
+    /// Bulk that came by a frame, after its item's head: of small items.
+    pub(super) fn take_chunk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<()> {
+        let ChunkHead { op, item, offset } = head;
+        let Some(state) = self.ops.get(op) else { return Ok(()) };
+        let bytes = Bytes::copy_from_slice(bytes);
+        if state.open.contains_key(&item) {
+            self.untaken_bytes += bytes.len() as u64;
+            self.add_part(op, item, offset, bytes)?;
+        } else if state.holds(item) {
+            self.keep(op, item, offset, bytes)?;
+        } else {
+            let what = format!("found a chunk of item {item} of operation {op}, which is not under way");
+            return Err(Error::corrupt(what));
+        }
+        self.advance(op)
+    }
+
+    /// Keeps a part of an operation whose answer is told in order, until it is its turn.
+    fn keep(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
+        let size_bytes = bytes.len() as u64;
+        let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
+        let ahead = state.ahead();
+        ahead.early_bytes += size_bytes;
+        if ahead.early.insert((item, offset), bytes).is_some() {
+            let what = format!("expected bulk that is missing, found item {item} at {offset} again");
+            return Err(Error::corrupt(what));
+        }
+        self.untaken_bytes += size_bytes;
+        self.check_places(1)
+    }
+
+    /// The server's last word on an operation; false when nothing is missing of it.
+    pub(super) fn ends_with_its_parts(&mut self, op: OpId) -> bool {
+        let Some(state) = self.ops.get_mut(op).filter(|state| state.wanted && !state.open.is_empty()) else {
+            return false;
+        };
+        state.ahead().has_ended = true;
+        true
+    }
+
+    /// More places are taken by what came before its turn.
+    fn check_places(&mut self, more: usize) -> Result<()> {
+        self.places_ahead += more;
+        let found = self.places_ahead + self.open_items;
+        if found <= MAX_AHEAD {
+            return Ok(());
+        }
+        Err(Error::too_large(format!(
+            "expected at most {MAX_AHEAD} pieces of bulk out of order, found {found}"
+        )))
+    }
+}

@@ -1,0 +1,123 @@
+//! Which bytes of an item's bulk are there, and the checksum of all of them, in whatever order they come.
+//!
+//! Checksums of neighbouring stretches are combined, so that no byte is read twice: what comes in order costs what it always
+//! did, and each gap that closes costs one combination.
+
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Stretches {
+    /// All before this byte is there.
+    start_bytes: u64,
+    start_crc32c: u32,
+    /// What lies apart from it: where it begins, where it ends, its checksum. No two of them touch.
+    apart: BTreeMap<u64, (u64, u32)>,
+}
+
+impl Stretches {
+    /// Bytes from the start on that are there.
+    pub(super) fn start_bytes(&self) -> u64 {
+        self.start_bytes
+    }
+
+    /// CRC-32C of those.
+    pub(super) fn start_crc32c(&self) -> u32 {
+        self.start_crc32c
+    }
+
+    /// How many stretches lie apart.
+    pub(super) fn apart(&self) -> usize {
+        self.apart.len()
+    }
+
+    /// Adds some bytes; false, with nothing changed, where some of them were there already.
+    pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        let Some(end) = offset.checked_add(bytes.len() as u64) else { return false };
+        let before = self.apart.range(..=offset).next_back().map(|(&start, &(end, _))| (start, end));
+        let after = self.apart.range(offset..).next().map(|(&start, _)| start);
+        let meets = before.is_some_and(|(_, end)| end > offset) || after.is_some_and(|start| start < end);
+        if offset < self.start_bytes || meets {
+            return false;
+        }
+        let begin = match before.filter(|(_, end)| *end == offset) {
+            _ if offset == self.start_bytes => {
+                self.start_crc32c = crc32c::crc32c_append(self.start_crc32c, bytes);
+                self.start_bytes = end;
+                return self.close_up();
+            }
+            Some((start, _)) => start,
+            None => offset,
+        };
+        let (_, crc32c) = self.apart.get(&begin).copied().unwrap_or_default();
+        let mut stretch = (end, crc32c::crc32c_append(crc32c, bytes));
+        if let Some(next) = self.apart.remove(&end) {
+            stretch = (next.0, combine(stretch.1, end, next));
+        }
+        self.apart.insert(begin, stretch);
+        true
+    }
+
+    /// What now follows the start belongs to it.
+    fn close_up(&mut self) -> bool {
+        if let Some(next) = self.apart.remove(&self.start_bytes) {
+            self.start_crc32c = combine(self.start_crc32c, self.start_bytes, next);
+            self.start_bytes = next.0;
+        }
+        true
+    }
+}
+
+/// The checksum of what ends at `end` and of what follows there.
+fn combine(crc32c: u32, end: u64, (next_end, next_crc32c): (u64, u32)) -> u32 {
+    // An item's bulk fits memory.
+    crc32c::crc32c_combine(crc32c, next_crc32c, usize::try_from(next_end - end).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_checksum_is_that_of_all_bytes_whatever_their_order(
+            data in prop::collection::vec(any::<u8>(), 1..2_000),
+            cuts in prop::collection::vec(1..200_usize, 1..40),
+            seed in any::<u64>(),
+        ) {
+            let mut parts = Vec::new();
+            let (mut at, mut cuts) = (0, cuts.iter().cycle());
+            while at < data.len() {
+                let end = (at + cuts.next().unwrap()).min(data.len());
+                parts.push((at as u64, &data[at..end]));
+                at = end;
+            }
+            parts.sort_by_key(|(at, _)| (at + 1).wrapping_mul(seed | 1));
+            let mut there = Stretches::default();
+            let mut sum = 0;
+            for (at, bytes) in parts {
+                prop_assert!(there.add(at, bytes));
+                prop_assert!(!there.add(at, bytes), "a second time");
+                sum += bytes.len();
+                let lies_apart: u64 = there.apart.iter().map(|(start, (end, _))| end - start).sum();
+                prop_assert_eq!(there.start_bytes() + lies_apart, sum as u64);
+            }
+            prop_assert_eq!(there.start_bytes(), data.len() as u64);
+            prop_assert_eq!(there.start_crc32c(), crc32c::crc32c(&data));
+            prop_assert_eq!(there.apart(), 0);
+        }
+    }
+
+    #[test]
+    fn what_overlaps_changes_nothing() {
+        let mut there = Stretches::default();
+        assert!(there.add(10, b"abcde") && there.add(0, b"xy"));
+        for (at, bytes) in [(1, &b"z"[..]), (8, b"123"), (14, b"1"), (9, b"1234567"), (u64::MAX, b"1")] {
+            assert!(!there.add(at, bytes), "{at}");
+        }
+        assert!(there.add(15, b"f") && there.add(2, b"........") && there.apart() == 0);
+        assert_eq!(there.start_crc32c(), crc32c::crc32c(b"xy........abcdef"));
+    }
+}
