@@ -10,12 +10,15 @@
 use std::path::Path;
 
 // What the targets build without the node.
+use link::lossy;
 use node::{pick, url};
 
 #[path = "../fuzz/src/chunk.rs"]
 mod chunk;
 #[path = "../fuzz/src/client.rs"]
 mod client;
+#[path = "../fuzz/src/datagrams.rs"]
+mod datagrams;
 #[path = "../fuzz/src/description.rs"]
 mod description;
 #[path = "../fuzz/src/files.rs"]
@@ -90,6 +93,7 @@ fn connections() {
     check("frames", frames::cut_and_decode);
     check("server", server::play);
     check("client", client::play);
+    check("datagrams", datagrams::play);
     check("operations", operations::decode);
     check("description", description::use_description);
 }

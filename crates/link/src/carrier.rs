@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wire::{ChunkHead, Cut, Error, ErrorKind, Message, Result, Retry};
+use wire::{ChunkHead, Cut, Error, ErrorKind, Message, Part, Result, Retry};
 
 use crate::flow::Flow;
 
@@ -23,6 +23,10 @@ pub enum Received<'a> {
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
+    /// Some bulk that came apart from the messages, in any order.
+    Part(Part),
+    /// So many bytes of bulk were withdrawn on their way and will not come.
+    Gone(u64),
 }
 
 /// Moves messages between two peers, in order and without loss, until it ends.
@@ -61,12 +65,19 @@ pub struct Link {
     pub(crate) carrier: Box<dyn Carrier>,
     pub(crate) peer: String,
     flow: Option<Arc<dyn Flow>>,
+    /// Bulk comes apart from the messages.
+    pub(crate) by_parts: bool,
 }
 
 impl Link {
     /// A link over `carrier`. `peer`: the other end's address, for people.
     pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
-        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None }
+        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None, by_parts: false }
+    }
+
+    /// The same, whose carrier brings bulk apart from the messages.
+    pub(crate) fn by_parts(self) -> Self {
+        Self { by_parts: true, ..self }
     }
 
     /// The same, told about and controlled by `flow`.

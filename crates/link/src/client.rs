@@ -35,8 +35,11 @@ const NUMBERS_KEPT: u32 = 1 << 28;
 /// # Errors
 /// When something in `config` exceeds its limit.
 pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
-    let machine = Client::new(config, now())?;
-    let shared = Shared::new(ClientSide::new(machine));
+    let mut machine = Client::new(config, now())?;
+    if link.by_parts {
+        machine.expect_parts();
+    }
+    let shared = Shared::new(ClientSide::new(machine, link.by_parts));
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(Owner(shared))), driver))
 }

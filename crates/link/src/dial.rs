@@ -26,11 +26,21 @@ pub enum Protocol {
     Tcp,
     /// QUIC, or not at all.
     Quic,
+    /// QUIC, the bulk of large items by datagrams: each is of use when it comes, and lost ones come again.
+    Lossy,
+    /// The same with parity, from which most of those that are lost are made again: a tenth more bytes.
+    LossyRedundant,
 }
 
 impl Protocol {
     /// All, by name.
-    const NAMES: [(&str, Self); 3] = [("auto", Self::Auto), ("tcp", Self::Tcp), ("quic", Self::Quic)];
+    const NAMES: [(&str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("tcp", Self::Tcp),
+        ("quic", Self::Quic),
+        ("lossy", Self::Lossy),
+        ("lossy+fec", Self::LossyRedundant),
+    ];
 }
 
 impl FromStr for Protocol {
@@ -38,7 +48,10 @@ impl FromStr for Protocol {
 
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::NAMES.iter().find(|(name, _)| *name == text);
-        let unknown = || Error::invalid(format!("expected the link `auto`, `tcp` or `quic`, found `{text}`"));
+        let unknown = || {
+            let names = Self::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
+            Error::invalid(format!("expected the link to be one of {names}, found `{text}`"))
+        };
         found.map(|(_, protocol)| *protocol).ok_or_else(unknown)
     }
 }
@@ -68,6 +81,10 @@ pub async fn connect(
     match protocol {
         Protocol::Tcp => tcp::connect(host, port, trust).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
+        Protocol::Lossy | Protocol::LossyRedundant => {
+            let bulk = quic::Bulk::Lossy { redundancy: protocol == Protocol::LossyRedundant };
+            quic::connect(host, port, trust, &quic::Options { bulk, ..*options }).await
+        }
         Protocol::Auto if matches!(trust, Trust::Plain) || is_here(host) => {
             tcp::connect(host, port, trust).await
         }

@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::time::Sleep;
 use wire::limits::MAX_FRAME_BYTES;
-use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, Machine, Message};
+use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, Machine, Message, Part};
 
 use crate::carrier::{Received, ended};
 use crate::{Carrier, Link};
@@ -44,6 +44,9 @@ pub(crate) trait Side: Send + 'static {
         let chunk = Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) };
         drop(self.machine().handle_frame(now, Frame::Chunk(chunk).encode().into_bytes()));
     }
+    /// Some bulk has come apart from the frames, or will not come: only where a side asked for that.
+    fn take_part(&mut self, _now: Instant, _part: Part) {}
+    fn take_gone(&mut self, _bytes: u64) {}
     /// Hands over what the machine has to tell, and wakes those who wait for room.
     fn settle(&mut self);
 }
@@ -152,6 +155,8 @@ impl<S: Side> Drive<S> {
                     // An error has closed the machine, whose events say so.
                     Received::Message(message) => drop(side.machine().handle_frame(now(), message)),
                     Received::Bulk { head, bytes } => side.take_bulk(now(), head, bytes),
+                    Received::Part(part) => side.take_part(now(), part),
+                    Received::Gone(bytes) => side.take_gone(bytes),
                 }
                 side.settle();
             });

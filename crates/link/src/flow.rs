@@ -6,6 +6,7 @@ use std::time::Duration;
 use control::{Choice, Remembered};
 use wire::{Error, Result};
 
+use crate::lossy::Counts;
 use crate::quic::Prober;
 
 /// What the capability begins with by which a client asks the server for a controller.
@@ -90,6 +91,8 @@ pub struct Statistics {
     pub mtu_bytes: Option<u32>,
     /// Times that packets were released.
     pub batches: u64,
+    /// Of the link `lossy`: what happened to its datagrams.
+    pub datagrams: Option<Counts>,
 }
 
 #[cfg(test)]

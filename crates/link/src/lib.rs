@@ -39,6 +39,7 @@ mod drive;
 mod flow;
 mod incoming;
 pub mod local;
+pub mod lossy;
 mod many;
 pub mod offer;
 mod ordered;

@@ -18,8 +18,8 @@ pub trait Receiver: Send + 'static {
     /// It is not what was asked for: the operation is withdrawn and fails with this.
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()>;
 
-    /// Some of an item's bulk, to be copied to its place; pieces of an item come in order. Until the item is `complete`
-    /// its bytes are not proven.
+    /// Some of an item's bulk, to be copied to its place; pieces of an item come in order, unless
+    /// [any order](Self::takes_any_order) will do. Until the item is `complete` its bytes are not proven.
     ///
     /// # Errors
     /// As [`item`](Self::item).
@@ -32,6 +32,12 @@ pub trait Receiver: Send + 'static {
     fn whole(&mut self, whole: Item) -> Result<()> {
         self.item(0, whole.body, whole.bulk.len() as u64)?;
         if whole.bulk.is_empty() { Ok(()) } else { self.piece(0, 0, &whole.bulk, true) }
+    }
+
+    /// Whether items, and pieces of them, may come in any order, each once: sooner, on a link that brings them so. Asked
+    /// once, before anything comes.
+    fn takes_any_order(&self) -> bool {
+        false
     }
 
     /// The operation has ended well.
@@ -82,6 +88,9 @@ impl ClientSide {
     ) -> Result<Option<OpId>> {
         match self.machine.request(name, parameters.clone(), urgency) {
             Ok(op) => {
+                if receiver.as_ref().is_some_and(|receiver| receiver.takes_any_order()) {
+                    self.machine.take_in_any_order(op);
+                }
                 let slot = receiver.take().map(|receiver| Asker::Slot(Slot::new(receiver)));
                 slot.into_iter().for_each(|slot| self.askers.insert(op, slot));
                 Ok(Some(op))

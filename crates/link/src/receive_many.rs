@@ -107,7 +107,12 @@ impl ClientSide {
             *next += 1;
             ends.begin(expected_bytes);
             match requested {
-                Ok(op) => askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver }),
+                Ok(op) => {
+                    if receiver.takes_any_order() {
+                        machine.take_in_any_order(op);
+                    }
+                    askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver });
+                }
                 Err(error) => {
                     drop(receiver);
                     ends.add(number, expected_bytes, Err(error));

@@ -119,6 +119,7 @@ impl Flow for TcpFlow {
             packet_bytes: segment_bytes,
             mtu_bytes: info.mtu_bytes(),
             batches: 0,
+            datagrams: None,
         }
     }
 }

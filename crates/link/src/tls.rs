@@ -47,6 +47,8 @@ pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
 
 /// The protocol name of the wire itself.
 pub const ALPN_WIRE: &[u8] = b"corridor/1";
+/// The protocol name of the wire whose large items cross by datagrams; QUIC only.
+pub const ALPN_LOSSY: &[u8] = b"corridor-lossy/1";
 /// The protocol name of HTTP, which carries WebSockets.
 pub const ALPN_HTTP: &[u8] = b"http/1.1";
 

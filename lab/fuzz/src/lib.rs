@@ -5,12 +5,14 @@
 //! files    one file of a format          zarr         a folder of files
 //! chunk    a stored chunk, by the filters that packed it
 //! frames   bytes off a connection        server, client   the machines against any peer, driven by a script
+//! datagrams    datagrams and records of the link `lossy`, at either end
 //! operations   parameters and answers    description  what a server says it has, and what a viewer makes of it
 //! talk     a view and notes in a session texts        what people type
 //! ```
 
 pub mod chunk;
 pub mod client;
+pub mod datagrams;
 pub mod description;
 pub mod files;
 pub mod frames;
@@ -25,6 +27,9 @@ pub mod zarr;
 #[path = "../../../crates/node/src/pick.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
+#[path = "../../../crates/link/src/lossy/mod.rs"]
+#[expect(dead_code, reason = "the node counts what happened, a test what is left")]
+mod lossy;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
 #[path = "../../../crates/node/src/ssh/address.rs"]

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use wire::{
-    ChunkHead, Client, ClientEvent, Error, Machine, Numbered, OpId, Priority, Result, Urgency, Welcome,
+    ChunkHead, Client, ClientEvent, Error, Machine, Numbered, OpId, Part, Priority, Result, Urgency, Welcome,
 };
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
@@ -88,6 +88,7 @@ pub(crate) enum Asker {
 
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
+    by_parts: bool,
     pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,
     pub(crate) manys: HashMap<u64, many::Inbox>,
@@ -105,9 +106,11 @@ pub(crate) struct ClientSide {
 }
 
 impl ClientSide {
-    pub(crate) fn new(machine: Client) -> Self {
+    /// `by_parts`: bulk comes apart from the frames.
+    pub(crate) fn new(machine: Client, by_parts: bool) -> Self {
         Self {
             machine,
+            by_parts,
             askers: Numbered::default(),
             counts: Counts::default(),
             manys: HashMap::new(),
@@ -130,9 +133,9 @@ impl ClientSide {
 
     fn post(&mut self, op: OpId, reply: Reply) {
         let bulk_bytes = reply.bulk_bytes();
-        // A message was put together, or a piece of it made a value of its own.
+        // A message was put together, or a piece of it made a value of its own; a part is one.
         self.counts.bulk_bytes += bulk_bytes;
-        self.counts.copied_bytes += bulk_bytes;
+        self.counts.copied_bytes += if self.by_parts { 0 } else { bulk_bytes };
         let waker = match self.askers.get_mut(op) {
             Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
             Some(Asker::Stream(inbox)) => {
@@ -337,6 +340,15 @@ impl Side for ClientSide {
             return self.stop_if_refused(op, taken);
         }
         self.post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
+    }
+
+    fn take_part(&mut self, now: Instant, part: Part) {
+        // An error has closed the machine, whose events say so.
+        drop(self.machine.handle_part(now, part));
+    }
+
+    fn take_gone(&mut self, bytes: u64) {
+        drop(self.machine.handle_gone(bytes));
     }
 
     fn has_space(&self) -> bool {

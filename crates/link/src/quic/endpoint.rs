@@ -1,11 +1,11 @@
 //! Both ends of a QUIC connection: a client that connects, a server's port.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use control::{Choice, Remembered};
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
 use quinn::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig,
     MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
@@ -14,7 +14,10 @@ use tokio::time::timeout;
 use wire::{Error, ErrorKind, Result};
 
 use super::adapter::{Factory, SharedPace};
-use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
+use super::lanes::{CLIENT_LANES, Lanes, RECORD_LANES, SERVER_LANES};
+use super::lossy::{
+    RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
+};
 use super::pace::Pace;
 use super::probe::Prober;
 use super::socket::{PacedSocket, bind};
@@ -23,7 +26,7 @@ use crate::Link;
 use crate::carrier::broken;
 use crate::flow::{Flow, Statistics};
 use crate::tcp::{CONNECT_TIMEOUT, too_slow};
-use crate::tls::{self, ALPN_WIRE, Identity, Trust};
+use crate::tls::{self, ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 
 /// A silent connection is over after this time; the protocol above asks and gives up earlier.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -51,6 +54,21 @@ pub struct Options {
     pub most_bytes_per_sec: Option<f64>,
     /// Bulk bytes that may be on their way to this side.
     pub window_bytes: u64,
+    /// How bulk crosses; a client's to say.
+    pub bulk: Bulk,
+}
+
+/// How the bulk of large items crosses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bulk {
+    /// In order, beside that of other operations.
+    #[default]
+    Ordered,
+    /// Each packet's worth by itself, of use when it comes; what is lost comes again.
+    Lossy {
+        /// With parity, from which most of what is lost is made again.
+        redundancy: bool,
+    },
 }
 
 fn new_pace(options: &Options, peer: SocketAddr) -> Result<Arc<SharedPace>> {
@@ -75,6 +93,7 @@ fn transport(
     peer: SocketAddr,
     receive_bytes: u64,
     lanes: u8,
+    datagram_bytes: usize,
 ) -> Arc<TransportConfig> {
     let mut acknowledging = AckFrequencyConfig::default();
     acknowledging.max_ack_delay(Some(ACK_DELAY)).reordering_threshold(REORDERING_PACKETS.into());
@@ -83,12 +102,13 @@ fn transport(
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(0_u32.into())
-        .max_concurrent_uni_streams(most_streams(receive_bytes, lanes).into())
+        .max_concurrent_uni_streams(most_streams(receive_bytes, lanes + RECORD_LANES).into())
         .stream_receive_window(var_int(STRETCH_BYTES as u64))
         .receive_window(var_int(receive_bytes))
         .max_idle_timeout(Some(IDLE_TIMEOUT.try_into().unwrap_or(VarInt::from_u32(60_000).into())))
         .packet_threshold(REORDERING_PACKETS)
-        .datagram_receive_buffer_size(None)
+        .datagram_receive_buffer_size((datagram_bytes > 0).then_some(datagram_bytes))
+        .datagram_send_buffer_size(SEND_BUFFER_BYTES)
         .ack_frequency_config(Some(acknowledging))
         .mtu_discovery_config(Some(mtu))
         .congestion_controller_factory(Arc::new(Factory(Arc::clone(pace))));
@@ -156,8 +176,12 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) ->
 async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Options) -> Result<Link> {
     let pace = new_pace(options, address)?;
     let receive_bytes = options.window_bytes.saturating_add(WINDOW_MARGIN_BYTES);
-    let mut config = ClientConfig::new(client_crypto(trust)?);
-    config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES));
+    let (protocol, datagram_bytes) = match options.bulk {
+        Bulk::Ordered => (ALPN_WIRE, 0),
+        Bulk::Lossy { .. } => (ALPN_LOSSY, RECEIVE_BUFFER_BYTES),
+    };
+    let mut config = ClientConfig::new(client_crypto(trust, protocol)?);
+    config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES, datagram_bytes));
     let any: IpAddr =
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let max_packet_bytes = path_packet_bytes(address).max(1472);
@@ -168,20 +192,28 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
     let connection = connecting.await.map_err(refused)?;
     begin(&connection, &pace)?;
-    let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), CLIENT_LANES, SERVER_LANES);
-    Ok(Link::new(lanes, format!("{host}:{port}", port = address.port())).with_flow(QuicFlow {
-        prober: Prober::new(&socket, &connection),
-        connection,
-        pace,
-    }))
+    let name = format!("{host}:{port}", port = address.port());
+    let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
+    Ok(match options.bulk {
+        Bulk::Ordered => {
+            let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
+            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None })
+        }
+        Bulk::Lossy { redundancy } => {
+            let counts = SharedCounts::default();
+            let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
+            let flow = QuicFlow { prober, connection, pace, counts: Some(counts) };
+            Link::new(carrier, name).by_parts().with_flow(flow)
+        }
+    })
 }
 
-fn client_crypto(trust: &Trust) -> Result<Arc<QuicClientConfig>> {
+fn client_crypto(trust: &Trust, protocol: &[u8]) -> Result<Arc<QuicClientConfig>> {
     if matches!(trust, Trust::Plain) {
         return Err(Error::invalid("expected a fingerprint or a certificate: QUIC is always encrypted"));
     }
     let mut config = tls::client_config(trust)?;
-    config.alpn_protocols = vec![ALPN_WIRE.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     let config = QuicClientConfig::try_from(config);
     config.map(Arc::new).map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))
 }
@@ -190,7 +222,12 @@ fn client_crypto(trust: &Trust) -> Result<Arc<QuicClientConfig>> {
 fn refused(error: ConnectionError) -> Error {
     /// TLS alerts about certificates (RFC 8446, section 6.2), as QUIC carries them (RFC 9001, section 4.8).
     const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
+    /// That the server speaks no such protocol (RFC 7301, section 3.2), likewise.
+    const NO_PROTOCOL_ALERT: u64 = 0x100 + 120;
     match error {
+        ConnectionError::TransportError(e) if u64::from(e.code) == NO_PROTOCOL_ALERT => Error::unsupported(
+            "expected a server that knows the link `lossy`, found one that does not; use `quic`",
+        ),
         ConnectionError::TransportError(e) if CERTIFICATE_ALERTS.contains(&e.code.into()) => {
             Error::new(ErrorKind::Denied, e.reason)
         }
@@ -213,7 +250,7 @@ impl Listener {
     /// # Errors
     /// `Io` when the address cannot be had, `Corrupt` for an identity that is none.
     pub fn bind(address: SocketAddr, identity: &Identity, options: Options) -> Result<Self> {
-        let crypto = QuicServerConfig::try_from(identity.server_config(&[ALPN_WIRE])?)
+        let crypto = QuicServerConfig::try_from(identity.server_config(&[ALPN_WIRE, ALPN_LOSSY])?)
             .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
         let config = ServerConfig::with_crypto(Arc::new(crypto));
         let socket = PacedSocket::new(bind(address)?, MAX_PACKET_BYTES.into())?;
@@ -278,19 +315,33 @@ impl Incoming {
         let Self { incoming, socket, mut config, options } = self;
         let peer = incoming.remote_address();
         let pace = new_pace(&options, peer)?;
-        config.transport_config(transport(&pace, peer, SERVER_WINDOW_BYTES.into(), CLIENT_LANES));
+        let window_bytes = SERVER_WINDOW_BYTES.into();
+        config.transport_config(transport(&pace, peer, window_bytes, CLIENT_LANES, UNWANTED_BUFFER_BYTES));
         let establishing = async {
             let accepted = socket.join(&pace, || incoming.accept_with(Arc::new(config))).map_err(broken)?;
             let connection = accepted.await.map_err(broken)?;
             begin(&connection, &pace)?;
-            let lanes = Lanes::new(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
-            Ok((connection, lanes))
+            Ok(connection)
         };
         let done = timeout(CONNECT_TIMEOUT, establishing).await;
-        let (connection, lanes) = done.unwrap_or_else(|_| Err(too_slow()))?;
-        let prober = Prober::new(&socket, &connection);
-        Ok(Link::new(lanes, peer.to_string()).with_flow(QuicFlow { prober, connection, pace }))
+        let connection: Connection = done.unwrap_or_else(|_| Err(too_slow()))?;
+        let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
+        let name = peer.to_string();
+        Ok(if is_lossy(&connection) {
+            let counts = SharedCounts::default();
+            let carrier = Sending::new(connection.clone(), carried, Arc::clone(&counts));
+            Link::new(carrier, name).with_flow(QuicFlow { prober, connection, pace, counts: Some(counts) })
+        } else {
+            let lanes = Lanes::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
+            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None })
+        })
     }
+}
+
+/// Whether the client asked for datagrams.
+fn is_lossy(connection: &Connection) -> bool {
+    let handshake = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    handshake.is_some_and(|data| data.protocol.as_deref() == Some(ALPN_LOSSY))
 }
 
 /// A connection's controller and counters, for as long as somebody asks.
@@ -298,6 +349,8 @@ struct QuicFlow {
     prober: Prober,
     connection: Connection,
     pace: Arc<SharedPace>,
+    /// Of the link `lossy`.
+    counts: Option<SharedCounts>,
 }
 
 impl Flow for QuicFlow {
@@ -324,6 +377,8 @@ impl Flow for QuicFlow {
         // The stack's lock is taken first and let go: it calls the pace while holding it.
         let stack = self.connection.stats();
         let rtt = self.connection.rtt();
+        let told = |counts: &SharedCounts| *counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let datagrams = self.counts.as_ref().map(told);
         let headers = if self.connection.remote_address().ip().to_canonical().is_ipv4() {
             HEADER_BYTES.0
         } else {
@@ -332,7 +387,7 @@ impl Flow for QuicFlow {
         self.pace.with(|pace| {
             let counters = pace.counters();
             Statistics {
-                protocol: "quic",
+                protocol: if datagrams.is_some() { "lossy" } else { "quic" },
                 controller: Some(pace.choice()),
                 kernel_controller: None,
                 rtt: Some(rtt),
@@ -350,6 +405,7 @@ impl Flow for QuicFlow {
                 packet_bytes: stack.path.current_mtu.into(),
                 mtu_bytes: Some(u32::from(stack.path.current_mtu) + u32::from(headers)),
                 batches: counters.batches,
+                datagrams,
             }
         })
     }

@@ -6,6 +6,8 @@
 //! lane n   from server  the frames of an operation all go on one of them, in order
 //! ```
 //!
+//! lane r   each way     the link `lossy` only: what both sides tell each other of datagrams; the last one
+//!
 //! A lane is a stream of bytes as over TCP, every frame preceded by its length, and crosses as one-way streams of the
 //! stack, one after another ([`stretch`](super::stretch)). The first frame on lane 0 comes before any answer. When lane
 //! 0 ends, the carrier has ended.
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
@@ -31,6 +34,8 @@ use crate::carrier::{Received, broken};
 pub(super) const CLIENT_LANES: u8 = 1;
 /// Lanes that a server sends on: control, and answers enough that few operations share one.
 pub(super) const SERVER_LANES: u8 = 32;
+/// Lanes of records each way, where there are some.
+pub(super) const RECORD_LANES: u8 = 1;
 /// Bell of the streams that the other side opens, and of those that have not said yet what they carry.
 const ACCEPTING: u32 = 63;
 const ARRIVING: u32 = 62;
@@ -69,6 +74,10 @@ pub(super) struct Lanes {
     connection: Connection,
     pace: Arc<SharedPace>,
     outlets: Vec<Outlet>,
+    /// The lane of records to this side, where there is one; of those from this side it is the last.
+    record_lane: Option<u32>,
+    /// Bytes that were handed to the stack.
+    written_bytes: u64,
     /// By lane; none once it ended.
     inlets: Vec<Option<Inlet>>,
     /// The other side's next stream.
@@ -91,6 +100,8 @@ impl Lanes {
         let inlets = (0..into).map(|lane| Some(Inlet::new(bells.bell(lane.into())))).collect();
         Self {
             outlets: (0..out).map(Outlet::new).collect(),
+            record_lane: None,
+            written_bytes: 0,
             inlets,
             accepting: accepting(&connection),
             connection,
@@ -104,9 +115,31 @@ impl Lanes {
         }
     }
 
+    /// The same, with a lane for records more.
+    pub(super) fn with_records(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
+        let mut lanes = Self::new(connection, pace, out + RECORD_LANES, into + RECORD_LANES);
+        lanes.record_lane = Some(into.into());
+        lanes
+    }
+
+    /// True once the other side has said something on its control lane.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Bytes that were handed to the stack so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Queues a record, with its length; to be sent by [`poll_send`](Carrier::poll_send).
+    pub(super) fn tell(&mut self, record: Bytes) {
+        self.outlets.last_mut().into_iter().for_each(|outlet| outlet.push_bytes(record.clone()));
+    }
+
     /// Which lane a message goes on.
     fn lane(&self, message: &Message) -> usize {
-        let answers = self.outlets.len() - 1;
+        let answers = self.outlets.len() - 1 - usize::from(self.record_lane.is_some());
         match message.op() {
             Some(op) if answers > 0 => 1 + op.0 as usize % answers,
             _ => 0,
@@ -163,7 +196,7 @@ impl Lanes {
 
     /// The lane to be heard next: the control lane, then the others in turn. Control alone until it has begun.
     fn next_lane(&self) -> Option<u32> {
-        let heard = if self.has_begun { (1 << SERVER_LANES) - 1 } else { 1 };
+        let heard = if self.has_begun { (1 << (SERVER_LANES + RECORD_LANES)) - 1 } else { 1 };
         let rung = self.rung & heard;
         let later = rung & !((2 << self.last) - 1);
         match (rung & 1, later) {
@@ -172,6 +205,40 @@ impl Lanes {
             (_, 0) => Some(rung.trailing_zeros()),
             _ => Some(later.trailing_zeros()),
         }
+    }
+
+    /// As [`poll_take`](Carrier::poll_take); says whether it is a record.
+    pub(super) fn poll_take_or_record(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(bool, Received<'_>),
+    ) -> Poll<Result<bool>> {
+        self.bells.driver.register(cx.waker());
+        self.rung |= self.bells.rung.swap(0, Ordering::AcqRel);
+        if self.hears(ACCEPTING) {
+            self.accept()?;
+        }
+        if self.hears(ARRIVING) {
+            self.arrive()?;
+        }
+        while let Some(lane) = self.next_lane() {
+            let is_record = Some(lane) == self.record_lane;
+            let Some(slot) = self.inlets.get_mut(lane as usize) else { break };
+            let take = &mut |received: Received<'_>| take(is_record, received);
+            let polled = slot.as_mut().map_or(Poll::Pending, |inlet| inlet.poll_take(limit_bytes, take));
+            match polled {
+                Poll::Ready(Ok(true)) => {
+                    (self.has_begun, self.last) = (true, lane);
+                    return Poll::Ready(Ok(true));
+                }
+                Poll::Ready(Ok(false)) if lane != 0 => *slot = None,
+                Poll::Ready(end) => return Poll::Ready(end),
+                Poll::Pending => {}
+            }
+            self.rung &= !(1 << lane);
+        }
+        Poll::Pending
     }
 }
 
@@ -201,6 +268,7 @@ impl Carrier for Lanes {
         for outlet in self.outlets.iter_mut().filter(|outlet| !outlet.is_empty()) {
             let written = outlet.poll_write(cx, &self.connection);
             let bytes = outlet.take_written_bytes();
+            self.written_bytes += bytes;
             self.pace.with(|pace| pace.on_written(bytes));
             match written {
                 Poll::Ready(result) => result?,
@@ -216,29 +284,7 @@ impl Carrier for Lanes {
         limit_bytes: usize,
         take: &mut dyn FnMut(Received<'_>),
     ) -> Poll<Result<bool>> {
-        self.bells.driver.register(cx.waker());
-        self.rung |= self.bells.rung.swap(0, Ordering::AcqRel);
-        if self.hears(ACCEPTING) {
-            self.accept()?;
-        }
-        if self.hears(ARRIVING) {
-            self.arrive()?;
-        }
-        while let Some(lane) = self.next_lane() {
-            let Some(slot) = self.inlets.get_mut(lane as usize) else { break };
-            let polled = slot.as_mut().map_or(Poll::Pending, |inlet| inlet.poll_take(limit_bytes, take));
-            match polled {
-                Poll::Ready(Ok(true)) => {
-                    (self.has_begun, self.last) = (true, lane);
-                    return Poll::Ready(Ok(true));
-                }
-                Poll::Ready(Ok(false)) if lane != 0 => *slot = None,
-                Poll::Ready(end) => return Poll::Ready(end),
-                Poll::Pending => {}
-            }
-            self.rung &= !(1 << lane);
-        }
-        Poll::Pending
+        self.poll_take_or_record(cx, limit_bytes, &mut |_, received| take(received))
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {

@@ -9,6 +9,8 @@
 //!                                     PacedSocket            the connection's task
 //! ```
 //!
+//! On request ([`Bulk`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
+//!
 //! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
 //! (crate `control`), what frames mean, who may come in.
 
@@ -17,11 +19,12 @@ mod alarm;
 mod endpoint;
 mod inlet;
 mod lanes;
+mod lossy;
 mod outlet;
 mod pace;
 mod probe;
 mod socket;
 mod stretch;
 
-pub use endpoint::{Incoming, Listener, Options, connect};
+pub use endpoint::{Bulk, Incoming, Listener, Options, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};

@@ -43,6 +43,10 @@ impl Outlet {
         self.parts.extend(message.into_stream_parts());
     }
 
+    pub(super) fn push_bytes(&mut self, bytes: Bytes) {
+        self.parts.push_back(bytes);
+    }
+
     /// True when nothing waits to be written.
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()

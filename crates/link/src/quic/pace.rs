@@ -38,6 +38,12 @@ const ASKS_PER_PACKET: u64 = 2;
 const LEAST_UNSENT_BYTES: f64 = 256e3;
 /// The same as a time at the current rate, seconds: a writer may be woken this late.
 const UNSENT_SECS: f64 = 10e-3;
+/// Bytes of datagrams that may wait in the stack, at least, and as a time at the current rate: what is more urgent waits
+/// behind them, and whoever sends is woken this late without a gap on the path.
+const LEAST_WAITING_DATAGRAM_BYTES: f64 = 32e3;
+const WAITING_DATAGRAM_SECS: f64 = 5e-3;
+/// What a packet has besides the datagram in it, bytes, rather too few: an error shows as less that waits.
+const DATAGRAM_OVERHEAD_BYTES: f64 = 28.0;
 /// Headers and tag of a packet, bytes, rather too many: see [`Pace::on_written`].
 const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 /// A quantum that was begun and not finished within this time is over.
@@ -359,6 +365,17 @@ impl Pace {
     pub(super) fn on_written(&mut self, bytes: u64) {
         let overhead = PACKET_OVERHEAD_BYTES / self.packet_bytes as f64;
         self.unsent_bytes += bytes as f64 * (1.0 + overhead);
+    }
+
+    /// A datagram was handed to the stack.
+    pub(super) fn on_datagram(&mut self, bytes: usize) {
+        self.unsent_bytes += bytes as f64 + DATAGRAM_OVERHEAD_BYTES;
+    }
+
+    /// Bytes of datagrams that should wait in the stack at most.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    pub(super) fn waiting_datagram_bytes(&self) -> usize {
+        LEAST_WAITING_DATAGRAM_BYTES.max(WAITING_DATAGRAM_SECS * self.limits.rate_bytes_per_sec()) as usize
     }
 
     /// Whether more should be handed to the stack now.

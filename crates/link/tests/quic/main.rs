@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod lossy;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -117,18 +119,23 @@ async fn pair(mischief: Mischief, server: quic::Options) -> Pair {
 
 /// The same, far away.
 async fn pair_far(mischief: Mischief, server: quic::Options, delay: Duration) -> Pair {
+    let client = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
+    pair_of(mischief, server, client, delay).await
+}
+
+/// The same, of a client that asks for something.
+async fn pair_of(mischief: Mischief, server: quic::Options, options: quic::Options, delay: Duration) -> Pair {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, server).unwrap();
     let mut tasks = JoinSet::new();
     let address = path(listener.address().unwrap(), mischief, delay, &mut tasks).await;
     let trust = Trust::Fingerprint(identity.fingerprint());
-    let options = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
     let connect = async { quic::connect("127.0.0.1", address.port(), &trust, &options).await.unwrap() };
     let accept = async { listener.accept().await.unwrap().establish().await.unwrap() };
     let (near, far) = tokio::join!(connect, accept);
     let (ours, flow) = (near.flow().unwrap(), far.flow().unwrap());
     tasks.spawn(async move { answer(far).await });
-    let config = ClientConfig { window_bytes: 64 << 20, ..ClientConfig::default() };
+    let config = ClientConfig { window_bytes: options.window_bytes, ..ClientConfig::default() };
     let (client, driver) = link::connect(near, config).unwrap();
     let (reads, reading) = watch::channel(true);
     tasks.spawn(drive_while(reading, driver));

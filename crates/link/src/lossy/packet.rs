@@ -1,0 +1,131 @@
+//! Datagrams as bytes and back.
+//!
+//! ```text
+//! bulk     0x01 u8 · number varint · op u32 · item varint · bulk length varint · CRC-32C of the bulk u32
+//!          · offset varint · body short · bytes
+//! parity   0x02 u8 · first number varint · datagrams u8 · parities u8 · which u8 · bytes
+//! ```
+
+use bytes::Bytes;
+use wire::limits::MAX_ITEM_BULK_BYTES;
+use wire::{Error, ItemHead, OpId, Part, Reader, Result, Writer};
+
+use super::redundancy::GROUP;
+
+/// Bulk of an item that travels by datagrams, at least: smaller ones are as well off with other frames.
+pub const MIN_APART_BYTES: u64 = 16 << 10;
+/// Body of such an item at most, as each datagram has it: those of reads and blocks are smaller.
+pub const MAX_APART_BODY_BYTES: usize = 96;
+/// Numbers are below this, so that none of the sums overflow.
+const MAX_NUMBER: u64 = 1 << 56;
+
+const BULK: u8 = 0x01;
+const PARITY: u8 = 0x02;
+
+/// One datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Some bulk.
+    Bulk {
+        /// In the order of leaving for the first time.
+        number: u64,
+        /// What and where.
+        part: Part,
+    },
+    /// Parity of datagrams that follow one another.
+    Parity {
+        /// Number of the first.
+        first: u64,
+        /// How many there are, 1 to [`GROUP`].
+        datagrams: u8,
+        /// How many parities they have, at least 1.
+        parities: u8,
+        /// Which one this is.
+        which: u8,
+        /// The bytes; all parities of a group are equally long.
+        shard: Bytes,
+    },
+}
+
+/// Most that a datagram of parity has besides its shard, bytes.
+pub(super) const PARITY_HEAD_BYTES: usize = 1 + 10 + 3;
+
+/// What a datagram of an item has before its bytes.
+pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> Writer {
+    let mut w = Writer::new();
+    w.u8(BULK).varint(number).u32(head.op.0).varint(head.item.into()).varint(head.bulk_bytes);
+    w.u32(head.bulk_crc32c).varint(offset).short(&head.body);
+    w
+}
+
+impl Packet {
+    /// The datagram.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        match self {
+            Self::Bulk { number, part: Part { head, offset, bytes } } => {
+                let mut w = bulk_head(*number, head, *offset);
+                w.raw(bytes);
+                w.finish()
+            }
+            Self::Parity { first, datagrams, parities, which, shard } => {
+                let mut w = Writer::new();
+                w.u8(PARITY).varint(*first).u8(*datagrams).u8(*parities).u8(*which).raw(shard);
+                w.finish()
+            }
+        }
+    }
+
+    /// Reads a datagram. Bulk and body share its memory.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none of this protocol.
+    pub fn decode(datagram: Bytes) -> Result<Self> {
+        let mut r = Reader::new(datagram);
+        match r.u8("kind of datagram")? {
+            BULK => Self::decode_bulk(r),
+            PARITY => Self::decode_parity(r),
+            other => Err(Error::corrupt(format!("expected a known kind of datagram, found {other:#04x}"))),
+        }
+    }
+
+    fn decode_bulk(mut r: Reader) -> Result<Self> {
+        let number = number(&mut r)?;
+        let (op, item) = (OpId(r.u32("op")?), r.varint_u32("item")?);
+        let (bulk_bytes, bulk_crc32c) = (r.varint("bulk length")?, r.u32("checksum")?);
+        let offset = r.varint("offset")?;
+        let body = r.short("body", MAX_APART_BODY_BYTES)?;
+        let bytes = r.rest();
+        let end = offset.saturating_add(bytes.len() as u64);
+        if bytes.is_empty() || end > bulk_bytes || bulk_bytes > MAX_ITEM_BULK_BYTES {
+            return Err(Error::corrupt(format!(
+                "expected bulk within at most {MAX_ITEM_BULK_BYTES} bytes, found {} at {offset} of {bulk_bytes}",
+                bytes.len()
+            )));
+        }
+        let head = ItemHead { op, item, body, bulk_bytes, bulk_crc32c };
+        Ok(Self::Bulk { number, part: Part { head, offset, bytes } })
+    }
+
+    fn decode_parity(mut r: Reader) -> Result<Self> {
+        let first = number(&mut r)?;
+        let (datagrams, parities) = (r.u8("datagrams")?, r.u8("parities")?);
+        let which = r.u8("which parity")?;
+        let shard = r.rest();
+        if datagrams == 0 || usize::from(datagrams) > GROUP || which >= parities || shard.is_empty() {
+            return Err(Error::corrupt(format!(
+                "expected parity of 1 to {GROUP} datagrams, found number {which} of {parities} of {datagrams}, {} bytes",
+                shard.len()
+            )));
+        }
+        Ok(Self::Parity { first, datagrams, parities, which, shard })
+    }
+}
+
+fn number(r: &mut Reader) -> Result<u64> {
+    let number = r.varint("number")?;
+    if number < MAX_NUMBER {
+        return Ok(number);
+    }
+    Err(Error::corrupt(format!("expected a number below {MAX_NUMBER}, found {number}")))
+}

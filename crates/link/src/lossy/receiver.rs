@@ -1,0 +1,286 @@
+//! The client's side: gives each number once, and says which are missing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use wire::{Error, Part, Result};
+
+use super::record::MAX_ASKED_RUNS;
+use super::redundancy::{Decoder, GROUP};
+use super::{Counts, Packet, Record};
+
+/// Runs of missing numbers that are known; what would make one more is treated as lost.
+pub const MAX_RUNS: usize = 65_536;
+/// How long packets overtake each other: this part of the round trip, within these bounds.
+const WINDOW_PARTS: u32 = 8;
+const WINDOW: Range<Duration> = Duration::from_millis(2)..Duration::from_millis(25);
+/// A number that was asked for is asked for again after a round trip and a quarter, and this.
+const AGAIN_MARGIN: Duration = Duration::from_millis(30);
+/// What has come is reported this often, if nothing is missing: parts of a round trip, and at least.
+const REPORT_PARTS: u32 = 4;
+const REPORT_WITHIN: Duration = Duration::from_millis(5);
+/// Reports of what is missing are no closer than this.
+const REPORT_APART: Duration = Duration::from_millis(1);
+
+/// Numbers in sequence that are missing.
+#[derive(Debug)]
+struct Run {
+    end: u64,
+    /// When they are asked for; none until a later one was seen that cannot help to make them again.
+    due: Option<Instant>,
+}
+
+/// See the module. Ask [`poll_part`](Self::poll_part), [`poll_gone`](Self::poll_gone) and
+/// [`poll_report`](Self::poll_report) after each other call.
+#[derive(Debug)]
+pub struct Receiver {
+    /// Above all numbers that are known of.
+    next: u64,
+    /// By their start.
+    missing: BTreeMap<u64, Run>,
+    /// Missing numbers below are due at some time.
+    noticed: u64,
+    /// Not later than the first is due.
+    due: Option<Instant>,
+    decoder: Option<Decoder>,
+    parts: VecDeque<Part>,
+    gone_bytes: u64,
+    rtt: Duration,
+    /// Something came that was not reported: when it is to be.
+    report_at: Option<Instant>,
+    reported_at: Option<Instant>,
+    counts: Counts,
+}
+
+impl Receiver {
+    /// A new one, which knows the round trip.
+    #[must_use]
+    pub fn new(redundancy: bool, rtt: Duration) -> Self {
+        Self {
+            next: 0,
+            missing: BTreeMap::new(),
+            noticed: 0,
+            due: None,
+            decoder: redundancy.then(Decoder::default),
+            parts: VecDeque::new(),
+            gone_bytes: 0,
+            rtt,
+            report_at: None,
+            reported_at: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The round trip is this long now.
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// A datagram has come. What is none is counted.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: Bytes) {
+        match Packet::decode(datagram.clone()) {
+            Ok(Packet::Bulk { number, part }) => self.handle_bulk(now, number, part, datagram),
+            Ok(Packet::Parity { first, datagrams, parities, which, shard }) => {
+                self.counts.parity += 1;
+                let Some(decoder) = &mut self.decoder else { return self.counts.rejected += 1 };
+                let made = decoder.add_parity(first, (datagrams, parities), which, shard);
+                // They left before it.
+                let seen = self.reach(first + u64::from(datagrams));
+                self.restore(now, made);
+                self.notice(now, seen);
+            }
+            Err(_) => self.counts.rejected += 1,
+        }
+    }
+
+    fn handle_bulk(&mut self, now: Instant, number: u64, part: Part, datagram: Bytes) {
+        if !self.arrive(now, number) {
+            return;
+        }
+        self.counts.datagrams += 1;
+        self.parts.push_back(part);
+        if let Some(decoder) = &mut self.decoder {
+            let made = decoder.add(number, datagram);
+            self.restore(now, made);
+        }
+    }
+
+    /// Takes datagrams that were made again.
+    fn restore(&mut self, now: Instant, made: Vec<Bytes>) {
+        for datagram in made {
+            if let Ok(Packet::Bulk { number, part }) = Packet::decode(datagram)
+                && number < self.next
+                && self.arrive(now, number)
+            {
+                self.counts.restored += 1;
+                self.parts.push_back(part);
+            }
+        }
+    }
+
+    /// A number has come; true when it was missing or is new.
+    fn arrive(&mut self, now: Instant, number: u64) -> bool {
+        if number < self.next {
+            let was_missing = self.settle(number);
+            self.counts.again += u64::from(!was_missing);
+            if was_missing {
+                self.tell_soon(now);
+            }
+            return was_missing;
+        }
+        if number > self.next && !self.miss(number) {
+            self.counts.rejected += 1;
+            return false;
+        }
+        self.next = number + 1;
+        // What is missing may still be made again by the parity of its group.
+        let seen = if self.decoder.is_some() { self.next.saturating_sub(GROUP as u64) } else { number };
+        self.notice(now, seen);
+        self.tell_soon(now);
+        true
+    }
+
+    /// All numbers up to this one are missing; false where no more can be known of.
+    fn miss(&mut self, end: u64) -> bool {
+        if let Some(mut last) = self.missing.last_entry()
+            && last.get().end == self.next
+            && last.get().due.is_none()
+        {
+            last.get_mut().end = end;
+            return true;
+        }
+        if self.missing.len() >= MAX_RUNS {
+            return false;
+        }
+        self.missing.insert(self.next, Run { end, due: None });
+        true
+    }
+
+    /// All numbers below `next` have left. Gives up to where they are known of.
+    fn reach(&mut self, next: u64) -> u64 {
+        if next > self.next && self.miss(next) {
+            self.next = next;
+        }
+        next.min(self.next)
+    }
+
+    /// A missing number is not missing any more; false when it was not.
+    fn settle(&mut self, number: u64) -> bool {
+        let Some((&start, run)) = self.missing.range(..=number).next_back() else { return false };
+        let Run { end, due } = *run;
+        if number >= end || (number > start && number + 1 < end && self.missing.len() >= MAX_RUNS) {
+            return false;
+        }
+        self.missing.remove(&start);
+        if number > start {
+            self.missing.insert(start, Run { end: number, due });
+        }
+        if number + 1 < end {
+            self.missing.insert(number + 1, Run { end, due });
+        }
+        true
+    }
+
+    /// Nothing will come by itself of the missing numbers below `seen`, but for those that were overtaken just now.
+    fn notice(&mut self, now: Instant, seen: u64) {
+        if seen <= self.noticed {
+            return;
+        }
+        let due = now + (self.rtt / WINDOW_PARTS).clamp(WINDOW.start, WINDOW.end);
+        for (_, run) in self.missing.range_mut(self.noticed..seen) {
+            run.due = Some(due);
+            self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        }
+        self.noticed = seen;
+    }
+
+    fn tell_soon(&mut self, now: Instant) {
+        self.report_at.get_or_insert(now + (self.rtt / REPORT_PARTS).max(REPORT_WITHIN));
+    }
+
+    /// The server has said something.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none of what a server says.
+    pub fn handle_record(&mut self, now: Instant, record: Record) -> Result<()> {
+        match record {
+            Record::Mark(next) => {
+                let seen = self.reach(next);
+                self.notice(now, seen);
+            }
+            Record::Void { number, bytes } => {
+                if self.settle(number) {
+                    self.counts.void += 1;
+                    self.gone_bytes = self.gone_bytes.saturating_add(bytes);
+                    self.tell_soon(now);
+                }
+            }
+            Record::Gone(bytes) => self.gone_bytes = self.gone_bytes.saturating_add(bytes),
+            Record::Repair(datagram) => match Packet::decode(datagram.clone())? {
+                Packet::Bulk { number, part } => self.handle_bulk(now, number, part, datagram),
+                Packet::Parity { .. } => return Err(Error::corrupt("expected bulk again, found parity")),
+            },
+            other => return Err(Error::corrupt(format!("expected a record of a server, found {other:?}"))),
+        }
+        Ok(())
+    }
+
+    /// The next bulk, in the order in which it came.
+    pub fn poll_part(&mut self) -> Option<Part> {
+        self.parts.pop_front()
+    }
+
+    /// Bulk that will not come, bytes, since it was last asked.
+    pub fn poll_gone(&mut self) -> u64 {
+        std::mem::take(&mut self.gone_bytes)
+    }
+
+    /// The next report, if it is time for one.
+    pub fn poll_report(&mut self, now: Instant) -> Option<Record> {
+        let is_apart = self.reported_at.is_none_or(|at| now >= at + REPORT_APART);
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if !is_apart || !(is_due(self.due) || is_due(self.report_at)) {
+            return None;
+        }
+        let missing = if is_due(self.due) { self.ask(now) } else { Vec::new() };
+        if missing.is_empty() && !is_due(self.report_at) {
+            return None;
+        }
+        (self.report_at, self.reported_at) = (None, Some(now));
+        let settled = self.missing.first_key_value().map_or(self.next, |(start, _)| *start);
+        Some(Record::Report { settled, missing })
+    }
+
+    /// The numbers that are due, which are due again later.
+    fn ask(&mut self, now: Instant) -> Vec<Range<u64>> {
+        let again = now + self.rtt + self.rtt / 4 + AGAIN_MARGIN;
+        let mut asked = Vec::new();
+        self.due = None;
+        for (start, run) in &mut self.missing {
+            let Some(due) = &mut run.due else { continue };
+            if *due <= now && asked.len() < MAX_ASKED_RUNS {
+                *due = again;
+                asked.push(*start..run.end);
+                self.counts.missed = self.counts.missed.saturating_add(run.end - start);
+            }
+            let due = *due;
+            self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        }
+        asked
+    }
+
+    /// When [`poll_report`](Self::poll_report) is to be asked again.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let at = [self.due, self.report_at].into_iter().flatten().min()?;
+        Some(self.reported_at.map_or(at, |reported| at.max(reported + REPORT_APART)))
+    }
+}

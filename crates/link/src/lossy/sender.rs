@@ -1,0 +1,331 @@
+//! The server's side: cuts chunks into datagrams, keeps them until they are settled, and sends again what is missing.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use wire::{Chunk, Error, ItemHead, OpId, Result, Said};
+
+use super::packet::{PARITY_HEAD_BYTES, bulk_head};
+use super::redundancy::{Encoder, GROUP, LEAST_GROUP, LENGTH_BYTES};
+use super::{Counts, MAX_APART_BODY_BYTES, MIN_APART_BYTES, Record};
+
+/// Datagrams that are kept until they are settled, bytes; then no more are made. 10 Gb/s over 200 ms.
+pub const MAX_KEPT_BYTES: u64 = 256 << 20;
+/// A path whose datagrams are smaller than this carries none of ours.
+pub const LEAST_DATAGRAM_BYTES: usize = 512;
+/// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.
+const MARK_AFTER: Duration = Duration::from_millis(5);
+/// How long a short group waits for more datagrams.
+const GROUP_WITHIN: Duration = Duration::from_millis(5);
+
+/// A datagram that is not settled.
+#[derive(Debug)]
+struct Kept {
+    op: OpId,
+    bulk_bytes: u32,
+    /// None once it was withdrawn.
+    datagram: Option<Bytes>,
+    /// It waits to be sent again, or was said to be void.
+    is_answered: bool,
+}
+
+/// A chunk, or what is left of it.
+#[derive(Debug)]
+struct Waiting {
+    head: ItemHead,
+    offset: u64,
+    bytes: Bytes,
+}
+
+/// See the module. Ask [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
+#[derive(Debug, Default)]
+pub struct Sender {
+    /// Items whose chunks are still coming, and how much of their bulk is.
+    items: HashMap<OpId, (ItemHead, u64)>,
+    waiting: VecDeque<Waiting>,
+    /// By number, from `settled` on.
+    kept: VecDeque<Kept>,
+    settled: u64,
+    kept_bytes: u64,
+    /// Datagrams kept for each operation.
+    kept_of: HashMap<OpId, u32>,
+    /// To be sent again.
+    again: VecDeque<u64>,
+    parity: VecDeque<Bytes>,
+    encoder: Option<Encoder>,
+    group_until: Option<Instant>,
+    records: VecDeque<Record>,
+    /// All numbers below were said to have left.
+    marked: u64,
+    mark_at: Option<Instant>,
+    counts: Counts,
+}
+
+impl Sender {
+    /// A new one, without redundancy.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// True when nothing waits to leave. What is missing may still be asked for.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// True when more chunks can be taken: what waits and what is kept is within bounds.
+    fn has_room(&self) -> bool {
+        self.kept_bytes < MAX_KEPT_BYTES
+    }
+
+    /// Datagrams that are not known to be settled.
+    #[must_use]
+    pub fn kept_datagrams(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn next_number(&self) -> u64 {
+        self.settled + self.kept.len() as u64
+    }
+
+    /// Looks at a message of the server; true when it is to cross by datagrams and not as it is: chunks of items that are large
+    /// enough and say little else.
+    pub fn take(&mut self, said: Said) -> bool {
+        match said {
+            Said::Item(head) => {
+                let is_apart = head.bulk_bytes >= MIN_APART_BYTES && head.body.len() <= MAX_APART_BODY_BYTES;
+                if is_apart {
+                    self.items.insert(head.op, (head.clone(), head.bulk_bytes));
+                }
+                false
+            }
+            Said::Chunk(chunk) => self.take_chunk(chunk),
+            Said::Failed(op) => {
+                self.items.remove(&op);
+                self.withdraw(op);
+                false
+            }
+            Said::Cancelled(_) => false,
+        }
+    }
+
+    fn take_chunk(&mut self, chunk: Chunk) -> bool {
+        let Chunk { op, item, offset, bytes } = chunk;
+        let Some((head, left)) = self.items.get_mut(&op).filter(|(head, _)| head.item == item) else {
+            return false;
+        };
+        let head = head.clone();
+        *left = left.saturating_sub(bytes.len() as u64);
+        if *left == 0 {
+            self.items.remove(&op);
+        }
+        self.waiting.push_back(Waiting { head, offset, bytes });
+        self.mark_at = None;
+        true
+    }
+
+    /// Nobody wants what was sent of an operation, nor what may still be taken of an item under way.
+    fn withdraw(&mut self, op: OpId) {
+        let mut gone = 0;
+        self.waiting.retain(|waiting| {
+            let stays = waiting.head.op != op;
+            gone += if stays { 0 } else { waiting.bytes.len() as u64 };
+            stays
+        });
+        if gone > 0 {
+            self.records.push_back(Record::Gone(gone));
+        }
+        if !self.kept_of.contains_key(&op) {
+            return;
+        }
+        for kept in self.kept.iter_mut().filter(|kept| kept.op == op) {
+            self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
+        }
+        let (settled, kept) = (self.settled, &mut self.kept);
+        // Those that wait to be sent again were asked for.
+        for number in std::mem::take(&mut self.again) {
+            match at(settled, number).and_then(|at| kept.get_mut(at)) {
+                Some(Kept { op: of, bulk_bytes, .. }) if *of == op => {
+                    self.counts.void += 1;
+                    self.records.push_back(Record::Void { number, bytes: u64::from(*bulk_bytes) });
+                }
+                Some(_) => self.again.push_back(number),
+                None => {}
+            }
+        }
+    }
+
+    /// The client has said something.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none of what a client says, or of numbers that never left.
+    pub fn handle_record(&mut self, record: Record) -> Result<()> {
+        match record {
+            Record::Want { redundancy } => {
+                self.encoder = redundancy.then(Encoder::default);
+                self.group_until = None;
+                Ok(())
+            }
+            Record::Cancel(op) => {
+                self.withdraw(op);
+                Ok(())
+            }
+            Record::Report { settled, missing } => self.handle_report(settled, missing),
+            other => Err(Error::corrupt(format!("expected a record of a client, found {other:?}"))),
+        }
+    }
+
+    fn handle_report(&mut self, settled: u64, missing: Vec<Range<u64>>) -> Result<()> {
+        let next = self.next_number();
+        let last = missing.last().map_or(settled, |run| run.end);
+        if last > next || settled < self.settled {
+            return Err(Error::corrupt(format!(
+                "expected a report of numbers {} to {next}, found one of {settled} to {last}",
+                self.settled
+            )));
+        }
+        while self.settled < settled
+            && let Some(kept) = self.kept.pop_front()
+        {
+            self.settled += 1;
+            self.forget(&kept);
+        }
+        missing.into_iter().flatten().for_each(|number| self.answer(number));
+        Ok(())
+    }
+
+    fn forget(&mut self, kept: &Kept) {
+        self.kept_bytes -= kept.datagram.as_ref().map_or(0, |datagram| datagram.len() as u64);
+        if let Some(count) = self.kept_of.get_mut(&kept.op) {
+            *count -= 1;
+            if *count == 0 {
+                self.kept_of.remove(&kept.op);
+            }
+        }
+    }
+
+    /// A number is missing at the client.
+    fn answer(&mut self, number: u64) {
+        let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return };
+        self.counts.missed += 1;
+        if std::mem::replace(&mut kept.is_answered, true) {
+            return;
+        }
+        if kept.datagram.is_some() {
+            self.again.push_back(number);
+        } else {
+            self.counts.void += 1;
+            self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
+        }
+    }
+
+    /// The next datagram to leave, of at most `most_bytes`.
+    pub fn poll_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
+        while let Some(number) = self.again.pop_front() {
+            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
+            let Some(datagram) = kept.datagram.clone() else { continue };
+            // It may be lost again, and asked for again.
+            kept.is_answered = false;
+            self.counts.again += 1;
+            if datagram.len() <= most_bytes {
+                return Some(datagram);
+            }
+            self.records.push_back(Record::Repair(datagram));
+        }
+        while let Some(parity) = self.parity.pop_front() {
+            if parity.len() <= most_bytes {
+                self.counts.parity += 1;
+                return Some(parity);
+            }
+        }
+        self.make_datagram(now, most_bytes)
+    }
+
+    /// One more datagram of what waits.
+    fn make_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
+        if !self.has_room() || most_bytes < LEAST_DATAGRAM_BYTES {
+            return None;
+        }
+        let number = self.next_number();
+        let waiting = self.waiting.front_mut()?;
+        let redundancy_bytes = if self.encoder.is_some() { PARITY_HEAD_BYTES + LENGTH_BYTES + 1 } else { 0 };
+        let head = bulk_head(number, &waiting.head, waiting.offset).finish();
+        let room = most_bytes - redundancy_bytes - head.len();
+        let bytes = waiting.bytes.split_to(room.min(waiting.bytes.len()));
+        waiting.offset += bytes.len() as u64;
+        let (op, datagram) = (waiting.head.op, Bytes::from([&head[..], &bytes].concat()));
+        if waiting.bytes.is_empty() {
+            self.waiting.pop_front();
+        }
+        let bulk_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), is_answered: false });
+        self.kept_bytes += datagram.len() as u64;
+        *self.kept_of.entry(op).or_default() += 1;
+        self.counts.datagrams += 1;
+        if let Some(encoder) = &mut self.encoder {
+            self.group_until.get_or_insert(now + GROUP_WITHIN);
+            encoder.add(number, datagram.clone());
+        }
+        self.end_group(now);
+        if self.waiting.is_empty() {
+            self.mark_at = Some(now + MARK_AFTER);
+        }
+        Some(datagram)
+    }
+
+    /// Makes the parity of a group that is full, or that waits for more in vain.
+    fn end_group(&mut self, now: Instant) {
+        let Some(encoder) = &mut self.encoder else { return };
+        let is_late = self.group_until.is_some_and(|until| until <= now);
+        let is_idle = self.waiting.is_empty() && (encoder.len() >= LEAST_GROUP || is_late);
+        if encoder.len() >= GROUP || (is_idle && encoder.len() > 0) {
+            self.parity.extend(encoder.end());
+            self.group_until = None;
+        }
+    }
+
+    /// True when something is to be said.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// The next record to be said.
+    pub fn poll_record(&mut self) -> Option<Record> {
+        self.records.pop_front()
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.end_group(now);
+        if self.mark_at.is_some_and(|at| at <= now) {
+            self.mark_at = None;
+            let next = self.next_number();
+            if next > self.marked {
+                self.marked = next;
+                self.records.push_back(Record::Mark(next));
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let group = self.group_until.filter(|_| self.waiting.is_empty());
+        [group, self.mark_at].into_iter().flatten().min()
+    }
+}
+
+/// The place of a number among those from `settled` on.
+fn at(settled: u64, number: u64) -> Option<usize> {
+    number.checked_sub(settled).and_then(|at| usize::try_from(at).ok())
+}

@@ -1,0 +1,332 @@
+//! Sender and receiver over a path that loses, repeats and reorders, in virtual time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use wire::{Chunk, ItemHead, OpId, Said};
+
+use super::*;
+
+const TICK: Duration = Duration::from_millis(1);
+const DELAY: Duration = Duration::from_millis(20);
+const DATAGRAM_BYTES: usize = 600;
+
+/// What the path does with one datagram in so many.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    loses: u64,
+    repeats: u64,
+    reorders: u64,
+}
+
+struct Pair {
+    sender: Sender,
+    receiver: Receiver,
+    path: Path,
+    dice: u64,
+    now: Instant,
+    /// When each arrives.
+    down: BTreeMap<(Instant, u64), Bytes>,
+    down_records: BTreeMap<(Instant, u64), Bytes>,
+    up_records: BTreeMap<(Instant, u64), Bytes>,
+    sent: u64,
+    /// Bulk as it came, by operation.
+    came: BTreeMap<u32, Vec<Option<u8>>>,
+    came_bytes: u64,
+    gone_bytes: u64,
+    taken_bytes: u64,
+}
+
+fn byte(op: u32, at: u64) -> u8 {
+    u8::try_from((u64::from(op) * 7 + at * 131) % 251).unwrap()
+}
+
+fn plain(record: &Record) -> Bytes {
+    record.encode().slice(4..)
+}
+
+impl Pair {
+    #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
+    fn new(path: Path, redundancy: bool, seed: u64) -> Self {
+        let mut sender = Sender::new();
+        sender.handle_record(Record::Want { redundancy }).unwrap();
+        Self {
+            sender,
+            receiver: Receiver::new(redundancy, DELAY * 2),
+            path,
+            dice: seed | 1,
+            now: Instant::now(),
+            down: BTreeMap::new(),
+            down_records: BTreeMap::new(),
+            up_records: BTreeMap::new(),
+            sent: 0,
+            came: BTreeMap::new(),
+            came_bytes: 0,
+            gone_bytes: 0,
+            taken_bytes: 0,
+        }
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        n > 0 && self.dice.is_multiple_of(n)
+    }
+
+    /// The server's machine has bulk for an operation.
+    fn push(&mut self, op: u32, bulk_bytes: u64) {
+        let bulk: Bytes = (0..bulk_bytes).map(|at| byte(op, at)).collect();
+        let head = ItemHead {
+            op: OpId(op),
+            item: 0,
+            body: Bytes::from_static(b"head"),
+            bulk_bytes,
+            bulk_crc32c: op,
+        };
+        assert!(!self.sender.take(Said::Item(head)), "heads cross as frames too");
+        for (n, bytes) in bulk.chunks(40_000).enumerate() {
+            let bytes = Bytes::copy_from_slice(bytes);
+            let chunk = Chunk { op: OpId(op), item: 0, offset: n as u64 * 40_000, bytes };
+            assert!(self.sender.take(Said::Chunk(chunk)));
+        }
+        self.taken_bytes += bulk_bytes;
+        self.came.insert(op, vec![None; usize::try_from(bulk_bytes).unwrap()]);
+    }
+
+    fn withdraw(&mut self, op: u32) {
+        assert!(!self.sender.take(Said::Failed(OpId(op))));
+    }
+
+    /// One millisecond: a few datagrams leave, what is due arrives.
+    fn tick(&mut self, datagrams: usize) {
+        self.now += TICK;
+        let now = self.now;
+        self.sender.handle_timeout(now);
+        for _ in 0..datagrams {
+            let Some(datagram) = self.sender.poll_datagram(now, DATAGRAM_BYTES) else { break };
+            assert!(datagram.len() <= DATAGRAM_BYTES);
+            self.carry(datagram);
+        }
+        while let Some(record) = self.sender.poll_record() {
+            self.sent += 1;
+            self.down_records.insert((now + DELAY, self.sent), plain(&record));
+        }
+        while let Some(entry) = self.down.first_entry().filter(|entry| entry.key().0 <= now) {
+            self.receiver.handle_datagram(now, entry.remove());
+        }
+        while let Some(entry) = self.down_records.first_entry().filter(|entry| entry.key().0 <= now) {
+            self.receiver.handle_record(now, Record::decode(entry.remove()).unwrap()).unwrap();
+        }
+        while let Some(record) = self.receiver.poll_report(now) {
+            self.sent += 1;
+            self.up_records.insert((now + DELAY, self.sent), plain(&record));
+        }
+        while let Some(entry) = self.up_records.first_entry().filter(|entry| entry.key().0 <= now) {
+            self.sender.handle_record(Record::decode(entry.remove()).unwrap()).unwrap();
+        }
+        self.take();
+    }
+
+    fn carry(&mut self, datagram: Bytes) {
+        let Path { loses, repeats, reorders } = self.path;
+        if self.one_in(loses) {
+            return;
+        }
+        let copies = if self.one_in(repeats) { 2 } else { 1 };
+        for _ in 0..copies {
+            let late = if self.one_in(reorders) { TICK * 7 } else { Duration::ZERO };
+            self.sent += 1;
+            self.down.insert((self.now + DELAY + late, self.sent), datagram.clone());
+        }
+    }
+
+    fn take(&mut self) {
+        while let Some(part) = self.receiver.poll_part() {
+            let op = part.head.op.0;
+            assert_eq!((&part.head.body[..], part.head.bulk_crc32c), (&b"head"[..], op));
+            let came = self.came.get_mut(&op).unwrap();
+            for (at, found) in (part.offset..).zip(&part.bytes[..]) {
+                let place = &mut came[usize::try_from(at).unwrap()];
+                assert!(place.is_none(), "byte {at} of {op} a second time");
+                assert_eq!(*found, byte(op, at));
+                *place = Some(*found);
+            }
+            self.came_bytes += part.bytes.len() as u64;
+        }
+        self.gone_bytes += self.receiver.poll_gone();
+    }
+
+    /// Until all that was taken has come or is gone, and the sender knows.
+    fn settle(&mut self) {
+        for _ in 0..60_000 {
+            if self.came_bytes + self.gone_bytes == self.taken_bytes && self.sender.kept_datagrams() == 0 {
+                return;
+            }
+            self.tick(20);
+        }
+        panic!(
+            "{} came and {} are gone of {}, {} kept: {:?}",
+            self.came_bytes,
+            self.gone_bytes,
+            self.taken_bytes,
+            self.sender.kept_datagrams(),
+            (self.sender.counts(), self.receiver.counts())
+        );
+    }
+
+    fn whole(&self) -> BTreeSet<u32> {
+        let whole = self.came.iter().filter(|(_, bytes)| bytes.iter().all(Option::is_some));
+        whole.map(|(op, _)| *op).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_bytes_come_once_whatever_the_path_does(
+        loses in prop::sample::select(vec![0_u64, 2, 10, 100]),
+        repeats in prop::sample::select(vec![0_u64, 3, 50]),
+        reorders in prop::sample::select(vec![0_u64, 2, 20]),
+        redundancy in any::<bool>(),
+        sizes in prop::collection::vec(16_384..150_000_u64, 1..6),
+        ticks in 0..60_usize,
+        seed in any::<u64>(),
+    ) {
+        let mut pair = Pair::new(Path { loses, repeats, reorders }, redundancy, seed);
+        for (op, size) in (1..).zip(&sizes) {
+            pair.push(op, *size);
+            (0..ticks).for_each(|_| pair.tick(10));
+        }
+        pair.settle();
+        prop_assert_eq!(pair.whole().len(), sizes.len());
+        prop_assert_eq!(pair.gone_bytes, 0);
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_accounted_for_and_not_sent_again(
+        loses in prop::sample::select(vec![0_u64, 2, 10]),
+        reorders in prop::sample::select(vec![0_u64, 5]),
+        redundancy in any::<bool>(),
+        sizes in prop::collection::vec(16_384..150_000_u64, 2..6),
+        ticks in 0..80_usize,
+        seed in any::<u64>(),
+    ) {
+        let mut pair = Pair::new(Path { loses, repeats: 30, reorders }, redundancy, seed);
+        for (op, size) in (1..).zip(&sizes) {
+            pair.push(op, *size);
+        }
+        (0..ticks).for_each(|_| pair.tick(10));
+        pair.withdraw(1);
+        pair.settle();
+        prop_assert!((2..).take(sizes.len() - 1).all(|op| pair.whole().contains(&op)));
+    }
+}
+
+#[test]
+fn an_outage_is_mended_and_the_last_datagrams_are_missed_too() {
+    let mut pair = Pair::new(Path { loses: 1, repeats: 0, reorders: 0 }, false, 1);
+    pair.push(1, 100_000);
+    (0..100).for_each(|_| pair.tick(20));
+    assert_eq!(pair.came_bytes, 0);
+    pair.path.loses = 0;
+    pair.settle();
+    let counts = pair.sender.counts();
+    assert!(counts.again >= counts.datagrams, "{counts:?}");
+}
+
+#[test]
+fn with_parity_nothing_is_asked_for_at_one_percent() {
+    let mut pair = Pair::new(Path { loses: 100, repeats: 0, reorders: 0 }, true, 7);
+    for op in 1..40 {
+        pair.push(op, 65_536);
+        (0..8).for_each(|_| pair.tick(20));
+    }
+    pair.settle();
+    let (sent, got) = (pair.sender.counts(), pair.receiver.counts());
+    assert!(got.restored > 20 && sent.again == 0, "{sent:?} {got:?}");
+    assert!(sent.parity * 100 <= sent.datagrams * 15, "{sent:?}");
+}
+
+#[test]
+fn a_datagram_that_is_too_long_by_now_goes_as_a_record() {
+    let mut pair = Pair::new(Path { loses: 1, repeats: 0, reorders: 0 }, false, 1);
+    pair.push(1, 20_000);
+    (0..10).for_each(|_| pair.tick(20));
+    pair.path.loses = 0;
+    for _ in 0..200 {
+        pair.now += TICK;
+        pair.sender.handle_timeout(pair.now);
+        while let Some(datagram) = pair.sender.poll_datagram(pair.now, LEAST_DATAGRAM_BYTES) {
+            pair.carry(datagram);
+        }
+        pair.tick(0);
+    }
+    assert!(pair.whole().contains(&1));
+}
+
+#[test]
+fn what_is_no_datagram_of_ours_is_counted_and_changes_nothing() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    let now = pair.now;
+    let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 8, bulk_crc32c: 0 };
+    let part = |offset, bytes: &'static [u8]| wire::Part {
+        head: head.clone(),
+        offset,
+        bytes: Bytes::from_static(bytes),
+    };
+    let foreign = [
+        Bytes::new(),
+        Bytes::from_static(&[0x40; 1_200]),
+        Packet::Bulk { number: 1 << 60, part: part(0, b"far") }.encode(),
+        Packet::Bulk { number: 0, part: part(6, b"beyond") }.encode(),
+        Packet::Bulk { number: 0, part: part(0, b"") }.encode(),
+        Packet::Parity { first: 0, datagrams: 3, parities: 2, which: 1, shard: Bytes::from_static(&[1; 4]) }
+            .encode(),
+    ];
+    for (n, datagram) in (1..).zip(foreign) {
+        pair.receiver.handle_datagram(now, datagram);
+        assert_eq!((pair.receiver.counts().rejected, pair.receiver.poll_part()), (n, None));
+    }
+    let good = Packet::Bulk { number: 0, part: part(0, b"12345678") }.encode();
+    pair.receiver.handle_datagram(now, good.clone());
+    assert!(pair.receiver.poll_part().is_some());
+    pair.receiver.handle_datagram(now, good);
+    assert_eq!((pair.receiver.counts().again, pair.receiver.poll_part()), (1, None), "replayed");
+}
+
+#[test]
+fn what_is_known_of_missing_numbers_is_bounded() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 1 << 20, bulk_crc32c: 0 };
+    for number in 0..MAX_RUNS as u64 + 10 {
+        let part = wire::Part { head: head.clone(), offset: number, bytes: Bytes::from_static(b"x") };
+        pair.receiver.handle_datagram(pair.now, Packet::Bulk { number: number * 2 + 1, part }.encode());
+        drop(pair.receiver.poll_part());
+    }
+    let counts = pair.receiver.counts();
+    assert_eq!((counts.datagrams, counts.rejected), (MAX_RUNS as u64, 10));
+    let Some(Record::Report { missing, .. }) = pair.receiver.poll_report(pair.now + Duration::from_secs(1))
+    else {
+        panic!("they are asked for");
+    };
+    assert_eq!(missing.len(), MAX_ASKED_RUNS);
+}
+
+#[test]
+fn a_client_that_reports_what_never_left_is_refused() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    pair.push(1, 20_000);
+    pair.tick(3);
+    let runs = |runs: &[(u64, u64)]| runs.iter().map(|&(start, end)| start..end).collect();
+    for (settled, missing) in [(4, runs(&[])), (0, runs(&[(2, 4)])), (u64::MAX, runs(&[]))] {
+        assert!(pair.sender.handle_record(Record::Report { settled, missing }).is_err());
+    }
+    pair.sender.handle_record(Record::Report { settled: 2, missing: runs(&[(2, 3)]) }).unwrap();
+    assert!(pair.sender.handle_record(Record::Report { settled: 1, missing: vec![] }).is_err());
+    assert!(pair.sender.handle_record(Record::Mark(0)).is_err());
+    assert!(pair.receiver.handle_record(pair.now, Record::Want { redundancy: true }).is_err());
+}

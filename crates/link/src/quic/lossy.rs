@@ -1,0 +1,332 @@
+//! The link `lossy` on a QUIC connection: [`Sender`] and [`Receiver`] between its datagrams, its lanes and its clock.
+//!
+//! The stack sends datagrams before anything else. So that frames get through beside them, datagrams leave some bytes of each
+//! packet to them, and where much was written to the lanes, wait until none of them waits.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use quinn::{Connection, ConnectionError, SendDatagramError};
+use tokio::time::Sleep;
+use wire::{Error, Message, Result, Said};
+
+use super::adapter::SharedPace;
+use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
+use crate::Carrier;
+use crate::carrier::{Received, broken};
+use crate::drive::now;
+use crate::lossy::{Counts, Receiver, Record, Sender};
+
+/// What the stack keeps of datagrams that were not sent, at most: more than ever waits there.
+pub(super) const SEND_BUFFER_BYTES: usize = 16 << 20;
+/// What the stack keeps of those that came and were not taken; it throws away the oldest. 60 ms at 1 Gb/s.
+pub(super) const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
+/// A side that wants no datagrams may be sent this much all the same, which is thrown away: the stack sends none where
+/// it would take none.
+pub(super) const UNWANTED_BUFFER_BYTES: usize = 4 << 10;
+/// Bytes of each packet that are left to frames.
+const LEFT_BYTES: usize = 64;
+/// So much written to the lanes gets through beside datagrams.
+const LITTLE_BYTES: u64 = 2 << 10;
+
+/// What happened, for whoever asks while the carrier is being driven.
+pub(super) type SharedCounts = Arc<Mutex<Counts>>;
+
+fn tell(shared: &SharedCounts, counts: Counts) {
+    *shared.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+}
+
+/// Wakes the task when a machine wants to be called.
+struct Timer(Pin<Box<Sleep>>);
+
+impl Timer {
+    fn new() -> Self {
+        Self(Box::pin(tokio::time::sleep(Duration::ZERO)))
+    }
+
+    /// True when the time has come; else the task is woken then.
+    fn poll(&mut self, cx: &mut Context<'_>, at: Option<Instant>) -> bool {
+        let Some(at) = at else { return false };
+        if self.0.deadline().into_std() != at {
+            self.0.as_mut().reset(at.into());
+        }
+        self.0.as_mut().poll(cx).is_ready()
+    }
+}
+
+/// Takes what is next of the lanes: false for a record, which is given to `record`.
+fn poll_lanes(
+    lanes: &mut Lanes,
+    cx: &mut Context<'_>,
+    limit_bytes: usize,
+    take: &mut dyn FnMut(Received<'_>),
+    record: &mut dyn FnMut(Record) -> Result<()>,
+) -> Poll<Result<Taken>> {
+    let mut recorded = None;
+    let polled = lanes.poll_take_or_record(cx, limit_bytes, &mut |is_record, received| match received {
+        Received::Message(message) if is_record => {
+            recorded = Some(Record::decode(message).and_then(&mut *record))
+        }
+        _ if is_record => recorded = Some(Err(Error::corrupt("expected a record, found a chunk"))),
+        received => take(received),
+    });
+    polled.map(|ready| match (ready?, recorded) {
+        (_, Some(done)) => done.map(|()| Taken::Record),
+        (true, None) => Ok(Taken::Frame),
+        (false, None) => Ok(Taken::End),
+    })
+}
+
+enum Taken {
+    Record,
+    Frame,
+    End,
+}
+
+/// The server's side.
+pub(super) struct Sending {
+    lanes: Lanes,
+    /// Those that cross as they are.
+    frames: VecDeque<Message>,
+    sender: Sender,
+    connection: Connection,
+    pace: Arc<SharedPace>,
+    timer: Timer,
+    counts: SharedCounts,
+    /// Bytes written to the lanes when last no datagram waited.
+    calm_bytes: u64,
+}
+
+impl Sending {
+    pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, counts: SharedCounts) -> Self {
+        Self {
+            lanes: Lanes::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES),
+            frames: VecDeque::new(),
+            sender: Sender::new(),
+            connection,
+            pace,
+            timer: Timer::new(),
+            counts,
+            calm_bytes: 0,
+        }
+    }
+
+    /// Does what can be done now; ready when all frames were handed on.
+    fn pump(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut frames;
+        loop {
+            while let Some(record) = self.sender.poll_record() {
+                self.lanes.tell(record.encode());
+            }
+            frames = self.lanes.poll_send(cx, &mut self.frames)?;
+            self.send_datagrams(cx)?;
+            if self.timer.poll(cx, self.sender.poll_timeout()) {
+                self.sender.handle_timeout(now());
+            } else if !self.sender.has_records() {
+                break;
+            }
+        }
+        tell(&self.counts, self.sender.counts());
+        frames.map(Ok)
+    }
+
+    /// Hands datagrams to the stack until enough of them wait there.
+    fn send_datagrams(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        let Some(most_bytes) = self.connection.max_datagram_size() else { return Ok(()) };
+        let most_bytes = most_bytes.saturating_sub(LEFT_BYTES);
+        while let room = self.room(cx)
+            && room > 0
+        {
+            let mut left = room;
+            while left > 0 {
+                let Some(datagram) = self.sender.poll_datagram(now(), most_bytes) else { return Ok(()) };
+                let size_bytes = datagram.len();
+                left = left.saturating_sub(size_bytes);
+                match self.connection.send_datagram(datagram) {
+                    Ok(()) => self.pace.with(|pace| pace.on_datagram(size_bytes)),
+                    // The path has just become narrower: it is missed and sent again.
+                    Err(SendDatagramError::TooLarge) => return Ok(()),
+                    Err(SendDatagramError::ConnectionLost(error)) => return Err(broken(error)),
+                    Err(error) => return Err(Error::unsupported(format!("expected datagrams: {error}"))),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of datagrams that may be handed to the stack; where there is no room the task is woken when more have left.
+    fn room(&mut self, cx: &mut Context<'_>) -> usize {
+        let written = self.lanes.written_bytes();
+        let connection = &self.connection;
+        let waiting = || SEND_BUFFER_BYTES.saturating_sub(connection.datagram_send_buffer_space());
+        let most = self.pace.with(|pace| pace.waiting_datagram_bytes());
+        let mut room = |waiting: usize| {
+            // The stack counts some bytes for its own account of each.
+            if waiting < LEFT_BYTES {
+                self.calm_bytes = written;
+            }
+            if written - self.calm_bytes > LITTLE_BYTES { 0 } else { most.saturating_sub(waiting) }
+        };
+        let found = room(waiting());
+        if found > 0 {
+            return found;
+        }
+        // Looked at again, or what left meanwhile would wake nobody.
+        self.pace.with(|pace| pace.writer = Some(cx.waker().clone()));
+        room(waiting())
+    }
+}
+
+impl Carrier for Sending {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        while let Some(message) = outgoing.pop_front() {
+            if !message.said().is_some_and(|said| self.sender.take(said)) {
+                self.frames.push_back(message);
+            }
+        }
+        match self.pump(cx) {
+            Poll::Ready(Ok(())) if !self.sender.is_idle() => Poll::Pending,
+            pumped => pumped,
+        }
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        let sender = &mut self.sender;
+        let mut record = |record| sender.handle_record(record);
+        while let Poll::Ready(taken) = poll_lanes(&mut self.lanes, cx, limit_bytes, take, &mut record) {
+            match taken? {
+                Taken::Frame => return Poll::Ready(Ok(true)),
+                Taken::End => return Poll::Ready(Ok(false)),
+                Taken::Record => {}
+            }
+        }
+        // Nobody calls for sending what is missing.
+        let _is_done = self.pump(cx)?;
+        Poll::Pending
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.lanes.poll_close(cx)
+    }
+}
+
+/// The client's side.
+pub(super) struct Receiving {
+    lanes: Lanes,
+    receiver: Receiver,
+    connection: Connection,
+    datagrams: BoxStream<'static, std::result::Result<Bytes, ConnectionError>>,
+    timer: Timer,
+    counts: SharedCounts,
+}
+
+impl Receiving {
+    pub(super) fn new(
+        connection: Connection,
+        pace: Arc<SharedPace>,
+        counts: SharedCounts,
+        redundancy: bool,
+    ) -> Self {
+        let mut lanes = Lanes::with_records(connection.clone(), pace, CLIENT_LANES, SERVER_LANES);
+        lanes.tell(Record::Want { redundancy }.encode());
+        let datagrams = stream::unfold(connection.clone(), |connection| async move {
+            Some((connection.read_datagram().await, connection))
+        });
+        Self {
+            lanes,
+            receiver: Receiver::new(redundancy, connection.rtt()),
+            connection,
+            datagrams: datagrams.boxed(),
+            timer: Timer::new(),
+            counts,
+        }
+    }
+
+    /// Gives what the receiver has, if anything.
+    fn give(&mut self, take: &mut dyn FnMut(Received<'_>)) -> bool {
+        if let Some(part) = self.receiver.poll_part() {
+            take(Received::Part(part));
+            return true;
+        }
+        let gone_bytes = self.receiver.poll_gone();
+        if gone_bytes > 0 {
+            take(Received::Gone(gone_bytes));
+        }
+        gone_bytes > 0
+    }
+
+    /// Reports what is due.
+    fn pump(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        self.receiver.set_rtt(self.connection.rtt());
+        loop {
+            if let Some(report) = self.receiver.poll_report(now()) {
+                self.lanes.tell(report.encode());
+            }
+            if !self.timer.poll(cx, self.receiver.poll_timeout()) {
+                break;
+            }
+        }
+        tell(&self.counts, self.receiver.counts());
+        // What is not sent now is with the next frames, or when there is room.
+        let _is_done = self.lanes.poll_send(cx, &mut VecDeque::new())?;
+        Ok(())
+    }
+}
+
+impl Carrier for Receiving {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        for message in &*outgoing {
+            if let Some(Said::Cancelled(op)) = message.said() {
+                self.lanes.tell(Record::Cancel(op).encode());
+            }
+        }
+        self.lanes.poll_send(cx, outgoing)
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        loop {
+            if self.give(take) {
+                return Poll::Ready(Ok(true));
+            }
+            let receiver = &mut self.receiver;
+            let mut record = |record| receiver.handle_record(now(), record);
+            match poll_lanes(&mut self.lanes, cx, limit_bytes, take, &mut record) {
+                Poll::Ready(taken) => match taken? {
+                    Taken::Frame => return Poll::Ready(Ok(true)),
+                    Taken::End => return Poll::Ready(Ok(false)),
+                    Taken::Record => continue,
+                },
+                Poll::Pending => {}
+            }
+            if self.lanes.has_begun()
+                && let Poll::Ready(Some(datagram)) = self.datagrams.poll_next_unpin(cx)
+            {
+                self.receiver.handle_datagram(now(), datagram.map_err(broken)?);
+                continue;
+            }
+            self.pump(cx)?;
+            return Poll::Pending;
+        }
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.lanes.poll_close(cx)
+    }
+}

@@ -1,0 +1,92 @@
+//! The two machines of the link `lossy` against any peer: what they give is given once, what they keep is bounded, and what
+//! can be read can be written.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use wire::{Chunk, ItemHead, OpId, Said};
+
+use crate::lossy::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
+
+/// Of the item that the sender has from the start.
+const ITEM_BYTES: u64 = 20_000;
+
+/// Plays a script: pieces of the input, each a byte that says what it is, a byte of length, and so many bytes.
+pub fn play(script: &[u8]) {
+    let mut now = Instant::now();
+    let round_trip = Duration::from_millis(20);
+    let mut receivers = [false, true].map(|redundancy| Receiver::new(redundancy, round_trip));
+    let mut sender = sender();
+    let mut given = [BTreeSet::new(), BTreeSet::new()];
+    let mut rest = script;
+    while let [what, length, more @ ..] = rest {
+        let (piece, after) = more.split_at(usize::from(*length).min(more.len()));
+        rest = after;
+        now += Duration::from_millis(u64::from(*what >> 2));
+        let piece = Bytes::copy_from_slice(piece);
+        same_again(&piece);
+        for (receiver, given) in receivers.iter_mut().zip(&mut given) {
+            hear(receiver, now, *what, &piece);
+            take(receiver, given, &piece);
+            drop(receiver.poll_report(now));
+        }
+        if let Ok(record) = Record::decode(piece) {
+            // It may be refused.
+            sender.handle_record(record).unwrap_or_default();
+        }
+        sender.handle_timeout(now);
+        for _ in 0..4 {
+            let size = sender.poll_datagram(now, LEAST_DATAGRAM_BYTES).map_or(0, |datagram| datagram.len());
+            assert!(size <= LEAST_DATAGRAM_BYTES, "a datagram of {size} bytes");
+        }
+        while sender.poll_record().is_some() {}
+        assert!(sender.kept_datagrams() as u64 <= ITEM_BYTES, "more is kept than there was");
+    }
+}
+
+/// A server that has something to send.
+fn sender() -> Sender {
+    let mut sender = Sender::new();
+    let op = OpId(7);
+    let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: ITEM_BYTES, bulk_crc32c: 0 };
+    let bytes = Bytes::from(vec![0; usize::try_from(ITEM_BYTES).unwrap_or_default()]);
+    sender.take(Said::Item(head));
+    assert!(sender.take(Said::Chunk(Chunk { op, item: 0, offset: 0, bytes })), "it is large enough");
+    sender
+}
+
+fn hear(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
+    if what.is_multiple_of(2) {
+        receiver.handle_datagram(now, piece.clone());
+    } else if let Ok(record) = Record::decode(piece.clone()) {
+        // It may be refused.
+        receiver.handle_record(now, record).unwrap_or_default();
+    }
+}
+
+/// Of a number that was named plainly nothing comes twice.
+fn take(receiver: &mut Receiver, given: &mut BTreeSet<u64>, piece: &Bytes) {
+    let number = match Packet::decode(piece.clone()) {
+        Ok(Packet::Bulk { number, .. }) => Some(number),
+        _ => None,
+    };
+    let mut parts = 0;
+    while let Some(part) = receiver.poll_part() {
+        assert!(!part.bytes.is_empty(), "bulk without bytes");
+        parts += 1;
+    }
+    if let Some(number) = number.filter(|_| parts == 1) {
+        assert!(given.insert(number) && given.len() <= 2 * MAX_RUNS, "number {number} came twice");
+    }
+    receiver.poll_gone();
+}
+
+fn same_again(piece: &Bytes) {
+    if let Ok(packet) = Packet::decode(piece.clone()) {
+        assert_eq!(Packet::decode(packet.encode()).as_ref(), Ok(&packet), "reading changed the datagram");
+    }
+    if let Ok(record) = Record::decode(piece.clone()) {
+        assert_eq!(Record::decode(record.encode().slice(4..)).as_ref(), Ok(&record), "reading changed it");
+    }
+}
