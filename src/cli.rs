@@ -160,7 +160,9 @@ pub(crate) enum Device {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
     /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: the one that is advised by what is
-    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 5 ms or more and UDP gets through
+    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 5 ms or more and UDP gets through; or
+    /// `lossy`: QUIC on which each packet's data are put to their place when they come, whatever is missing before them, and
+    /// lost ones come again; `lossy+fec` sends a tenth more, from which most of the lost ones are made again at once
     /// [default: tcp; quic where a controller is asked for].
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,

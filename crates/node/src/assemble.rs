@@ -174,7 +174,8 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
 
 /// Listens for a server that connects to us, and tells where.
 async fn awaited(at: &offer::Address, context: &Context) -> Result<Dialer> {
-    if context.reach.protocol == Protocol::Quic || context.reach.choice.is_some() {
+    let protocol = context.reach.protocol;
+    if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
         let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";
         return Err(Error::unsupported(what));
     }

@@ -454,6 +454,8 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         choice: choice.unwrap_or_default(),
         window_bytes: server.window_bytes,
         most_bytes_per_sec: None,
+        // As the protocol says.
+        bulk: link::quic::Bulk::default(),
     };
     let link = match protocol {
         Protocol::Auto => advised::connect(server, &options).await?,

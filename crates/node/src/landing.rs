@@ -99,7 +99,7 @@ impl Receiver for Landing {
             Open::Plain(start) => {
                 self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
             }
-            Open::Compressed { carried, .. } => carried.extend_from_slice(bytes),
+            Open::Compressed { carried, .. } => put(carried, offset, bytes)?,
         }
         if complete && let Some(Open::Compressed { rows, how, carried }) = self.items.remove(&item) {
             return self.restore(rows, how, carried);
@@ -118,9 +118,28 @@ impl Receiver for Landing {
         self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)
     }
 
+    fn takes_any_order(&self) -> bool {
+        true
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.check_whole()
     }
+}
+
+/// Puts some bulk, which may come in any order, to its place among what has come of it. It lies within what was said to come.
+pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()> {
+    let start = place(offset)?;
+    if start == carried.len() {
+        carried.extend_from_slice(bytes);
+        return Ok(());
+    }
+    let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+    if end > carried.len() {
+        carried.resize(end, 0);
+    }
+    carried[start..end].copy_from_slice(bytes);
+    Ok(())
 }
 
 impl Landing {
@@ -253,8 +272,9 @@ mod tests {
         landing.item(0, body.clone(), carried.len() as u64).unwrap();
         assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
         let (first, second) = carried.split_at(5);
-        landing.piece(0, 0, first, false).unwrap();
-        landing.piece(0, 5, second, true).unwrap();
+        // In any order.
+        landing.piece(0, 5, second, false).unwrap();
+        landing.piece(0, 0, first, true).unwrap();
         assert!(landing.check_whole().is_err(), "the rest is missing");
         drop(landing);
         let bytes = target.into_vec().unwrap();

@@ -23,7 +23,7 @@ use crate::asks::Ask;
 use crate::by_size::{BySize, Numbered, all_fail};
 use crate::dial::Dialer;
 use crate::follow::one_by_one;
-use crate::landing::Landing;
+use crate::landing::{Landing, put};
 pub use crate::restoring::Carried;
 use crate::restoring::{Backlog, Tally};
 use crate::servers::Replica;
@@ -319,9 +319,12 @@ impl Receiver for Collector {
         Ok(())
     }
 
-    fn piece(&mut self, _item: u32, _offset: u64, bytes: &[u8], _complete: bool) -> Result<()> {
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
+    fn piece(&mut self, _item: u32, offset: u64, bytes: &[u8], _complete: bool) -> Result<()> {
+        put(&mut self.bytes, offset, bytes)
+    }
+
+    fn takes_any_order(&self) -> bool {
+        true
     }
 
     fn finish(&mut self) -> Result<()> {

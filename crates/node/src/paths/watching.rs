@@ -123,7 +123,7 @@ fn measured(
     let sent = now.sent_packets.saturating_sub(before.sent_packets);
     let lost = now.lost_packets.saturating_sub(before.lost_packets);
     measured.push(Measurement::Packets { direction, sent, lost });
-    measured.extend((now.protocol == "quic").then_some(Measurement::Udp(true)));
+    measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
     measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
     // Over QUIC both sides send by the controller that the client asked for; over TCP the other kernel's is not told.
@@ -168,6 +168,7 @@ mod tests {
             packet_bytes: 1448,
             mtu_bytes: Some(1500),
             batches: 0,
+            datagrams: None,
         }
     }
 

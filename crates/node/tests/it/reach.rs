@@ -24,6 +24,19 @@ async fn a_source_by_quic_keeps_every_promise_of_a_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_source_by_datagrams_keeps_every_promise_of_a_source() {
+    let served = Served::start(&[WAVES]).await;
+    for protocol in [Protocol::Lossy, Protocol::LossyRedundant] {
+        check_source(Arc::new(source(&served, protocol, None))).await;
+        let there: Arc<dyn Source> = Arc::new(source(&served, protocol, Some("rate=800Mb/s")));
+        let here = local(served.folder.path(), WAVES).await;
+        let all = Selection::all(&[70, 90, 110]);
+        let expect = read(&here.source, 0, all.clone()).await.unwrap();
+        assert_eq!(read(&there, 0, all).await.unwrap(), expect, "{protocol}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_controller_brings_the_same_bytes() {
     let served = Served::start(&[WAVES]).await;
     let here = local(served.folder.path(), WAVES).await;
