@@ -8,6 +8,7 @@ mod bulk;
 mod evenness;
 mod flows;
 mod links;
+mod lossy;
 mod messages;
 mod sharing;
 mod stock;
@@ -27,7 +28,8 @@ use messages::{Client, Way};
 pub use messages::{Ready, serve};
 
 /// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`.
-pub const GROUPS: &[&str] = &["bulk", "messages", "small", "senders", "clients", "fairness", "evenness"];
+pub const GROUPS: &[&str] =
+    &["bulk", "messages", "small", "senders", "clients", "fairness", "evenness", "lossy"];
 
 /// Bytes of a long flow, and how long it is where it only has to work, seconds.
 const BYTES: u64 = 2_000_000_000;
@@ -64,6 +66,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
             "senders" => sharing::senders(&scene).await,
             "clients" => sharing::clients(&scene).await.map(|case| vec![case]),
             "fairness" => sharing::fairness(&scene).await,
+            "lossy" => lossy::run(&scene).await,
             _ => evenness::run(&scene).await,
         };
         match cases {

@@ -39,6 +39,7 @@ impl Place {
             ("clients", self.loss == LOSSES[3] && self.rtt_secs == RTTS[2]),
             ("fairness", is_clean && self.rtt_secs == RTTS[1]),
             ("evenness", is_clean && self.rtt_secs == RTTS[2]),
+            ("lossy", self.loss == LOSSES[4] && self.rtt_secs != RTTS[0]),
         ];
         of.iter().filter(|(_, is_here)| *is_here).map(|(group, _)| *group).collect()
     }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
@@ -23,6 +23,9 @@ use super::stock;
 pub(super) const MAX_MESSAGE_BYTES: u64 = 32 << 20;
 /// Sends messages: `u64` how many, `u64` of how many bytes.
 const SEND: &str = "send";
+/// Sends messages in time: `u64` how many, `u64` of how many bytes, `u64` microseconds from one to the next. The body of each is
+/// when it was there to be sent, as `u64` microseconds since 1970.
+const STREAM: &str = "stream";
 /// Tells how the sending side goes, as [`Sent`] in JSON.
 const SENT: &str = "sent";
 
@@ -48,6 +51,10 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
     pub(super) lost_packets: u64,
     pub(super) packets: u64,
+    /// Of the link `lossy`: datagrams of bulk, of parity, and those that left again.
+    pub(super) datagrams: u64,
+    pub(super) parity: u64,
+    pub(super) again: u64,
 }
 
 /// Sends messages to whoever connects, until the process ends.
@@ -111,6 +118,7 @@ async fn answer(link: Link) -> Result<()> {
         tasks.spawn(async move {
             let done = match operation.name() {
                 SEND => send(&operation).await,
+                STREAM => stream(&operation).await,
                 _ => tell(&operation, flow.as_deref(), start).await,
             };
             match done {
@@ -123,22 +131,52 @@ async fn answer(link: Link) -> Result<()> {
     Ok(())
 }
 
+fn numbers<const N: usize>(operation: &Operation) -> Result<[u64; N]> {
+    let mut parameters = wire::Reader::new(operation.parameters());
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = parameters.u64("count, size or time")?;
+    }
+    Ok(numbers)
+}
+
+fn message(size: u64) -> Bytes {
+    vec![0; usize::try_from(size.min(MAX_MESSAGE_BYTES)).unwrap_or_default()].into()
+}
+
 async fn send(operation: &Operation) -> Result<()> {
-    let parameters = operation.parameters();
-    let bad = || Error::invalid("expected a count and a size of messages");
-    let (count, size) = parameters.split_at_checked(8).ok_or_else(bad)?;
-    let count = u64::from_le_bytes(count.try_into().map_err(|_| bad())?);
-    let size = u64::from_le_bytes(size.try_into().map_err(|_| bad())?).min(MAX_MESSAGE_BYTES);
-    let message = Bytes::from(vec![0; usize::try_from(size).unwrap_or_default()]);
+    let [count, size] = numbers(operation)?;
+    let message = message(size);
     for _ in 0..count {
         operation.item(Bytes::new(), message.clone()).await?;
     }
     Ok(())
 }
 
+async fn stream(operation: &Operation) -> Result<()> {
+    let [count, size, micros] = numbers(operation)?;
+    let message = message(size);
+    let mut ticks = tokio::time::interval(Duration::from_micros(micros.max(1)));
+    for _ in 0..count {
+        ticks.tick().await;
+        operation.item(Bytes::copy_from_slice(&now_micros().to_le_bytes()), message.clone()).await?;
+    }
+    Ok(())
+}
+
+/// Microseconds since 1970.
+pub(super) fn now_micros() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) -> Result<()> {
     let statistics = flow.map(Flow::statistics).ok_or_else(|| Error::unsupported("expected statistics"))?;
+    let datagrams = statistics.datagrams.unwrap_or_default();
     let sent = Sent {
+        datagrams: datagrams.datagrams,
+        parity: datagrams.parity,
+        again: datagrams.again,
         at_secs: start.elapsed().as_secs_f64(),
         bytes: statistics.sent_bytes,
         lost_packets: statistics.lost_packets,
@@ -153,6 +191,16 @@ async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) ->
 pub(super) enum Way {
     Tcp,
     Quic(Choice),
+    Lossy { choice: Choice, redundancy: bool },
+}
+
+impl Way {
+    fn bulk(self) -> quic::Bulk {
+        match self {
+            Self::Tcp | Self::Quic(_) => quic::Bulk::Ordered,
+            Self::Lossy { redundancy, .. } => quic::Bulk::Lossy { redundancy },
+        }
+    }
 }
 
 /// A client of such a server.
@@ -168,9 +216,10 @@ impl Client {
         let mut config = ClientConfig { window_bytes, ..ClientConfig::default() };
         let link = match way {
             Way::Tcp => tcp::connect(&ready.tcp.ip().to_string(), ready.tcp.port(), &trust).await?,
-            Way::Quic(choice) => {
+            Way::Quic(choice) | Way::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
-                let options = quic::Options { choice, window_bytes, ..quic::Options::default() };
+                let bulk = way.bulk();
+                let options = quic::Options { choice, window_bytes, bulk, ..quic::Options::default() };
                 quic::connect(&ready.quic.ip().to_string(), ready.quic.port(), &trust, &options).await?
             }
         };
@@ -193,6 +242,19 @@ impl Client {
         self.handle.receive(SEND, parameters.into(), urgency, Box::new(Counting(arrived))).await
     }
 
+    /// Asks for messages that are sent in time, which go to `receiver`. Dropping it withdraws them.
+    pub(super) async fn stream(
+        &self,
+        count: u64,
+        message_bytes: u64,
+        every: Duration,
+        receiver: Box<dyn Receiver>,
+    ) -> Result<Receiving> {
+        let micros = u64::try_from(every.as_micros()).unwrap_or(u64::MAX);
+        let parameters = [count, message_bytes, micros].map(u64::to_le_bytes).concat();
+        self.handle.receive(STREAM, parameters.into(), Urgency::of(Priority::NORMAL), receiver).await
+    }
+
     /// What the server's side of this connection has sent so far.
     pub(super) async fn sent(&self) -> Result<Sent> {
         let Item { body, .. } = self.handle.call(SENT, Bytes::new(), Urgency::of(Priority::URGENT)).await?;
@@ -206,6 +268,10 @@ struct Counting(Arc<AtomicU64>);
 impl Receiver for Counting {
     fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
         Ok(())
+    }
+
+    fn takes_any_order(&self) -> bool {
+        true
     }
 
     fn piece(&mut self, _: u32, _: u64, bytes: &[u8], _: bool) -> Result<()> {

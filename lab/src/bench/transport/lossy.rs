@@ -1,0 +1,172 @@
+//! Data that are of use when they come, on a link that loses packets: blocks that are there at even times, at some of the
+//! link's rate, by the link `lossy` with and without parity and by ordered QUIC. What counts is when each byte is at its
+//! place, and how many blocks are whole without a repair; in the end all of them are, exactly, or the case fails.
+//!
+//! Delays are by the clocks of both sides, less the shortest one: so clocks that differ do no harm, clocks that drift do.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{Error, Result};
+use bytes::Bytes;
+use link::{Choice, Receiver};
+use tokio::time::Duration;
+
+use super::super::report::{Better, Case};
+use super::flows::{Scene, rounded};
+use super::messages::{Client, MAX_MESSAGE_BYTES, Sent, Way, now_micros};
+
+/// A block.
+const BLOCK_BYTES: u64 = 65_536;
+/// Share of the link's rate at which blocks come, and the one that is asked of the controller: room for headers, for
+/// parity, and for what is sent again.
+const STREAM_SHARE: f64 = 0.6;
+const RATE_SHARE: f64 = 0.85;
+/// Where nothing is known of the link: 100 Mb/s.
+const DEFAULT_RATE: f64 = 12.5e6;
+/// How long blocks come, seconds.
+const SECS: f64 = 20.0;
+const QUICK_SECS: f64 = 4.0;
+/// How long a byte may take beyond the way itself.
+const USABLE_WITHIN: Duration = Duration::from_millis(10);
+const USABLE_GOAL: f64 = 0.99;
+const WHOLE_GOAL: f64 = 0.999;
+const PARITY_GOAL: f64 = 0.15;
+const RATE_GOAL: f64 = 0.02;
+/// How long the rate is looked at, after as long a start.
+const RATE_SECS: f64 = 3.0;
+
+/// What came of one stream.
+struct Streamed {
+    /// Share of the bytes that were at their place in time.
+    usable: f64,
+    /// Share of the blocks, at least, of which nothing had to be sent again; says nothing of ordered QUIC.
+    whole: f64,
+    sent: Sent,
+}
+
+pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+    let rate = scene.options.link.rate.unwrap_or(DEFAULT_RATE);
+    let choice: Choice = format!("rate={:.0}B/s", rate * RATE_SHARE)
+        .parse()
+        .map_err(|refusal: link::Refusal| Error::internal(refusal.to_string()))?;
+    let (mut usable, mut whole, mut parity, mut off) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut ordered, mut repaired) = (Vec::new(), Vec::new());
+    for _ in 0..scene.options.runs.unwrap_or(1) {
+        let plain = stream(scene, Way::Lossy { choice, redundancy: false }, rate).await?;
+        let redundant = stream(scene, Way::Lossy { choice, redundancy: true }, rate).await?;
+        let by_quic = stream(scene, Way::Quic(choice), rate).await?;
+        usable.push(plain.usable);
+        repaired.push(plain.whole);
+        whole.push(redundant.whole);
+        parity.push(redundant.sent.parity as f64 / redundant.sent.datagrams.max(1) as f64);
+        ordered.push(by_quic.usable);
+        off.push((sent_rate(scene, choice).await? / (rate * RATE_SHARE) - 1.0).abs());
+    }
+    let median = |mut values: Vec<f64>| super::super::report::median(&mut values);
+    let mut cases = vec![
+        Case::measured(
+            "bytes at their place within the way and 10 ms, lossy",
+            "share",
+            Better::Higher,
+            usable,
+        )
+        .aiming(USABLE_GOAL),
+        Case::measured(
+            "blocks of 64 KiB whole without a repair, at least, lossy+fec",
+            "share",
+            Better::Higher,
+            whole,
+        )
+        .aiming(WHOLE_GOAL),
+        Case::measured("parity beside data, lossy+fec", "share", Better::Lower, parity).aiming(PARITY_GOAL),
+        Case::measured("off the rate that was asked for, lossy", "share", Better::Lower, off)
+            .aiming(RATE_GOAL),
+    ];
+    cases[0].peers.insert("ordered QUIC".into(), median(ordered));
+    cases[1].peers.insert("lossy without parity".into(), median(repaired));
+    if let Some(loss) = scene.options.link.loss {
+        cases[0].limit = Some(1.0 - loss);
+        "what is not lost".clone_into(&mut cases[0].limit_why);
+    }
+    Ok(cases.into_iter().map(|case| case.with("stream_bytes_per_sec", rate * STREAM_SHARE)).collect())
+}
+
+/// Blocks at even times, until the last one is whole.
+async fn stream(scene: &Scene<'_>, way: Way, rate: f64) -> Result<Streamed> {
+    let client = Client::connect(&scene.ready, way, scene.window_bytes()).await?;
+    let secs = if scene.options.is_quick { QUICK_SECS } else { SECS };
+    let bytes_per_sec = rate * STREAM_SHARE;
+    let count = rounded(secs * bytes_per_sec / BLOCK_BYTES as f64).max(1);
+    let every = Duration::from_secs_f64(BLOCK_BYTES as f64 / bytes_per_sec);
+    let came = Arc::<Mutex<Came>>::default();
+    let timing = Timing { came: Arc::clone(&came), sent: BTreeMap::new() };
+    client.stream(count, BLOCK_BYTES, every, Box::new(timing)).await?.await?;
+    let sent = client.sent().await?;
+    let came = came.lock().unwrap_or_else(PoisonError::into_inner);
+    if came.blocks != count {
+        return Err(Error::internal(format!("expected {count} whole blocks, found {}", came.blocks)));
+    }
+    let least = came.pieces.iter().map(|(delay, _)| *delay).min().unwrap_or_default();
+    let usable_until = least + i64::try_from(USABLE_WITHIN.as_micros()).unwrap_or(i64::MAX);
+    let in_time = came.pieces.iter().filter(|(delay, _)| *delay <= usable_until).map(|(_, bytes)| *bytes);
+    Ok(Streamed {
+        usable: in_time.sum::<u64>() as f64 / (count * BLOCK_BYTES) as f64,
+        whole: 1.0 - (sent.again as f64 / count as f64).min(1.0),
+        sent,
+    })
+}
+
+/// What leaves for a while at a rate that was asked for, bytes per second.
+async fn sent_rate(scene: &Scene<'_>, choice: Choice) -> Result<f64> {
+    let way = Way::Lossy { choice, redundancy: false };
+    let client = Client::connect(&scene.ready, way, scene.window_bytes()).await?;
+    let receiving = client.receive(u64::MAX, MAX_MESSAGE_BYTES, Arc::default()).await?;
+    tokio::time::sleep(Duration::from_secs_f64(RATE_SECS)).await;
+    let before = client.sent().await?;
+    tokio::time::sleep(Duration::from_secs_f64(RATE_SECS)).await;
+    let after = client.sent().await?;
+    drop(receiving);
+    Ok((after.bytes - before.bytes) as f64 / (after.at_secs - before.at_secs).max(1e-9))
+}
+
+/// What has come.
+#[derive(Default)]
+struct Came {
+    /// Of each piece the delay in microseconds, by both clocks, and its bytes.
+    pieces: Vec<(i64, u64)>,
+    /// Whole blocks.
+    blocks: u64,
+}
+
+/// Notes when what comes.
+struct Timing {
+    came: Arc<Mutex<Came>>,
+    /// When each block was there to be sent.
+    sent: BTreeMap<u32, u64>,
+}
+
+impl Receiver for Timing {
+    fn item(&mut self, item: u32, body: Bytes, _: u64) -> Result<()> {
+        let sent = body.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        self.sent.insert(item, sent.ok_or_else(|| Error::corrupt("expected a time, found less"))?);
+        Ok(())
+    }
+
+    fn piece(&mut self, item: u32, _: u64, bytes: &[u8], complete: bool) -> Result<()> {
+        let Some(sent) = self.sent.get(&item) else { return Ok(()) };
+        let delay = now_micros().cast_signed() - sent.cast_signed();
+        let mut came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
+        came.pieces.push((delay, bytes.len() as u64));
+        came.blocks += u64::from(complete);
+        Ok(())
+    }
+
+    fn takes_any_order(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
