@@ -28,7 +28,9 @@ pub struct WorkPoint {
 
 /// What a sample costs that is leapt over, of one that is drawn.
 pub(crate) const SKIPPED: f64 = 1.0 / 16.0;
-/// Most points, as many as a picture may have blocks; and most in a block.
+/// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
+/// blocks; and most in a block.
+const POINTS: usize = 1 << 16;
 const MAX_POINTS: usize = 1 << 18;
 const MAX_OF_BLOCK: u32 = 1 << 14;
 
@@ -46,8 +48,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
     }
     let lens = Lens::new(&scene.camera, scene.size)?;
     let sight = Sight::new(&scene.view, &lens, &scene.portion());
-    let count =
-        u32::try_from(MAX_POINTS / blocks.len().max(1)).unwrap_or(MAX_OF_BLOCK).clamp(1, MAX_OF_BLOCK);
+    let count = u32::try_from(POINTS / blocks.len().max(1)).unwrap_or(MAX_OF_BLOCK).clamp(1, MAX_OF_BLOCK);
     let survey = Survey { scene, lens, sight, count };
     let of_block = |(number, key): (usize, &BlockKey)| survey.points(number, key);
     let mut points: Vec<WorkPoint> = blocks
