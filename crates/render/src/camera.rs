@@ -231,6 +231,7 @@ struct ImageAxes {
 }
 
 /// A line in world space; `direction` has unit length.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ray {
     pub(crate) origin: DVec3,
@@ -272,11 +273,10 @@ impl Lens {
         })
     }
 
-    /// The ray through the middle of a pixel; column 0 is left, row 0 is the top.
-    #[inline(always)]
+    /// The ray through the middle of a pixel; column 0 is left, row 0 is the top. What `rays.rs` does for sixteen.
+    #[cfg(test)]
     pub(crate) fn ray(&self, column: u32, row: u32) -> Ray {
-        let across = (2.0 * (f64::from(column) + 0.5) / f64::from(self.size.width) - 1.0) * self.half[0];
-        let upward = (1.0 - 2.0 * (f64::from(row) + 0.5) / f64::from(self.size.height)) * self.half[1];
+        let [across, upward] = self.aside([column, row]);
         let aside = self.right * across + self.up * upward;
         if self.perspective {
             Ray { origin: self.eye, direction: (self.forward + aside).normalize() }
@@ -303,6 +303,15 @@ impl Lens {
         let to = world - self.eye;
         let depth = to.dot(self.forward);
         (!self.perspective || depth > NEAREST * to.length().max(f64::MIN_POSITIVE)).then_some(depth)
+    }
+
+    /// How far to the right of the image's middle, and above it, the middle of a pixel `[column, row]` lies: in what
+    /// [`Lens::half`] is in.
+    #[inline(always)]
+    pub(crate) fn aside(&self, [column, row]: [u32; 2]) -> [f64; 2] {
+        let across = (2.0 * (f64::from(column) + 0.5) / f64::from(self.size.width) - 1.0) * self.half[0];
+        let upward = (1.0 - 2.0 * (f64::from(row) + 0.5) / f64::from(self.size.height)) * self.half[1];
+        [across, upward]
     }
 
     /// Height of one pixel at `distance_world` from the eye, world units.

@@ -6,8 +6,8 @@
 //! whichever thread draws, so the same request over the same blocks gives the same bits on the same instruction
 //! set.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{BlockKey, Error, Meaning, Result};
 use glam::{DAffine3, DVec3, Vec4};
@@ -27,8 +27,9 @@ use crate::palette::Palette;
 use crate::pool::Snapshot;
 use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
+use crate::sieve::Sieve;
 use crate::simd::{Instructions, Job, LANES, Simd};
-use crate::skip::Field;
+use crate::skip::Plan;
 use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
@@ -110,7 +111,9 @@ pub(crate) trait Castable: Send + Sync {
 
 impl<T: Voxel> Castable for Blocks<T> {
     fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
-        Caster::new(scene, part, self, instructions)?.draw(cancel)
+        let mut caster = Caster::new(scene, part, self, instructions)?;
+        caster.sieve = Sieve::new(&caster);
+        caster.draw(cancel)
     }
 
     fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
@@ -154,7 +157,7 @@ pub(crate) struct Caster<'a, T> {
     /// Tables for samples that stand for 1, 2, 4, ... steps.
     pub(crate) tables: Arc<Tables>,
     /// What of each block can be seen, by slot; `None` for empty slots.
-    pub(crate) fields: Vec<Option<Arc<Field>>>,
+    pub(crate) plans: Vec<Option<Arc<Plan>>>,
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
@@ -165,6 +168,8 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) metric: Option<Metric>,
     /// Samples that rays passed in each block, by slot; empty where nobody asks.
     pub(crate) passed: Vec<AtomicU64>,
+    /// Where rays can see something, where that is known.
+    sieve: Option<Sieve>,
     instructions: Instructions,
 }
 
@@ -198,13 +203,13 @@ impl<'a, T: Voxel> Caster<'a, T> {
             skip_empty: scene.quality.skip_empty,
         };
         let tables = blocks.tables.of(recipe, &view.decoding);
-        let field = |block: &Arc<Resident<T>>| {
-            let make = || Field::new(block, &tables.by_stride[0], scene.quality.skip_empty);
-            block.fields.of(tables.number, make)
+        let plan = |block: &Arc<Resident<T>>| {
+            let make = || Plan::new(block, &tables.by_stride[0], scene.quality.skip_empty);
+            block.plans.of(tables.number, make)
         };
         let is_composite = scene.mode == Mode::Composite;
-        let field = |slot: &Option<_>| slot.as_ref().filter(|_| is_composite).map(field);
-        let fields = blocks.all_slots().par_iter().map(field).collect();
+        let plan = |slot: &Option<_>| slot.as_ref().filter(|_| is_composite).map(plan);
+        let plans = blocks.all_slots().par_iter().map(plan).collect();
         let lens = Lens::new(&scene.camera, scene.size)?;
         let portion = scene.portion();
         let sights = sights(scene, part, &lens, &portion);
@@ -234,24 +239,21 @@ impl<'a, T: Voxel> Caster<'a, T> {
             step_world,
             strides_log2,
             tables,
-            fields,
+            plans,
             fades: blocks.all_slots().par_iter().map(fade).collect(),
+            sieve: None,
             instructions,
         })
     }
 
     fn draw(&self, cancel: &Cancel) -> Result<Drawn> {
-        let tiles = self.tiles();
-        let drawn: Vec<DrawnTile> = tiles
-            .par_iter()
-            .map(
-                |tile| if cancel.is_cancelled() { Err(Error::cancelled()) } else { Ok(self.draw_tile(tile)) },
-            )
-            .collect::<Result<_>>()?;
-        let mut piece = Piece::transparent(self.part.rect, self.extreme.is_some());
-        let mut shown = Shown::default();
-        for (tile, drawn) in tiles.iter().zip(&drawn) {
-            shown.add(&drawn.shown);
+        let piece = Mutex::new(Piece::transparent(self.part.rect, self.extreme.is_some()));
+        let draw = |tile: &Rect| {
+            if cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            let drawn = self.draw_tile(tile);
+            let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);
             let width = tile.width as usize;
             for (number, row) in (tile.top..tile.top + tile.height).enumerate() {
                 let (start, own) = (piece.rect.index(tile.left, row), number * width..(number + 1) * width);
@@ -262,7 +264,18 @@ impl<'a, T: Voxel> Caster<'a, T> {
                     piece.heights[start..start + width].copy_from_slice(&drawn.heights[own]);
                 }
             }
+            Ok(drawn.shown)
+        };
+        let both = |mut shown: Shown, other: Shown| {
+            shown.add(&other);
+            Ok(shown)
+        };
+        let mut shown = self.tiles().par_iter().map(draw).try_reduce(Shown::default, both)?;
+        // Where a sieve lets nothing pass it is still said which level is shown, if rays meet the volume.
+        if self.sieve.is_some() && shown.is_nothing() && self.tiles().iter().any(|tile| self.is_met(tile)) {
+            shown.count(Some(self.wanted_rank), false, 1);
         }
+        let piece = piece.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
     }
 
@@ -272,7 +285,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let one = |(slot, passed): (usize, &AtomicU64)| {
             let block = self.blocks.all_slots()[slot].as_ref()?;
             let passed = passed.load(Ordering::Relaxed);
-            let seen = self.fields[slot].as_ref().map_or(1.0, |field| field.share_seen());
+            let seen = self.plans[slot].as_ref().map_or(1.0, |plan| plan.field.share_seen());
             let work = passed as f64 * (SKIPPED + (1.0 - SKIPPED) * seen);
             (passed > 0).then(|| (self.scene.view.key(block.rank, block.at), work))
         };
@@ -297,6 +310,18 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let tile =
             |top, left| Rect { left, top, width: TILE.min(right - left), height: TILE.min(bottom - top) };
         starts(top, bottom).flat_map(|top| starts(left, right).map(move |left| tile(top, left))).collect()
+    }
+
+    /// True where a ray of a tile has samples.
+    fn is_met(&self, tile: &Rect) -> bool {
+        let mut corners = (0..tile.height)
+            .step_by(SIDE as usize)
+            .flat_map(|top| (0..tile.width).step_by(SIDE as usize).map(move |left| [left, top]));
+        corners.any(|[left, top]| {
+            let size = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
+            let rays = self.rays([tile.left + left, tile.top + top], size);
+            rays.next.iter().zip(&rays.end).any(|(next, end)| next < end)
+        })
     }
 
     fn draw_tile(&self, tile: &Rect) -> DrawnTile {
@@ -331,7 +356,15 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
         for top in (0..tile.height).step_by(SIDE as usize) {
             for left in (0..tile.width).step_by(SIDE as usize) {
                 let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
-                let mut rays = caster.rays([tile.left + left, tile.top + top], [width, height]);
+                let corner = [tile.left + left, tile.top + top];
+                let depths = caster.sieve.as_ref().map(|sieve| sieve.depths(corner));
+                if depths == Some(None) {
+                    continue;
+                }
+                let mut rays = caster.rays(corner, [width, height]);
+                if let Some(depths) = depths.flatten() {
+                    shown.count(Some(caster.wanted_rank), false, rays.trim(depths));
+                }
                 let mut best = [NOTHING; LANES];
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {

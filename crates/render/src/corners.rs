@@ -70,11 +70,10 @@ impl<'a, T: Voxel> Grid<'a, T> {
     /// Where the four rows of the eight voxels begin: the lowest, along y, along z, along both.
     #[inline(always)]
     fn rows(&self) -> [*const T; 4] {
-        let [sz, sy] = self.strides.map(|s| s as usize);
-        [0, sy, sz, sz + sy].map(|offset| {
-            // `wrapping_add` only because it is no promise: what is read was checked in `new`.
-            self.data.as_ptr().wrapping_add(offset)
-        })
+        let (sz, sy) = (self.strides[0] as usize, self.strides[1] as usize);
+        let lowest = self.data.as_ptr();
+        // `wrapping_add` only because it is no promise: what is read was checked in `new`.
+        [lowest, lowest.wrapping_add(sy), lowest.wrapping_add(sz), lowest.wrapping_add(sz + sy)]
     }
 
     /// Places of what is interpolated between the eight.

@@ -171,7 +171,7 @@ fn hit<T: Voxel>(
         } else {
             slices.palette.of_place(place)
         },
-        cosine: caster.surfaces.lamp.cosine(slope, rays.direction[lane]) as f32,
+        cosine: caster.surfaces.lamp.cosine(slope, caster.direction_of(rays, lane)) as f32,
         is_foreign: false,
     }
 }

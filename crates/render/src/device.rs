@@ -349,7 +349,7 @@ impl<T: Voxel> Caster<'_, T> {
     fn prepared_blocks(&self) -> Vec<PreparedBlock> {
         let prepared = |(slot, block): (u32, &Arc<_>)| {
             let block: &Arc<crate::resident::Resident<T>> = block;
-            let field = self.fields[slot as usize].clone()?;
+            let field = Arc::clone(&self.plans[slot as usize].as_ref()?.field);
             let any: Arc<dyn Any + Send + Sync> = Arc::<crate::resident::Resident<T>>::clone(block);
             self.ranks.contains(&block.rank).then(|| PreparedBlock {
                 rank: block.rank,

@@ -101,7 +101,14 @@ impl<S: Simd> Gathered<S> {
 
     /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`.
     #[inline(always)]
-    fn add(&mut self, simd: S, entries: &Entries, places: S::F, seen: S::M, light: Option<Light<S>>) {
+    pub(crate) fn add(
+        &mut self,
+        simd: S,
+        entries: &Entries,
+        places: S::F,
+        seen: S::M,
+        light: Option<Light<S>>,
+    ) {
         let last = simd.splat((ENTRIES - 1) as f32);
         let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
         let at = simd.store_u(simd.truncate(near));

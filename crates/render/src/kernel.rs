@@ -10,12 +10,13 @@
 
 use crate::corners::Grid;
 use crate::gathered::{Add, Gathered, Leg};
-use crate::leap::{CellWalk, Look};
+use crate::leap::{CellWalk, Look, RUN};
 use crate::light::Metric;
+use crate::pace::{BENT, DOUBLE, Guide};
 use crate::resident::Resident;
 use crate::sample::{Find, Found};
 use crate::simd::{LANES, Simd, Step, each_axis};
-use crate::skip::Field;
+use crate::skip::{Field, Plan};
 use crate::table::Table;
 use crate::voxel::{Missing, Voxel};
 
@@ -86,7 +87,7 @@ impl Sampling {
 /// Draws sixteen rays through one block behind what they have gathered.
 pub(crate) struct March<'a, S: Simd, T> {
     pub(crate) block: &'a Resident<T>,
-    pub(crate) field: &'a Field,
+    pub(crate) plan: &'a Plan,
     pub(crate) way: &'a Way<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) gathered: &'a mut Gathered<S>,
@@ -97,7 +98,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
 
     #[inline(always)]
     fn run(self, simd: S) {
-        let Self { block, field, way, shading, gathered } = self;
+        let Self { block, plan, way, shading, gathered } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
         let samples = Samples { grid, way, shading, sampling };
@@ -115,13 +116,13 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
             if simd.bits(live) == 0 {
                 break;
             }
-            let look = match field {
-                Field::Full { bent } => Look::Draw { bent: *bent },
-                Field::Hidden { .. } => Look::Skip(way.count - i),
-                Field::Cells(cells) => walk.look(simd, cells, &way.at(simd, number), live),
+            let look = match (&*plan.field, &plan.guide) {
+                (Field::Hidden { .. }, _) => Look::Skip(way.count - i),
+                (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
+                (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
             };
-            let bent = match look {
-                Look::Draw { bent } => bent,
+            let pace = match look {
+                Look::Draw { pace } => pace,
                 Look::Skip(count) => {
                     let end = simd.splat((i + count.min(way.count - i)) as f32);
                     state = samples.land(simd, [number, end], state);
@@ -133,13 +134,19 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
                 }
             };
             // The way into a block comes from another one, where opacity may bend.
-            let bent = bent || simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
+            let enters = simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
+            let pace = if enters { BENT } else { pace };
             let end = way.count.min(i + walk.run);
             if is_fresh {
                 state = samples.look_back(simd, number, state);
             }
-            let run = Run { samples, numbers: [i, end], bent, state };
+            let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
+            let is_long = pace >= DOUBLE && end - i == RUN && sampling == Sampling::Linear;
             state = match sampling {
+                Sampling::Linear if is_long && run.is_whole(simd) => match pace {
+                    DOUBLE => run.stride::<4>(simd),
+                    _ => run.stride::<2>(simd),
+                },
                 Sampling::Linear => run.draw::<false>(simd),
                 Sampling::Lit => simd.call(Lit(run)),
                 Sampling::Present => simd.call(Present(run)),
@@ -261,6 +268,52 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
                 state.before = simd.select(own, found.place, state.before);
             }
         }
+        state
+    }
+}
+
+impl<S: Simd, T: Voxel> Run<'_, S, T> {
+    /// True where each ray has all of its samples or none, and the one before them is known.
+    #[inline(always)]
+    fn is_whole(&self, simd: S) -> bool {
+        let Self { samples: Samples { way, .. }, numbers, state, .. } = self;
+        let (from, end) = (simd.splat(numbers[0] as f32), simd.splat(numbers[1] as f32));
+        let all = simd.and(simd.ge(from, way.first), simd.ge(way.end, end));
+        let none = simd.or(simd.ge(way.first, end), simd.ge(from, way.end));
+        let known = simd.and(all, simd.eq(state.before, state.before));
+        simd.bits(simd.or(known, none)) == (1 << LANES) - 1
+    }
+
+    /// [`RUN`] samples in `LEGS` legs of several steps, unlit and where opacity is linear. The mean of the values over a leg is
+    /// that of the cubic through those around: the middle of its ends, less a 24th of how the values turn at both.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
+    fn stride<const LEGS: usize>(self, simd: S) -> Gathered<S> {
+        let Self { samples, numbers: [from, _], mut state, .. } = self;
+        let Samples { way, shading, .. } = samples;
+        let spacing = RUN / LEGS as u32;
+        let entries = &shading.table.longer[usize::from(LEGS == 2)];
+        let own = way.has(simd, simd.splat(from as f32));
+        let mut places = [state.before; 5];
+        for leg in 0..LEGS {
+            let number = from + (leg as u32 + 1) * spacing - 1;
+            places[leg + 1] = samples.linear(simd, &way.at(simd, simd.splat(number as f32))).place;
+        }
+        let mut turns = [simd.splat(0.0); 5];
+        for at in 1..LEGS {
+            let rise = simd.sub(places[at + 1], places[at]);
+            turns[at] = simd.sub(rise, simd.sub(places[at], places[at - 1]));
+        }
+        (turns[0], turns[LEGS]) = (turns[1], turns[LEGS - 1]);
+        let opaque = simd.splat(shading.opaque);
+        for leg in 0..LEGS {
+            let middle = simd.mul(simd.add(places[leg], places[leg + 1]), simd.splat(0.5));
+            let turn = simd.add(turns[leg], turns[leg + 1]);
+            let mean = simd.mul_add(turn, simd.splat(-1.0 / 24.0), middle);
+            let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+            state.add(simd, entries, mean, seen, None);
+        }
+        state.before = simd.select(own, places[LEGS], state.before);
         state
     }
 }

@@ -1,9 +1,11 @@
 //! Leaps over what the transfer function hides: how far sixteen rays may go on through the cells of a block.
 
+#![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
+
 use crate::kernel::Way;
+use crate::pace::{PACES, QUADRUPLE, SINGLE};
 use crate::resident::{CELL, Resident};
-use crate::simd::{LANES, Offsets, Simd, each_axis};
-use crate::skip::BENT;
+use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
 /// at most one cell beside where it began.
@@ -14,8 +16,8 @@ const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell")
 pub(crate) enum Look {
     /// Nothing to be seen for so many samples.
     Skip(u32),
-    /// Something; in some cell its opacity bends.
-    Draw { bent: bool },
+    /// Something, to be sampled at one of [`crate::pace`]'s.
+    Draw { pace: u8 },
 }
 
 /// Steps of sixteen rays through the cells of a block.
@@ -23,6 +25,7 @@ pub(crate) struct CellWalk<S: Simd> {
     /// Per axis x, y, z.
     cells: [f32; 3],
     strides: [u32; 2],
+    count: usize,
     forward: [S::M; 3],
     samples_per_voxel: [S::F; 3],
     /// Samples between two looks.
@@ -31,7 +34,11 @@ pub(crate) struct CellWalk<S: Simd> {
 
 impl<S: Simd> CellWalk<S> {
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 8")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "1 to 8; a block has fewer than 2^31 voxels"
+    )]
     pub(crate) fn new<T>(simd: S, block: &Resident<T>, way: &Way<S>) -> Self {
         // A ray that stands still along an axis never leaves through it: a large number, not infinity,
         // which would make 0 * infinity of it.
@@ -51,32 +58,30 @@ impl<S: Simd> CellWalk<S> {
         Self {
             run: (simd.least(fewest) as u32).max(1),
             cells: [nx as f32, ny as f32, nz as f32],
-            strides: [ny * nx, nx].map(|stride| u32::try_from(stride).unwrap_or(u32::MAX)),
+            strides: [(ny * nx) as u32, nx as u32],
+            count: nz * ny * nx,
             forward: each_axis!(a => simd.ge(samples_per_voxel[a], simd.splat(0.0))),
             samples_per_voxel,
         }
     }
 
-    /// Looks at the cells that the `live` rays are in.
+    /// Looks at the cells that the `live` rays are in, as [`Guide::Cells`](crate::pace::Guide) tells of them.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
     pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
         let cell = self.cells_at(simd, at);
         let index = self.indices(simd, &cell);
-        let mut rays = simd.bits(live);
-        let (mut is_visible, mut bent) = (false, 0);
-        let mut reach = [1.0f32; LANES];
-        while rays != 0 {
-            let lane = rays.trailing_zeros() as usize;
-            rays &= rays - 1;
-            let here = cells[index[lane] as usize];
-            is_visible |= here & !BENT == 0;
-            bent |= here;
-            reach[lane] = f32::from(here & !BENT);
+        assert!(cells.len() >= self.count + READ_AHEAD, "a byte for each cell, and what is read beyond");
+        // SAFETY: numbers of cells are below their count.
+        let [here, _] = unsafe { simd.pairs_u8(cells.as_ptr(), &index) };
+        let paces = simd.splat(f32::from(PACES));
+        let distance = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(PACES)))));
+        if simd.bits(simd.and(live, simd.lt(here, paces))) == 0 {
+            return Look::Skip(self.samples_to_exit(simd, at, cell, distance, live));
         }
-        if is_visible {
-            return Look::Draw { bent: bent & BENT != 0 };
-        }
-        Look::Skip(self.samples_to_exit(simd, at, cell, simd.load(&reach), live))
+        let pace = simd.sub(here, simd.mul(distance, paces));
+        let slowest = simd.least(simd.select(live, pace, simd.splat(f32::from(QUADRUPLE))));
+        Look::Draw { pace: slowest as u8 }
     }
 
     /// Looks whether one of the cells that the `live` rays are in is higher than what the ray knows.
@@ -89,7 +94,7 @@ impl<S: Simd> CellWalk<S> {
             let lane = rays.trailing_zeros() as usize;
             rays &= rays - 1;
             if cells[index[lane] as usize] > known[lane] {
-                return Look::Draw { bent: false };
+                return Look::Draw { pace: SINGLE };
             }
         }
         Look::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))

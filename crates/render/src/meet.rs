@@ -4,7 +4,7 @@
 //! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
 //! what lies before a surface is never drawn behind it. Few steps hold a surface: this is written lane by lane.
 
-use glam::{DVec3, Vec4};
+use glam::Vec4;
 
 use crate::Share;
 use crate::cast::Caster;
@@ -34,18 +34,19 @@ pub(crate) struct Lane {
 }
 
 impl Hunts {
-    /// `voxels_per_volume`: voxels of the finest level drawn per voxel of level 0.
-    pub(crate) fn new(rays: &Rays, sheets: Sheets, voxels_per_volume: DVec3) -> Self {
+    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, sheets: Sheets) -> Self {
+        // Voxels of the finest level drawn per voxel of level 0.
+        let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
         let line = |lane| Line {
             origin: rays.origin_of(lane),
             step: rays.step_of(lane),
-            direction: rays.direction[lane],
+            direction: caster.direction_of(rays, lane),
         };
         let hunt = |lane: usize| {
             let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
             let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
             // Rays without samples have no surfaces.
-            if !rays.has_samples[lane] {
+            if !rays.has_samples(lane) {
                 return Hunt::new(line(lane), from, from);
             }
             let line = line(lane);

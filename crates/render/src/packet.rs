@@ -19,7 +19,7 @@ use crate::meet::{Hunts, Lane};
 use crate::rays::{Lanes, Rays, Region, Spans};
 use crate::sample::Find;
 use crate::simd::{LANES, Simd, each_axis};
-use crate::skip::Field;
+use crate::skip::{Field, Plan};
 use crate::table::Table;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
@@ -53,14 +53,14 @@ impl<T: Voxel> Caster<'_, T> {
                 let region = self.region(rays.at(leader, rays.next[leader]));
                 let spans = rays.pass(&region, leader);
                 self.count(&region, &spans, shown);
-                let field = |slot: u32| self.fields[slot as usize].as_deref().map(|field| (slot, field));
-                let seen = region.slot.filter(|_| self.draws_volume()).and_then(field);
+                let plan = |slot: u32| self.plans[slot as usize].as_deref().map(|plan| (slot, plan));
+                let seen = region.slot.filter(|_| self.draws_volume()).and_then(plan);
                 match seen {
                     Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => {}
                     Some(seen) => self.draw_block(simd, rays, &spans, seen, shadings, &mut gathered),
                     None => gathered.forget(simd, spans.are_any()),
                 }
-                let gap = seen.and_then(|(_, field)| field.gap());
+                let gap = seen.and_then(|(_, plan)| plan.field.gap());
                 for (lane, last) in gaps.iter_mut().enumerate() {
                     *last = if spans.from[lane] < spans.to[lane] { gap } else { *last };
                 }
@@ -120,7 +120,7 @@ impl<T: Voxel> Caster<'_, T> {
 
     /// What is looked for along sixteen rays.
     pub(crate) fn hunts(&self, rays: &Rays, sheets: Sheets) -> Hunts {
-        Hunts::new(rays, sheets, self.scene.view.levels[self.finest_rank].scale)
+        Hunts::new(self, rays, sheets)
     }
 
     /// Counts what rays passed.
@@ -166,11 +166,11 @@ impl<T: Voxel> Caster<'_, T> {
         &self,
         simd: S,
         spans: &Spans,
-        (slot, field): (u32, &Field),
+        (slot, plan): (u32, &Plan),
         gaps: &[Option<u32>; LANES],
         gathered: &Gathered<S>,
     ) -> bool {
-        let Field::Hidden { gap } = *field else { return false };
+        let Field::Hidden { gap } = *plan.field else { return false };
         if self.fades[slot as usize].any() || spans.bits() & known(simd, gathered) != 0 {
             return false;
         }

@@ -12,7 +12,7 @@ use crate::light::lit;
 use crate::packet::known;
 use crate::rays::{Rays, Spans};
 use crate::simd::{LANES, Simd, each_axis};
-use crate::skip::Field;
+use crate::skip::Plan;
 use crate::table::Table;
 use crate::voxel::Voxel;
 
@@ -33,7 +33,7 @@ impl<T: Voxel> Caster<'_, T> {
         simd: S,
         rays: &Rays,
         spans: &Spans,
-        (slot, field): (u32, &Field),
+        (slot, plan): (u32, &Plan),
         shadings: &[Shading<'_, T>],
         gathered: &mut Gathered<S>,
     ) {
@@ -55,7 +55,7 @@ impl<T: Voxel> Caster<'_, T> {
                     let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     let shading = &shadings[log2];
-                    simd.call(March { block, field, way: &way, shading, gathered });
+                    simd.call(March { block, plan, way: &way, shading, gathered });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
                         let known = spans.bits() & known(simd, gathered);
@@ -201,7 +201,8 @@ impl<T: Voxel> Caster<'_, T> {
                 if self.metric.is_some() {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
-                    let cosine = self.surfaces.lamp.cosine((own + last).as_dvec3(), rays.direction[lane]);
+                    let cosine =
+                        self.surfaces.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
                     entry = lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }

@@ -1,15 +1,15 @@
 //! Sixteen rays that step together: where their samples lie, and how they pass from region to region.
 //!
-//! Geometry in volume space, in `f64`: no voxels. Samples lie at whole multiples of one step, so that it does not
+//! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
+//! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
 //! matter where a ray's drawing begins or is interrupted.
 
-use glam::DVec3;
+use glam::{DAffine3, DVec3};
 
-use crate::Bounds;
-use crate::camera::Ray;
 use crate::cast::Caster;
 use crate::simd::LANES;
 use crate::voxel::Voxel;
+use crate::{Bounds, Share};
 
 /// Rays along a side of a packet.
 pub(crate) const SIDE: u32 = 4;
@@ -44,10 +44,10 @@ pub(crate) struct Rays {
     pub(crate) reach: [Lanes; 2],
     /// The same of all that any caster draws of the picture.
     pub(crate) whole: [Lanes; 2],
-    /// Any caster has a sample on the ray.
-    pub(crate) has_samples: [bool; LANES],
-    /// In world space, of unit length.
-    pub(crate) direction: [DVec3; LANES],
+    /// How far from the image's middle they lie: see [`Lens::aside`](crate::camera::Lens::aside).
+    aside: [Lanes; 2],
+    /// Length of a step along the camera's line of sight, world units.
+    pub(crate) length: Lanes,
 }
 
 /// Samples of rays: from the first to before the second; none where they are equal.
@@ -73,6 +73,25 @@ impl Rays {
     pub(crate) fn at(&self, lane: usize, sample: f64) -> DVec3 {
         let axis = |a: usize| self.origin[a][lane] + self.step[a][lane] * sample;
         DVec3::new(axis(0), axis(1), axis(2))
+    }
+
+    /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples.
+    #[inline(never)]
+    fn cut(&mut self, share: &Share) {
+        for lane in 0..LANES {
+            let whole = [self.whole[0][lane], self.whole[1][lane]];
+            let own = share.cut(self.origin_of(lane), self.step_of(lane), whole);
+            let own = own.filter(|_| whole[0] < whole[1]);
+            let ([from, to], [first, last]) = (own.unwrap_or_default(), own.map_or([0.0; 2], |_| whole));
+            (self.whole[0][lane], self.whole[1][lane]) = (first, last);
+            (self.reach[0][lane], self.reach[1][lane]) = (from, to);
+            (self.next[lane], self.end[lane]) = (from.ceil(), to.ceil());
+        }
+    }
+
+    /// Any caster has a sample on the ray.
+    pub(crate) fn has_samples(&self, lane: usize) -> bool {
+        self.whole[0][lane].ceil() < self.whole[1][lane].ceil()
     }
 
     /// True for places, in steps, that belong to what is drawn here. Where another caster's part begins behind it, the
@@ -144,9 +163,13 @@ impl Rays {
 impl Spans {
     #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
-        let counts = self.from.iter().zip(&self.to).map(|(from, to)| to - from);
+        let mut count = 0.0;
+        for lane in 0..LANES {
+            count += self.to[lane] - self.from[lane];
+        }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and not negative")]
-        counts.map(|count| count as u64).sum()
+        let count = count as u64;
+        count
     }
 
     /// One bit per ray that has samples.
@@ -188,57 +211,75 @@ impl<T: Voxel> Caster<'_, T> {
     /// The rays of `size` pixels, columns and rows from `corner` on.
     #[inline(always)]
     pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> Rays {
-        let none = [[0.0; LANES]; 3];
-        let mut rays = Rays {
-            origin: none,
-            step: none,
-            inverse: none,
-            next: [0.0; LANES],
-            end: [0.0; LANES],
-            reach: [[0.0; LANES]; 2],
-            whole: [[0.0; LANES]; 2],
-            has_samples: [false; LANES],
-            direction: [DVec3::ZERO; LANES],
-        };
+        let (mut aside, mut length) = ([[0.0; LANES]; 2], [self.step_world; LANES]);
         for (lane, [column, row]) in PLACES.into_iter().enumerate() {
-            if column >= size[0] || row >= size[1] {
-                continue;
+            [aside[0][lane], aside[1][lane]] = self.lens.aside([corner[0] + column, corner[1] + row]);
+        }
+        if self.lens.perspective {
+            for lane in 0..LANES {
+                let (x, y) = (aside[0][lane], aside[1][lane]);
+                length[lane] = self.step_world / (1.0 + x * x + y * y).sqrt();
             }
-            let ray = self.lens.ray(corner[0] + column, corner[1] + row);
-            let origin = self.volume_from_world.transform_point3(ray.origin);
-            let step = self.volume_from_world.transform_vector3(ray.direction * self.step_world);
-            for axis in 0..3 {
-                rays.origin[axis][lane] = origin[axis];
-                rays.step[axis][lane] = step[axis];
-                rays.inverse[axis][lane] = step[axis].recip();
-            }
-            rays.direction[lane] = ray.direction;
-            let Some((enters, leaves)) = self.reach(&ray, origin, step) else { continue };
-            let own = [enters, leaves];
-            let own = if self.is_shared { self.part.share.cut(origin, step, own) } else { Some(own) };
-            let Some([from, to]) = own else { continue };
-            (rays.whole[0][lane], rays.whole[1][lane]) = (enters, leaves);
-            (rays.reach[0][lane], rays.reach[1][lane]) = (from, to);
-            rays.has_samples[lane] = enters.ceil() < leaves.ceil();
-            // A share may have a surface on a ray between two samples, and none of the samples.
-            (rays.next[lane], rays.end[lane]) = (from.ceil(), to.ceil());
+        }
+        let Fan { origin, step } = self.fan(&self.volume_from_world, &aside, &length);
+        let inverse = inverses(&step);
+        let (low, high) = self.scene.view.volume_box();
+        let mut reach = [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]];
+        narrow(&mut reach, &origin, &step, &inverse, (low, high));
+        if let Some(Bounds { min, max }) = self.scene.clip {
+            let world = self.fan(&DAffine3::IDENTITY, &aside, &length);
+            let inverse = inverses(&world.step);
+            narrow(&mut reach, &world.origin, &world.step, &inverse, (min.into(), max.into()));
+        }
+        // From farther away than this, numbers of samples would not be whole any more.
+        const FARTHEST: f64 = (1u64 << 52) as f64;
+        let nearest = if self.lens.perspective { 0.0 } else { -FARTHEST };
+        let (mut next, mut end) = ([0.0; LANES], [0.0; LANES]);
+        for (lane, [column, row]) in PLACES.into_iter().enumerate() {
+            // Compared as they are: `max` and `min` would let NaN pass.
+            let is_met = reach[0][lane] < reach[1][lane] && column < size[0] && row < size[1];
+            let enters = if reach[0][lane] > nearest { reach[0][lane] } else { nearest };
+            let leaves = if reach[1][lane] < FARTHEST { reach[1][lane] } else { FARTHEST };
+            let (first, last) = (enters.ceil(), leaves.ceil());
+            let has_samples = is_met && first < last;
+            (next[lane], end[lane]) = if has_samples { (first, last) } else { (0.0, 0.0) };
+            (reach[0][lane], reach[1][lane]) = if is_met { (enters, leaves) } else { (0.0, 0.0) };
+        }
+        let mut rays = Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length };
+        if self.is_shared {
+            rays.cut(&self.part.share);
         }
         rays
     }
 
-    /// Where a ray enters and leaves the volume and the clipping box, in steps.
+    /// The lines of rays as a map sees them, which lie so far `aside` of the image's middle and whose steps are so long
+    /// along the line of sight.
     #[inline(always)]
-    fn reach(&self, ray: &Ray, origin: DVec3, step: DVec3) -> Option<(f64, f64)> {
-        let (low, high) = self.scene.view.volume_box();
-        let mut span = slab(origin, step, low, high)?;
-        if let Some(Bounds { min, max }) = self.scene.clip {
-            let clip = slab(ray.origin, ray.direction * self.step_world, min.into(), max.into())?;
-            span = (span.0.max(clip.0), span.1.min(clip.1));
+    fn fan(&self, map: &DAffine3, aside: &[Lanes; 2], length: &Lanes) -> Fan {
+        let lens = &self.lens;
+        let [right, up] = [lens.right, lens.up].map(|v| map.transform_vector3(v).to_array());
+        let (eye, forward) =
+            (map.transform_point3(lens.eye).to_array(), map.transform_vector3(lens.forward).to_array());
+        let mut fan = Fan { origin: [[0.0; LANES]; 3], step: [[0.0; LANES]; 3] };
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                let aside = right[axis] * aside[0][lane] + up[axis] * aside[1][lane];
+                let (moved, turned) = if lens.perspective { (0.0, aside) } else { (aside, 0.0) };
+                fan.origin[axis][lane] = eye[axis] + moved;
+                fan.step[axis][lane] = (forward[axis] + turned) * length[lane];
+            }
         }
-        let enters = if self.lens.perspective { span.0.max(0.0) } else { span.0 };
-        // From farther away than this, numbers of samples would not be whole any more.
-        const FARTHEST: f64 = (1u64 << 52) as f64;
-        Some((enters.max(-FARTHEST), span.1.min(FARTHEST)))
+        fan
+    }
+
+    /// The direction of a ray in world space, of unit length.
+    pub(crate) fn direction_of(&self, rays: &Rays, lane: usize) -> DVec3 {
+        let lens = &self.lens;
+        if !lens.perspective {
+            return lens.forward;
+        }
+        let aside = lens.right * rays.aside[0][lane] + lens.up * rays.aside[1][lane];
+        (lens.forward + aside) * (rays.length[lane] / self.step_world)
     }
 
     /// The region that holds a place.
@@ -261,19 +302,42 @@ impl<T: Voxel> Caster<'_, T> {
     }
 }
 
-/// Where a line is inside a box, in steps.
+/// Sixteen lines: sample `i` at `origin + i * step`; per axis x, y, z.
+struct Fan {
+    origin: [Lanes; 3],
+    step: [Lanes; 3],
+}
+
 #[inline(always)]
-fn slab(origin: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<(f64, f64)> {
-    let mut span = (f64::NEG_INFINITY, f64::INFINITY);
+fn inverses(vectors: &[Lanes; 3]) -> [Lanes; 3] {
+    let mut inverses = *vectors;
+    inverses.as_flattened_mut().iter_mut().for_each(|part| *part = 1.0 / *part);
+    inverses
+}
+
+/// Narrows where lines reach, in steps, to what lies inside a box; from behind to before where nothing does.
+#[inline(always)]
+fn narrow(
+    reach: &mut [Lanes; 2],
+    origin: &[Lanes; 3],
+    step: &[Lanes; 3],
+    inverse: &[Lanes; 3],
+    (low, high): (DVec3, DVec3),
+) {
+    let (low, high) = (low.to_array(), high.to_array());
     for axis in 0..3 {
-        if step[axis] == 0.0 {
-            if origin[axis] < low[axis] || origin[axis] >= high[axis] {
-                return None;
-            }
-            continue;
+        for lane in 0..LANES {
+            let at = origin[axis][lane];
+            let (a, b) = ((low[axis] - at) * inverse[axis][lane], (high[axis] - at) * inverse[axis][lane]);
+            let (mut near, mut far) = if a < b { (a, b) } else { (b, a) };
+            // A ray that stands still along an axis is inside all the way, or never.
+            let is_inside = at >= low[axis] && at < high[axis];
+            let stands = step[axis][lane] == 0.0;
+            near = if stands { f64::NEG_INFINITY } else { near };
+            far = if stands { f64::INFINITY } else { far };
+            far = if stands && !is_inside { f64::NEG_INFINITY } else { far };
+            reach[0][lane] = if near > reach[0][lane] { near } else { reach[0][lane] };
+            reach[1][lane] = if far < reach[1][lane] { far } else { reach[1][lane] };
         }
-        let (a, b) = ((low[axis] - origin[axis]) / step[axis], (high[axis] - origin[axis]) / step[axis]);
-        span = (span.0.max(a.min(b)), span.1.min(a.max(b)));
     }
-    (span.0 < span.1).then_some(span)
 }

@@ -47,7 +47,8 @@ pub struct Quality {
     /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn; see
     /// [`VolumeView::step_world`].
     pub step: f64,
-    /// Leap over what the transfer function hides. Off only to check that it changes nothing.
+    /// Leap over what the transfer function hides, and take several steps at once where values and opacity run evenly. Off only
+    /// to check that it changes nothing.
     pub skip_empty: bool,
 }
 

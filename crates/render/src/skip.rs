@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::pace::Guide;
 use crate::resident::Resident;
 use crate::table::{Sight, Table};
 
@@ -92,25 +93,39 @@ fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
     shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
 }
 
-/// Fields that a block remembers, by the number of the table they are for: so many views of one block may differ in
+/// Plans that a block remembers, by the number of the table they are for: so many views of one block may differ in
 /// their transfer function without making them anew for each picture.
 pub(crate) const REMEMBERED: usize = 2;
 
-/// The fields of a block for the last few transfer functions.
-#[derive(Debug, Default)]
-pub(crate) struct Fields(Mutex<Vec<(u64, Arc<Field>)>>);
+/// What a transfer function shows of a block.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) field: Arc<Field>,
+    pub(crate) guide: Guide,
+}
 
-impl Fields {
-    /// The field for the table `number`, made if it is not remembered.
-    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Field) -> Arc<Field> {
+/// The plans of a block for the last few transfer functions.
+#[derive(Debug, Default)]
+pub(crate) struct Plans(Mutex<Vec<(u64, Arc<Plan>)>>);
+
+impl Plan {
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
+        let field = Arc::new(Field::new(block, table, skip_empty));
+        Self { guide: Guide::new(block, table, &field, skip_empty), field }
+    }
+}
+
+impl Plans {
+    /// The plan for the table `number`, made if it is not remembered.
+    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Plan) -> Arc<Plan> {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, field)) = remembered.iter().find(|(other, _)| *other == number) {
-            return Arc::clone(field);
+        if let Some((_, plan)) = remembered.iter().find(|(other, _)| *other == number) {
+            return Arc::clone(plan);
         }
-        let field = Arc::new(make());
+        let plan = Arc::new(make());
         remembered.truncate(REMEMBERED - 1);
-        remembered.insert(0, (number, Arc::clone(&field)));
-        field
+        remembered.insert(0, (number, Arc::clone(&plan)));
+        plan
     }
 
     pub(crate) fn forget(&mut self) {
@@ -119,7 +134,7 @@ impl Fields {
 }
 
 /// A copy of a block begins without: it is made because the block changes.
-impl Clone for Fields {
+impl Clone for Plans {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -164,18 +179,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_made_once_per_table() {
-        let fields = Fields::default();
+    fn a_plan_is_made_once_per_table() {
+        let plans = Plans::default();
         let mut made = 0;
         for number in [1, 1, 2, 1, 2, 3, 3, 1] {
-            let field = fields.of(number, || {
+            let plan = plans.of(number, || {
                 made += 1;
-                Field::Full { bent: number == 2 }
+                Plan { field: Arc::new(Field::Full { bent: number == 2 }), guide: Guide::Even(0) }
             });
-            assert_eq!(*field, Field::Full { bent: number == 2 });
+            assert_eq!(*plan.field, Field::Full { bent: number == 2 });
         }
         assert_eq!(made, 4, "1, 2, 3, and 1 again after it was pushed out");
-        assert!(fields.clone().0.lock().unwrap().is_empty());
+        assert!(plans.clone().0.lock().unwrap().is_empty());
     }
 
     #[test]

@@ -16,6 +16,7 @@ use glam::Vec4;
 
 use crate::TransferFunction;
 use crate::colour::is_categorical;
+use crate::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::skip::REMEMBERED;
 use crate::transfer::interpolate;
 use crate::voxel::Scale;
@@ -29,6 +30,10 @@ pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
 
 /// Opacity of a sample that its entry may lack for want of parts.
 pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
+
+/// Opacity that a sample for several steps may lack, if the values between samples were taken to run straight: they are
+/// not, so what is really lost is far less.
+const PACE_TOLERANCE: f32 = 1.0 / 256.0;
 
 /// What the middle of a way misses of the mean: at most the bend times the way's length in entries times this (one
 /// bend in the middle of a way of length `l` lifts the mean by a slope of `bend / 2` over `l / 2`, halved).
@@ -52,9 +57,15 @@ const ORDER_BEND: f64 = 1.0 / 32.0;
 pub(crate) struct Table {
     /// For whole samples and for parts: see [`PARTS`].
     pub(crate) parts: [Entries; 3],
+    /// For 2 and 4 whole samples at once.
+    pub(crate) longer: [Entries; 2],
     /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of colour where
     /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
     pub(crate) bends: Box<[f32; ENTRIES]>,
+    /// Sum of what opacity, and colour times opacity, change by from entry to entry, up to and with each.
+    changes: Vec<f32>,
+    /// Length of a whole sample, smallest voxel spacings of level 0.
+    thickness: f64,
     /// The middle of a shorter way is enough wherever it lies, entries: all bends together would not ask for parts.
     pub(crate) longest_even: f32,
     pub(crate) scale: Scale,
@@ -103,19 +114,23 @@ impl Table {
         let samples: Vec<([f32; 3], f64)> = (0..ENTRIES)
             .map(|i| (interpolate(&colours, transfer.range, value(i)), transfer.opacity_at(value(i))))
             .collect();
-        let parts = PARTS.map(|parts| {
-            let thickness = thickness / f64::from(parts);
+        let entries = |thickness: f64| {
             Entries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
-        });
+        };
+        let parts = PARTS.map(|parts| entries(thickness / f64::from(parts)));
+        let longer = [2.0, 4.0].map(|times| entries(thickness * times));
         let opacities: Vec<f64> = samples.iter().map(|s| corrected(s.1, thickness)).collect();
         let mut bends = Box::new([0.0; ENTRIES]);
+        let mut changes = vec![0.0; ENTRIES];
         let mut sum = 0.0;
         for i in 1..ENTRIES {
             let next = opacities[(i + 1).min(ENTRIES - 1)];
             sum += (opacities[i - 1] - 2.0 * opacities[i] + next).abs();
             let [before, here] = [i - 1, i].map(|i| glam::Vec3::from(samples[i].0));
-            sum += ORDER_BEND * opacities[i].powi(2) * f64::from((here - before).abs().max_element());
+            let recoloured = opacities[i] * f64::from((here - before).abs().max_element());
+            sum += ORDER_BEND * opacities[i] * recoloured;
             bends[i] = sum as f32;
+            changes[i] = changes[i - 1] + (opacities[i] - opacities[i - 1]).abs() as f32 + recoloured as f32;
         }
         // A little less than exact, for rounding.
         let longest_even = 0.999 * TOLERANCE / (sum as f32 * ERROR_PER_BEND);
@@ -125,9 +140,8 @@ impl Table {
         }
         let labels = is_categorical(&transfer.colour_map)
             .then(|| colours.iter().map(|&[r, g, b]| Vec4::new(r, g, b, 1.0)).collect());
-        let scale =
-            Scale { origin: (low - decoding.offset) / decoding.scale, gain: decoding.scale * per_value };
-        Self { parts, bends, longest_even, scale, visible_before, labels }
+        let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
+        Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, labels }
     }
 
     /// As [`crate::device::Prepared::table_words`] says.
@@ -163,25 +177,69 @@ impl Table {
     }
 
     /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.
+    pub(crate) fn sight_of(&self, range: [f32; 2]) -> Sight {
+        let Some(Stretch { first, last, error }) = self.stretch(range) else { return Sight::Absent };
+        if self.visible_before[last + 1] == self.visible_before[first] {
+            return Sight::Hidden { gap: self.visible_before[first] };
+        }
+        if error > TOLERANCE { Sight::Bent } else { Sight::Even }
+    }
+
+    /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and bend by at most `bow` from voxel to
+    /// voxel, as [`Resident::bows`](crate::resident::Resident::bows) says. One of [`crate::pace`]'s.
+    #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
+    pub(crate) fn pace_of(&self, range: [f32; 2], bow: f32) -> u8 {
+        let Some(Stretch { first, last, error }) = self.stretch(range) else { return QUADRUPLE };
+        if self.visible_before[last + 1] == self.visible_before[first] {
+            return QUADRUPLE;
+        }
+        if error > TOLERANCE {
+            return BENT;
+        }
+        let bends = self.bends[last] - self.bends[first];
+        let slope = (self.changes[last] - self.changes[first]) / (last - first).max(1) as f32 + bends;
+        // Between samples so far apart a parabola of this bow leaves the straight line by so many entries, two thirds on
+        // average; opacity of so many steps is off by that.
+        let apart = (self.thickness * self.thickness * self.scale.gain.abs() / 8.0) as f32 * bow;
+        let is_enough = |steps: f32| {
+            let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
+            // Ways are longer, the opacities that bend higher, their squares all the more.
+            lost <= PACE_TOLERANCE && error * steps * steps <= TOLERANCE
+        };
+        if is_enough(4.0) {
+            QUADRUPLE
+        } else if is_enough(2.0) {
+            DOUBLE
+        } else {
+            SINGLE
+        }
+    }
+
+    /// Where stored values lie in the table; `None` where there are none.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-    pub(crate) fn sight_of(&self, [low, high]: [f32; 2]) -> Sight {
+    fn stretch(&self, [low, high]: [f32; 2]) -> Option<Stretch> {
         if low > high {
-            return Sight::Absent;
+            return None;
         }
         let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
         let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
-        let last = (ENTRIES - 1) as f64;
+        let end = (ENTRIES - 1) as f64;
         // One entry more on both sides: rounding of interpolated values.
-        let first = ((a + 0.5).floor() - 1.0).clamp(0.0, last) as usize;
-        let end = ((b + 0.5).floor() + 1.0).clamp(0.0, last) as usize + 1;
-        if self.visible_before[end] == self.visible_before[first] {
-            return Sight::Hidden { gap: self.visible_before[first] };
-        }
+        let first = ((a + 0.5).floor() - 1.0).clamp(0.0, end) as usize;
+        let last = ((b + 0.5).floor() + 1.0).clamp(0.0, end) as usize;
         // From one sample to the next values hardly ever run through more than half of a cell's range.
         let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
-        let error = (self.bends[end - 1] - self.bends[first]) * longest * ERROR_PER_BEND;
-        if error > TOLERANCE { Sight::Bent } else { Sight::Even }
+        let error = (self.bends[last] - self.bends[first]) * longest * ERROR_PER_BEND;
+        Some(Stretch { first, last, error })
     }
+}
+
+/// The entries of a cell's values, from the first to the last.
+struct Stretch {
+    first: usize,
+    last: usize,
+    /// What the middle of a way misses of the mean of its opacities, at most.
+    error: f32,
 }
 
 /// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
@@ -305,6 +363,24 @@ mod tests {
         let tf = TransferFunction::ramp(0.0, 1.0, 1e-5);
         let entry = Table::new(&tf, &decoding(1.0, 0.0), 1.0).parts[0].entry(2047.0).w;
         assert!((entry / 1e-5 - 1.0).abs() < 1e-4, "{entry}");
+    }
+
+    #[test]
+    fn cells_are_sampled_the_more_densely_the_more_their_values_bend() {
+        let points = [(0.0, 0.0), (20.0, 0.0), (100.0, 0.05)];
+        let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
+        let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
+        let paces = |thickness| {
+            let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
+            [0.0, 1.0, 40.0, f32::NAN].map(|bow| table.pace_of([60.0, 62.0], bow))
+        };
+        assert_eq!(paces(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
+        assert_eq!(paces(0.25)[1], QUADRUPLE, "four short steps are one long one");
+        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        assert_eq!(table.pace_of([2.0, 10.0], 40.0), QUADRUPLE, "nothing is seen");
+        let steep = TransferFunction { opacity: vec![OpacityPoint { value: 50.0, opacity: 1.0 }], ..tf };
+        let steep = TransferFunction { range: [49.0, 51.0], ..steep };
+        assert_eq!(Table::new(&steep, &decoding(1.0, 0.0), 1.0).pace_of([40.0, 60.0], 0.0), BENT);
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl Shown {
         Some(Self { by_rank: *by_rank, uncovered, lacking })
     }
 
+    /// True where no sample was counted.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.uncovered == 0 && self.by_rank.iter().all(|&n| n == 0)
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
             *sum += count;

@@ -122,10 +122,16 @@ pub(crate) struct Scale {
     /// Place = `(stored - origin) * gain`.
     pub(crate) origin: f64,
     pub(crate) gain: f64,
+    /// The same, rounded.
+    narrow: [f32; 2],
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "cut off; places in the table are f32")]
 impl Scale {
+    pub(crate) fn new(origin: f64, gain: f64) -> Self {
+        Self { origin, gain, narrow: [origin as f32, gain as f32] }
+    }
+
     /// The place of a stored value.
     #[inline(always)]
     pub(crate) fn place(&self, stored: f64) -> f32 {
@@ -164,8 +170,8 @@ impl Scale {
         if T::WIDE {
             return interpolated;
         }
-        let moved = simd.sub(interpolated, simd.splat(self.origin as f32));
-        let place = simd.mul(moved, simd.splat(self.gain as f32));
+        let [origin, gain] = self.narrow;
+        let place = simd.mul(simd.sub(interpolated, simd.splat(origin)), simd.splat(gain));
         // Finite, so that the way from one place to another is, too.
         let far = FAR as f32;
         simd.max(simd.min(place, simd.splat(far)), simd.splat(-far))

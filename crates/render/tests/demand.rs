@@ -152,6 +152,13 @@ fn a_picture_of_what_is_wanted_is_complete() {
         let wanted = |key: BlockKey| seen.blocks.iter().any(|b| b.key == key);
         let pool = common::pool_of(&synthetic, blocks.iter().filter(|b| wanted(b.key)).cloned());
         let scene = corridor_render::Scene { camera, size: SIZE, ..synthetic.scene() };
+        // How densely a cell is sampled may depend on voxels beside it, so the pictures are alike; where nothing is leapt over
+        // they are the same.
+        let apart =
+            common::difference(&common::draw(&scene, &pool).image, &common::draw(&scene, &everything).image);
+        assert!(apart <= 0.5, "{apart} from {camera:?}");
+        let quality = corridor_render::Quality { skip_empty: false, ..scene.quality };
+        let scene = corridor_render::Scene { quality, ..scene };
         let drawn = common::draw(&scene, &pool);
         assert!(drawn.truth.is_complete(), "{:?} from {camera:?}", drawn.truth);
         assert!(drawn.image == common::draw(&scene, &everything).image, "from {camera:?}");

@@ -64,6 +64,41 @@ fn a_view_from_inside_agrees_with_the_reference() {
     assert!(apart <= REFERENCE_TOLERANCE && covered(&drawn) > 0.99, "{apart}");
 }
 
+/// Rays begin and end where something can be seen: that must not be seen.
+#[test]
+fn what_little_is_to_be_seen_is_drawn_wherever_it_lies() {
+    fn islands(p: DVec3) -> f64 {
+        let near = |x: f64, y: f64, z: f64| 9.0 - p.distance(DVec3::new(x, y, z));
+        near(5.0, 7.0, 3.0).max(near(58.0, 40.0, 30.0)).max(near(20.0, 50.0, 60.0))
+    }
+    for map in [Affine::IDENTITY, SKEWED] {
+        let synthetic = Synthetic { map, ..Synthetic::new([64; 3], [16, 24, 32], islands) };
+        let mut scene = small(synthetic.scene());
+        scene.transfer.opacity = points(&[(0.0, 0.0), (8.0, 0.1)]);
+        let mut inside = scene.clone();
+        let world = |p: DVec3| scene.view.world_from_volume.transform_point3(p).to_array();
+        inside.camera.eye = world(DVec3::splat(31.0));
+        inside.camera.target = world(DVec3::new(58.0, 40.0, 30.0));
+        let mut parallel = scene.clone();
+        parallel.camera = parallel.camera.orthographic();
+        for scene in [scene.clone(), inside, parallel] {
+            let all = Scene { quality: Quality { skip_empty: false, ..scene.quality }, ..scene.clone() };
+            let [drawn, all] = [&scene, &all].map(|scene| draw(scene, &synthetic.full_pool()));
+            let apart = difference(&drawn.image, &all.image);
+            assert!(apart <= SEAMLESS && covered(&drawn.image) > 0.01, "{apart} from {:?}", scene.camera);
+            let apart = difference(&drawn.image, &reference::cast(&synthetic, &scene));
+            // More than elsewhere: opacity bends in every step into an island.
+            assert!(apart <= 2.0 * REFERENCE_TOLERANCE, "{apart} from {:?}", scene.camera);
+            assert!(drawn.truth.is_complete() && drawn.truth.finest_shown == Some(0));
+        }
+        // Nothing at all, of a volume that is all there.
+        scene.transfer.opacity = points(&[(500.0, 0.0), (600.0, 0.3)]);
+        let drawn = draw(&scene, &synthetic.full_pool());
+        assert!(covered(&drawn.image) == 0.0 && drawn.truth.is_complete());
+        assert_eq!((drawn.truth.finest_shown, drawn.truth.share_at_wanted), (Some(0), 1.0));
+    }
+}
+
 /// Opacity of an even fog follows from the length of the ray alone.
 #[test]
 fn an_even_fog_has_the_opacity_of_its_thickness() {

@@ -171,6 +171,28 @@ fn light_does_not_show_blocks_or_levels() {
     assert!(rms(&full, &mixed) <= 1.0, "levels: {}", rms(&full, &mixed));
 }
 
+/// Where values run evenly several steps are taken at once.
+#[test]
+fn several_steps_at_once_are_not_seen() {
+    let wave = |p: DVec3| 120.0 + 60.0 * (0.06 * p.x + 0.04 * p.z).sin() + 40.0 * (0.05 * p.y).cos();
+    for dtype in ["|u1", "<u2", "<f4"] {
+        let synthetic = Synthetic::new([64; 3], [64; 3], wave).typed(dtype.parse().unwrap());
+        for direction in DIRECTIONS {
+            let scene = scene(&synthetic, direction, opacity(&[(0.0, 0.002), (255.0, 0.02)]));
+            let whole = Scene { quality: Quality { skip_empty: false, ..scene.quality }, ..scene.clone() };
+            let drawn = draw(&scene, &synthetic, Instructions::best());
+            let apart = difference(&drawn, &draw(&whole, &synthetic, Instructions::best()));
+            assert!(apart > 0.0 && apart < 0.5, "{dtype}, {direction:?}: {apart} from every step");
+            let apart = difference(&drawn, &reference::cast(&synthetic, &scene));
+            assert!(apart < 1.0, "{dtype}, {direction:?}: {apart} from the reference");
+            for &set in Instructions::available() {
+                let apart = difference(&drawn, &draw(&scene, &synthetic, set));
+                assert!(apart <= INSTRUCTIONS_APART, "{set:?}, {dtype}: {apart}");
+            }
+        }
+    }
+}
+
 /// Rings on a surface would be jumps of colour: on one of a single opaque value there is one colour.
 #[test]
 fn an_opaque_surface_has_one_colour() {
