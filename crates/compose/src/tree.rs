@@ -214,7 +214,8 @@ fn longest_axis(within: &Share, points: &[WorkPoint]) -> usize {
 fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share: f64, ranks: usize) -> f64 {
     let total: f64 = points.iter().map(|point| point.work).sum();
     let (low, high) = (within.low[axis], within.high[axis]);
-    if total <= 0.0 {
+    // One point near the eye may be all the work of several ranks.
+    if total <= 0.0 || points.len() < 2 {
         return low + (high - low) * share;
     }
     let below =

@@ -128,6 +128,28 @@ fn what_a_picture_took_balances_the_next_one() {
     assert!(last <= &BALANCED && first > last, "{:?}", imbalances[0]);
 }
 
+/// Where all the work is in one place, or nowhere, shares are cut all the same.
+#[test]
+fn few_points_are_enough_for_many_ranks() {
+    let synthetic = Synthetic::new([SIDE; 3], [16; 3], corner);
+    let scene = scene(&synthetic, &[(20.0, 0.0), (120.0, 0.05)], 0.0);
+    let point = |at| render::WorkPoint { at, block: 0, work: 1.0 };
+    for points in
+        [vec![], vec![point([5.0; 3])], vec![point([5.0; 3]); 3], vec![point([5.0; 3]), point([90.0; 3])]]
+    {
+        let tree = Tree::new(&scene, &points, 13).unwrap();
+        let shares: Vec<Share> = (0..13).map(|rank| tree.share(rank)).collect();
+        for at in [[0.0; 3], [5.0; 3], [50.0, 20.0, 80.0], [95.0; 3]] {
+            assert_eq!(
+                shares.iter().filter(|share| share.holds(at)).count(),
+                1,
+                "{} points, {at:?}",
+                points.len()
+            );
+        }
+    }
+}
+
 /// From any eye each ray meets shares in the order that the tree says.
 #[test]
 fn the_order_is_that_of_all_rays() {
