@@ -293,7 +293,8 @@ pub(crate) struct Render {
     /// What to draw.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// The PNG file to write.
+    /// What to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`, or a
+    /// film as `.mp4` (H.264).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Columns x rows, pixels.
@@ -327,9 +328,22 @@ pub(crate) struct Render {
     /// Isosurfaces are always lit.
     #[arg(long, value_enum)]
     pub(crate) shading: Option<Switch>,
-    /// Index along the time axis.
-    #[arg(long, value_name = "STEP")]
-    pub(crate) time: Option<u64>,
+    /// Index along the time axis, or several, one picture each.
+    #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
+    pub(crate) time: Option<String>,
+    /// Write into the picture what it shows: the volume's box with what it spans, a scale bar, a legend of the colours.
+    #[arg(long)]
+    pub(crate) annotate: bool,
+    /// Where the camera travels meanwhile: once about what it looks at (`turn`, `turn:90`), or through the cameras of a JSON file, a list
+    /// of cameras as in a view, or of views.
+    #[arg(long, value_name = "turn[:DEGREES]|FILE")]
+    pub(crate) journey: Option<String>,
+    /// How many pictures; time steps are spread over them [default: one for each time step; 100 for a journey].
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) pictures: Option<u32>,
+    /// Pictures a second of a film.
+    #[arg(long, default_value_t = 25.0, value_name = "RATE")]
+    pub(crate) fps: f64,
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
-use node::picture::Communicator;
+use node::film::Communicator;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Lab, LabAction};
@@ -131,11 +131,16 @@ fn start_log(verbose: u8) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("CORRIDOR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_ansi(std::io::stderr().is_terminal());
+    // Times and places in the code are for those who asked how it goes.
+    if verbose == 0 {
+        log.without_time().with_target(false).init();
+    } else {
+        log.init();
+    }
 }
 
 fn failed(error: &Error) -> ExitCode {

@@ -54,6 +54,7 @@ pub(crate) enum Meter {
 pub(crate) enum Unit {
     Bytes,
     Blocks,
+    Pictures,
     Voxels,
 }
 
@@ -72,6 +73,7 @@ impl Meter {
         let template = match unit {
             Unit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
             Unit::Blocks => "{msg} {wide_bar} {pos}/{len} blocks",
+            Unit::Pictures => "{msg} {wide_bar} {pos}/{len} pictures {eta}",
             Unit::Voxels => "{msg} {wide_bar} {percent} % {eta}",
         };
         let bar = ProgressBar::no_length();

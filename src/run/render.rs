@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use node::array::{Error, Result};
+use node::film::{Communicator, Company, Method, PicturesRequest, Times, check_output, draw};
 use node::memory::Budget;
-use node::picture::{
-    Communicator, Company, Method, PictureRequest, ViewMode, draw, parse_size, parse_slice, parse_surface,
-};
+use node::picture::{PictureRequest, ViewMode, parse_size, parse_slice, parse_surface};
 use node::stream::{Device, Means};
 use serde_json::json;
 
@@ -18,18 +17,14 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     let company = company(options, ranks)?;
     let method: Method = options.compositing.parse()?;
     let size = parse_size(&options.size)?;
-    if options.output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
-        return Err(Error::invalid(format!(
-            "expected an output that ends in .png, found `{}`",
-            options.output.display()
-        )));
-    }
+    check_output(&options.output)?;
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let is_told = !matches!(&company, Company::Processes(ranks) if ranks.rank() > 0);
     let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
-    let request = PictureRequest {
+    let (time, times) = time(options.time.as_deref())?;
+    let picture = PictureRequest {
         view: options.view.clone(),
         array: options.array.clone().or(Some(array).filter(|a| !a.is_empty())),
         camera: options.camera.clone(),
@@ -43,26 +38,54 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
             Mode::Maximum => ViewMode::Maximum,
             Mode::Minimum => ViewMode::Minimum,
         }),
-        time: options.time,
+        time,
         level: options.level,
+    };
+    let request = PicturesRequest {
+        picture,
+        times,
+        journey: options.journey.as_deref().map(str::parse).transpose()?,
+        pictures: options.pictures,
+        pictures_per_sec: options.fps,
+        is_annotated: options.annotate,
     };
     // Ranks draw on the CPU.
     let device = if matches!(company, Company::Alone) { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
     let painter = Arc::clone(means.painter());
-    let meter = Meter::new(Unit::Blocks, progress);
-    let on_progress = |done, total| meter.set("fetching", done, total);
-    let truth = draw(&stack, &request, size, means, (company, method), &options.output, on_progress).await;
+    let (unit, what) =
+        if request.is_several() { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
+    let meter = Meter::new(unit, progress);
+    let on_progress = |done, total| meter.set(what, done, total);
+    let drawn = draw(&stack, &request, size, means, (company, method), &options.output, on_progress).await;
     meter.clear();
     // The first of several processes has the picture, and says so.
-    let Some(truth) = truth? else { return Ok(()) };
+    let Some(drawn) = drawn? else { return Ok(()) };
     if options.json {
-        return print(
-            &json!({"output": options.output, "device": painter.to_string(), "truth": truth}).to_string(),
-        );
+        let mut result =
+            json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth});
+        if request.is_several() {
+            result["pictures"] = drawn.pictures.into();
+        }
+        return print(&result.to_string());
     }
-    say(&if painter.is_gpu() { format!("{} Drawn on {painter}.", truth.text) } else { truth.text });
+    let mut text = drawn.truth.text;
+    if request.is_several() {
+        text = format!("{} pictures; the last one: {text}", drawn.pictures);
+    }
+    say(&if painter.is_gpu() { format!("{text} Drawn on {painter}.") } else { text });
     Ok(())
+}
+
+/// One time step, or several.
+fn time(text: Option<&str>) -> Result<(Option<u64>, Option<Times>)> {
+    match text {
+        None => Ok((None, None)),
+        Some(text) => match text.parse() {
+            Ok(step) => Ok((Some(step), None)),
+            Err(_) => Ok((None, Some(text.parse()?))),
+        },
+    }
 }
 
 /// Who draws: the processes that were started with this one, or as many ranks as were asked for.

@@ -26,6 +26,7 @@ pub mod describe;
 mod descriptors;
 pub mod dial;
 pub mod exports;
+pub mod film;
 mod follow;
 pub mod gate;
 pub mod get;

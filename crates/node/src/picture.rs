@@ -1,19 +1,17 @@
-//! `render`: what a person wrote on the command line becomes a view, and the view a picture.
+//! `render`: what a person wrote on the command line becomes a view, and the view a picture. Files of pictures, and films, are
+//! [`film`](crate::film)'s.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
-use render::{Background, ImageSize, VolumeView};
+use render::{ImageSize, VolumeView};
 use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
-use session::{SpaceAxis, Truth, View};
+use session::{SpaceAxis, View};
 pub use stream::Still;
-pub use stream::compose::{Communicator, Method};
-use stream::{Means, StillRequest, render_by_threads, render_still, render_together};
+use stream::{Means, StillRequest, render_still};
 
 use crate::assemble::Stack;
-use crate::output::Draft;
 
 /// What to draw.
 #[derive(Clone, Debug, Default)]
@@ -173,60 +171,6 @@ pub fn parse_mode(text: &str) -> Result<ViewMode> {
     })
 }
 
-/// Who draws a picture.
-#[derive(Clone)]
-pub enum Company {
-    /// This process, as one.
-    Alone,
-    /// So many ranks in this process, which share its memory.
-    Threads(usize),
-    /// Other processes, which make the same call; rank 0 writes the file.
-    Processes(Arc<dyn Communicator>),
-}
-
-/// Draws one finished picture into a PNG file. `progress` hears blocks present and wanted. What it shows; `None` where another
-/// process writes it.
-///
-/// # Errors
-/// What does not fit in the view, blocks that cannot be had, `Io`.
-pub async fn draw(
-    stack: &Stack,
-    request: &PictureRequest,
-    size: ImageSize,
-    means: Means,
-    (company, method): (Company, Method),
-    output: &Path,
-    progress: impl FnMut(u64, u64),
-) -> Result<Option<Truth>> {
-    let source = || Arc::clone(&stack.source);
-    let finished = match company {
-        Company::Alone => {
-            let still = still(stack, request, size, means, progress).await?;
-            let background = still.view.background.map(|c| f32::from(c) / 255.0);
-            write(output, &still.image.to_png(Background::Colour(background))?)?;
-            return Ok(Some(still.truth));
-        }
-        Company::Threads(count) => {
-            let still = wish(stack, request, size, means).await?;
-            Some(render_by_threads(source(), still, count, method, progress).await?)
-        }
-        Company::Processes(ranks) => {
-            let still = wish(stack, request, size, means).await?;
-            render_together(source(), still, ranks, method, progress).await?
-        }
-    };
-    let Some(finished) = finished else { return Ok(None) };
-    write(output, &render::png_of_rgb8(size, &finished.rgb)?)?;
-    Ok(Some(finished.truth))
-}
-
-fn write(output: &Path, png: &[u8]) -> Result<()> {
-    let draft = Draft::beside(output)?;
-    std::fs::write(&draft.path, png)
-        .map_err(|e| Error::from(e).context(format!("write `{}`", output.display())))?;
-    draft.keep()
-}
-
 /// Draws one finished picture. `progress` hears blocks present and wanted.
 ///
 /// # Errors
@@ -243,23 +187,28 @@ pub async fn still(
 }
 
 /// What a person wrote as what is to be drawn.
-async fn wish(
+pub(crate) async fn wish(
     stack: &Stack,
     request: &PictureRequest,
     size: ImageSize,
     means: Means,
 ) -> Result<StillRequest> {
     let dataset = stack.source.describe().await?;
+    let view = view_of(request, size, &dataset)?;
+    Ok(StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means })
+}
+
+/// The view that is asked for.
+pub(crate) fn view_of(request: &PictureRequest, size: ImageSize, dataset: &Dataset) -> Result<View> {
     let mut view = match &request.view {
         Some(text) => View::parse(text)?,
-        None => View::first_of(&dataset)?,
+        None => View::first_of(dataset)?,
     };
     if let Some(name) = &request.array {
         let (_, array) = dataset.find(name)?;
         view.array.clone_from(&array.name);
     }
-    let view = view.merged(&fields(request, size, &view, &dataset)?)?;
-    Ok(StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means })
+    view.merged(&fields(request, size, &view, dataset)?)
 }
 
 /// The fields that options replace.
@@ -347,7 +296,7 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The colour map that is asked for by its name.
-fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
+pub(crate) fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
     let Some(name) = request.transfer.as_deref().filter(|text| !is_json(text)) else { return Ok(None) };
     if render::colour_map_table(name).is_none() {
         let names = render::colour_map_names();

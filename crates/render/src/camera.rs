@@ -213,7 +213,7 @@ impl Camera {
     }
 
     /// Unit vectors of the image; `None` when eye and target coincide.
-    fn axes(&self) -> Option<ImageAxes> {
+    pub(crate) fn axes(&self) -> Option<ImageAxes> {
         let forward = (DVec3::from(self.target) - DVec3::from(self.eye)).try_normalize()?;
         let wanted = DVec3::from(self.up);
         let right = [wanted, DVec3::Z, DVec3::Y]
@@ -224,10 +224,10 @@ impl Camera {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ImageAxes {
-    right: DVec3,
-    up: DVec3,
-    forward: DVec3,
+pub(crate) struct ImageAxes {
+    pub(crate) right: DVec3,
+    pub(crate) up: DVec3,
+    pub(crate) forward: DVec3,
 }
 
 /// A line in world space; `direction` has unit length.

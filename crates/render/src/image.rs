@@ -3,6 +3,7 @@
 //! Lossy encoders live in `stream`.
 
 use array::{Error, Result};
+use exr::prelude::{Vec2, WritableImage};
 use glam::Vec4;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,32 @@ impl Image {
             Background::Transparent => png_of(self.size, &self.to_rgba8(), png::ColorType::Rgba),
         }
     }
+
+    /// An OpenEXR picture in single precision: RGBA without background, premultiplied, in linear light as the format has it.
+    /// What a pixel covers in part is made linear as the colour that it is, and premultiplied again.
+    ///
+    /// # Errors
+    /// `Internal` when encoding fails.
+    pub fn to_exr(&self) -> Result<Vec<u8>> {
+        let width = self.size.width as usize;
+        let pixel = |Vec2(x, y): Vec2<usize>| {
+            let [r, g, b, alpha] = self.rgba[y * width + x];
+            let linear = |c: f32| if alpha > 0.0 { alpha * linear_from_srgb(c / alpha) } else { 0.0 };
+            (linear(r), linear(g), linear(b), alpha)
+        };
+        let channels = exr::prelude::SpecificChannels::rgba(pixel);
+        let mut file = std::io::Cursor::new(Vec::new());
+        exr::prelude::Image::from_channels((width, self.size.height as usize), channels)
+            .write()
+            .to_buffered(&mut file)
+            .map_err(|e| Error::internal(format!("expected to encode an EXR picture: {e}")))?;
+        Ok(file.into_inner())
+    }
+}
+
+/// What IEC 61966-2-1 makes of an encoded component.
+fn linear_from_srgb(encoded: f32) -> f32 {
+    if encoded <= 0.040_45 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) }
 }
 
 /// An exact PNG of 8-bit RGB, three bytes per pixel: that of [`Image::to_png`] over a colour.
@@ -115,6 +142,31 @@ mod tests {
     fn pixels_lie_over_the_background() {
         assert_eq!(image().to_rgb8([1.0, 0.0, 1.0]), [191, 128, 128, 255, 0, 255]);
         assert_eq!(image().to_rgba8(), [128, 255, 0, 128, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn an_exr_holds_every_pixel_in_linear_light() {
+        use exr::prelude::{ReadChannels, ReadLayers, read};
+        let file = image().to_exr().unwrap();
+        let read = read()
+            .no_deep_data()
+            .largest_resolution_level()
+            .rgba_channels(
+                |size, _| vec![[0.0f32; 4]; size.area()],
+                |pixels, at, (r, g, b, a): (f32, f32, f32, f32)| {
+                    pixels[at.y() * 2 + at.x()] = [r, g, b, a];
+                },
+            )
+            .first_valid_layer()
+            .all_attributes()
+            .from_buffered(std::io::Cursor::new(file))
+            .unwrap();
+        let pixels = read.layer_data.channel_data.pixels;
+        // Half covered by sRGB (0.5, 1, 0): linear (0.214, 1, 0), premultiplied.
+        let expected = [[0.107_02, 0.5, 0.0, 0.5], [0.0; 4]];
+        for (found, expected) in pixels.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-4, "{pixels:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
 //! sRGB-encoded and composited premultiplied.
 
+mod annotate;
 mod apron;
 mod blocks;
 mod camera;
@@ -37,6 +38,7 @@ mod frustum;
 mod gathered;
 mod hunt;
 mod image;
+mod journey;
 mod kernel;
 mod leap;
 mod light;
@@ -67,11 +69,13 @@ mod volume;
 mod voxel;
 mod work;
 
+pub use annotate::{Notes, annotate};
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, Progress, demand};
 pub use image::{Background, Image, png_of_rgb8};
+pub use journey::{through, turn};
 pub use mesh::{Mesh, Mesher};
 pub use part::{Drawn, Part, Piece, Tally, cast_part};
 pub use pool::{BlockPool, Inserted, Snapshot};

@@ -34,7 +34,7 @@ impl Aim {
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
-        old: Option<Self>,
+        old: Option<Watching>,
     ) -> Result<Self> {
         let aim = Self::look(host, who, view, size, old, 1)?;
         aim.wish(host, who);
@@ -50,14 +50,14 @@ impl Aim {
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
-        old: Option<Self>,
+        old: Option<Watching>,
         hosts: usize,
     ) -> Result<Self> {
         let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_of(&view, &volume)?;
         let portion = portion_of(&view, &volume);
-        let watching = match old.map(|aim| aim.watching) {
+        let watching = match old {
             Some(same) if *same.volume.view == *volume => same,
             // The old guard is dropped after the new one is there: others see no change in between.
             _other => host.volumes.look(who, &dataset, Arc::clone(&volume))?,

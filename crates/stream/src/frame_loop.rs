@@ -170,8 +170,12 @@ impl FrameLoop {
             aim.view = Arc::clone(&wanted.view);
             return Ok(());
         }
-        let (host, who, view, old) =
-            (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), self.aim.take());
+        let (host, who, view, old) = (
+            Arc::clone(&self.host),
+            self.who,
+            Arc::clone(&wanted.view),
+            self.aim.take().map(|aim| aim.watching),
+        );
         self.aim = Some(blocking(move || Aim::new(&host, who, view, size, old)).await??);
         self.shown = None;
         Ok(())

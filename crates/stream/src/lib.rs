@@ -3,7 +3,8 @@
 //!
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
 //! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
-//! together), then [`render_still`] (one finished picture, nobody looking; [`render_together`] where several ranks draw it).
+//! together), then [`render_still`] and [`Film`] (finished pictures, nobody looking; [`render_together`] where several ranks draw
+//! one).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -19,7 +20,9 @@
 mod aim;
 mod encode;
 mod feed;
+mod film;
 mod frame_loop;
+mod h264;
 mod host;
 mod live;
 mod loader;
@@ -36,6 +39,8 @@ mod volume;
 
 pub use compose;
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
+pub use film::{Film, FilmRequest};
+pub use h264::{H264, ParameterSets, Sample};
 pub use host::Work;
 pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};
 pub use loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_UNDER_WAY};

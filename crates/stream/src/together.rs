@@ -10,17 +10,20 @@ use compose::{Communicator, Composed, MAX_THREADS, Method, Tree, broadcast};
 use futures::future::try_join_all;
 use render::{Cancel, Demand, Image, ImageSize, Rect, Scene};
 use serde::{Deserialize, Serialize};
-use session::{Transfer, Truth, View};
+use session::{ParticipantId, Transfer, Truth, View};
 
 use crate::StillRequest;
 use crate::aim::Aim;
+use crate::film::{all_blocks, chosen_transfer, scene_of, with_camera};
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::{MIN_MEMORY_BYTES, check_memory};
 use crate::painter::Means;
-use crate::still::{NOBODY, all_blocks, chosen_transfer, scene_of, with_camera};
+
 use crate::truth::Facts;
 
+/// Who looks, where nobody does.
+const NOBODY: ParticipantId = ParticipantId(0);
 /// How often a coarser level is tried because shares do not fit the memory of one rank.
 const ATTEMPTS: u32 = 8;
 /// Bytes before the pixels of a part of an image: its rectangle.
@@ -161,7 +164,7 @@ impl Crew {
         aim.demand = Arc::new(first);
         aim.wish(&self.host, NOBODY);
         all_blocks(&self.host, aim, &mut |_, _| {}).await?;
-        let transfer = chosen_transfer(aim, colour_map);
+        let transfer = chosen_transfer(&aim.view, &volume, colour_map.as_deref());
         let ranks = self.ranks.size();
         let mut all_bytes = aim.share_bytes.saturating_mul(ranks);
         for attempt in 1.. {

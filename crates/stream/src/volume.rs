@@ -315,6 +315,11 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
+    /// Who looks.
+    pub(crate) fn who(&self) -> ParticipantId {
+        self.who
+    }
+
     /// What this one wants from now on; gives what is lacking. Blocks the thread.
     pub(crate) fn want(&self, demand: &Arc<Demand>) -> Vec<Wish> {
         {

@@ -13,7 +13,7 @@ use array::{Error, ErrorKind, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
-use stream::{Device, MAX_FRAMES_IN_FLIGHT, Means, Session, StillRequest, render_still};
+use stream::{Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Session, StillRequest, render_still};
 use support::{Changing, Pyramid, Viewer};
 
 use corridor_stream as stream;
@@ -113,6 +113,62 @@ async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     assert!(heard.is_sorted() && heard.last().is_some_and(|(n, of)| n == of), "{heard:?}");
     let seen = one.image.rgba.iter().filter(|p| p[3] > 0.1).count();
     assert!(seen > 500, "the volume is in the picture: {seen} pixels");
+}
+
+/// A film of several time steps, and what was asked for when each picture was finished.
+async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
+    let size = ImageSize { width: 90, height: 70 };
+    let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into() };
+    let mut film = Film::open(data.source(), request).await.expect("a film");
+    let mut pictures = Vec::new();
+    while let Some(still) = film.next(|_, _| {}).await.expect("a picture") {
+        pictures.push((still, data.asked()));
+    }
+    pictures
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
+    let data = Pyramid::new(64, 16, 3);
+    let first = session::View::first_of(&data.dataset()).unwrap();
+    let at = |time| session::View { time, ..first.clone() };
+    let pictures = film_of(&data, (0..3).map(at).collect()).await;
+    for (number, (still, asked)) in pictures.iter().enumerate() {
+        let latest = asked.iter().map(|key| data.time_of(key)).max().unwrap();
+        assert_eq!(latest, (number as u64 + 1).min(2), "asked for when picture {number} was finished");
+        assert_eq!(still.view.transfer, pictures[0].0.view.transfer, "one transfer function for all");
+        assert!(still.truth.exact);
+        let request = StillRequest {
+            view: Some(still.view.clone()),
+            colour_map: None,
+            size: still.image.size,
+            means: MEMORY.into(),
+        };
+        let alone = render_still(data.source(), request, |_, _| {}).await.unwrap();
+        assert_eq!(alone.image, still.image, "picture {number}");
+    }
+    assert_ne!(pictures[0].0.image, pictures[2].0.image);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_camera_that_travels_asks_for_no_block_twice() {
+    let data = Pyramid::new(64, 16, 1);
+    let first = session::View::first_of(&data.dataset()).unwrap();
+    let bounds = render::Bounds { min: [0.0; 3], max: [64.0; 3] };
+    let cameras = render::turn(&render::Camera::framing(&bounds, [0.0, 1.0, 0.0]), 360.0, 5);
+    let view = |camera| {
+        let fields = json!({"camera": camera});
+        first.merged(fields.as_object().expect("an object")).expect("a view")
+    };
+    let pictures = film_of(&data, cameras.iter().map(view).collect()).await;
+    assert_eq!(pictures.len(), 5);
+    let mut asked = data.asked();
+    let all = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), all);
+    let (level, wanted) = (pictures[0].0.truth.level_wanted, |n: usize| pictures[n].0.truth.level_wanted);
+    assert!((0..5).all(|n| wanted(n) == level), "the share of memory is the same for all");
 }
 
 /// Means with a graphics processor; `None` on a machine without one, unless one is demanded.

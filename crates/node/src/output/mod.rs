@@ -4,6 +4,7 @@
 
 pub(crate) mod flat;
 pub(crate) mod hdf5;
+pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod zarr;

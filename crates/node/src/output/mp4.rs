@@ -1,0 +1,218 @@
+//! An MP4 file with one video track of H.264 (ISO/IEC 14496-12 and -15): pictures as they come, then the tables that say where
+//! they lie. What is held in memory is twelve bytes a picture.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use array::{Error, Result};
+use mp4_atom::{
+    Avc1, Avcc, Co64, Codec, Compressor, Dinf, Dref, DrefEntry, FourCC, Ftyp, Hdlr, Mdhd, Mdia, Minf, Moov,
+    Mvhd, Stbl, Stsc, StscEntry, Stsd, Stss, Stsz, StszSamples, Stts, SttsEntry, Tkhd, Trak, Url, Visual,
+    Vmhd, WriteTo,
+};
+use stream::{ParameterSets, Sample};
+
+use super::Draft;
+
+/// Ticks of the file's clock in a second: fine enough for any rate.
+const TICKS_PER_SEC: u32 = 90_000;
+/// Of the box that holds the pictures: with a size of 64 bits.
+const HEAD_BYTES: u64 = 16;
+
+/// A film under way.
+pub(crate) struct Mp4 {
+    draft: Draft,
+    file: BufWriter<File>,
+    size: (u16, u16),
+    ticks_per_picture: u32,
+    /// Where the box of pictures begins.
+    begins_at: u64,
+    sample_bytes: Vec<u32>,
+    /// Numbers of the pictures, from 1, with which playing can begin.
+    keys: Vec<u32>,
+}
+
+impl Mp4 {
+    /// Makes the file, beside its place until it is whole.
+    ///
+    /// # Errors
+    /// `Invalid` for sizes that the format does not have; `Io`, `Denied`.
+    pub(crate) fn create(target: &Path, size: (u32, u32), pictures_per_sec: f64) -> Result<Self> {
+        let side = |n: u32| {
+            u16::try_from(n)
+                .map_err(|_| Error::invalid(format!("expected sides of at most 65,535 pixels, found {n}")))
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded and clamped")]
+        let ticks_per_picture = (f64::from(TICKS_PER_SEC) / pictures_per_sec).round().clamp(1.0, 1e9) as u32;
+        let draft = Draft::beside(target)?;
+        let file = BufWriter::new(File::create_new(&draft.path).map_err(|e| draft.failed(e))?);
+        let mut film = Self {
+            draft,
+            file,
+            size: (side(size.0)?, side(size.1)?),
+            ticks_per_picture,
+            begins_at: 0,
+            sample_bytes: Vec::new(),
+            keys: Vec::new(),
+        };
+        film.begin().map_err(|e| film.draft.failed(e))?;
+        Ok(film)
+    }
+
+    fn begin(&mut self) -> std::io::Result<()> {
+        let kind = Ftyp {
+            major_brand: FourCC::new(b"isom"),
+            minor_version: 0x200,
+            compatible_brands: [b"isom", b"iso2", b"avc1", b"mp41"].map(FourCC::new).to_vec(),
+        };
+        kind.write_to(&mut self.file).map_err(std::io::Error::other)?;
+        self.begins_at = self.file.stream_position()?;
+        // Its size is known at the end; 1 says that it stands in 64 bits behind the name.
+        self.file.write_all(&1u32.to_be_bytes())?;
+        self.file.write_all(b"mdat")?;
+        self.file.write_all(&0u64.to_be_bytes())
+    }
+
+    /// Adds a picture.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn add(&mut self, sample: &Sample) -> Result<()> {
+        let bytes = u32::try_from(sample.bytes.len()).map_err(|_| Error::internal("a picture of 4 GiB"))?;
+        self.file.write_all(&sample.bytes).map_err(|e| self.draft.failed(e))?;
+        self.sample_bytes.push(bytes);
+        if sample.is_key {
+            self.keys.push(u32::try_from(self.sample_bytes.len()).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+
+    /// Writes the tables and puts the film in its place.
+    ///
+    /// # Errors
+    /// `Invalid` for a film without a picture; `Io`.
+    pub(crate) fn finish(mut self, sets: Option<&ParameterSets>) -> Result<()> {
+        let sets =
+            sets.ok_or_else(|| Error::invalid("expected a film of at least one picture, found none"))?;
+        self.end(sets).map_err(|e| self.draft.failed(e))?;
+        self.draft.keep()
+    }
+
+    fn end(&mut self, sets: &ParameterSets) -> std::io::Result<()> {
+        let moov = self.moov(sets)?;
+        moov.write_to(&mut self.file).map_err(std::io::Error::other)?;
+        let media_bytes: u64 = self.sample_bytes.iter().map(|&n| u64::from(n)).sum();
+        self.file.seek(SeekFrom::Start(self.begins_at + 8))?;
+        self.file.write_all(&(media_bytes + HEAD_BYTES).to_be_bytes())?;
+        self.file.flush()
+    }
+
+    fn moov(&self, sets: &ParameterSets) -> std::io::Result<Moov> {
+        let pictures = u32::try_from(self.sample_bytes.len()).unwrap_or(u32::MAX);
+        let duration = u64::from(pictures) * u64::from(self.ticks_per_picture);
+        let (width, height) = self.size;
+        let avcc = Avcc::new(&sets.sequence, &sets.picture).map_err(std::io::Error::other)?;
+        let visual = Visual {
+            data_reference_index: 1,
+            width,
+            height,
+            compressor: Compressor::from("Corridor"),
+            ..Visual::default()
+        };
+        let entry =
+            Avc1 { visual, avcc, btrt: None, colr: None, pasp: None, taic: None, fiel: None, spatial: None };
+        let stbl = Stbl {
+            stsd: Stsd { codecs: vec![Codec::Avc1(entry)] },
+            stts: Stts {
+                entries: vec![SttsEntry { sample_count: pictures, sample_delta: self.ticks_per_picture }],
+            },
+            stss: Some(Stss { entries: self.keys.clone() }),
+            // All pictures lie behind one another.
+            stsc: Stsc {
+                entries: vec![StscEntry {
+                    first_chunk: 1,
+                    samples_per_chunk: pictures,
+                    sample_description_index: 1,
+                }],
+            },
+            stsz: Stsz { samples: StszSamples::Different { sizes: self.sample_bytes.clone() } },
+            co64: Some(Co64 { entries: vec![self.begins_at + HEAD_BYTES] }),
+            ..Stbl::default()
+        };
+        let here = Dref { entries: vec![DrefEntry::Url(Url::default())] };
+        let minf = Minf { vmhd: Some(Vmhd::default()), dinf: Dinf { dref: here }, stbl, ..Minf::default() };
+        let mdia = Mdia {
+            mdhd: Mdhd { timescale: TICKS_PER_SEC, duration, language: "und".into(), ..Mdhd::default() },
+            hdlr: Hdlr { handler: FourCC::new(b"vide"), name: "Corridor".into() },
+            minf,
+        };
+        let tkhd = Tkhd {
+            track_id: 1,
+            duration,
+            enabled: true,
+            in_movie: true,
+            width: width.into(),
+            height: height.into(),
+            ..Tkhd::default()
+        };
+        let mvhd = Mvhd {
+            timescale: TICKS_PER_SEC,
+            duration,
+            rate: 1u16.into(),
+            volume: 1u8.into(),
+            next_track_id: 2,
+            ..Mvhd::default()
+        };
+        Ok(Moov { mvhd, trak: vec![Trak { tkhd, mdia, ..Trak::default() }], ..Moov::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mp4_atom::{Atom, Header, ReadAtom, ReadFrom};
+
+    use super::*;
+
+    #[test]
+    fn the_tables_say_where_pictures_lie() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("film.mp4");
+        let sets = ParameterSets { sequence: vec![0x67, 66, 0xc0, 30, 1], picture: vec![0x68, 2] };
+        let mut film = Mp4::create(&path, (64, 48), 25.0).unwrap();
+        for (bytes, is_key) in [(vec![1; 5], true), (vec![2; 3], false), (vec![3; 9], true)] {
+            film.add(&Sample { bytes, is_key }).unwrap();
+        }
+        assert!(!path.exists(), "not before it is whole");
+        film.finish(Some(&sets)).unwrap();
+
+        let bytes = std::fs::read(&path).unwrap();
+        let mut rest = bytes.as_slice();
+        let ftyp = Header::read_from(&mut rest).unwrap();
+        Ftyp::read_atom(&ftyp, &mut rest).unwrap();
+        let mdat = Header::read_from(&mut rest).unwrap();
+        assert_eq!((mdat.kind, mdat.size), (FourCC::new(b"mdat"), Some(17)));
+        rest = &rest[17..];
+        let header = Header::read_from(&mut rest).unwrap();
+        assert_eq!(header.kind, Moov::KIND);
+        let moov = Moov::read_atom(&header, &mut rest).unwrap();
+        assert!(rest.is_empty());
+        let track = &moov.trak[0].mdia;
+        assert_eq!((track.mdhd.timescale, track.mdhd.duration), (90_000, 3 * 3_600));
+        let table = &track.minf.stbl;
+        assert_eq!(table.stss.as_ref().unwrap().entries, [1, 3]);
+        let at = usize::try_from(table.co64.as_ref().unwrap().entries[0]).unwrap();
+        assert_eq!(bytes[at..at + 17], [[1; 5].as_slice(), &[2; 3], &[3; 9]].concat());
+        assert_eq!(table.stsz.samples, StszSamples::Different { sizes: vec![5, 3, 9] });
+    }
+
+    #[test]
+    fn a_film_that_is_dropped_or_empty_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("film.mp4");
+        drop(Mp4::create(&path, (64, 48), 25.0).unwrap());
+        Mp4::create(&path, (64, 48), 25.0).unwrap().finish(None).unwrap_err();
+        Mp4::create(&path, (70_000, 48), 25.0).map(|_| ()).unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! Pictures of one view after another without anybody looking: stills and films.
+//!
+//! While one picture is drawn the blocks of the next one come, so that a film of N pictures takes about as long as the slower of
+//! fetching and drawing N times, and the other once. Two places take turns, as two participants who look in turn.
+
+use std::sync::Arc;
+
+use array::{Dataset, Error, Result, Source};
+use gpu::Patience;
+use render::{Cancel, ImageSize, Quality, Scene};
+use session::{ParticipantId, Transfer, View};
+use tokio::task::JoinSet;
+
+use crate::aim::Aim;
+use crate::frame_loop::{CancelOnDrop, blocking};
+use crate::host::{Host, check};
+use crate::live::check_memory;
+use crate::painter::Means;
+use crate::picture::{
+    any_transfer, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
+};
+use crate::still::Still;
+use crate::truth::Facts;
+use crate::volume::{Volume, Watching};
+
+/// What is to be drawn.
+#[derive(Clone, Debug)]
+pub struct FilmRequest {
+    /// One view for each picture. Camera and transfer function may be left open; a transfer function is then chosen for the
+    /// first picture and kept.
+    pub views: Vec<View>,
+    /// The name of a colour map, instead of those in the views or the one that is chosen.
+    pub colour_map: Option<String>,
+    /// Pixels.
+    pub size: ImageSize,
+    /// What blocks may cost, and what draws.
+    pub means: Means,
+}
+
+/// Pictures under way. Dropping it withdraws every want and stops the drawing.
+pub struct Film {
+    host: Arc<Host>,
+    views: std::vec::IntoIter<View>,
+    colour_map: Option<String>,
+    size: ImageSize,
+    /// The transfer function that was chosen for the first picture.
+    chosen: Option<Transfer>,
+    coming: Option<Aim>,
+    /// The other place, which looks at the last picture, or for now at the first one.
+    other: Option<(ParticipantId, Watching)>,
+    /// Moves blocks.
+    _feeding: JoinSet<()>,
+}
+
+impl Film {
+    /// Makes everything ready and asks for the first picture's blocks.
+    ///
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// What does not fit in a view.
+    pub async fn open(source: Arc<dyn Source>, request: FilmRequest) -> Result<Self> {
+        let FilmRequest { views, colour_map, size, means } = request;
+        check_memory(means.memory_bytes)?;
+        let dataset = source.describe().await?;
+        dataset.check()?;
+        for view in &views {
+            view.check()?;
+            check(view, &dataset)?;
+        }
+        let is_film = views.len() > 1;
+        let views: Vec<View> =
+            views.into_iter().map(|view| with_camera(view, &dataset, size)).collect::<Result<_>>()?;
+        let mut views = views.into_iter();
+        let first = views.next().ok_or_else(|| Error::invalid("expected a view to draw, found none"))?;
+        let host =
+            Arc::new(Host::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None)));
+        let mut feeding = JoinSet::new();
+        let fed = Arc::clone(&host);
+        feeding.spawn(async move { fed.feed.run().await });
+        // The second place is there from the start, so that all pictures have the same share of the memory.
+        let other = is_film
+            .then(|| {
+                let volume = volume_of(&first, &dataset)?;
+                let place = ParticipantId(1);
+                Ok::<_, Error>((place, host.volumes.look(place, &dataset, volume)?))
+            })
+            .transpose()?;
+        let coming = Some(aimed(&host, ParticipantId(0), first, size, None).await?);
+        Ok(Self { host, views, colour_map, size, chosen: None, coming, other, _feeding: feeding })
+    }
+
+    /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
+    /// after the last one. `progress` hears how many of its blocks are there and how many are wanted.
+    ///
+    /// # Errors
+    /// The reason why a block cannot be had.
+    ///
+    /// # Cancel safety
+    /// A picture that is not waited for is lost; the film ends there.
+    pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
+        let Some(aim) = self.coming.take() else { return Ok(None) };
+        all_blocks(&self.host, &aim, &mut progress).await?;
+        if let Some(view) = self.views.next() {
+            let (place, watching) =
+                self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
+            self.coming = Some(aimed(&self.host, place, view, self.size, Some(watching)).await?);
+        }
+        let still = self.draw(&aim).await?;
+        self.other = Some((aim.watching.who(), aim.watching));
+        Ok(Some(still))
+    }
+
+    async fn draw(&mut self, aim: &Aim) -> Result<Still> {
+        let volume = Arc::clone(&aim.watching.volume);
+        let mut view = (*aim.view).clone();
+        // What was chosen for the first picture holds for those that leave it open.
+        view.transfer = view.transfer.or_else(|| self.chosen.clone());
+        let transfer = chosen_transfer(&view, &volume, self.colour_map.as_deref());
+        self.chosen.get_or_insert_with(|| transfer.clone());
+        let scene = scene_of(aim, &transfer)?;
+        view.transfer = Some(transfer);
+        let cancel = CancelOnDrop::default();
+        let flag: Cancel = cancel.flag();
+        let painter = Arc::clone(&self.host.painter);
+        let drawing = move || volume.cast(&painter, &scene, Patience::Complete, &flag);
+        let frame = blocking(drawing).await??;
+        let outlook = self.host.feed.outlook(aim.watching.who());
+        let mut facts = Facts::of(aim, outlook, Some(frame.truth));
+        facts.is_lossless = true;
+        Ok(Still { image: frame.image, truth: facts.truth(), view })
+    }
+}
+
+/// Aims a place at a view, and wishes for its blocks.
+async fn aimed(
+    host: &Arc<Host>,
+    place: ParticipantId,
+    view: View,
+    size: ImageSize,
+    old: Option<Watching>,
+) -> Result<Aim> {
+    let host = Arc::clone(host);
+    blocking(move || Aim::new(&host, place, Arc::new(view), size, old)).await?
+}
+
+/// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
+pub(crate) fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
+    if view.camera.is_none() {
+        let camera = camera_of(&view, &*volume_of(&view, dataset)?)?;
+        view.camera = Some(shared_camera(&camera.widened(size)));
+    }
+    Ok(view)
+}
+
+/// Waits until every block is there.
+pub(crate) async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64)) -> Result<()> {
+    let mut arrivals = aim.watching.volume.arrivals();
+    let total = aim.demand.blocks.len() as u64;
+    loop {
+        let (lacking, trouble) = host.feed.outlook(aim.watching.who());
+        progress(total - lacking.min(total), total);
+        if lacking == 0 {
+            return Ok(());
+        }
+        if trouble.failed > 0 {
+            let reason = trouble.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
+            return Err(reason.context(format!("{} of {total} blocks cannot be had", trouble.failed)));
+        }
+        if arrivals.changed().await.is_err() {
+            return Err(Error::internal("the volume went away"));
+        }
+    }
+}
+
+/// The transfer function of a view, or a sensible one for what is here, in the colours that were asked for.
+pub(crate) fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>) -> Transfer {
+    let sensible = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+    let mut transfer = view.transfer.clone().unwrap_or_else(sensible);
+    if let Some(map) = colour_map {
+        map.clone_into(&mut transfer.map);
+    }
+    transfer
+}
+
+/// What is drawn for an aim with a transfer function.
+pub(crate) fn scene_of(aim: &Aim, transfer: &Transfer) -> Result<Scene> {
+    Ok(Scene {
+        view: Arc::clone(&aim.watching.volume.view),
+        camera: aim.camera,
+        transfer: transfer_of(transfer)?,
+        surfaces: surfaces_of(&aim.view),
+        slices: slices_of(&aim.view),
+        mode: mode_of(&aim.view),
+        is_lit: aim.view.shading,
+        size: aim.size,
+        clip: aim.portion.clip,
+        quality: Quality::STILL,
+        finest_level: aim.demand.wanted,
+    })
+}

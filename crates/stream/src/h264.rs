@@ -1,0 +1,199 @@
+//! H.264 for films, by OpenH264: pictures become the samples of a video track.
+//!
+//! Constrained baseline, 4:2:0, BT.601 in limited range and said so, as few pictures apart as the frame rate says: what browsers and
+//! players take. No picture is left out, whatever it costs.
+
+use array::{Error, Result};
+use openh264::OpenH264API;
+use openh264::encoder::{
+    Encoder, EncoderConfig, FrameRate, IntraFramePeriod, RateControlMode, UsageType, VuiConfig,
+};
+use openh264::formats::{RgbSliceU8, YUVBuffer};
+use render::{Image, ImageSize};
+
+use crate::encode::unit;
+
+/// Pictures between two with which playing can begin: some seconds.
+const KEY_EVERY: u32 = 100;
+/// Largest picture, pixels: that of level 5.2.
+const MAX_PIXELS: u64 = 4096 * 2304;
+
+/// One picture as a video track has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Slices, each behind its length as four bytes, big-endian.
+    pub bytes: Vec<u8>,
+    /// Playing can begin here.
+    pub is_key: bool,
+}
+
+/// An encoder for one film.
+pub struct H264 {
+    encoder: Encoder,
+    size: ImageSize,
+    /// What decoders need first, as found in the first picture.
+    sets: Option<ParameterSets>,
+}
+
+/// The sequence and the picture parameter set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterSets {
+    /// Of the whole sequence.
+    pub sequence: Vec<u8>,
+    /// Of its pictures.
+    pub picture: Vec<u8>,
+}
+
+impl H264 {
+    /// For pictures of this size.
+    ///
+    /// # Errors
+    /// `Invalid` for odd or too large sizes and rates that are none; `Internal` when the library cannot be set up.
+    pub fn new(size: ImageSize, pictures_per_sec: f64) -> Result<Self> {
+        let pixels = u64::from(size.width) * u64::from(size.height);
+        if !size.width.is_multiple_of(2)
+            || !size.height.is_multiple_of(2)
+            || pixels > MAX_PIXELS
+            || size.width.min(size.height) < 16
+        {
+            return Err(Error::invalid(format!(
+                "expected even sizes of 16 and more and at most {MAX_PIXELS} pixels for a film, found {}x{}",
+                size.width, size.height
+            )));
+        }
+        if !(0.1..=240.0).contains(&pictures_per_sec) {
+            return Err(Error::invalid(format!(
+                "expected 0.1 to 240 pictures a second, found {pictures_per_sec}"
+            )));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a rate")]
+        let config = EncoderConfig::new()
+            .max_frame_rate(FrameRate::from_hz(pictures_per_sec as f32))
+            // The same quality for each picture (the library's quantiser of 26), whatever it takes.
+            .rate_control_mode(RateControlMode::Off)
+            .usage_type(UsageType::CameraVideoRealTime)
+            .intra_frame_period(IntraFramePeriod::from_num_frames(KEY_EVERY))
+            .skip_frames(false)
+            .vui(VuiConfig::bt601());
+        let encoder = Encoder::with_api_config(OpenH264API::from_source(), config).map_err(failed)?;
+        Ok(Self { encoder, size, sets: None })
+    }
+
+    /// Encodes the next picture over `background` (sRGB).
+    ///
+    /// # Errors
+    /// `Invalid` for a picture of another size; `Internal` when the library fails.
+    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Sample> {
+        if image.size != self.size {
+            return Err(Error::invalid("expected pictures of one size in a film, found several"));
+        }
+        let pixels = image.to_rgb8(unit(background));
+        let size = (self.size.width as usize, self.size.height as usize);
+        let picture = YUVBuffer::from_rgb8_source(RgbSliceU8::new(&pixels, size));
+        let encoded = self.encoder.encode(&picture).map_err(failed)?.to_vec();
+        let (mut sequence, mut parameters) = (None, None);
+        let mut sample = Sample { bytes: Vec::with_capacity(encoded.len()), is_key: false };
+        for unit in openh264::nal_units(&encoded) {
+            let unit = &unit[start_code_bytes(unit)..];
+            match unit.first().map(|first| first & 0x1f) {
+                Some(7) => sequence = Some(unit.to_vec()),
+                Some(8) => parameters = Some(unit.to_vec()),
+                Some(kind) => {
+                    sample.is_key |= kind == 5;
+                    let length = u32::try_from(unit.len()).map_err(|_| failed("a slice of 4 GiB"))?;
+                    sample.bytes.extend(length.to_be_bytes());
+                    sample.bytes.extend(unit);
+                }
+                None => {}
+            }
+        }
+        if let (None, Some(sequence), Some(picture)) = (&self.sets, sequence, parameters) {
+            self.sets = Some(ParameterSets { sequence, picture });
+        }
+        if sample.bytes.is_empty() {
+            return Err(failed("a picture without a slice"));
+        }
+        Ok(sample)
+    }
+
+    /// What decoders need; known after the first picture.
+    #[must_use]
+    pub fn sets(&self) -> Option<&ParameterSets> {
+        self.sets.as_ref()
+    }
+}
+
+/// Zeros and a one in front of each unit of a byte stream (ITU-T H.264, annex B).
+fn start_code_bytes(unit: &[u8]) -> usize {
+    unit.iter().position(|&byte| byte == 1).map_or(0, |at| at + 1)
+}
+
+fn failed(why: impl std::fmt::Display) -> Error {
+    Error::internal(format!("H.264 encoding failed: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use openh264::decoder::Decoder;
+    use openh264::formats::YUVSource;
+
+    use super::*;
+
+    /// A grey disc that moves to the right.
+    fn picture(number: u32) -> Image {
+        let size = ImageSize { width: 64, height: 48 };
+        let is_inside =
+            |x: u32, y: u32| (x as f32 - 12.0 - 4.0 * number as f32).hypot(y as f32 - 24.0) < 10.0;
+        let rgba = (0..48 * 64)
+            .map(|i| if is_inside(i % 64, i / 64) { [0.75, 0.75, 0.75, 1.0] } else { [0.0; 4] })
+            .collect();
+        Image { size, rgba }
+    }
+
+    #[test]
+    fn a_decoder_sees_every_picture_in_order() {
+        let mut encoder = H264::new(picture(0).size, 25.0).unwrap();
+        let mut decoder = Decoder::new().unwrap();
+        for number in 0..10 {
+            let sample = encoder.encode(&picture(number), [0; 3]).unwrap();
+            assert_eq!(sample.is_key, number == 0, "{number}");
+            let mut stream = Vec::new();
+            let sets = encoder.sets().unwrap();
+            let mut rest = sample.bytes.as_slice();
+            let mut units = if number == 0 { vec![&sets.sequence[..], &sets.picture[..]] } else { vec![] };
+            while let [a, b, c, d, after @ ..] = rest {
+                let (unit, next) = after.split_at(u32::from_be_bytes([*a, *b, *c, *d]) as usize);
+                units.push(unit);
+                rest = next;
+            }
+            assert!(rest.is_empty());
+            for unit in units {
+                stream.extend([0, 0, 0, 1]);
+                stream.extend(unit);
+            }
+            let shown = decoder.decode(&stream).unwrap().unwrap();
+            assert_eq!(shown.dimensions(), (64, 48));
+            let mut rgb = vec![0; 64 * 48 * 3];
+            shown.write_rgb8(&mut rgb);
+            let expected = picture(number).to_rgb8([0.0; 3]);
+            let error: f64 = rgb.iter().zip(&expected).map(|(a, b)| f64::from(a.abs_diff(*b))).sum();
+            assert!(error / (rgb.len() as f64) < 4.0, "picture {number}: off by {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_rates_that_no_film_has_are_told() {
+        for (width, height, rate) in [
+            (63, 48, 25.0),
+            (64, 47, 25.0),
+            (8, 8, 25.0),
+            (8192, 8192, 25.0),
+            (64, 48, 0.0),
+            (64, 48, f64::NAN),
+        ] {
+            assert!(H264::new(ImageSize { width, height }, rate).is_err(), "{width}x{height} {rate}");
+        }
+        let mut encoder = H264::new(ImageSize { width: 32, height: 32 }, 25.0).unwrap();
+        encoder.encode(&picture(0), [0; 3]).unwrap_err();
+    }
+}
