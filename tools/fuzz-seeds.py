@@ -28,6 +28,7 @@ ENDINGS = {
     "netcdf3": (".nc", ".cdf"),
     "hdf5": (".h5", ".nc", ".nc4", ".k3"),
     "raw": (".toml",),
+    "npy": (".npy",),
 }
 ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
 # What the target `operations` calls each kind of vector: the first byte of its input.
@@ -71,6 +72,9 @@ def write_small(folder: pathlib.Path) -> Iterator[pathlib.Path]:
                 array = file.create_dataset("group/u", **options)
                 array.attrs["units"], array.attrs["_FillValue"], file.attrs["note"] = "m", np.float32(-1), "text"
             yield path
+    for name, array in (("c", values), ("fortran", np.asfortranarray(values)), ("bytes", values.astype("u1"))):
+        np.save(folder / f"{name}.npy", array)
+        yield folder / f"{name}.npy"
     for kind in ("NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF4"):
         path = folder / f"small-{kind.lower()}.nc"
         with netCDF4.Dataset(path, "w", format=kind) as file:

@@ -62,7 +62,7 @@ pub const ALL: &[(&str, &str)] = &[
 /// # Errors
 /// `NotFound` for an unknown name; those of the processes it starts.
 pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report> {
-    match name {
+    let mut report = match name {
         "access" => access::run(program, options).await,
         "access-architectures" => architectures::run(program, options).await,
         "controllers" => controllers::run(),
@@ -76,7 +76,11 @@ pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report
             let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
             Err(Error::not_found(format!("expected one of the benchmarks {names:?}, found `{name}`")))
         }
+    }?;
+    if options.is_quick {
+        report.cases.iter_mut().for_each(Case::leave_open);
     }
+    Ok(report)
 }
 
 /// A report as a table for people.
@@ -94,7 +98,7 @@ pub fn table(report: &Report) -> String {
 
 /// A case for people.
 fn line(case: &Case) -> String {
-    let figure = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), |v| format!("{v:.4}"));
+    let figure = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), figure);
     let mut out = format!(
         "{:<44} {:>12} {} (median of {}, {} to {})",
         case.name,
@@ -104,8 +108,9 @@ fn line(case: &Case) -> String {
         figure(case.min),
         figure(case.max)
     );
-    if let Some(limit) = case.limit {
-        write!(out, "; limit {limit:.4}: {}", case.limit_why).unwrap_or_default();
+    // On loopback a round trip limits nothing.
+    if let Some(limit) = case.limit.filter(|&limit| limit > 0.0) {
+        write!(out, "; limit {}: {}", self::figure(limit), case.limit_why).unwrap_or_default();
     }
     for (peer, value) in &case.peers {
         write!(out, "; {peer} {}", figure(*value)).unwrap_or_default();
@@ -119,4 +124,21 @@ fn line(case: &Case) -> String {
         write!(out, "; {}", case.why).unwrap_or_default();
     }
     out
+}
+
+/// Four digits that count: more are not known.
+fn figure(value: f64) -> String {
+    let digits = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9")]
+    let decimals = (3.0 - digits).clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn figures_have_four_digits_that_count() {
+        let shown = [0.0, 0.000_123_456, 1.0, 12.345_6, 123_456.7, -5.0].map(super::figure);
+        assert_eq!(shown, ["0.000", "0.0001235", "1.000", "12.35", "123457", "-5.000"]);
+    }
 }

@@ -41,6 +41,8 @@ class Decoding(TypedDict):
     """How stored values become the meant ones."""
 
     output: str
+    scale: float
+    offset: float
 
 
 class ArrayInfo(TypedDict):

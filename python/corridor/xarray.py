@@ -132,6 +132,12 @@ def _has_coordinates(array: Array, place: int) -> bool:
     return array._level == 0 and array._info["axes"][place]["coordinates"] != "index"
 
 
+def _is_decoded_here(array: Array) -> bool:
+    """Not integers that nothing scales: what only the format's library takes for missing would make doubles of them."""
+    decoding = array._info["decoding"]
+    return array.dtype.kind == "f" or (decoding["scale"], decoding["offset"]) != (1, 0)
+
+
 def _variable(array: Array, dims: tuple[str, ...], mask_and_scale: bool) -> xr.Variable:
     attrs = array.attrs
     for name in _CF_CODING:
@@ -145,7 +151,7 @@ def _variable(array: Array, dims: tuple[str, ...], mask_and_scale: bool) -> xr.V
                     f"`{array.name}`: {name} is {attrs[name]}, which no {array.dtype} is; it is left out", stacklevel=3
                 )
                 del attrs[name]
-    if mask_and_scale and not any(name in attrs for name in _CF_CODING):
+    if mask_and_scale and _is_decoded_here(array) and not any(name in attrs for name in _CF_CODING):
         array = array.decoded
     if array.units:
         attrs.setdefault("units", array.units)

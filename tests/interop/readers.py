@@ -35,6 +35,8 @@ def library_of(path: pathlib.Path) -> str | None:
         return "pynrrd"
     if name.endswith(NIFTI):
         return "nibabel"
+    if name.endswith(".npy"):
+        return "numpy"
     if name.endswith(NETCDF):
         return "netCDF4"
     with path.open("rb") as file:
@@ -46,6 +48,7 @@ def variables(path: pathlib.Path) -> tuple[list[Variable], list[str]]:
     reader = {
         "pynrrd": _nrrd,
         "nibabel": _nifti,
+        "numpy": _npy,
         "netCDF4": _netcdf,
         "h5py": _hdf5,
         "zarr-python": _zarr,
@@ -73,6 +76,11 @@ def _nrrd(path):
 def _nifti(path):
     image = nibabel.load(str(path))
     return [Variable("", np.asanyarray(image.dataobj.get_unscaled()).T)], []
+
+
+def _npy(path):
+    values = np.load(path)
+    return [Variable("", values.T if np.isfortran(values) else values)], []
 
 
 def _netcdf(path):

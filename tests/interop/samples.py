@@ -29,7 +29,7 @@ def values(dtype: str, shape=SHAPE) -> np.ndarray:
 
 def write_all(folder: pathlib.Path) -> list[pathlib.Path]:
     """Writes one or more files per format; returns what to serve."""
-    return [*_nrrd(folder), *_nifti(folder), _hdf5(folder), *_netcdf(folder), *_zarr(folder), _raw(folder)]
+    return [*_nrrd(folder), *_nifti(folder), _hdf5(folder), *_netcdf(folder), *_zarr(folder), *_npy(folder), _raw(folder)]
 
 
 def _nrrd(folder):
@@ -55,6 +55,16 @@ def _nifti(folder):
         path = folder / f"made-{dtype.replace('<', 'l').replace('>', 'b')}.nii{'' if dtype == 'u1' else '.gz'}"
         nibabel.save(image, path)
         yield path
+
+
+def _npy(folder):
+    for dtype in ("u1", ">i2", "<f4", ">f8"):
+        path = folder / f"made-{dtype.replace('<', 'l').replace('>', 'b')}.npy"
+        np.save(path, values(dtype))
+        yield path
+    path = folder / "made-fortran.npy"
+    np.save(path, np.asfortranarray(values("<i4")))
+    yield path
 
 
 def _hdf5(folder):

@@ -182,3 +182,21 @@ def test_too_little_memory_is_raised_and_a_short_token_warned_of(home, tmp_path)
     for token, is_warned in [("abc", True), ("a-token-of-25-characters-x", False)]:
         done = corridor(home, "demo", "--check", "--token", token, "--listen", "127.0.0.1:0")
         assert done.returncode == 0 and ("may be guessed" in done.stderr) == is_warned, done.stderr
+
+
+def test_of_many_files_those_that_are_no_data_are_left_out(home, run42, tmp_path):
+    (tmp_path / "notes.txt").write_text("not data")
+    locations = [str(tmp_path / "notes.txt"), str(run42)]
+    with running(home, "serve", *locations, "--json", "--listen", "127.0.0.1:0") as server:
+        assert server.lines[0]["url"].split("#")[0].endswith("/run42.h5")
+    assert "expected HDF5" in said(home, 1, "serve", tmp_path / "notes.txt", tmp_path / "notes.txt")
+
+
+def test_several_servers_that_refuse_a_token_are_not_worth_another_try(home, run42):
+    options = ["--listen", "127.0.0.1:0", "--json", "--token", "a-token-of-the-two-servers"]
+    with running(home, "serve", str(run42), *options) as one, running(home, "serve", str(run42), *options) as two:
+        hosts = ",".join(urllib.parse.urlsplit(server.lines[0]["url"]).netloc for server in (one, two))
+        pin = one.lines[0]["fingerprint"]
+        told = said(home, 4, "info", f"corridor://{hosts}/run42.h5#token=another-token-altogether&fp={pin}")
+    assert told.count("the token is not the one of this server") == 2, told
+    assert "hint" not in told and "WARN" not in told, told

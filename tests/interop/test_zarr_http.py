@@ -97,6 +97,7 @@ def test_xarray_gives_what_it_gives_for_the_file(served: Served, folder: pathlib
     with xr.open_dataset(folder / "climate.nc", engine="netcdf4") as expected:
         xr.testing.assert_equal(found.compute(), expected)
         assert found.t2m.attrs["units"] == "K"
+        assert found["count"].dtype == expected["count"].dtype == np.uint16, "integers stay what they are"
 
 
 def test_tensorstore_reads_the_same(served: Served, folder: pathlib.Path) -> None:

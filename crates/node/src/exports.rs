@@ -158,15 +158,24 @@ async fn fresh(location: &Location, context: &Context, server_name: Option<&str>
 pub struct Exports(Vec<Arc<Export>>);
 
 impl Exports {
-    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`.
+    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. Of several those that are
+    /// no data (a shell's `FOLDER/*` gives all there is) are left out with a warning.
     ///
     /// # Errors
-    /// The first location's that cannot be opened.
+    /// The first location's that cannot be opened; `Unsupported` where none is data.
     pub async fn open(locations: &[Location], context: &Context) -> Result<Self> {
         let mut names = BTreeSet::new();
         let mut exports = Vec::with_capacity(locations.len());
+        let mut no_data = None;
         for location in locations {
-            let stack = assemble(location, &context.share_of(locations.len())).await?;
+            let stack = match assemble(location, &context.share_of(locations.len())).await {
+                Err(error) if error.kind() == ErrorKind::Unsupported && locations.len() > 1 => {
+                    tracing::warn!("left out: {error}");
+                    no_data = no_data.or(Some(error));
+                    continue;
+                }
+                opened => opened?,
+            };
             // Opening is cheap, describing checks that it works, so that errors show at the start.
             let dataset = stack.source.describe().await?;
             let name = unused(&stack.name, &names);
@@ -185,7 +194,10 @@ impl Exports {
                 chain: Mutex::default(),
             }));
         }
-        Ok(Self(exports))
+        match no_data {
+            Some(error) if exports.is_empty() => Err(error),
+            _ => Ok(Self(exports)),
+        }
     }
 
     /// In the order they were given.
@@ -307,6 +319,24 @@ mod tests {
         *exports.0[1].described.lock() = None;
         assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
         assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_data_is_left_out_where_something_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = folder.path().join("notes.txt");
+        std::fs::write(&notes, "not data").unwrap();
+        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
+        let notes = notes.to_string_lossy().into_owned();
+        let open = async |locations: &[&str]| {
+            let locations: Vec<_> = locations.iter().map(|l| l.parse().expect("a location")).collect();
+            Exports::open(&locations, &context).await.map(|exports| exports.all().len())
+        };
+        assert_eq!(open(&[&notes, "synthetic:waves?shape=4,5,6"]).await.unwrap(), 1);
+        assert_eq!(open(&[&notes, &notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(open(&[&notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        let absent = open(&["synthetic:waves?shape=4,5,6", "/absent/data.h5"]).await;
+        assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound, "a name that is wrong is told");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod kept;
 mod levels;
 mod netcdf3;
 mod nifti;
+mod npy;
 mod nrrd;
 mod once;
 mod open;

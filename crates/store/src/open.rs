@@ -11,7 +11,7 @@ use array::{Error, LongWork, Result, Source};
 use crate::synthetic::{self, Synthetic};
 use crate::{
     FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, amr, hdf5, netcdf3, nifti,
-    nrrd, raw,
+    npy, nrrd, raw,
 };
 
 /// How far a long task is.
@@ -98,6 +98,12 @@ const KINDS: &[Kind] = &[
         open: |file, options| Ok(Arc::new(nifti::open(file, options)?)),
     },
     Kind {
+        name: "NumPy",
+        recognises: npy::recognises,
+        endings: &[".npy"],
+        open: |file, options| Ok(Arc::new(npy::open(file, options)?)),
+    },
+    Kind {
         name: "Enzo",
         recognises: amr::is_enzo,
         endings: &[".hierarchy"],
@@ -146,7 +152,7 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     match by_bytes.or_else(by_name) {
         Some(kind) => (kind.open)(file, options).map_err(|e| e.context(kind.name)),
         None => Err(Error::unsupported(format!(
-            "expected HDF5, NetCDF-3, NRRD, NIfTI, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description of \
+            "expected HDF5, NetCDF-3, NRRD, NIfTI, NumPy, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description of \
              them, `NAME.toml` (docs/raw.md); found a file that begins with {:02x?}",
             &head[..head.len().min(8)]
         ))),

@@ -23,8 +23,8 @@
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Axis, AxisKind, Coordinates, DType, Decoding, ElementType, Error, MAX_AXES, Meaning, Result,
-    Scalar,
+    ArrayInfo, Attribute, Axis, AxisKind, Coordinates, DType, Decoding, ElementType, Error, MAX_AXES,
+    Meaning, Result, Scalar,
 };
 use serde::Deserialize;
 
@@ -152,6 +152,9 @@ fn info(description: &Description) -> ArrayInfo {
     info.world_units =
         info.axes.iter().rev().find(|a| a.kind.is_spatial()).map(|a| a.units.clone()).unwrap_or_default();
     info.decoding = decoding(description);
+    // Said as other formats say it, so that copies and clients know it too.
+    let fill = info.decoding.missing.first().map(|&fill| ("_FillValue".to_owned(), Attribute::Number(fill)));
+    info.attributes.extend(fill);
     if description.labels {
         info.meaning = Meaning::Labels;
     }
@@ -164,7 +167,7 @@ fn decoding(description: &Description) -> Decoding {
         scale: description.scale.unwrap_or(1.0),
         offset: description.add.unwrap_or(0.0),
         // A value that the type rounds is meant as the type rounds it.
-        missing: description.fill.map(|fill| Scalar::Float(rounded(fill, element))).into_iter().collect(),
+        missing: description.fill.map(|fill| in_type(fill, element)).into_iter().collect(),
         ..Decoding::identity(description.dtype)
     };
     if !decoding.is_identity() {
@@ -173,9 +176,23 @@ fn decoding(description: &Description) -> Decoding {
     decoding
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what is meant")]
-fn rounded(value: f64, element: ElementType) -> f64 {
-    if element == ElementType::F32 { f64::from(value as f32) } else { value }
+/// A number as elements of this type have it: rounded, or whole. One that no element can have stays as it is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounding is meant; the rest is whole and in range"
+)]
+fn in_type(value: f64, element: ElementType) -> Scalar {
+    use ElementType::{Bool, F32, I8, I16, I32, I64, U8, U16, U32, U64};
+    let is_whole = value.fract() == 0.0;
+    match element {
+        F32 => Scalar::Float(f64::from(value as f32)),
+        I8 | I16 | I32 | I64 if is_whole && value.abs() < 9.2e18 => Scalar::Signed(value as i64),
+        Bool | U8 | U16 | U32 | U64 if is_whole && (0.0..1.8e19).contains(&value) => {
+            Scalar::Unsigned(value as u64)
+        }
+        _ => Scalar::Float(value),
+    }
 }
 
 #[cfg(test)]

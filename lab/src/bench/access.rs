@@ -76,7 +76,7 @@ impl Scene {
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let report = Report::here("access", options.link.clone());
-    let mut finished = Finished::default();
+    let mut finished = Finished::with(options);
     if !options.files.is_empty() {
         let runs = options.runs.unwrap_or(RUNS);
         let result = files::run(program, options, runs, &mut finished).await;

@@ -25,7 +25,7 @@ use super::report::Report;
 const GROUPS: &[&str] = &["frames", "scaling", "watching"];
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let mut finished = Finished::default();
+    let mut finished = Finished::with(options);
     let folder = tempfile::tempdir()?;
     for &group in GROUPS.iter().filter(|group| options.has(group)) {
         let result = match group {

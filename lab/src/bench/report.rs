@@ -139,6 +139,14 @@ impl Case {
         });
         self
     }
+
+    /// Leaves open whether the goal is met: it is for more than was measured.
+    pub(crate) fn leave_open(&mut self) {
+        if self.meets_goal.take().is_some() {
+            let why = "less was measured than the goal is for (`--quick`)";
+            self.why = if self.why.is_empty() { why.into() } else { format!("{}; {why}", self.why) };
+        }
+    }
 }
 
 /// The middle value of `values`, which it sorts; the mean of the two middle ones for an even number.

@@ -120,7 +120,10 @@ async fn accept(
                     match hear(stream, config, |shown| token.matches(shown)).await {
                         // Where too many wait already it is dropped, and comes again.
                         Ok(offer) => drop(tell.try_send(offer)),
-                        Err(error) => tracing::warn!("{peer} is no server that is waited for: {error}"),
+                        Err(error) => tracing::warn!(
+                            "{peer} is no server that is waited for: {error}; start it with the command printed above, or give both the \
+                             same `#token=`"
+                        ),
                     }
                 });
             }

@@ -147,7 +147,10 @@ impl Group {
                     self.desk.with(|shares| shares.returned(member));
                 }
                 Some(Err(error)) => {
-                    self.tell(member, &error);
+                    // Where nobody answers as it should, the error says so of each.
+                    if chosen.is_some() {
+                        self.tell(member, &error);
+                    }
                     self.desk.with(|shares| shares.still_away(member, error.clone()));
                     failures.push((member, error));
                 }
@@ -301,7 +304,8 @@ impl Group {
             .unwrap_or_default();
         }
         let last = failures.last().map_or(ErrorKind::Unreachable, |(_, e)| e.kind());
-        Error::new(last, text).with_retry(Retry::MayHelp)
+        let is_final = !failures.is_empty() && failures.iter().all(|(_, e)| e.retry() == Retry::Never);
+        Error::new(last, text).with_retry(if is_final { Retry::Never } else { Retry::MayHelp })
     }
 }
 

@@ -82,7 +82,12 @@ fn attributes(array: &ArrayInfo) -> Value {
     }
     let fill = match all.remove("_FillValue") {
         Some(Attribute::Number(value)) => Some(value),
-        _ => decoding.missing.first().copied().filter(|_| !all.contains_key("missing_value")),
+        // A fill value that only the format's library knows is said of floats: of integers readers would make doubles.
+        _ => decoding
+            .missing
+            .first()
+            .copied()
+            .filter(|_| array.dtype.element().is_float() && !all.contains_key("missing_value")),
     };
     if let Some(fill) = fill {
         all.insert("_FillValue".into(), Attribute::Number(fill));
