@@ -28,5 +28,6 @@ async fn every_frame_has_its_quality_and_every_missing_peer_its_reason() {
     }
     let blocks: Vec<_> = report.cases.iter().filter(|case| case.name.starts_with("memory")).collect();
     assert_eq!(blocks.len(), 2);
-    assert!(blocks.iter().all(|case| case.meets_goal == Some(true)), "blocks stay within the pool's limit");
+    // With less than the goal is for nothing is judged; here the goal is the pool's limit, whatever the volume.
+    assert!(blocks.iter().all(|case| case.ours <= case.goal && case.meets_goal.is_none()), "{blocks:?}");
 }

@@ -60,9 +60,18 @@ impl Film {
     /// # Errors
     /// What does not fit in a view.
     pub async fn open(source: Arc<dyn Source>, request: FilmRequest) -> Result<Self> {
+        let dataset = source.describe().await?;
+        Self::of(source, dataset, request).await
+    }
+
+    /// The same of data that were described.
+    pub(crate) async fn of(
+        source: Arc<dyn Source>,
+        dataset: Arc<Dataset>,
+        request: FilmRequest,
+    ) -> Result<Self> {
         let FilmRequest { views, colour_map, size, means } = request;
         check_memory(means.memory_bytes)?;
-        let dataset = source.describe().await?;
         dataset.check()?;
         for view in &views {
             view.check()?;

@@ -49,11 +49,10 @@ pub async fn render_still(
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
     let StillRequest { view, colour_map, size, means } = request;
-    let view = match view {
-        Some(view) => view,
-        None => View::first_of(&*source.describe().await?)?,
-    };
-    let mut film = Film::open(source, FilmRequest { views: vec![view], colour_map, size, means }).await?;
+    let dataset = source.describe().await?;
+    let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
+    let request = FilmRequest { views: vec![view], colour_map, size, means };
+    let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
 }
