@@ -99,6 +99,9 @@ impl Header {
                 break;
             }
         }
+        if !rest.0.trim().is_empty() {
+            return Err(rest.unlike("the end"));
+        }
         let lacks = |what| Error::corrupt(format!("expected `{what}` in the header, found none"));
         let shape = shape.ok_or_else(|| lacks("shape"))?;
         if shape.is_empty() || shape.len() > MAX_AXES {
@@ -257,6 +260,7 @@ mod tests {
                 ErrorKind::Corrupt,
                 "2^63",
             ),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} !", ErrorKind::Corrupt, "`the end`"),
             ("", ErrorKind::Corrupt, "`{`"),
         ] {
             let error = said(header);
