@@ -28,16 +28,23 @@ pub mod zarr;
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
 #[path = "../../../crates/link/src/lossy/mod.rs"]
-#[expect(dead_code, reason = "the node counts what happened, a test what is left")]
+#[expect(dead_code, unused_imports, reason = "the node counts what happened, a test what is left")]
 mod lossy;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
 #[path = "../../../crates/node/src/ssh/address.rs"]
 mod address;
+#[path = "../../../crates/node/src/offer/address.rs"]
+mod offer_address;
 
 /// What the parsers name of the rest of the node.
 mod ssh {
     pub(crate) use crate::address::{Address, SCHEME};
+}
+
+/// Likewise.
+mod offer {
+    pub(crate) use crate::offer_address::{Address, SCHEME};
 }
 
 /// Likewise.
