@@ -19,7 +19,7 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     let size = parse_size(&options.size)?;
     check_output(&options.output)?;
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
-    let is_told = !matches!(&company, Company::Processes(ranks) if ranks.rank() > 0);
+    let is_told = !matches!(&company, Some(Company::Processes(ranks)) if ranks.rank() > 0);
     let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
@@ -50,14 +50,23 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
         is_annotated: options.annotate,
     };
     // Ranks draw on the CPU.
-    let device = if matches!(company, Company::Alone) { device(options.drawing) } else { Device::Cpu };
+    let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
     let painter = Arc::clone(means.painter());
     let (unit, what) =
         if request.is_several() { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
     let meter = Meter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
-    let drawn = draw(&stack, &request, size, means, (company, method), &options.output, on_progress).await;
+    let drawn = draw(
+        &stack,
+        &request,
+        size,
+        means,
+        company.map(|company| (company, method)),
+        &options.output,
+        on_progress,
+    )
+    .await;
     meter.clear();
     // The first of several processes has the picture, and says so.
     let Some(drawn) = drawn? else { return Ok(()) };
@@ -88,19 +97,19 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<Times>)> {
     }
 }
 
-/// Who draws: the processes that were started with this one, or as many ranks as were asked for.
-fn company(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<Company> {
+/// Who else draws: the processes that were started with this one, or as many ranks as were asked for.
+fn company(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<Option<Company>> {
     let company = match (ranks, options.ranks) {
         (Some(_), Some(count)) => {
             return Err(Error::invalid(format!(
                 "expected no `--ranks` in a process of an MPI program, found {count}: each process is a rank"
             )));
         }
-        (Some(ranks), None) => Company::Processes(ranks),
-        (None, Some(count)) if count > 1 => Company::Threads(count as usize),
-        (None, _) => Company::Alone,
+        (Some(ranks), None) => Some(Company::Processes(ranks)),
+        (None, Some(count)) if count > 1 => Some(Company::Threads(count as usize)),
+        (None, _) => None,
     };
-    if options.drawing.device == cli::Device::Gpu && !matches!(company, Company::Alone) {
+    if options.drawing.device == cli::Device::Gpu && company.is_some() {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
     Ok(company)

@@ -11,7 +11,7 @@ use render::{Background, Camera, Image, ImageSize, Notes, TransferFunction, Volu
 use serde_json::{Map, Value, json};
 use session::{Truth, View};
 pub use stream::compose::{Communicator, Method};
-use stream::{Film, FilmRequest, H264, Means, Still, render_by_threads, render_together};
+use stream::{Film, FilmRequest, H264, Means, Still, camera_in, render_by_threads, render_together};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
@@ -182,19 +182,17 @@ pub struct Drawn {
     pub truth: Truth,
 }
 
-/// Who draws a picture.
+/// Who draws a picture together with this process.
 #[derive(Clone)]
 pub enum Company {
-    /// This process, as one.
-    Alone,
-    /// So many ranks in this process, which share its memory.
+    /// So many ranks in it, which share its memory.
     Threads(usize),
     /// Other processes, which make the same call; rank 0 writes the file.
     Processes(Arc<dyn Communicator>),
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
-/// or in `.mp4`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+/// or in `.mp4`. Where there is `company` it is one `.png`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
 ///
 /// # Errors
 /// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay.
@@ -206,13 +204,19 @@ pub async fn draw(
     request: &PicturesRequest,
     size: ImageSize,
     means: Means,
-    (company, method): (Company, Method),
+    company: Option<(Company, Method)>,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Option<Drawn>> {
     let kind = Kind::of(output)?;
-    if !matches!(company, Company::Alone) {
-        return draw_together(stack, request, size, means, (company, method), output, progress).await;
+    if let Some(company) = company {
+        if request.is_several() || request.is_annotated || kind != Kind::Png {
+            return Err(Error::unsupported(
+                "expected one picture as .png, without notes, of several ranks; films, several pictures, .exr and `--annotate` are \
+                 drawn by one",
+            ));
+        }
+        return draw_together(stack, &request.picture, size, means, company, output, progress).await;
     }
     let dataset = stack.source.describe().await?;
     let views = views(request, size, &dataset)?;
@@ -226,19 +230,23 @@ pub async fn draw(
     if is_several {
         progress(0, u64::from(count));
     }
-    let of_blocks = |progress: &mut dyn FnMut(u64, u64), done, total| {
-        if !is_several {
-            progress(done, total);
-        }
-    };
-    while let Some(mut still) = film.next(|blocks, total| of_blocks(&mut progress, blocks, total)).await? {
+    loop {
+        let of_blocks = |blocks, total| {
+            if !is_several {
+                progress(blocks, total);
+            }
+        };
+        let Some(mut still) = film.next(of_blocks).await? else { break };
         truth = Some(still.truth.clone());
-        if request.is_annotated {
-            let notes = notes(&still.view, size, &dataset)?;
-            render::annotate(&mut still.image, &notes)?;
-        }
+        let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
+        let finish = move || {
+            if let Some(notes) = notes {
+                render::annotate(&mut still.image, &notes)?;
+            }
+            sink.take(done, &still).map(|()| sink)
+        };
         // The next one's blocks come meanwhile.
-        let taken = tokio::task::spawn_blocking(move || sink.take(done, &still).map(|()| sink)).await;
+        let taken = tokio::task::spawn_blocking(finish).await;
         sink = taken.map_err(|e| Error::internal(format!("a picture could not be written: {e}")))??;
         done += 1;
         if is_several {
@@ -253,25 +261,18 @@ pub async fn draw(
 /// One picture by several ranks.
 async fn draw_together(
     stack: &Stack,
-    request: &PicturesRequest,
+    request: &PictureRequest,
     size: ImageSize,
     means: Means,
     (company, method): (Company, Method),
     output: &Path,
     progress: impl FnMut(u64, u64),
 ) -> Result<Option<Drawn>> {
-    if request.is_several() || request.is_annotated || Kind::of(output)? != Kind::Png {
-        return Err(Error::unsupported(
-            "expected one picture as .png, without notes, of several ranks; films, several pictures, .exr and `--annotate` are \
-             drawn by one",
-        ));
-    }
-    let still = wish(stack, &request.picture, size, means).await?;
+    let still = wish(stack, request, size, means).await?;
     let source = Arc::clone(&stack.source);
     let finished = match company {
         Company::Processes(ranks) => render_together(source, still, ranks, method, progress).await?,
         Company::Threads(count) => Some(render_by_threads(source, still, count, method, progress).await?),
-        Company::Alone => Some(render_by_threads(source, still, 1, method, progress).await?),
     };
     let Some(finished) = finished else { return Ok(None) };
     write(output, &render::png_of_rgb8(size, &finished.rgb)?)?;
@@ -286,8 +287,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// One view for each picture.
 fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Result<Vec<View>> {
-    let mut first = request.picture.clone();
-    let mut base = view_of(&first, size, dataset)?;
+    // Each picture's time is set below; the box that a camera frames is that of all.
+    let base = view_of(&request.picture, size, dataset)?;
     let steps = match request.times {
         None => vec![base.time],
         Some(times) => {
@@ -296,11 +297,6 @@ fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Resul
             times.of(count)?
         }
     };
-    // The camera of the first time step is that of all.
-    if first.time != Some(steps[0]) {
-        first.time = Some(steps[0]);
-        base = view_of(&first, size, dataset)?;
-    }
     let is_one_step = steps.len() == 1;
     let steps_count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let few = if request.journey.is_some() && is_one_step { JOURNEY_PICTURES } else { steps_count };
@@ -310,7 +306,7 @@ fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Resul
     }
     let cameras = match &request.journey {
         None => Vec::new(),
-        Some(journey) => journey.cameras(&camera_of(&base, size, dataset)?, count)?,
+        Some(journey) => journey.cameras(&camera_in(&base, dataset, size)?, count)?,
     };
     (0..count as usize)
         .map(|number| {
@@ -322,17 +318,6 @@ fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Resul
             base.merged(&fields)
         })
         .collect()
-}
-
-/// The camera of a view; one that sees the whole volume where it has none.
-fn camera_of(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Camera> {
-    if let Some(camera) = &view.camera {
-        let same = serde_json::to_value(camera).and_then(serde_json::from_value);
-        return same.map_err(|e| Error::internal(format!("a view's camera: {e}")));
-    }
-    let (array, _, position) = view.place_in(dataset)?;
-    let bounds = VolumeView::new(dataset, array, &position)?.bounds();
-    Ok(Camera::framing(&bounds, bounds.first_look()).widened(size))
 }
 
 /// What is written into the picture of a finished view.
@@ -356,7 +341,7 @@ fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
     });
     let brightness: u32 = view.background.iter().map(|&c| u32::from(c)).sum();
     Ok(Notes {
-        camera: camera_of(view, size, dataset)?,
+        camera: camera_in(view, dataset, size)?,
         bounds: VolumeView::new(dataset, number, &position)?.bounds(),
         axes: [name(AxisKind::X, "x"), name(AxisKind::Y, "y"), name(AxisKind::Z, "z")],
         world_units: array.world_units.clone(),

@@ -17,7 +17,7 @@ use crate::host::{Host, check};
 use crate::live::check_memory;
 use crate::painter::Means;
 use crate::picture::{
-    any_transfer, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
+    any_transfer, camera_in, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
 };
 use crate::still::Still;
 use crate::truth::Facts;
@@ -156,8 +156,7 @@ async fn aimed(
 /// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
 pub(crate) fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
     if view.camera.is_none() {
-        let camera = camera_of(&view, &*volume_of(&view, dataset)?)?;
-        view.camera = Some(shared_camera(&camera.widened(size)));
+        view.camera = Some(shared_camera(&camera_in(&view, dataset, size)?));
     }
     Ok(view)
 }

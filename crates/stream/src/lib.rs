@@ -47,5 +47,6 @@ pub use loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANT
 pub use outbox::Outgoing;
 pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use painter::{Device, Means, Painter};
+pub use picture::camera_in;
 pub use still::{Still, StillRequest, render_still};
 pub use together::{Finished, render_by_threads, render_together};

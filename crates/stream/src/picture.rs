@@ -36,6 +36,15 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
     Ok(camera)
 }
 
+/// The camera of a picture of this size: the view's own, or one that sees the whole volume where it has none.
+///
+/// # Errors
+/// What does not fit in the view.
+pub fn camera_in(view: &View, dataset: &Dataset, size: ImageSize) -> Result<Camera> {
+    let camera = camera_of(view, &*volume_of(view, dataset)?)?;
+    Ok(if view.camera.is_some() { camera } else { camera.widened(size) })
+}
+
 /// A camera as a view carries it.
 pub(crate) fn shared_camera(camera: &Camera) -> session::Camera {
     let projection = match camera.projection {

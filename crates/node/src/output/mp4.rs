@@ -1,5 +1,5 @@
 //! An MP4 file with one video track of H.264 (ISO/IEC 14496-12 and -15): pictures as they come, then the tables that say where
-//! they lie. What is held in memory is twelve bytes a picture.
+//! they lie. What is held in memory is a few bytes a picture.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};

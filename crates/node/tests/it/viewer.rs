@@ -1,7 +1,7 @@
 //! The whole path in one process: data server, encrypted connection, viewing node, WebSocket, picture.
 
 use node::assemble::assemble;
-use node::film::{Company, Method, draw};
+use node::film::draw;
 use node::picture::PictureRequest;
 use node::render::ImageSize;
 
@@ -28,8 +28,7 @@ async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
         let output = folder.path().join(format!("{}.png", map.unwrap_or("chosen")));
         let request = PictureRequest { transfer: map.map(Into::into), ..PictureRequest::default() };
         let size = ImageSize { width: 64, height: 48 };
-        let alone = (Company::Alone, Method::Auto);
-        draw(&stack, &request.into(), size, (64 << 20).into(), alone, &output, |_, _| ()).await.unwrap();
+        draw(&stack, &request.into(), size, (64 << 20).into(), None, &output, |_, _| ()).await.unwrap();
         std::fs::read(output).unwrap()
     };
     let chosen = png(None).await;
