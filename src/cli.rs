@@ -49,7 +49,7 @@ Exit codes:
 
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
-  CORRIDOR_LINK  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
+  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -166,6 +166,11 @@ pub(crate) struct Reaching {
     /// [default: tcp; quic where a controller is asked for].
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,
+    /// How many connections one link takes by TCP, each encrypted by itself, 1 to 16: more get more where losses or windows hold
+    /// one back, or where one processor does not encrypt fast enough; `auto`: one, unless what is remembered of the path says
+    /// that more fill it [default: auto].
+    #[arg(long, env = "CORRIDOR_STREAMS", hide_env = true, value_name = "NUMBER")]
+    pub(crate) streams: Option<String>,
     /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is
     /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]

@@ -27,6 +27,7 @@ const KEYS: &[&str] = &[
     "memory",
     "cache_dir",
     "link",
+    "streams",
     "controller",
     "compression",
     "rule",

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wire::{ChunkHead, Cut, Error, ErrorKind, Message, Part, Result, Retry};
+use wire::{ChunkHead, Cut, Error, ErrorKind, ItemHead, Message, Part, Result, Retry};
 
 use crate::flow::Flow;
+use crate::streams::Opening;
 
 /// Something that arrived.
 #[derive(Debug)]
@@ -23,8 +24,17 @@ pub enum Received<'a> {
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
-    /// Some bulk that came apart from the messages, in any order.
+    /// Some bulk that came apart from the messages, in any order, and lies in memory of its own.
     Part(Part),
+    /// The same where the carrier has it.
+    Apart {
+        /// What the item's head says.
+        head: ItemHead,
+        /// Where in the item's bulk.
+        offset: u64,
+        /// The bytes, at least one.
+        bytes: &'a [u8],
+    },
     /// So many bytes of bulk were withdrawn on their way and will not come.
     Gone(u64),
 }
@@ -39,6 +49,11 @@ pub trait Carrier: Send + 'static {
     /// # Errors
     /// The carrier broke.
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>>;
+
+    /// While [`poll_send`](Self::poll_send) is pending: whether more would find a way of its own, beside what is queued.
+    fn takes_more(&self) -> bool {
+        false
+    }
 
     /// Hands over what has arrived next, once: a message of at most `limit_bytes`, or some of one where it lies. False
     /// when the peer ended the carrier between two messages.
@@ -67,17 +82,24 @@ pub struct Link {
     flow: Option<Arc<dyn Flow>>,
     /// Bulk comes apart from the messages.
     pub(crate) by_parts: bool,
+    /// Lets further streams join, once the client may come in.
+    pub(crate) opening: Option<Opening>,
 }
 
 impl Link {
     /// A link over `carrier`. `peer`: the other end's address, for people.
     pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
-        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None, by_parts: false }
+        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None, by_parts: false, opening: None }
     }
 
     /// The same, whose carrier brings bulk apart from the messages.
     pub(crate) fn by_parts(self) -> Self {
         Self { by_parts: true, ..self }
+    }
+
+    /// The same, which further streams may join once the client may come in.
+    pub(crate) fn opening(self, opening: Opening) -> Self {
+        Self { opening: Some(opening), ..self }
     }
 
     /// The same, told about and controlled by `flow`.
@@ -110,6 +132,7 @@ pub(crate) fn give(cut: Option<Cut<'_>>, take: &mut dyn FnMut(Received<'_>)) -> 
     take(match cut {
         Cut::Frame(frame) => Received::Message(frame),
         Cut::Bulk { head, bytes } => Received::Bulk { head, bytes },
+        Cut::Apart { head, offset, bytes } => Received::Apart { head, offset, bytes },
     });
     true
 }

@@ -8,7 +8,7 @@ use futures::future::{Either, select};
 use tokio::time::timeout;
 use wire::{Error, Result};
 
-use crate::{Link, Trust, quic, tcp};
+use crate::{Link, Trust, quic, streams};
 
 /// From this round trip on QUIC is chosen by itself: below, TCP costs a quarter of the processor time, and its windows
 /// grow soon enough.
@@ -63,7 +63,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Connects to a data server.
+/// Connects to a data server; by TCP with so many streams, at most [`MAX_STREAMS`](crate::streams::MAX_STREAMS).
 ///
 /// # Errors
 /// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be; with `Auto`,
@@ -76,19 +76,20 @@ pub async fn connect(
     port: u16,
     trust: &Trust,
     protocol: Protocol,
+    streams: u32,
     options: &quic::Options,
 ) -> Result<Link> {
     match protocol {
-        Protocol::Tcp => tcp::connect(host, port, trust).await,
+        Protocol::Tcp => streams::connect(host, port, trust, streams).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
         Protocol::Lossy | Protocol::LossyRedundant => {
             let bulk = quic::Bulk::Lossy { redundancy: protocol == Protocol::LossyRedundant };
             quic::connect(host, port, trust, &quic::Options { bulk, ..*options }).await
         }
         Protocol::Auto if matches!(trust, Trust::Plain) || is_here(host) => {
-            tcp::connect(host, port, trust).await
+            streams::connect(host, port, trust, streams).await
         }
-        Protocol::Auto => faster(host, port, trust, options).await,
+        Protocol::Auto => faster(host, port, trust, streams, options).await,
     }
 }
 
@@ -98,8 +99,8 @@ fn is_here(host: &str) -> bool {
 }
 
 /// Tries both at once. QUIC needs a round trip less, so it is mostly first and then says how long the path is.
-async fn faster(host: &str, port: u16, trust: &Trust, options: &quic::Options) -> Result<Link> {
-    let by_tcp = Box::pin(tcp::connect(host, port, trust));
+async fn faster(host: &str, port: u16, trust: &Trust, streams: u32, options: &quic::Options) -> Result<Link> {
+    let by_tcp = Box::pin(streams::connect(host, port, trust, streams));
     let by_quic = Box::pin(quic::connect(host, port, trust, options));
     let start = tokio::time::Instant::now();
     match select(by_quic, by_tcp).await {

@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::time::Sleep;
 use wire::limits::MAX_FRAME_BYTES;
-use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, Machine, Message, Part};
+use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, ItemHead, Machine, Message, Part};
 
 use crate::carrier::{Received, ended};
 use crate::{Carrier, Link};
@@ -46,6 +46,9 @@ pub(crate) trait Side: Send + 'static {
     }
     /// Some bulk has come apart from the frames, or will not come: only where a side asked for that.
     fn take_part(&mut self, _now: Instant, _part: Part) {}
+    fn take_apart(&mut self, _now: Instant, _head: &ItemHead, _offset: u64, _bytes: &[u8]) {
+        self.machine().close(Error::corrupt("expected a frame of a client, found bulk"));
+    }
     fn take_gone(&mut self, _bytes: u64) {}
     /// Hands over what the machine has to tell, and wakes those who wait for room.
     fn settle(&mut self);
@@ -93,8 +96,10 @@ struct Drive<S: Side> {
     peer: String,
     carrier: Box<dyn Carrier>,
     outgoing: VecDeque<Message>,
-    /// Bytes of the batch under way; 0 when the carrier has sent all it got.
+    /// Bytes of the batch under way; 0 when the carrier can take more.
     batch_bytes: usize,
+    /// The carrier has not handed on all that it got.
+    is_sending: bool,
     timer: Pin<Box<Sleep>>,
     carrier_broke: bool,
     linger_until: Option<Instant>,
@@ -110,6 +115,7 @@ pub(crate) fn drive<S: Side>(link: Link, shared: Arc<Shared<S>>) -> Driver {
             carrier: link.carrier,
             outgoing: VecDeque::new(),
             batch_bytes: 0,
+            is_sending: false,
             timer,
             carrier_broke: false,
             linger_until: None,
@@ -156,6 +162,7 @@ impl<S: Side> Drive<S> {
                     Received::Message(message) => drop(side.machine().handle_frame(now(), message)),
                     Received::Bulk { head, bytes } => side.take_bulk(now(), head, bytes),
                     Received::Part(part) => side.take_part(now(), part),
+                    Received::Apart { head, offset, bytes } => side.take_apart(now(), &head, offset, bytes),
                     Received::Gone(bytes) => side.take_gone(bytes),
                 }
                 side.settle();
@@ -193,13 +200,20 @@ impl<S: Side> Drive<S> {
             }
             side.settle();
         });
-        if self.batch_bytes == 0 {
+        if self.batch_bytes == 0 && !self.is_sending {
             return false;
         }
+        let has_batch = self.batch_bytes > 0;
         match self.carrier.poll_send(cx, &mut self.outgoing) {
-            Poll::Ready(Ok(())) => self.batch_bytes = 0,
+            Poll::Ready(Ok(())) => (self.batch_bytes, self.is_sending) = (0, false),
             Poll::Ready(Err(error)) => self.lose(error),
-            Poll::Pending => return false,
+            Poll::Pending => {
+                self.is_sending = true;
+                if !has_batch || !self.carrier.takes_more() {
+                    return false;
+                }
+                self.batch_bytes = 0;
+            }
         }
         true
     }

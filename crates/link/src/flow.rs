@@ -57,6 +57,8 @@ pub trait Flow: Send + Sync {
 pub struct Statistics {
     /// The protocol's name.
     pub protocol: &'static str,
+    /// Connections that it takes, all counted here.
+    pub streams: u32,
     /// What decides how fast this side sends; none where the kernel decides by itself.
     pub controller: Option<Choice>,
     /// What the kernel decides by, where it does.

@@ -32,6 +32,7 @@
 //!
 //! Read [`Carrier`] first (what a protocol has to offer), then `drive.rs`, the one loop over all of them.
 
+mod apart;
 mod carrier;
 mod client;
 mod dial;
@@ -49,6 +50,7 @@ mod receive_many;
 mod room;
 mod server;
 mod stream;
+pub mod streams;
 pub mod tcp;
 mod tcp_flow;
 mod tcp_info;

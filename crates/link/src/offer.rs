@@ -41,7 +41,7 @@ pub async fn offer(host: &str, port: u16, trust: &Trust, token: &str) -> Result<
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         prepare(&stream)?;
         let ip = stream.peer_addr().map_err(broken)?.ip();
-        let mut session = tls::connect(stream, host, ALPN_OFFER, trust).await?;
+        let mut session = tls::connect(stream, host, &[ALPN_OFFER], trust).await?;
         if session.get_ref().1.alpn_protocol() != Some(ALPN_OFFER) {
             return Err(Error::unsupported(
                 "expected a client that waits for a server, found something else",

@@ -60,10 +60,42 @@ impl Slot {
         Self { receiver: Some(receiver), end: None, waker: None }
     }
 
+    /// The first end counts: what a receiver refused has failed, though all of it came.
     pub(crate) fn end(&mut self, end: Result<()>) {
-        let receiver = self.receiver.take();
-        self.end = Some(end.and_then(|()| receiver.map_or(Ok(()), |mut receiver| receiver.finish())));
+        let Some(mut receiver) = self.receiver.take() else { return };
+        self.end = Some(end.and_then(|()| receiver.finish()));
+        // It lets go of where the answer went before anybody hears of the end.
+        drop(receiver);
         self.waker.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Takes;
+
+    impl Receiver for Takes {
+        fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
+            Ok(())
+        }
+
+        fn piece(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<()> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_that_was_refused_has_failed_though_its_end_comes_after() {
+        let mut slot = Slot::new(Box::new(Takes));
+        slot.end(Err(Error::corrupt("it cannot be restored")));
+        slot.end(Ok(()));
+        assert_eq!(slot.end.map(|end| end.is_err()), Some(true));
     }
 }
 

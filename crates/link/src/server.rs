@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use wire::{
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 use crate::incoming::{Incoming, Waiting};
+use crate::streams::Opening;
 use crate::waiting::{Share, WaitingRoom};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
@@ -41,7 +42,7 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
 /// # Errors
 /// As [`serve`].
 pub fn serve_among(
-    link: Link,
+    mut link: Link,
     config: ServerConfig,
     room: WaitingRoom,
 ) -> Result<(ServerConnection, Driver)> {
@@ -59,8 +60,9 @@ pub fn serve_among(
         acceptor: Vec::new(),
         waiting_for_room: BTreeMap::new(),
     });
+    let opening = Mutex::new(link.opening.take());
     let driver = drive(link, Arc::clone(&shared));
-    Ok((ServerConnection { shared, peer }, driver))
+    Ok((ServerConnection { shared, peer, opening }, driver))
 }
 
 /// What the application has not heard yet of an operation. Most are taken, answered and forgotten without one.
@@ -279,6 +281,8 @@ impl Side for ServerSide {
 pub struct ServerConnection {
     shared: Arc<Shared<ServerSide>>,
     peer: String,
+    /// Lets further streams join the link.
+    opening: Mutex<Option<Opening>>,
 }
 
 impl fmt::Debug for ServerConnection {
@@ -317,6 +321,9 @@ impl ServerConnection {
 
     /// Lets the client in.
     pub fn accept(&self) {
+        // Before the client hears of it.
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        opening.into_iter().for_each(Opening::open);
         self.shared.change(|side| side.machine.accept());
     }
 

@@ -49,7 +49,7 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
                 Ok(over_socket(BufReader::with_capacity(READ_BYTES, stream), watch, peer.as_str()))
             }
             _ => {
-                let session = tls::connect(stream, host, tls::ALPN_WIRE, trust).await?;
+                let session = tls::connect(stream, host, &[tls::ALPN_WIRE], trust).await?;
                 Ok(over_socket(session, watch, peer.as_str()))
             }
         }
@@ -94,8 +94,7 @@ pub fn over_socket(
     peer: impl Into<String>,
 ) -> Link {
     let flow = watch.as_ref().map(Watch::flow);
-    let (deframer, parts) = (Deframer::new(), VecDeque::new());
-    let link = Link::new(Framed { stream, deframer, parts, needs_flush: false, _watch: watch }, peer);
+    let link = Link::new(Framed::new(stream, watch), peer);
     match flow {
         Some(flow) => link.with_flow(flow),
         None => link,
@@ -122,7 +121,8 @@ pub(crate) fn unreachable(error: io::Error) -> Error {
     Error::new(ErrorKind::Unreachable, error.to_string())
 }
 
-struct Framed<S> {
+/// A stream of bytes as a carrier.
+pub(crate) struct Framed<S> {
     stream: S,
     deframer: Deframer,
     /// Of the messages taken from the queue, what was not written yet.
@@ -130,6 +130,13 @@ struct Framed<S> {
     needs_flush: bool,
     /// Lets go of the socket when the stream does.
     _watch: Option<Watch>,
+}
+
+impl<S> Framed<S> {
+    pub(crate) fn new(stream: S, watch: Option<Watch>) -> Self {
+        let (deframer, parts) = (Deframer::new(), VecDeque::new());
+        Self { stream, deframer, parts, needs_flush: false, _watch: watch }
+    }
 }
 
 impl<S: AsyncWrite + Unpin> Framed<S> {

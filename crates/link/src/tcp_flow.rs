@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use control::{Choice, Remembered};
 use tokio::net::TcpStream;
@@ -55,6 +56,11 @@ impl Watch {
         Some(Self(Arc::new(Watched { peer, controller, state: Mutex::new(State::Open(socket)) })))
     }
 
+    /// True when something is under way and nothing was acknowledged for so long.
+    pub(crate) fn is_unanswered_for(&self, time: Duration) -> bool {
+        self.0.info().is_unanswered_for(time)
+    }
+
     pub(crate) fn flow(&self) -> TcpFlow {
         TcpFlow(Arc::clone(&self.0))
     }
@@ -83,6 +89,7 @@ fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
 }
 
 /// What is told of a TCP connection, for as long as somebody asks.
+#[derive(Clone)]
 pub(crate) struct TcpFlow(Arc<Watched>);
 
 impl Flow for TcpFlow {
@@ -102,6 +109,7 @@ impl Flow for TcpFlow {
         let segment_bytes = info.segment_bytes();
         Statistics {
             protocol: "tcp",
+            streams: 1,
             controller: None,
             kernel_controller: self.0.controller,
             rtt: info.rtt(),
@@ -149,7 +157,7 @@ mod tests {
             "{seen:?}"
         );
         drop((ours, watch));
-        let ended = tokio::time::timeout(std::time::Duration::from_secs(5), theirs.read(&mut [0])).await;
+        let ended = tokio::time::timeout(Duration::from_secs(5), theirs.read(&mut [0])).await;
         assert_eq!(ended.expect("the socket is closed, though its flow lives").unwrap(), 0);
         assert_eq!(flow.statistics().sent_bytes, seen.sent_bytes, "what it was at last");
     }

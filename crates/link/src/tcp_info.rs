@@ -88,6 +88,12 @@ impl TcpInfo {
         self.u32_at(24).unwrap_or_default().into()
     }
 
+    /// True when something is under way and nothing was acknowledged for so long.
+    pub(crate) fn is_unanswered_for(&self, time: Duration) -> bool {
+        let since_ms = self.u32_at(56).unwrap_or_default();
+        self.in_flight_segments() > 0 && Duration::from_millis(since_ms.into()) >= time
+    }
+
     /// What the kernel sends with, bytes per second.
     pub(crate) fn rate_bytes_per_sec(&self) -> Option<u64> {
         self.u64_at(104).filter(|rate| *rate != 0 && *rate != u64::MAX)
@@ -143,6 +149,17 @@ mod tests {
         assert_eq!(info.rtt(), Some(Duration::from_millis(20)));
         assert_eq!((info.least_rtt(), info.delivery_bytes_per_sec(), info.reordered()), (None, None, None));
         assert_eq!(TcpInfo::default().rtt(), None);
+    }
+
+    #[test]
+    fn silence_counts_while_something_is_under_way() {
+        let told = |in_flight: u32, since_ms: u32| {
+            let mut told = vec![0_u8; 232];
+            told[24..28].copy_from_slice(&in_flight.to_ne_bytes());
+            told[56..60].copy_from_slice(&since_ms.to_ne_bytes());
+            TcpInfo(told).is_unanswered_for(Duration::from_secs(10))
+        };
+        assert!(told(1, 10_000) && !told(0, 10_000) && !told(7, 9_999));
     }
 
     #[test]

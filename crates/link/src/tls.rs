@@ -49,6 +49,10 @@ pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
 pub const ALPN_WIRE: &[u8] = b"corridor/1";
 /// The protocol name of the wire whose large items cross by datagrams; QUIC only.
 pub const ALPN_LOSSY: &[u8] = b"corridor-lossy/1";
+/// The protocol name of the wire by several streams, of the first of them; TCP only.
+pub const ALPN_STREAMS: &[u8] = b"corridor-streams/1";
+/// The protocol name of the further ones.
+pub const ALPN_JOIN: &[u8] = b"corridor-join/1";
 /// The protocol name of HTTP, which carries WebSockets.
 pub const ALPN_HTTP: &[u8] = b"http/1.1";
 
@@ -210,7 +214,10 @@ where
     Ok(session)
 }
 
-/// True when the client chose the wire itself, and not HTTP.
+/// All that a server of ours speaks over TCP, the favourite first.
+pub const SERVED: [&[u8]; 4] = [ALPN_STREAMS, ALPN_WIRE, ALPN_JOIN, ALPN_HTTP];
+
+/// True when the client chose the wire itself, by one stream, and not HTTP.
 #[must_use]
 pub fn is_wire(session: &server::TlsStream<TcpStream>) -> bool {
     session.get_ref().1.alpn_protocol() == Some(ALPN_WIRE)
@@ -219,11 +226,11 @@ pub fn is_wire(session: &server::TlsStream<TcpStream>) -> bool {
 pub(crate) async fn connect(
     stream: TcpStream,
     host: &str,
-    protocol: &[u8],
+    protocols: &[&[u8]],
     trust: &Trust,
 ) -> Result<client::TlsStream<BufReader<TcpStream>>> {
     let mut config = client_config(trust)?;
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| Error::invalid(format!("expected a host name or address, found `{host}`")))?;
     let stream = BufReader::with_capacity(READ_BYTES, stream);

@@ -42,7 +42,7 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
                 upgrade(stream, &format!("ws://{peer}{PATH}"), &peer).await
             }
             _ => {
-                let stream = tls::connect(stream, host, tls::ALPN_HTTP, trust).await?;
+                let stream = tls::connect(stream, host, &[tls::ALPN_HTTP], trust).await?;
                 upgrade(stream, &format!("wss://{peer}{PATH}"), &peer).await
             }
         }

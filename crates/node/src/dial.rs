@@ -14,6 +14,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
+use link::streams::MAX_STREAMS;
 use link::{Choice, ClientHandle, Flow, OpStream, Trust};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -66,6 +67,32 @@ pub struct Reach {
     pub choice: Option<Choice>,
     /// Of data on their way here.
     pub compression: Compression,
+    /// By how many connections, over TCP.
+    pub streams: Streams,
+}
+
+/// How many TCP connections one link takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Streams {
+    /// One, unless what is remembered of the path says that more fill it better.
+    #[default]
+    Auto,
+    /// So many.
+    Of(u32),
+}
+
+impl FromStr for Streams {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let of = |count: u32| (1..=MAX_STREAMS).contains(&count).then_some(Self::Of(count));
+        let found = if text == "auto" { Some(Self::Auto) } else { text.parse().ok().and_then(of) };
+        found.ok_or_else(|| {
+            Error::invalid(format!(
+                "expected `auto` or a number of streams, 1 to {MAX_STREAMS}, found `{text}`"
+            ))
+        })
+    }
 }
 
 /// Whether a server compresses what it sends.
@@ -447,7 +474,7 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
 
 /// The same, with what the connection says of itself.
 pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
-    let Reach { protocol, choice, compression } = server.reach;
+    let Reach { protocol, choice, compression, streams } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -457,9 +484,14 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         // As the protocol says.
         bulk: link::quic::Bulk::default(),
     };
+    let streams = match (streams, protocol) {
+        (Streams::Of(count), _) => count,
+        (Streams::Auto, Protocol::Tcp | Protocol::Auto) => advised::streams(server).await,
+        (Streams::Auto, _) => 1,
+    };
     let link = match protocol {
-        Protocol::Auto => advised::connect(server, &options).await?,
-        _ => link::dial(&server.host, server.port, &server.trust, protocol, &options).await?,
+        Protocol::Auto => advised::connect(server, streams, &options).await?,
+        _ => link::dial(&server.host, server.port, &server.trust, protocol, streams, &options).await?,
     };
     let mut config = ClientConfig {
         token: server.token.clone(),

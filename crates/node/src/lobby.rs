@@ -22,6 +22,8 @@ pub const MAX_MEMBERS: usize = 256;
 const MEMBERS_PER_READER: usize = 2;
 /// Of members, from one network.
 pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
+/// Further streams of members' links, whatever their number; of one network as many as it may have members.
+pub const MAX_JOINED: usize = 256;
 /// How long a visit may last, whatever the visitor does or leaves undone: pages take seconds.
 pub const VISIT_WITHIN: Duration = Duration::from_secs(60);
 /// How long a new connection may take to say what it is, to finish its handshake, or to send the head of a request.
@@ -94,9 +96,16 @@ struct State {
     /// By number: the oldest first.
     visitors: BTreeMap<u64, Visitor>,
     members: BTreeMap<u64, Member>,
+    /// Further streams of members' links, and from where.
+    joined: BTreeMap<u64, IpAddr>,
 }
 
 impl State {
+    /// No visitor any more.
+    fn is_in(&self, number: u64) -> bool {
+        self.members.contains_key(&number) || self.joined.contains_key(&number)
+    }
+
     /// Makes room for one visitor.
     fn dismiss_one(&mut self) {
         let mut crowds = BTreeMap::<IpAddr, usize>::new();
@@ -134,7 +143,7 @@ impl Lobby {
     /// Most connections at a time.
     #[must_use]
     pub fn most_connections(&self) -> usize {
-        self.limits.most_visitors + self.limits.most_members
+        self.limits.most_visitors + self.limits.most_members + MAX_JOINED
     }
 
     /// True when half of the places for visitors are taken.
@@ -214,6 +223,29 @@ impl Visit {
         Ok(())
     }
 
+    /// It is a further stream of a member's link, which has proven that.
+    ///
+    /// # Errors
+    /// `Busy` when there are too many already, or it has been dismissed.
+    pub fn join(&self) -> Result<()> {
+        let mut state = self.lobby.state.lock();
+        let from = state.visitors.get(&self.number).map(|visitor| visitor.from);
+        let is_free = from.is_some_and(|from| {
+            let neighbours = state.joined.values().filter(|other| **other == from).count();
+            let is_crowded = neighbours >= self.lobby.limits.most_members_per_network;
+            state.joined.len() < MAX_JOINED && (from.is_loopback() || !is_crowded)
+        });
+        let Some(from) = from.filter(|_| is_free) else {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                "the server has no place for another stream of this link",
+            ));
+        };
+        state.visitors.remove(&self.number);
+        state.joined.insert(self.number, from);
+        Ok(())
+    }
+
     /// Waits until the visit has to end, and says why. For ever once admitted.
     ///
     /// # Cancel safety
@@ -221,7 +253,7 @@ impl Visit {
     pub async fn over(&self) -> Error {
         let outstayed = async {
             tokio::time::sleep(self.lobby.limits.visit_within).await;
-            if self.lobby.state.lock().members.contains_key(&self.number) {
+            if self.lobby.state.lock().is_in(self.number) {
                 std::future::pending::<()>().await;
             }
         };
@@ -241,6 +273,7 @@ impl Drop for Visit {
         let mut state = self.lobby.state.lock();
         state.visitors.remove(&self.number);
         state.members.remove(&self.number);
+        state.joined.remove(&self.number);
     }
 }
 
@@ -318,6 +351,24 @@ mod tests {
         assert_eq!(visits[2].admit_reader().unwrap_err().kind(), ErrorKind::Busy);
         assert!(visits[0].admit_reader().is_ok(), "once is enough");
         assert!(visits[3].admit().is_ok());
+    }
+
+    #[tokio::test]
+    async fn further_streams_are_counted_by_themselves_in_all_and_by_network() {
+        let lobby = lobby();
+        let join = |from: &str| {
+            let visit = enter(&lobby, from);
+            let joined = visit.join().is_ok();
+            (visit, joined)
+        };
+        let streams: Vec<(Visit, bool)> = (0..3).map(|_| join("192.0.2.1")).collect();
+        assert_eq!(streams.iter().map(|(_, joined)| *joined).collect::<Vec<_>>(), [true, true, false]);
+        let member = enter(&lobby, "192.0.2.1");
+        assert!(member.admit().is_ok(), "they take no member's place");
+        let many: Vec<(Visit, bool)> = (0..MAX_JOINED).map(|_| join(LOOPBACK)).collect();
+        assert_eq!(many.iter().filter(|(_, joined)| *joined).count(), MAX_JOINED - 2);
+        drop((streams, many));
+        assert!(join("192.0.2.1").1 && lobby.state.lock().joined.is_empty());
     }
 
     #[tokio::test]

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use array::Result;
 use link::quic;
-use link::tls::{ALPN_HTTP, ALPN_WIRE};
 
 use crate::assemble::Context;
 use crate::colormaps;
@@ -121,7 +120,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let machine = runtime::machine_name();
     let places = &options.context.places;
     let identity = identity::load(&options.identity, &places.identity, &machine)?;
-    let tls = identity.server_config(&[ALPN_WIRE, ALPN_HTTP])?;
+    let tls = identity.server_config(&link::tls::SERVED)?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
     let pace = quic::Options { most_bytes_per_sec: options.most_bytes_per_sec, ..quic::Options::default() };

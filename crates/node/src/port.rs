@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use link::streams::{Arrived, Desk};
 use link::{Watch, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -89,6 +90,8 @@ pub struct Port {
     udp: Option<quic::Listener>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
+    /// Links that further streams may join.
+    desk: Desk,
     /// Clients that this server connects to.
     offerings: Vec<Offering>,
     /// Pages over plain HTTP, over TLS, and the way from one to the other.
@@ -133,6 +136,7 @@ impl Port {
             udp,
             tls,
             lobby: Lobby::new(Limits::default()),
+            desk: Desk::default(),
             offerings: Vec::new(),
             sites,
             service,
@@ -232,11 +236,14 @@ impl Port {
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
         let watch = Watch::on(&stream);
         let session = self.in_time(link::tls::accept(stream, Arc::clone(&self.tls))).await?;
-        if link::tls::is_wire(&session) {
-            let link = link::tcp::over_socket(session, watch, peer.to_string());
-            return Arc::clone(&self.service).serve(link, visit).await;
+        match self.in_time(self.desk.arrive(session, watch, peer.to_string())).await? {
+            Arrived::Link(link) => Arc::clone(&self.service).serve(link, visit).await,
+            Arrived::Stream(stream) => {
+                visit.join()?;
+                stream.run().await
+            }
+            Arrived::Other(session) => self.http(*session, &self.sites.encrypted, peer, visit).await,
         }
-        self.http(session, &self.sites.encrypted, peer, visit).await
     }
 
     /// Answers requests, until one of them turns the connection into a WebSocket.

@@ -100,18 +100,7 @@ struct Facts<'a> {
 /// Advice for sending in `direction` over `path`, between it and this `host`.
 #[must_use]
 pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> Advice {
-    let lane = path.lane(direction);
-    let packet = lane.mtu_bytes(now).map_or(USUAL_MTU_BYTES, |mtu| mtu.value);
-    let facts = Facts {
-        path,
-        direction,
-        host,
-        now,
-        rtt: path.rtt.least(now),
-        loss: lane.loss(now),
-        rate: lane.rate(now),
-        segment_bytes: packet - TCP_HEADER_BYTES,
-    };
+    let facts = Facts::of(path, direction, host, now);
     let protocol = facts.protocol();
     Advice {
         controller: facts.controller(protocol.value),
@@ -133,6 +122,49 @@ pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
             Advised { value: None, basis, ..advised }
         }
         _ => advised,
+    }
+}
+
+/// By how many streams a link by TCP is made by itself, for what comes to here: as few as were seen to fill the path, else as
+/// many as the law of one asks for, where that is believed enough. Only packet trains say what a path carries beyond what TCP got.
+#[must_use]
+pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
+    let host = Host::default();
+    let facts = Facts::of(path, Direction::Down, &host, now);
+    let lane = path.lane(Direction::Down);
+    let Some(trains) = lane.capacity(now) else {
+        return Advised::unknown("packet trains must have measured the path");
+    };
+    if let Some(got) = lane.filling(now, "tcp", ENOUGH * trains.value) {
+        let (rate, carried) = (text::rate(got.bytes_per_sec.value), text::rate(trains.value));
+        let why = format!("so many got {rate}, packet trains say that the path carries {carried}");
+        return Advised::by(got.way.streams, &[&got.bytes_per_sec, &trains], why);
+    }
+    let advised = facts.streams(Some("tcp"));
+    if advised.confidence < LEAST_CONFIDENCE {
+        return Advised {
+            value: None,
+            basis: format!("unknown: too little was seen, though {}", advised.basis),
+            ..advised
+        };
+    }
+    advised
+}
+
+impl<'a> Facts<'a> {
+    fn of(path: &'a Path, direction: Direction, host: &'a Host, now: Duration) -> Self {
+        let lane = path.lane(direction);
+        let packet = lane.mtu_bytes(now).map_or(USUAL_MTU_BYTES, |mtu| mtu.value);
+        Self {
+            path,
+            direction,
+            host,
+            now,
+            rtt: path.rtt.least(now),
+            loss: lane.loss(now),
+            rate: lane.rate(now),
+            segment_bytes: packet - TCP_HEADER_BYTES,
+        }
     }
 }
 

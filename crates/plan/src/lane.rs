@@ -125,6 +125,15 @@ impl Lane {
         told.or_else(|| fastest(self.achieved(now).into_iter().filter(is_comparable)))
     }
 
+    /// The way of fewest streams by this protocol that was seen to get so much, often enough to be believed.
+    pub(crate) fn filling(&self, now: Duration, protocol: &str, bytes_per_sec: f64) -> Option<Got> {
+        let is_enough = |got: &Got| {
+            let rate = &got.bytes_per_sec;
+            got.way.protocol == protocol && rate.samples >= LEAST_COMPARED && rate.value >= bytes_per_sec
+        };
+        self.achieved(now).into_iter().filter(is_enough).min_by_key(|got| got.way.streams)
+    }
+
     /// All of it, as another host may be told.
     #[must_use]
     pub fn to_tell(&self, now: Duration) -> Told {

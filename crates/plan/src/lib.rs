@@ -27,7 +27,9 @@ pub mod train;
 mod transit;
 
 pub use achieved::{Achieved, MAX_WAYS, Way};
-pub use advice::{Advice, Advised, BUFFER_HEADROOM, LEAST_CONFIDENCE, MAX_STREAMS, advise, link_protocol};
+pub use advice::{
+    Advice, Advised, BUFFER_HEADROOM, LEAST_CONFIDENCE, MAX_STREAMS, advise, link_protocol, link_streams,
+};
 pub use budget::{ALL_BYTES_PER_HOUR, Budget, PATH_BYTES_PER_HOUR, PROBE_WITHIN, TooMuch};
 pub use capacity::Capacity;
 pub use estimate::{Estimate, HALF_LIFE, MAX_AGE};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corridor_plan::{Direction, MAX_AGE, Measurement, Path, Told, Way, link_protocol};
+use corridor_plan::{Direction, MAX_AGE, Measurement, Path, Told, Way, link_protocol, link_streams};
 
 const NOW: Duration = Duration::from_secs(1_000_000);
 
@@ -80,6 +80,25 @@ fn where_udp_does_not_get_through_tcp_is_chosen_for_a_day() {
     assert_eq!(advised(25, &path), Some("quic"), "it is tried again");
     path.tell(NOW, Measurement::Udp(true));
     assert_eq!(advised(1, &path), Some("quic"), "it has got through since");
+}
+
+#[test]
+fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_so() {
+    let told = |server: &Path| link_streams(&of_client(Some(server.lane(Direction::Up).to_tell(NOW))), NOW);
+    let mut server = of_server(1000);
+    assert_eq!(told(&server).value, None, "TCP's own rate says nothing of what more streams would get");
+    (0..3).for_each(|_| {
+        server.tell(NOW, Measurement::Train(Direction::Up, 1_250_000, Duration::from_millis(10)));
+    });
+    let by_law = told(&server);
+    assert!(by_law.value.is_some_and(|streams| streams > 1), "25 of 125 MB/s: {}", by_law.basis);
+    for streams in [12, 4] {
+        (0..3).for_each(|_| {
+            let way = Way { streams, ..way("tcp") };
+            server.tell(NOW, Measurement::Achieved(Direction::Up, way, 122e6));
+        });
+        assert_eq!(told(&server).value, Some(streams), "as few as were seen to fill it");
+    }
 }
 
 #[test]

@@ -27,7 +27,6 @@ use arriving::{OpenItem, unknown};
 use parts::Ahead;
 
 pub use event::{ClientConfig, ClientEvent};
-pub use parts::Part;
 
 #[derive(Debug)]
 enum State {

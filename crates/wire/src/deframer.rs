@@ -3,8 +3,9 @@
 use array::{Error, Result};
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::frame::{ChunkHead, is_chunk};
+use crate::frame::{ChunkHead, ItemHead, is_chunk};
 use crate::limits::{MAX_CHUNK_BYTES, MAX_FRAME_BYTES};
+use crate::part;
 
 const PREFIX_BYTES: usize = 4;
 /// Of whole frames, read at least this much at once.
@@ -23,6 +24,38 @@ pub enum Cut<'a> {
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
+    /// The same of bulk that comes apart from the frames of its item.
+    Apart {
+        /// What the item's head says.
+        head: ItemHead,
+        /// Where in the item's bulk.
+        offset: u64,
+        /// The bytes, at least one.
+        bytes: &'a [u8],
+    },
+}
+
+/// What bulk is under way.
+#[derive(Debug)]
+enum UnderWay {
+    Chunk(ChunkHead),
+    Part(ItemHead, u64),
+}
+
+impl UnderWay {
+    /// Its next bytes.
+    fn cut<'a>(&mut self, bytes: &'a [u8]) -> Cut<'a> {
+        let offset = match self {
+            Self::Chunk(head) => &mut head.offset,
+            Self::Part(_, offset) => offset,
+        };
+        let at = *offset;
+        *offset = at.saturating_add(bytes.len() as u64);
+        match self {
+            Self::Chunk(head) => Cut::Bulk { head: ChunkHead { offset: at, ..*head }, bytes },
+            Self::Part(head, _) => Cut::Apart { head: head.clone(), offset: at, bytes },
+        }
+    }
 }
 
 /// Holds the bytes of at most one frame, and of a chunk only its head.
@@ -30,8 +63,8 @@ pub enum Cut<'a> {
 pub struct Deframer {
     /// The start of a frame, with its length.
     buffer: BytesMut,
-    /// The chunk under way, and how many bytes of it are still to come.
-    chunk: Option<(ChunkHead, usize)>,
+    /// The bulk under way, and how many bytes of it are still to come.
+    bulk: Option<(UnderWay, usize)>,
 }
 
 impl Deframer {
@@ -48,8 +81,8 @@ impl Deframer {
     /// further then.
     pub fn cut<'a>(&mut self, bytes: &mut &'a [u8], limit_bytes: usize) -> Result<Option<Cut<'a>>> {
         loop {
-            if let Some((head, left)) = self.chunk {
-                return Ok(self.cut_bulk(head, left, bytes));
+            if self.bulk.is_some() {
+                return Ok(self.cut_bulk(bytes));
             }
             let needed = self.needed_bytes(limit_bytes)?;
             let missing = needed - self.buffer.len();
@@ -90,11 +123,15 @@ impl Deframer {
         Ok(Some(self.buffer.split_to(size_bytes).freeze()))
     }
 
-    fn cut_bulk<'a>(&mut self, head: ChunkHead, left: usize, bytes: &mut &'a [u8]) -> Option<Cut<'a>> {
-        let cut = bytes.split_off(..left.min(bytes.len())).filter(|cut| !cut.is_empty())?;
-        let rest = ChunkHead { offset: head.offset.saturating_add(cut.len() as u64), ..head };
-        self.chunk = Some((rest, left - cut.len())).filter(|(_, left)| *left > 0);
-        Some(Cut::Bulk { head, bytes: cut })
+    fn cut_bulk<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Cut<'a>> {
+        let (under_way, left) = self.bulk.as_mut()?;
+        let bytes = bytes.split_off(..bytes.len().min(*left)).filter(|bytes| !bytes.is_empty())?;
+        let cut = under_way.cut(bytes);
+        *left -= bytes.len();
+        if *left == 0 {
+            self.bulk = None;
+        }
+        Some(cut)
     }
 
     fn frame_bytes(&self) -> Option<usize> {
@@ -111,6 +148,9 @@ impl Deframer {
         Ok(match kind {
             None => PREFIX_BYTES + size_bytes.min(1),
             Some(&kind) if is_chunk(kind) => PREFIX_BYTES + size_bytes.min(ChunkHead::FRAME_BYTES),
+            Some(&part::KIND) => {
+                PREFIX_BYTES + size_bytes.min(part::head_bytes(&self.buffer[PREFIX_BYTES..]))
+            }
             Some(_) => PREFIX_BYTES + size_bytes,
         })
     }
@@ -121,6 +161,13 @@ impl Deframer {
         if self.buffer.len() < self.needed_bytes(limit_bytes)? {
             return Ok(None);
         }
+        if self.buffer.get(PREFIX_BYTES) == Some(&part::KIND) {
+            let bytes = size_bytes.saturating_sub(part::head_bytes(&self.buffer[PREFIX_BYTES..]));
+            let fields = self.buffer.split().freeze().slice(PREFIX_BYTES + 1..);
+            let (head, offset) = part::decode_head(fields, bytes)?;
+            self.bulk = Some((UnderWay::Part(head, offset), bytes));
+            return Ok(None);
+        }
         let chunk_bytes = size_bytes.saturating_sub(ChunkHead::FRAME_BYTES);
         if chunk_bytes > 0 && self.buffer.get(PREFIX_BYTES).copied().is_some_and(is_chunk) {
             if chunk_bytes > MAX_CHUNK_BYTES {
@@ -129,7 +176,7 @@ impl Deframer {
                 )));
             }
             let head = ChunkHead::decode(self.buffer.split().freeze().slice(PREFIX_BYTES + 1..))?;
-            self.chunk = Some((head, chunk_bytes));
+            self.bulk = Some((UnderWay::Chunk(head), chunk_bytes));
             return Ok(None);
         }
         Ok(Some(self.buffer.split().freeze().slice(PREFIX_BYTES..)))
@@ -138,7 +185,7 @@ impl Deframer {
     /// True when the stream stopped between two frames.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty() && self.chunk.is_none()
+        self.buffer.is_empty() && self.bulk.is_none()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::limits::{
     MAGIC, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES,
     MAX_TOKEN_BYTES,
 };
+use crate::part;
 
 /// Number of an operation: chosen by the client, counting up, never reused in a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -249,9 +250,9 @@ pub struct Message {
 }
 
 impl Message {
-    const PREFIX_BYTES: usize = 4;
+    pub(crate) const PREFIX_BYTES: usize = 4;
 
-    fn new(head: Writer, bulk: Vec<Bytes>) -> Self {
+    pub(crate) fn new(head: Writer, bulk: Vec<Bytes>) -> Self {
         let size_bytes = head.len() - Self::PREFIX_BYTES + bulk.iter().map(Bytes::len).sum::<usize>();
         let prefix = u32::try_from(size_bytes).unwrap_or(u32::MAX).to_le_bytes();
         Self { framed_head: head.finish_with_prefix(prefix), bulk }
@@ -276,6 +277,7 @@ impl Message {
             | kind::NOTE
             | kind::ITEM
             | kind::CHUNK
+            | part::KIND
             | kind::DONE
             | kind::FAILED => rest.first_chunk().map(|op| OpId(u32::from_le_bytes(*op))),
             _ => None,

@@ -41,6 +41,8 @@ pub const MAX_OPEN_ITEMS: usize = 4_096;
 /// Where bulk comes apart from the frames: items under way, and pieces of bulk before their turn, over all operations. A tenth
 /// of the packets that 1 GiB takes may be missing.
 pub const MAX_AHEAD: usize = 131_072;
+/// Body of an item whose bulk comes apart, each piece with it: those of reads and blocks are smaller.
+pub const MAX_PART_BODY_BYTES: usize = 96;
 /// Rows of the result in one compressed piece of a read.
 pub const MAX_PIECE_ROWS: u64 = 16_384;
 /// A string: its length is a `u16`.

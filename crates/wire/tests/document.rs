@@ -31,7 +31,7 @@ fn the_limits_in_the_document_are_those_of_the_code() {
     row("bytes of items queued", format!("up to {}", limits::HIGHEST_TIER));
     row("items queued", thousands(limits::MAX_QUEUED_ITEMS));
     row("items of a connection", thousands(limits::MAX_OPEN_ITEMS));
-    row("where bulk comes by datagrams", thousands(limits::MAX_AHEAD));
+    row("where bulk comes by datagrams or several streams", thousands(limits::MAX_AHEAD));
     row("rows of a compressed piece", thousands(usize::try_from(limits::MAX_PIECE_ROWS).unwrap()));
     row("bins", thousands(usize::from(corridor_wire::ops::MAX_BINS)));
     row("from the connection", format!("{} s", limits::HANDSHAKE_TIMEOUT.as_secs()));

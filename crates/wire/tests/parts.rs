@@ -129,7 +129,14 @@ impl Pair {
         if count > 0 && (self.frames.is_empty() || self.below(4) > 0) {
             let at = self.below(count);
             let part = self.parts.swap_remove(at);
-            self.client.handle_part(self.now, part).unwrap();
+            if self.below(2) == 0 {
+                self.client.handle_part(self.now, part).unwrap();
+            } else if let Some(complete) =
+                self.client.handle_apart(self.now, &part.head, part.offset, &part.bytes).unwrap()
+            {
+                let Part { head: ItemHead { op, item, .. }, offset, bytes } = part;
+                self.hear(ClientEvent::Piece { op, item, offset, bytes, complete });
+            }
         } else if let Some(frame) = self.frames.pop_front() {
             self.client.handle_frame(self.now, frame).unwrap();
         }

@@ -21,7 +21,7 @@ use wire::ops::{
 };
 use wire::{
     Answer, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello, ItemHead,
-    Machine, OpId, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem, limits,
+    Machine, OpId, Part, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem, limits,
 };
 
 fn error() -> impl Strategy<Value = Error> {
@@ -309,11 +309,70 @@ proptest! {
                         let bytes = Bytes::copy_from_slice(bytes);
                         found.push(Frame::Chunk(Chunk { op, item, offset, bytes }));
                     }
+                    (Cut::Apart { .. }, _) => prop_assert!(false, "nobody sent bulk apart"),
                 }
             }
         }
         prop_assert_eq!(found, frames);
         prop_assert!(deframer.is_empty());
+    }
+
+    /// The same of bulk that comes apart: whatever the cuts, each byte comes once, with its item's head.
+    #[test]
+    fn bulk_apart_may_be_cut_anywhere(
+        sizes in vec((0..90_usize, 1..300_usize), 1..6),
+        cuts in vec(1..50_usize, 1..20),
+    ) {
+        let parts: Vec<Part> = (0_u32..).zip(&sizes).map(|(item, (body, bytes))| Part {
+            head: ItemHead {
+                op: OpId(item + 9),
+                item,
+                body: vec![7; *body].into(),
+                bulk_bytes: *bytes as u64 + 5,
+                bulk_crc32c: item,
+            },
+            offset: 5,
+            bytes: vec![u8::try_from(item).unwrap(); *bytes].into(),
+        }).collect();
+        let messages = parts.iter().map(|part| part.clone().encode());
+        let stream: Vec<u8> = messages.flat_map(wire::Message::into_stream_parts).flatten().collect();
+        let mut deframer = Deframer::new();
+        let (mut rest, mut cuts, mut found) = (&stream[..], cuts.iter().cycle(), Vec::<Part>::new());
+        while !rest.is_empty() {
+            let (mut piece, more) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
+            rest = more;
+            while let Some(cut) = deframer.cut(&mut piece, limits::MAX_FRAME_BYTES).unwrap() {
+                let Cut::Apart { head, offset, bytes } = cut else { panic!("expected bulk apart, found {cut:?}") };
+                match found.last_mut().filter(|last| last.head == head) {
+                    Some(last) => {
+                        prop_assert_eq!(offset, last.offset + last.bytes.len() as u64);
+                        last.bytes = [&last.bytes[..], bytes].concat().into();
+                    }
+                    None => found.push(Part { head, offset, bytes: Bytes::copy_from_slice(bytes) }),
+                }
+            }
+        }
+        prop_assert_eq!(found, parts);
+        prop_assert!(deframer.is_empty());
+    }
+
+    /// What is no bulk apart is turned down, whatever it is.
+    #[test]
+    fn bulk_apart_is_checked(bytes in vec(any::<u8>(), 0..400), body in 0_u8..200) {
+        let mut frame = vec![0x88];
+        frame.extend(&bytes);
+        if let Some(body_bytes) = frame.get_mut(29) {
+            *body_bytes = body;
+        }
+        let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], &frame].concat();
+        match Deframer::new().cut(&mut &stream[..], limits::MAX_FRAME_BYTES) {
+            Ok(Some(Cut::Apart { head, offset, bytes })) => {
+                prop_assert!(offset + bytes.len() as u64 <= head.bulk_bytes && !bytes.is_empty());
+                prop_assert!(head.body.len() <= limits::MAX_PART_BODY_BYTES);
+            }
+            Ok(other) => prop_assert!(false, "{other:?}"),
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupt),
+        }
     }
 
     /// Whatever frames come in whatever order: no panic, the connection goes on or closes and says so once.

@@ -121,6 +121,7 @@ impl Pipe {
                     let bytes = Bytes::copy_from_slice(bytes);
                     Frame::Chunk(Chunk { op, item, offset, bytes }).encode().into_bytes()
                 }
+                Cut::Apart { .. } => panic!("nobody sends bulk apart here"),
             });
             let left = rest.len();
             if left > 0 {

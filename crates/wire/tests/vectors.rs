@@ -26,7 +26,7 @@ use wire::ops::{
     StatsRequest, decode_json, encode_json,
 };
 use wire::{
-    Answer, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome, WholeItem,
+    Answer, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Part, Request, Requests, Welcome, WholeItem,
 };
 
 const HEADER: &str = "\
@@ -41,6 +41,7 @@ const HEADER: &str = "\
 # stream.*  several frames as a byte stream, each with its length in front; the meaning lists the frames in hexadecimal.
 # params.*, body.*, note.*  parameters of a request, body of an item, body of a note. Those that are JSON on the wire
 #           are compared as JSON values, not byte by byte.
+# part.*    some bulk with what its item's head says, a frame without its length in front, for links of several streams.
 # crc32c.*  the meaning is the CRC-32C of the bytes.
 #
 # In the meaning, bytes are hexadecimal strings, a data set is its 32 hexadecimal digits, retry is true or false, and
@@ -429,6 +430,38 @@ fn streams() -> (Vec<u8>, Value) {
     (stream, chosen.iter().map(|f| json!(hex(&f.encode().into_bytes()))).collect())
 }
 
+/// Bulk that comes apart from the frames, with and without a body.
+fn parts() -> Vec<(&'static str, Part)> {
+    let head = |body: &'static [u8], bulk_bytes| ItemHead {
+        op: OpId(7),
+        item: 2,
+        body: Bytes::from_static(body),
+        bulk_bytes,
+        bulk_crc32c: 0xE306_9283,
+    };
+    vec![
+        ("part.body", Part { head: head(b"\0\x10\0\0\0\0\0\0", 9), offset: 4, bytes: "56789".into() }),
+        ("part.bare", Part { head: head(b"", 64 << 20), offset: (64 << 20) - 1, bytes: "9".into() }),
+    ]
+}
+
+fn meaning_of_part(part: &Part) -> Value {
+    let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = &part.head;
+    json!({"op": op.0, "item": item, "offset": of_u64(part.offset), "bulk_bytes": of_u64(*bulk_bytes),
+        "bulk_crc32c": bulk_crc32c, "body": hex(body), "bytes": hex(&part.bytes)})
+}
+
+/// What a frame of bulk apart says.
+fn decode_part(frame: &[u8]) -> Part {
+    let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], frame].concat();
+    match wire::Deframer::new().cut(&mut &stream[..], 1024) {
+        Ok(Some(Cut::Apart { head, offset, bytes })) => {
+            Part { head, offset, bytes: Bytes::copy_from_slice(bytes) }
+        }
+        other => panic!("expected bulk apart, found {other:?}"),
+    }
+}
+
 /// The whole file as this crate would have it.
 fn file() -> String {
     let mut text = HEADER.to_owned();
@@ -451,6 +484,9 @@ fn file() -> String {
     }
     for (name, bytes) in json_bodies() {
         line(name, &bytes, serde_json::from_slice(&bytes).unwrap());
+    }
+    for (name, part) in parts() {
+        line(name, &part.clone().encode().into_bytes(), meaning_of_part(&part));
     }
     line("crc32c.empty", b"", json!(0));
     line("crc32c.digits", b"123456789", json!(0xE306_9283_u32));
@@ -495,6 +531,10 @@ fn decoding_the_file_gives_its_meaning() {
             "broken" => assert_eq!(Frame::decode(bytes).unwrap_err().kind(), ErrorKind::Corrupt, "{name}"),
             "crc32c" => assert_eq!(json!(crc32c::crc32c(&bytes)), said, "{name}"),
             "stream" => check_stream(&bytes, &said),
+            "part" => {
+                let part = decode_part(&bytes);
+                assert_eq!((meaning_of_part(&part), part.encode().into_bytes()), (said, bytes), "{name}");
+            }
             _ => check_body(name, bytes, &said),
         }
     }
@@ -512,6 +552,7 @@ fn check_stream(bytes: &[u8], said: &Value) {
                 let bytes = Bytes::copy_from_slice(bytes);
                 Frame::Chunk(Chunk { op, item, offset, bytes }).encode().into_bytes()
             }
+            Cut::Apart { .. } => panic!("expected whole frames and chunks"),
         });
     }
     assert_eq!(Value::from_iter(found.iter().map(|f| hex(f))), *said);

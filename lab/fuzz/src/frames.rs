@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use wire::limits::MAX_CHUNK_BYTES;
-use wire::{Chunk, ChunkHead, Cut, Deframer, Frame, MAX_FRAME_BYTES};
+use wire::{Chunk, ChunkHead, Cut, Deframer, Frame, ItemHead, MAX_FRAME_BYTES, Part};
 
 /// Cuts a byte stream into frames. How the carrier split it must not matter; what can be read can be written, and is
 /// read again as the same.
@@ -23,12 +23,44 @@ pub(crate) fn cut(stream: &[u8], piece_bytes: usize) -> Vec<Bytes> {
             match deframer.cut(&mut piece, MAX_FRAME_BYTES) {
                 Ok(Some(Cut::Frame(frame))) => frames.push(frame),
                 Ok(Some(Cut::Bulk { head, bytes })) => bulk(&mut frames, head, bytes),
+                Ok(Some(Cut::Apart { head, offset, bytes })) => apart(&mut frames, head, offset, bytes),
                 Ok(None) => break,
                 Err(_) => return frames,
             }
         }
     }
     frames
+}
+
+/// Appends some bulk that came apart: to what was cut before, if it goes on there.
+fn apart(frames: &mut Vec<Bytes>, head: ItemHead, offset: u64, bytes: &[u8]) {
+    assert!(!bytes.is_empty() && offset + bytes.len() as u64 <= head.bulk_bytes, "bulk lies within its item");
+    let last = frames.last().and_then(part_of);
+    let follows = last.filter(|part| {
+        part.head == head
+            && offset == part.offset + part.bytes.len() as u64
+            && part.bytes.len() + bytes.len() <= MAX_CHUNK_BYTES
+    });
+    let (offset, bytes) = match follows {
+        Some(part) => {
+            frames.pop();
+            (part.offset, Bytes::from([&part.bytes[..], bytes].concat()))
+        }
+        None => (offset, Bytes::copy_from_slice(bytes)),
+    };
+    frames.push(Part { head, offset, bytes }.encode().into_bytes());
+}
+
+/// The bulk that a frame of its own holds.
+fn part_of(frame: &Bytes) -> Option<Part> {
+    let length = u32::try_from(frame.len()).ok()?.to_le_bytes();
+    let stream = [&length[..], frame].concat();
+    match Deframer::new().cut(&mut &stream[..], MAX_FRAME_BYTES) {
+        Ok(Some(Cut::Apart { head, offset, bytes })) => {
+            Some(Part { head, offset, bytes: Bytes::copy_from_slice(bytes) })
+        }
+        _ => None,
+    }
 }
 
 /// Appends some of a chunk: to the frame before, if it goes on there.

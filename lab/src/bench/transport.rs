@@ -29,7 +29,7 @@ pub use messages::{Ready, serve};
 
 /// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`.
 pub const GROUPS: &[&str] =
-    &["bulk", "messages", "small", "senders", "clients", "fairness", "evenness", "lossy"];
+    &["bulk", "streams", "messages", "small", "senders", "clients", "fairness", "evenness", "lossy"];
 
 /// Bytes of a long flow, and how long it is where it only has to work, seconds.
 const BYTES: u64 = 2_000_000_000;
@@ -61,6 +61,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     for &group in GROUPS.iter().filter(|group| options.has(group)) {
         let cases = match group {
             "bulk" => bulk::run(&scene).await,
+            "streams" => bulk::streams(&scene).await,
             "messages" => back_to_back(&scene).await.map(|case| vec![case]),
             "small" => small(&scene).await.map(|case| vec![case]),
             "senders" => sharing::senders(&scene).await,

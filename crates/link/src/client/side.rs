@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use wire::{
-    ChunkHead, Client, ClientEvent, Error, Machine, Numbered, OpId, Part, Priority, Result, Urgency, Welcome,
+    ChunkHead, Client, ClientEvent, Error, ItemHead, Machine, Numbered, OpId, Part, Priority, Result,
+    Urgency, Welcome,
 };
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
@@ -189,6 +190,20 @@ impl ClientSide {
         }
     }
 
+    /// Gives bulk to whoever takes the answer where it arrives.
+    fn put_to_its_place(&mut self, head: ChunkHead, bytes: &[u8], complete: bool) {
+        let ChunkHead { op, item, offset } = head;
+        let Some(receiver) = self.receiver(op) else {
+            return self
+                .post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
+        };
+        let taken = receiver.piece(item, offset, bytes, complete);
+        self.counts.bulk_bytes += bytes.len() as u64;
+        self.counts.copied_bytes += bytes.len() as u64;
+        self.machine.grant(bytes.len() as u64);
+        self.stop_if_refused(op, taken);
+    }
+
     fn receive(&mut self, op: OpId, reply: Reply) {
         let bulk_bytes = reply.bulk_bytes();
         self.machine.grant(bulk_bytes);
@@ -331,15 +346,13 @@ impl Side for ClientSide {
     fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
         // An error has closed the machine, whose events say so.
         let Ok(Some(complete)) = self.machine.handle_bulk(now, head, bytes) else { return };
-        let ChunkHead { op, item, offset } = head;
-        if let Some(receiver) = self.receiver(op) {
-            let taken = receiver.piece(item, offset, bytes, complete);
-            self.counts.bulk_bytes += bytes.len() as u64;
-            self.counts.copied_bytes += bytes.len() as u64;
-            self.machine.grant(bytes.len() as u64);
-            return self.stop_if_refused(op, taken);
-        }
-        self.post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
+        self.put_to_its_place(head, bytes, complete);
+    }
+
+    fn take_apart(&mut self, now: Instant, head: &ItemHead, offset: u64, bytes: &[u8]) {
+        // An error has closed the machine, whose events say so.
+        let Ok(Some(complete)) = self.machine.handle_apart(now, head, offset, bytes) else { return };
+        self.put_to_its_place(ChunkHead { op: head.op, item: head.item, offset }, bytes, complete);
     }
 
     fn take_part(&mut self, now: Instant, part: Part) {

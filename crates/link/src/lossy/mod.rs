@@ -33,7 +33,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use packet::{MAX_APART_BODY_BYTES, MIN_APART_BYTES, Packet};
+pub use packet::Packet;
 pub use receiver::{MAX_RUNS, Receiver};
 pub use record::{MAX_ASKED_RUNS, Record};
 pub use redundancy::{GROUP, parities};

@@ -7,15 +7,11 @@
 //! ```
 
 use bytes::Bytes;
-use wire::limits::MAX_ITEM_BULK_BYTES;
+use wire::limits::{MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
 use wire::{Error, ItemHead, OpId, Part, Reader, Result, Writer};
 
 use super::redundancy::GROUP;
 
-/// Bulk of an item that travels by datagrams, at least: smaller ones are as well off with other frames.
-pub const MIN_APART_BYTES: u64 = 16 << 10;
-/// Body of such an item at most, as each datagram has it: those of reads and blocks are smaller.
-pub const MAX_APART_BODY_BYTES: usize = 96;
 /// Numbers are below this, so that none of the sums overflow.
 const MAX_NUMBER: u64 = 1 << 56;
 
@@ -94,7 +90,7 @@ impl Packet {
         let (op, item) = (OpId(r.u32("op")?), r.varint_u32("item")?);
         let (bulk_bytes, bulk_crc32c) = (r.varint("bulk length")?, r.u32("checksum")?);
         let offset = r.varint("offset")?;
-        let body = r.short("body", MAX_APART_BODY_BYTES)?;
+        let body = r.short("body", MAX_PART_BODY_BYTES)?;
         let bytes = r.rest();
         let end = offset.saturating_add(bytes.len() as u64);
         if bytes.is_empty() || end > bulk_bytes || bulk_bytes > MAX_ITEM_BULK_BYTES {

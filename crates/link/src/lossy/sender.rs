@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wire::{Chunk, Error, ItemHead, OpId, Result, Said};
+use wire::{Error, OpId, Part, Result, Said};
 
 use super::packet::{PARITY_HEAD_BYTES, bulk_head};
 use super::redundancy::{Encoder, GROUP, LEAST_GROUP, LENGTH_BYTES};
-use super::{Counts, MAX_APART_BODY_BYTES, MIN_APART_BYTES, Record};
+use super::{Counts, Record};
+use crate::apart::Items;
 
 /// Datagrams that are kept until they are settled, bytes; then no more are made. 10 Gb/s over 200 ms.
 pub const MAX_KEPT_BYTES: u64 = 256 << 20;
@@ -31,20 +32,12 @@ struct Kept {
     is_answered: bool,
 }
 
-/// A chunk, or what is left of it.
-#[derive(Debug)]
-struct Waiting {
-    head: ItemHead,
-    offset: u64,
-    bytes: Bytes,
-}
-
 /// See the module. Ask [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
 #[derive(Debug, Default)]
 pub struct Sender {
-    /// Items whose chunks are still coming, and how much of their bulk is.
-    items: HashMap<OpId, (ItemHead, u64)>,
-    waiting: VecDeque<Waiting>,
+    items: Items,
+    /// Chunks, or what is left of them.
+    waiting: VecDeque<Part>,
     /// By number, from `settled` on.
     kept: VecDeque<Kept>,
     settled: u64,
@@ -101,36 +94,22 @@ impl Sender {
     /// enough and say little else.
     pub fn take(&mut self, said: Said) -> bool {
         match said {
-            Said::Item(head) => {
-                let is_apart = head.bulk_bytes >= MIN_APART_BYTES && head.body.len() <= MAX_APART_BODY_BYTES;
-                if is_apart {
-                    self.items.insert(head.op, (head.clone(), head.bulk_bytes));
+            Said::Item(head) => self.items.begin(&head),
+            Said::Chunk(chunk) => {
+                let part = self.items.part(chunk);
+                if let Some(part) = part {
+                    self.waiting.push_back(part);
+                    self.mark_at = None;
+                    return true;
                 }
-                false
             }
-            Said::Chunk(chunk) => self.take_chunk(chunk),
             Said::Failed(op) => {
-                self.items.remove(&op);
+                self.items.forget(op);
                 self.withdraw(op);
-                false
             }
-            Said::Cancelled(_) => false,
+            Said::Cancelled(_) => {}
         }
-    }
-
-    fn take_chunk(&mut self, chunk: Chunk) -> bool {
-        let Chunk { op, item, offset, bytes } = chunk;
-        let Some((head, left)) = self.items.get_mut(&op).filter(|(head, _)| head.item == item) else {
-            return false;
-        };
-        let head = head.clone();
-        *left = left.saturating_sub(bytes.len() as u64);
-        if *left == 0 {
-            self.items.remove(&op);
-        }
-        self.waiting.push_back(Waiting { head, offset, bytes });
-        self.mark_at = None;
-        true
+        false
     }
 
     /// Nobody wants what was sent of an operation, nor what may still be taken of an item under way.

@@ -388,6 +388,7 @@ impl Flow for QuicFlow {
             let counters = pace.counters();
             Statistics {
                 protocol: if datagrams.is_some() { "lossy" } else { "quic" },
+                streams: 1,
                 controller: Some(pace.choice()),
                 kernel_controller: None,
                 rtt: Some(rtt),

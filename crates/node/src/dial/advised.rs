@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use link::quic::Options;
+use link::streams::MAX_STREAMS;
 use link::{Link, Protocol, Trust};
-use plan::{Advised, Measurement, link_protocol};
+use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
 
 use super::Server;
@@ -23,15 +24,25 @@ const QUIC_WITHIN: Duration = Duration::from_secs(3);
 ///
 /// # Cancel safety
 /// Dropping it closes the sockets.
-pub(super) async fn connect(server: &Server, options: &Options) -> Result<Link> {
+pub(super) async fn connect(server: &Server, streams: u32, options: &Options) -> Result<Link> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
         && let Some(known) = paths.recall(host, None).await
     {
-        return connect_by(&link_protocol(&known.path, now()), server, options, paths, host).await;
+        return connect_by(&link_protocol(&known.path, now()), server, (streams, options), paths, host).await;
     }
-    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, options).await
+    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, streams, options).await
+}
+
+/// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
+pub(super) async fn streams(server: &Server) -> u32 {
+    let Some(paths) = &server.paths else { return 1 };
+    let Some(host) = address_of(server).await.filter(|host| !host.is_loopback()) else { return 1 };
+    let Some(known) = paths.recall_soon(host, None).await else { return 1 };
+    let advised = link_streams(&known.path, now());
+    tracing::debug!(%host, streams = advised.value, why = advised.basis);
+    advised.value.map_or(1, |streams| streams.clamp(1, MAX_STREAMS))
 }
 
 async fn address_of(server: &Server) -> Option<IpAddr> {
@@ -42,7 +53,7 @@ async fn address_of(server: &Server) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Server,
-    options: &Options,
+    with: (u32, &Options),
     paths: &Paths,
     host: IpAddr,
 ) -> Result<Link> {
@@ -52,11 +63,11 @@ async fn connect_by(
         _ => (Protocol::Auto, Protocol::Auto),
     };
     tracing::debug!(%host, link = %first, why = advised.basis);
-    let error = match connect_within(server, first, options).await {
+    let error = match connect_within(server, first, with).await {
         Err(error) if is_unreached(&error) && first != second => error,
         done => return done,
     };
-    let link = connect_within(server, second, options).await.map_err(|_| error)?;
+    let link = connect_within(server, second, with).await.map_err(|_| error)?;
     tracing::warn!(%host, "{first} was advised and did not get through: by {second}");
     if first == Protocol::Quic {
         paths.tell(host, vec![Measurement::Udp(false)]);
@@ -65,8 +76,12 @@ async fn connect_by(
 }
 
 /// Silence means that UDP is swallowed on the way, as often as not: it is not waited for as long as TCP is.
-async fn connect_within(server: &Server, protocol: Protocol, options: &Options) -> Result<Link> {
-    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, options);
+async fn connect_within(
+    server: &Server,
+    protocol: Protocol,
+    (streams, options): (u32, &Options),
+) -> Result<Link> {
+    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, streams, options);
     if protocol != Protocol::Quic {
         return connecting.await;
     }
@@ -131,7 +146,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
-        let link = connect_by(&advised("quic"), &server, &Options::default(), &paths, host).await.unwrap();
+        let link =
+            connect_by(&advised("quic"), &server, (1, &Options::default()), &paths, host).await.unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
         let known = paths.recall(host, None).await.unwrap().path;
         let next = link_protocol(&known, now());

@@ -132,7 +132,7 @@ fn measured(
     let way = |controller: Option<&str>| Way {
         protocol: now.protocol.into(),
         controller: controller.unwrap_or(OF_OTHER_HOST).into(),
-        streams: 1,
+        streams: now.streams,
     };
     if sent_rate > 0.0 {
         measured.push(Measurement::Achieved(Direction::Up, way(ours), sent_rate));
@@ -151,6 +151,7 @@ mod tests {
     fn statistics(sent_bytes: u64, received_bytes: u64) -> Statistics {
         Statistics {
             protocol: "tcp",
+            streams: 1,
             controller: None,
             kernel_controller: Some("cubic"),
             rtt: Some(Duration::from_millis(21)),

@@ -24,7 +24,7 @@ const DATA_BYTES: u64 = 64 * 128 * 160 * 4;
 const RELAY_BUFFER_BYTES: u32 = 64 << 10;
 
 fn source(served: &Served, port: u16, compression: Compression) -> RemoteSource {
-    let reach = Reach { protocol: Protocol::Tcp, choice: None, compression };
+    let reach = Reach { protocol: Protocol::Tcp, compression, ..Reach::default() };
     let server = Server { port, ..Server::of(served.url(), 16 << 20).expect("a URL") };
     RemoteSource::new(Dialer::new(server.by(reach)), String::new())
 }

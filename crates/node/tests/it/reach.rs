@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use node::array::conformance::check_source;
 use node::array::{ErrorKind, Selection, Source};
-use node::dial::{Dialer, Protocol, Reach, Server};
+use node::dial::{Dialer, Protocol, Reach, Server, Streams};
 use node::remote::RemoteSource;
 
 use crate::common::{Served, local, read};
@@ -33,6 +33,33 @@ async fn a_source_by_datagrams_keeps_every_promise_of_a_source() {
         let all = Selection::all(&[70, 90, 110]);
         let expect = read(&here.source, 0, all.clone()).await.unwrap();
         assert_eq!(read(&there, 0, all).await.unwrap(), expect, "{protocol}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_by_several_streams_keeps_every_promise_of_a_source() {
+    let served = Served::start(&[WAVES]).await;
+    let source = || {
+        let reach = Reach { streams: Streams::Of(4), ..Reach::default() };
+        let server = Server::of(served.url(), 16 << 20).expect("a server").by(reach);
+        Arc::new(RemoteSource::new(Dialer::new(server), String::new()))
+    };
+    check_source(source()).await;
+    let there: Arc<dyn Source> = source();
+    let here = local(served.folder.path(), WAVES).await;
+    let all = Selection::all(&[70, 90, 110]);
+    let expect = read(&here.source, 0, all.clone()).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(read(&there, 0, all.clone()).await.unwrap(), expect);
+    }
+}
+
+#[test]
+fn streams_are_a_number_within_bounds() {
+    assert_eq!("auto".parse::<Streams>().unwrap(), Streams::Auto);
+    assert_eq!("16".parse::<Streams>().unwrap(), Streams::Of(16));
+    for text in ["0", "17", "-1", "", "many"] {
+        assert!(text.parse::<Streams>().unwrap_err().to_string().contains("1 to 16"), "{text}");
     }
 }
 

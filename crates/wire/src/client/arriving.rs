@@ -189,6 +189,9 @@ impl Client {
     pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         self.liveness.handle_heard(now);
         let result = match self.state {
+            State::Open if self.can_be_put_to_its_place(head.op, head.item) => {
+                self.put_to_its_place(head, bytes)
+            }
             State::Open => self.check_bulk(head, bytes),
             State::Closed(_) => Ok(None),
             State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found a chunk")),

@@ -1,5 +1,5 @@
 //! Bulk that comes apart from the frames: in any order, before or after its item's head and the end of its operation. For
-//! carriers that bring it by datagrams ([`expect_parts`](Client::expect_parts)), each exactly once.
+//! carriers that bring it by datagrams or several streams ([`expect_parts`](Client::expect_parts)), each exactly once.
 //!
 //! Each part says all that its item's head says, so that it is of use by itself. An operation
 //! [in any order](Client::take_in_any_order) hears of its items and of their bulk as they come; for the others items wait here,
@@ -14,18 +14,7 @@ use bytes::Bytes;
 use super::arriving::{OpenItem, of_item, unknown};
 use super::{Client, ClientEvent, Op, State};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
-use crate::{ChunkHead, ItemHead, OpId};
-
-/// Some bulk of an item, with what the item's head says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The item's.
-    pub head: ItemHead,
-    /// Where in the item's bulk.
-    pub offset: u64,
-    /// The bytes, at least one.
-    pub bytes: Bytes,
-}
+use crate::{ChunkHead, ItemHead, OpId, Part};
 
 /// What came of an operation before it was its turn.
 #[derive(Debug, Default)]
@@ -132,8 +121,32 @@ impl Client {
     pub fn handle_part(&mut self, now: Instant, part: Part) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = match self.state {
-            State::Open => self.take_part(part),
+            State::Open => self.take_part(self.not_what_it_came_with(part)),
             State::Closed(_) => Ok(()),
+            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
+        };
+        self.close_if_broken(result)
+    }
+
+    /// The same where it lies, as [`handle_bulk`](Self::handle_bulk) takes a chunk: `Some` when the application is to put it to
+    /// its place, and whether the item is complete with it.
+    ///
+    /// # Errors
+    /// As [`handle_frame`](crate::Machine::handle_frame).
+    pub fn handle_apart(
+        &mut self,
+        now: Instant,
+        head: &ItemHead,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Option<bool>> {
+        self.liveness.handle_heard(now);
+        let result = match self.state {
+            State::Open if !self.expects_parts => {
+                Err(Error::corrupt("expected bulk in order, found some apart"))
+            }
+            State::Open => self.take_apart(head, offset, bytes),
+            State::Closed(_) => Ok(None),
             State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
         };
         self.close_if_broken(result)
@@ -148,6 +161,41 @@ impl Client {
         self.close_if_broken(result)
     }
 
+    /// A part that may have to wait keeps its own bytes only, not all of the datagram that it came in.
+    fn not_what_it_came_with(&self, part: Part) -> Part {
+        let waits = self.ops.get(part.head.op).is_some_and(|state| !state.in_any_order);
+        let bytes = if waits { Bytes::copy_from_slice(&part.bytes) } else { part.bytes };
+        Part { bytes, ..part }
+    }
+
+    fn take_apart(&mut self, head: &ItemHead, offset: u64, bytes: &[u8]) -> Result<Option<bool>> {
+        let &ItemHead { op, item, .. } = head;
+        if self.can_be_put_to_its_place(op, item) {
+            let open = self.ops.get(op).and_then(|state| state.open.get(&item));
+            open.map_or(Ok(()), |open| open.check_same(head))?;
+            return self.put_to_its_place(ChunkHead { op, item, offset }, bytes);
+        }
+        self.take_part(Part { head: head.clone(), offset, bytes: Bytes::copy_from_slice(bytes) })
+            .map(|()| None)
+    }
+
+    /// True when bulk of this item need not wait for anything: nothing has to be told before it.
+    pub(super) fn can_be_put_to_its_place(&self, op: OpId, item: u32) -> bool {
+        let is_open = |state: &Op| state.wanted && state.in_any_order && state.open.contains_key(&item);
+        self.expects_parts && self.events.is_empty() && self.ops.get(op).is_some_and(is_open)
+    }
+
+    /// Counts bulk of such an item and checks it; `Some` when it is of use, and whether the item is complete.
+    pub(super) fn put_to_its_place(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
+        let ChunkHead { op, item, offset } = head;
+        self.use_credit(bytes.len() as u64)?;
+        self.untaken_bytes += bytes.len() as u64;
+        let complete = self.add(op, item, offset, bytes)?;
+        // The end of its operation is told after it.
+        self.advance(op)?;
+        Ok(complete)
+    }
+
     fn take_part(&mut self, part: Part) -> Result<()> {
         let ItemHead { op, item, .. } = part.head;
         self.use_credit(part.bytes.len() as u64)?;
@@ -159,7 +207,7 @@ impl Client {
             Some(_) | None => return Ok(()),
         };
         if !state.in_any_order {
-            self.keep(op, item, part.offset, Bytes::copy_from_slice(&part.bytes))?;
+            self.keep(op, item, part.offset, part.bytes)?;
             return self.advance(op);
         }
         match state.open.get(&item) {
@@ -189,12 +237,21 @@ impl Client {
         self.check_places(0)
     }
 
-    /// Adds a part to an open item. Its bytes are counted as not taken.
+    /// Adds a part to an open item and tells of it. Its bytes are counted as not taken.
     fn add_part(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
-        let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
-        let Some(open) = state.open.get_mut(&item) else { return Ok(()) };
+        if let Some(complete) = self.add(op, item, offset, &bytes)? {
+            self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
+        }
+        Ok(())
+    }
+
+    /// Adds bulk to an open item; `Some` where it is of use, and whether the item is complete with it. Its bytes are counted as
+    /// not taken.
+    fn add(&mut self, op: OpId, item: u32, offset: u64, bytes: &[u8]) -> Result<Option<bool>> {
+        let Some(state) = self.ops.get_mut(op) else { return Ok(None) };
+        let Some(open) = state.open.get_mut(&item) else { return Ok(None) };
         self.places_ahead -= open.there.apart();
-        let complete = open.add(offset, &bytes)?;
+        let complete = open.add(offset, bytes)?;
         let mut places = open.there.apart();
         if complete.is_some() {
             state.open.remove(&item);
@@ -208,11 +265,9 @@ impl Client {
         if let Some(Err(error)) = complete {
             self.grant(bytes.len() as u64);
             self.abandon_with(op, of_item(item, error));
-            return Ok(());
+            return Ok(None);
         }
-        let complete = complete.is_some();
-        self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
-        Ok(())
+        Ok(Some(complete.is_some()))
     }
 
     /// Tells what has waited of an operation and is next: bulk of its item under way, items after it, its end.

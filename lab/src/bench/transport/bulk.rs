@@ -23,6 +23,9 @@ const LONG_RTT: f64 = 0.1;
 /// `auto` is to be so many times as fast as TCP's cubic at this loss.
 const BESIDE_CUBIC: (f64, f64) = (1e-4, 8.0);
 
+/// Streams of one link, at the most.
+const MOST_STREAMS: u32 = 6;
+
 type Results = BTreeMap<String, std::result::Result<Vec<Flowed>, String>>;
 
 /// Runs all contestants in turn, as often as was asked for, and gives the cases.
@@ -71,7 +74,29 @@ fn ways(scene: &Scene<'_>) -> Vec<(String, std::result::Result<Way, String>)> {
         let label = format!("{} by QUIC", name.split('=').next().unwrap_or_default());
         (label, name.parse::<Choice>().map(Way::Quic).map_err(|refusal| refusal.to_string()))
     });
-    by_quic.chain([("TCP with TLS".to_owned(), Ok(Way::Tcp))]).collect()
+    by_quic.chain([("TCP with TLS".to_owned(), Ok(Way::Tcp { streams: 1 }))]).collect()
+}
+
+/// The same by TCP with several streams: 1 to 6, or the least and the most of these where it only has to work.
+pub(super) async fn streams(scene: &Scene<'_>) -> Result<Vec<Case>> {
+    let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
+    let mut flows: Vec<Vec<Flowed>> = vec![Vec::new(); counts.len()];
+    for _ in 0..scene.options.runs.unwrap_or(1) {
+        for (streams, flows) in counts.iter().zip(&mut flows) {
+            flows.push(scene.ours(Way::Tcp { streams: *streams }).await?);
+        }
+    }
+    let mut cases = Vec::new();
+    for (streams, flows) in counts.into_iter().zip(flows) {
+        let of = |what: &str, unit, better, figure: fn(&Flowed) -> f64| {
+            let name = format!("TCP with TLS by {streams} streams{what}");
+            let case = Case::measured(&name, unit, better, flows.iter().map(figure).collect());
+            case.with("bytes", scene.bytes).with("streams", streams)
+        };
+        cases.push(limited(scene, of("", "B/s", Better::Higher, Flowed::bytes_per_sec)));
+        cases.push(of(": processor time", "s/GB", Better::Lower, Flowed::cpu_secs_per_gb));
+    }
+    Ok(cases)
 }
 
 fn note(results: &mut Results, name: &str, flowed: Result<Flowed>) {

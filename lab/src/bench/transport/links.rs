@@ -33,6 +33,7 @@ impl Place {
         let is_clean = self.loss == 0.0;
         let of = [
             ("bulk", true),
+            ("streams", self.rtt_secs == RTTS[2]),
             ("messages", is_clean && self.rtt_secs == RTTS[1]),
             ("small", is_clean && self.rtt_secs == RTTS[2]),
             ("senders", is_clean && self.rtt_secs == RTTS[1]),

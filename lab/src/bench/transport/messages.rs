@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
+use link::streams::{self, Arrived, Desk};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving, Trust,
     quic, tcp, tls,
@@ -72,7 +73,8 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>)
         stock: stock.address()?,
         fingerprint: identity.fingerprint().to_string(),
     })?;
-    let config = identity.server_config(&[tls::ALPN_WIRE])?;
+    let config = identity.server_config(&tls::SERVED)?;
+    let desk = Desk::default();
     let mut tasks = JoinSet::new();
     let mut stock_tasks = JoinSet::new();
     loop {
@@ -81,8 +83,8 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>)
                 tasks.spawn(async move { answer(incoming.establish().await?).await });
             }
             Ok((stream, _)) = by_tcp.accept() => {
-                let config = Arc::clone(&config);
-                tasks.spawn(async move { answer(over_tls(stream, config).await?).await });
+                let (config, desk) = (Arc::clone(&config), desk.clone());
+                tasks.spawn(async move { over_tls(stream, config, &desk).await });
             }
             Some(connection) = stock.accept() => {
                 stock_tasks.spawn(stock::answer(connection));
@@ -94,11 +96,15 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>)
     }
 }
 
-async fn over_tls(stream: TcpStream, config: Arc<rustls::ServerConfig>) -> Result<Link> {
+async fn over_tls(stream: TcpStream, config: Arc<rustls::ServerConfig>, desk: &Desk) -> Result<()> {
     tcp::prepare(&stream)?;
     let watch = link::Watch::on(&stream);
     let session = tls::accept(stream, config).await?;
-    Ok(tcp::over_socket(tokio::io::BufReader::new(session), watch, "client"))
+    match desk.arrive(session, watch, "client".to_owned()).await? {
+        Arrived::Link(link) => answer(link).await,
+        Arrived::Stream(stream) => stream.run().await,
+        Arrived::Other(_) => Err(Error::unsupported("expected the wire, found another protocol")),
+    }
 }
 
 async fn answer(link: Link) -> Result<()> {
@@ -189,7 +195,7 @@ async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) ->
 /// How messages come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
-    Tcp,
+    Tcp { streams: u32 },
     Quic(Choice),
     Lossy { choice: Choice, redundancy: bool },
 }
@@ -197,7 +203,7 @@ pub(super) enum Way {
 impl Way {
     fn bulk(self) -> quic::Bulk {
         match self {
-            Self::Tcp | Self::Quic(_) => quic::Bulk::Ordered,
+            Self::Tcp { .. } | Self::Quic(_) => quic::Bulk::Ordered,
             Self::Lossy { redundancy, .. } => quic::Bulk::Lossy { redundancy },
         }
     }
@@ -215,7 +221,9 @@ impl Client {
         let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
         let mut config = ClientConfig { window_bytes, ..ClientConfig::default() };
         let link = match way {
-            Way::Tcp => tcp::connect(&ready.tcp.ip().to_string(), ready.tcp.port(), &trust).await?,
+            Way::Tcp { streams } => {
+                streams::connect(&ready.tcp.ip().to_string(), ready.tcp.port(), &trust, streams).await?
+            }
             Way::Quic(choice) | Way::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
                 let bulk = way.bulk();

@@ -1,0 +1,53 @@
+//! What a stream shows to join a link: keying material exported from the TLS of the link's first stream (RFC 8446, section 7.5).
+//! Both ends make it by themselves, nobody else can, and it says nothing of other keys.
+
+use std::fmt;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use rustls::ConnectionCommon;
+use wire::{Error, Result};
+
+const LABEL: &[u8] = b"EXPORTER-corridor-join";
+const NAME_BYTES: usize = 16;
+/// All of it.
+pub(super) const TICKET_BYTES: usize = NAME_BYTES + 32;
+
+/// By what a link is found; not secret by itself.
+pub(super) type Name = [u8; NAME_BYTES];
+
+/// See the module. Never printed.
+#[derive(Clone)]
+pub(super) struct Ticket([u8; TICKET_BYTES]);
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ticket")
+    }
+}
+
+impl Ticket {
+    /// Of a link whose first stream this is.
+    pub(super) fn of<Data>(connection: &ConnectionCommon<Data>) -> Result<Self> {
+        let made = connection.export_keying_material([0; TICKET_BYTES], LABEL, None);
+        made.map(Self).map_err(|e| Error::internal(format!("expected keys to make a ticket of, found: {e}")))
+    }
+
+    pub(super) fn from_bytes(bytes: [u8; TICKET_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn name(&self) -> Name {
+        let mut name = [0; NAME_BYTES];
+        name.copy_from_slice(&self.0[..NAME_BYTES]);
+        name
+    }
+
+    /// Takes as long whatever differs.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        verify_slices_are_equal(&self.0, &other.0).is_ok()
+    }
+}
