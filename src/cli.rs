@@ -49,7 +49,7 @@ Exit codes:
 
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
-  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
+  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -171,6 +171,11 @@ pub(crate) struct Reaching {
     /// that more fill it [default: auto].
     #[arg(long, env = "CORRIDOR_STREAMS", hide_env = true, value_name = "NUMBER")]
     pub(crate) streams: Option<String>,
+    /// Other ways to the same server for the further connections of a link, of TCP: other addresses of it, and of this host
+    /// before an `@`, such as `10.1.0.2,10.2.0.1@10.2.0.2:26774,10.3.0.1@`; one connection for each at the least. Those that
+    /// lead nowhere are done without.
+    #[arg(long, env = "CORRIDOR_RAILS", hide_env = true, value_name = "[FROM@]TO,...")]
+    pub(crate) rails: Option<String>,
     /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is
     /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]

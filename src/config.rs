@@ -28,6 +28,7 @@ const KEYS: &[&str] = &[
     "cache_dir",
     "link",
     "streams",
+    "rails",
     "controller",
     "compression",
     "rule",

@@ -8,7 +8,8 @@ use futures::future::{Either, select};
 use tokio::time::timeout;
 use wire::{Error, Result};
 
-use crate::{Link, Trust, quic, streams};
+use crate::streams::{self, Rails};
+use crate::{Link, Trust, quic};
 
 /// From this round trip on QUIC is chosen by itself: below, TCP costs a quarter of the processor time, and its windows
 /// grow soon enough.
@@ -63,7 +64,23 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Connects to a data server; by TCP with so many streams, at most [`MAX_STREAMS`](crate::streams::MAX_STREAMS).
+/// How many TCP connections one link takes, and by which ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// Connections, 1 to [`MAX_STREAMS`](streams::MAX_STREAMS); one for each rail at the least.
+    pub streams: u32,
+    /// Ways of those after the first.
+    pub rails: Rails,
+}
+
+impl Default for Ways {
+    /// One, by the way that the server's name leads to.
+    fn default() -> Self {
+        Self { streams: 1, rails: Rails::default() }
+    }
+}
+
+/// Connects to a data server; by TCP in these ways.
 ///
 /// # Errors
 /// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be; with `Auto`,
@@ -76,20 +93,21 @@ pub async fn connect(
     port: u16,
     trust: &Trust,
     protocol: Protocol,
-    streams: u32,
+    ways: Ways,
     options: &quic::Options,
 ) -> Result<Link> {
+    let Ways { streams, rails } = ways;
     match protocol {
-        Protocol::Tcp => streams::connect(host, port, trust, streams).await,
+        Protocol::Tcp => streams::connect(host, port, trust, streams, rails).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
         Protocol::Lossy | Protocol::LossyRedundant => {
             let bulk = quic::Bulk::Lossy { redundancy: protocol == Protocol::LossyRedundant };
             quic::connect(host, port, trust, &quic::Options { bulk, ..*options }).await
         }
         Protocol::Auto if matches!(trust, Trust::Plain) || is_here(host) => {
-            streams::connect(host, port, trust, streams).await
+            streams::connect(host, port, trust, streams, rails).await
         }
-        Protocol::Auto => faster(host, port, trust, streams, options).await,
+        Protocol::Auto => faster(host, port, trust, ways, options).await,
     }
 }
 
@@ -99,8 +117,9 @@ fn is_here(host: &str) -> bool {
 }
 
 /// Tries both at once. QUIC needs a round trip less, so it is mostly first and then says how long the path is.
-async fn faster(host: &str, port: u16, trust: &Trust, streams: u32, options: &quic::Options) -> Result<Link> {
-    let by_tcp = Box::pin(streams::connect(host, port, trust, streams));
+async fn faster(host: &str, port: u16, trust: &Trust, ways: Ways, options: &quic::Options) -> Result<Link> {
+    let Ways { streams, rails } = ways;
+    let by_tcp = Box::pin(streams::connect(host, port, trust, streams, rails));
     let by_quic = Box::pin(quic::connect(host, port, trust, options));
     let start = tokio::time::Instant::now();
     match select(by_quic, by_tcp).await {

@@ -64,7 +64,7 @@ pub use client::{
     connect,
 };
 pub use control::{Choice, Refusal, Remembered, parse_rate};
-pub use dial::{LONG_RTT, Protocol, connect as dial};
+pub use dial::{LONG_RTT, Protocol, Ways, connect as dial};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking};
 pub use many::{Many, Said};

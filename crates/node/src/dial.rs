@@ -15,7 +15,8 @@ use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
 use link::streams::MAX_STREAMS;
-use link::{Choice, ClientHandle, Flow, OpStream, Trust};
+pub use link::streams::Rails;
+use link::{Choice, ClientHandle, Flow, OpStream, Trust, Ways};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -69,6 +70,8 @@ pub struct Reach {
     pub compression: Compression,
     /// By how many connections, over TCP.
     pub streams: Streams,
+    /// Other ways to the same server, over TCP.
+    pub rails: Rails,
 }
 
 /// How many TCP connections one link takes.
@@ -474,7 +477,7 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
 
 /// The same, with what the connection says of itself.
 pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
-    let Reach { protocol, choice, compression, streams } = server.reach;
+    let Reach { protocol, choice, compression, streams, rails } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -489,9 +492,10 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         (Streams::Auto, Protocol::Tcp | Protocol::Auto) => advised::streams(server).await,
         (Streams::Auto, _) => 1,
     };
+    let ways = Ways { streams, rails };
     let link = match protocol {
-        Protocol::Auto => advised::connect(server, streams, &options).await?,
-        _ => link::dial(&server.host, server.port, &server.trust, protocol, streams, &options).await?,
+        Protocol::Auto => advised::connect(server, ways, &options).await?,
+        _ => link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?,
     };
     let mut config = ClientConfig {
         token: server.token.clone(),

@@ -14,6 +14,8 @@
 //!   ([`Desk`]); the client goes on with those that were taken.
 //! - Bulk of large items crosses by whichever stream can take a chunk now, in any order ([`wire::Part`]); everything else by the
 //!   first, so that what is urgent waits for no stream that stands still.
+//! - Further streams may go other ways than the first: to other addresses of the server, from other addresses of the client
+//!   ([`Rails`]), so that a link takes what several paths or network cards carry together. Each takes what its own way can take.
 //! - A stream that breaks breaks the link, and whoever asks connects anew, as ever. What it carried could be sent anew only by
 //!   keeping all that was not acknowledged, the whole window of each stream, for a case that mostly takes all streams together: the
 //!   host or the way to it is gone.
@@ -21,6 +23,7 @@
 mod desk;
 mod flow;
 mod joined;
+mod rail;
 mod receiving;
 mod sending;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod ticket;
 pub(crate) use desk::Opening;
 pub use desk::{Arrived, Desk, JOIN_WITHIN};
 pub use joined::Joined;
+pub use rail::{MAX_RAILS, Rail, Rails};
 pub use receiving::connect;
 
 /// Streams of a link, the first among them.

@@ -16,7 +16,7 @@ use wire::{Error, ErrorKind, Message, Result};
 
 use super::flow::StreamsFlow;
 use super::ticket::Ticket;
-use super::{MAX_STREAMS, TAKEN};
+use super::{MAX_STREAMS, Rail, Rails, TAKEN};
 use crate::carrier::{Received, broken};
 use crate::tcp::{self, CONNECT_TIMEOUT, Framed, prepare, too_slow, unreachable};
 use crate::tcp_flow::TcpFlow;
@@ -27,18 +27,20 @@ type Session = TlsStream<BufReader<TcpStream>>;
 type Stream = Framed<Session>;
 type Joining = BoxFuture<'static, Result<(Stream, Option<TcpFlow>)>>;
 
-/// Connects to a data server by so many streams, at most [`MAX_STREAMS`]. The link is there with the first one; of the others
-/// those count that join, none where the server knows only one.
+/// Connects to a data server by so many streams, at most [`MAX_STREAMS`], and one for each of `rails` at the least. The link is
+/// there with the first one, which goes to `host`; of the others, which take the rails in turn, those count that join, none
+/// where the server knows only one.
 ///
 /// # Errors
 /// As [`tcp::connect`]; `Invalid` for another number of streams.
 ///
 /// # Cancel safety
 /// Dropping it closes the socket.
-pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32) -> Result<Link> {
+pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: Rails) -> Result<Link> {
     if !(1..=MAX_STREAMS).contains(&streams) {
         return Err(Error::invalid(format!("expected 1 to {MAX_STREAMS} streams, found {streams}")));
     }
+    let streams = streams.max(1 + rails.count());
     if streams == 1 || matches!(trust, Trust::Plain) {
         return tcp::connect(host, port, trust).await;
     }
@@ -56,7 +58,8 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32) -> Resu
             trust: trust.clone(),
             ticket: Ticket::of(session.get_ref().1)?,
         });
-        let further = (1..streams).map(|_| join(Arc::clone(&whom))).collect();
+        let further =
+            (1..streams).zip(rails.in_turn()).map(|(_, rail)| join(Arc::clone(&whom), rail)).collect();
         Ok(Receiving::link(session, watch, peer.as_str(), further))
     };
     let done = timeout(CONNECT_TIMEOUT, connecting).await;
@@ -82,9 +85,13 @@ struct Whom {
     ticket: Ticket,
 }
 
-fn join(whom: Arc<Whom>) -> Joining {
+/// By a rail, or by the way that the first stream took.
+fn join(whom: Arc<Whom>, rail: Option<Rail>) -> Joining {
     let joining = async move {
-        let stream = TcpStream::connect(whom.address).await.map_err(unreachable)?;
+        let stream = match rail {
+            Some(rail) => rail.connect(whom.address).await?,
+            None => TcpStream::connect(whom.address).await.map_err(unreachable)?,
+        };
         let (mut session, watch) = secured(stream, &whom.host, &[ALPN_JOIN], &whom.trust).await?;
         session.write_all(whom.ticket.bytes()).await.map_err(broken)?;
         session.flush().await.map_err(broken)?;

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use wire::{ClientConfig, Error, ErrorKind, Priority, Result, Retry, ServerConfig, Urgency};
 
 use super::ticket::TICKET_BYTES;
-use super::{Arrived, Desk, MAX_STREAMS, connect};
+use super::{Arrived, Desk, MAX_STREAMS, Rails, connect};
 use crate::tls::{self, ALPN_HTTP, ALPN_JOIN, ALPN_WIRE, SERVED};
 use crate::{ClientHandle, Flow, Identity, Link, Operation, Receiver, Trust, Watch, tcp};
 
@@ -182,7 +182,11 @@ struct Client {
 
 impl Client {
     async fn connect(address: SocketAddr, trust: &Trust, streams: u32) -> Self {
-        let link = connect("127.0.0.1", address.port(), trust, streams).await.expect("a link");
+        Self::connect_by(address, trust, streams, Rails::default()).await
+    }
+
+    async fn connect_by(address: SocketAddr, trust: &Trust, streams: u32, rails: Rails) -> Self {
+        let link = connect("127.0.0.1", address.port(), trust, streams, rails).await.expect("a link");
         let flow = link.flow().expect("a flow");
         let (handle, driver) = crate::connect(link, ClientConfig::default()).expect("a client");
         let mut tasks = JoinSet::new();
@@ -388,7 +392,7 @@ async fn who_was_not_let_in_is_joined_by_nobody() {
         let session = tls::accept(stream, config).await.unwrap();
         desk.arrive(session, None, "client".into()).await.unwrap()
     };
-    let (ours, arrived) = tokio::join!(connect("127.0.0.1", port, &trust, 4), accepting);
+    let (ours, arrived) = tokio::join!(connect("127.0.0.1", port, &trust, 4, Rails::default()), accepting);
     let Arrived::Link(theirs) = arrived else { panic!("expected a link") };
     let mut tasks = JoinSet::new();
     let (client, driver) = crate::connect(ours.unwrap(), ClientConfig::default()).unwrap();
@@ -426,7 +430,28 @@ async fn peers_that_know_one_stream_work_with_one() {
 #[tokio::test]
 async fn the_number_of_streams_has_bounds() {
     for streams in [0, MAX_STREAMS + 1] {
-        let error = connect("127.0.0.1", 1, &Trust::Plain, streams).await.unwrap_err();
+        let error = connect("127.0.0.1", 1, &Trust::Plain, streams, Rails::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
+}
+
+#[tokio::test]
+async fn further_streams_go_by_their_rails_and_what_leads_nowhere_is_done_without() {
+    let server = Server::start(&SERVED).await;
+    // The rails are relays, which count who comes.
+    let (one, other) = (Relay::to(server.address).await, Relay::to(server.address).await);
+    let text = format!("{},127.0.0.1@{},127.0.0.1:1", one.address, other.address);
+    let client = Client::connect_by(server.address, &server.trust, 1, text.parse().unwrap()).await;
+    joined(&server, &client, 3).await;
+    let come = |relay: &Relay| relay.ways.lock().unwrap().len();
+    assert_eq!((come(&one), come(&other)), (1, 1));
+    client.receive(24 * ITEM_BYTES, true).await.unwrap();
+    // One of the ways stands still, and the others take what it would have.
+    one.set(0, Way::Held);
+    let urgent = client.fetch(16_000, Priority::URGENT);
+    tokio::time::timeout(SOON, urgent).await.expect("urgent answers come").unwrap();
+    one.set(0, Way::Open);
+    client.receive(24 * ITEM_BYTES, true).await.unwrap();
+    other.set(0, Way::Cut);
+    until("the link to end", || client.handle.ended().is_some()).await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Result};
 use link::quic::Options;
 use link::streams::MAX_STREAMS;
-use link::{Link, Protocol, Trust};
+use link::{Link, Protocol, Trust, Ways};
 use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
 
@@ -24,15 +24,15 @@ const QUIC_WITHIN: Duration = Duration::from_secs(3);
 ///
 /// # Cancel safety
 /// Dropping it closes the sockets.
-pub(super) async fn connect(server: &Server, streams: u32, options: &Options) -> Result<Link> {
+pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> Result<Link> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
         && let Some(known) = paths.recall(host, None).await
     {
-        return connect_by(&link_protocol(&known.path, now()), server, (streams, options), paths, host).await;
+        return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
     }
-    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, streams, options).await
+    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, ways, options).await
 }
 
 /// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
@@ -53,7 +53,7 @@ async fn address_of(server: &Server) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Server,
-    with: (u32, &Options),
+    with: (Ways, &Options),
     paths: &Paths,
     host: IpAddr,
 ) -> Result<Link> {
@@ -79,9 +79,9 @@ async fn connect_by(
 async fn connect_within(
     server: &Server,
     protocol: Protocol,
-    (streams, options): (u32, &Options),
+    (ways, options): (Ways, &Options),
 ) -> Result<Link> {
-    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, streams, options);
+    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, ways, options);
     if protocol != Protocol::Quic {
         return connecting.await;
     }
@@ -147,7 +147,9 @@ mod tests {
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
         let link =
-            connect_by(&advised("quic"), &server, (1, &Options::default()), &paths, host).await.unwrap();
+            connect_by(&advised("quic"), &server, (Ways::default(), &Options::default()), &paths, host)
+                .await
+                .unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
         let known = paths.recall(host, None).await.unwrap().path;
         let next = link_protocol(&known, now());

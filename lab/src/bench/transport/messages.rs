@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::streams::{self, Arrived, Desk};
+use link::streams::{self, Arrived, Desk, Rails};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving, Trust,
     quic, tcp, tls,
@@ -222,7 +222,14 @@ impl Client {
         let mut config = ClientConfig { window_bytes, ..ClientConfig::default() };
         let link = match way {
             Way::Tcp { streams } => {
-                streams::connect(&ready.tcp.ip().to_string(), ready.tcp.port(), &trust, streams).await?
+                streams::connect(
+                    &ready.tcp.ip().to_string(),
+                    ready.tcp.port(),
+                    &trust,
+                    streams,
+                    Rails::default(),
+                )
+                .await?
             }
             Way::Quic(choice) | Way::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
