@@ -55,6 +55,7 @@ pub mod tcp;
 mod tcp_flow;
 mod tcp_info;
 pub mod tls;
+pub mod topology;
 mod waiting;
 pub mod ws;
 

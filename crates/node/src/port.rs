@@ -17,6 +17,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use link::streams::{Arrived, Desk};
+use link::topology::Topology;
 use link::{Watch, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -136,7 +137,7 @@ impl Port {
             udp,
             tls,
             lobby: Lobby::new(Limits::default()),
-            desk: Desk::default(),
+            desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
             offerings: Vec::new(),
             sites,
             service,

@@ -11,12 +11,14 @@ use tokio_rustls::server::TlsStream;
 use wire::{Error, ErrorKind, Result};
 
 use super::MAX_STREAMS;
+use super::berth::Berths;
 use super::joined::{Joined, Outlet};
 use super::sending::Sending;
 use super::ticket::{Name, TICKET_BYTES, Ticket};
 use crate::carrier::broken;
 use crate::drive::now;
 use crate::tls::{ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE};
+use crate::topology::Topology;
 use crate::{Link, Watch, tcp};
 
 /// How long streams may join a link, once its client was let in.
@@ -36,7 +38,10 @@ type Entries = Arc<Mutex<HashMap<Name, Entry>>>;
 /// Links of one server that streams may join: each as long as it lives, so they are as many as its members. Clones are the
 /// same desk.
 #[derive(Clone, Default)]
-pub struct Desk(Entries);
+pub struct Desk {
+    entries: Entries,
+    berths: Berths,
+}
 
 /// What a TLS session turned out to be.
 pub enum Arrived {
@@ -49,6 +54,18 @@ pub enum Arrived {
 }
 
 impl Desk {
+    /// One whose further streams are sent from beside their network card, as far as `topology` knows where that is.
+    #[must_use]
+    pub fn on(topology: Topology) -> Self {
+        Self { entries: Entries::default(), berths: Berths::of(topology) }
+    }
+
+    /// Senders that run on a core of their own.
+    #[cfg(test)]
+    pub(super) fn berths(&self) -> &Berths {
+        &self.berths
+    }
+
     /// Takes a session whose protocol was agreed on; of a stream that joins, waits for its ticket.
     ///
     /// # Errors
@@ -73,7 +90,7 @@ impl Desk {
                 let mut shown = [0; TICKET_BYTES];
                 session.read_exact(&mut shown).await.map_err(broken)?;
                 let outlets = self.claim(&Ticket::from_bytes(shown))?;
-                Ok(Arrived::Stream(Box::new(Joined::new(session, watch, outlets))))
+                Ok(Arrived::Stream(Box::new(Joined::new(session, watch, outlets, self.berths.clone()))))
             }
             _ => Ok(Arrived::Other(Box::new(session))),
         }
@@ -82,7 +99,7 @@ impl Desk {
     /// The tickets of all links that streams may join.
     #[cfg(test)]
     pub(super) fn tickets(&self) -> Vec<Vec<u8>> {
-        lock(&self.0).values().map(|entry| entry.ticket.bytes().to_vec()).collect()
+        lock(&self.entries).values().map(|entry| entry.ticket.bytes().to_vec()).collect()
     }
 
     fn first(
@@ -93,14 +110,14 @@ impl Desk {
         ticket: Ticket,
     ) -> Link {
         let (outlets, arriving) = mpsc::channel(0);
-        let place = Place { entries: Arc::clone(&self.0), name: ticket.name() };
-        let opening = Opening { entries: Arc::clone(&self.0), ticket, outlets };
+        let place = Place { entries: Arc::clone(&self.entries), name: ticket.name() };
+        let opening = Opening { entries: Arc::clone(&self.entries), ticket, outlets };
         Sending::link(session, watch, peer, arriving, place).opening(opening)
     }
 
     /// The link of a ticket, of which one stream less may join then.
     fn claim(&self, shown: &Ticket) -> Result<mpsc::Sender<Outlet>> {
-        let mut entries = lock(&self.0);
+        let mut entries = lock(&self.entries);
         let entry = entries.get_mut(&shown.name()).filter(|entry| entry.ticket.is(shown));
         let may_join = |entry: &&mut Entry| entry.left > 0 && now() < entry.until;
         let entry = entry.filter(may_join).ok_or_else(|| {

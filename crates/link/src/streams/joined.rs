@@ -13,6 +13,7 @@ use wire::limits::DEAD_AFTER;
 use wire::{Error, ErrorKind, Message, Result, Retry};
 
 use super::TAKEN;
+use super::berth::Berths;
 use crate::Watch;
 use crate::carrier::{broken, ended};
 use crate::tcp_flow::TcpFlow;
@@ -33,6 +34,7 @@ pub struct Joined {
     session: TlsStream<TcpStream>,
     watch: Option<Watch>,
     outlets: mpsc::Sender<Outlet>,
+    berths: Berths,
 }
 
 impl Joined {
@@ -40,8 +42,9 @@ impl Joined {
         session: TlsStream<TcpStream>,
         watch: Option<Watch>,
         outlets: mpsc::Sender<Outlet>,
+        berths: Berths,
     ) -> Self {
-        Self { session, watch, outlets }
+        Self { session, watch, outlets, berths }
     }
 
     /// Takes the stream and sends on it until its link ends.
@@ -51,7 +54,15 @@ impl Joined {
     ///
     /// # Cancel safety
     /// Dropping it breaks the stream.
-    pub async fn run(mut self) -> Result<()> {
+    pub async fn run(self) -> Result<()> {
+        let local = self.session.get_ref().0.local_addr().ok();
+        match local.and_then(|local| self.berths.take(local.ip())) {
+            Some(berth) => berth.run(self.send()).await,
+            None => self.send().await,
+        }
+    }
+
+    async fn send(mut self) -> Result<()> {
         self.session.write_u8(TAKEN).await.map_err(broken)?;
         self.session.flush().await.map_err(broken)?;
         let (messages, queue) = mpsc::channel(0);

@@ -16,10 +16,13 @@
 //!   first, so that what is urgent waits for no stream that stands still.
 //! - Further streams may go other ways than the first: to other addresses of the server, from other addresses of the client
 //!   ([`Rails`]), so that a link takes what several paths or network cards carry together. Each takes what its own way can take.
+//! - The server sends on each further stream in a task of its own; where the machine has cores beside the network card and
+//!   others farther away, on a thread of such a core ([`Topology`](crate::topology::Topology)).
 //! - A stream that breaks breaks the link, and whoever asks connects anew, as ever. What it carried could be sent anew only by
 //!   keeping all that was not acknowledged, the whole window of each stream, for a case that mostly takes all streams together: the
 //!   host or the way to it is gone.
 
+mod berth;
 mod desk;
 mod flow;
 mod joined;

@@ -14,6 +14,7 @@ use wire::{ClientConfig, Error, ErrorKind, Priority, Result, Retry, ServerConfig
 use super::ticket::TICKET_BYTES;
 use super::{Arrived, Desk, MAX_STREAMS, Rails, connect};
 use crate::tls::{self, ALPN_HTTP, ALPN_JOIN, ALPN_WIRE, SERVED};
+use crate::topology::{Card, Topology, Units};
 use crate::{ClientHandle, Flow, Identity, Link, Operation, Receiver, Trust, Watch, tcp};
 
 /// Bulk of an item.
@@ -72,12 +73,15 @@ struct Server {
 
 impl Server {
     async fn start(protocols: &[&[u8]]) -> Self {
+        Self::with(protocols, Desk::default()).await
+    }
+
+    async fn with(protocols: &[&[u8]], desk: Desk) -> Self {
         let identity = Identity::self_signed(&["localhost".into()]).expect("an identity");
         let config = identity.server_config(protocols).expect("an identity");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (desk, flows, ends) =
-            (Desk::default(), Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let (flows, ends) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<_>>>::default());
         let mut tasks = JoinSet::new();
         let (counter, noted, told) = (desk.clone(), Arc::clone(&flows), Arc::clone(&ends));
         tasks.spawn(async move {
@@ -454,4 +458,17 @@ async fn further_streams_go_by_their_rails_and_what_leads_nowhere_is_done_withou
     client.receive(24 * ITEM_BYTES, true).await.unwrap();
     other.set(0, Way::Cut);
     until("the link to end", || client.handle.ended().is_some()).await;
+}
+
+#[tokio::test]
+async fn a_sender_beside_its_card_brings_the_same_bytes() {
+    let card = Card { addresses: vec![[127, 0, 0, 1].into()], near: Units::from([0]) };
+    let topology = Topology { cores: vec![Units::from([0]), Units::from([1])], cards: vec![card] };
+    let server = Server::with(&SERVED, Desk::on(topology)).await;
+    let client = Client::connect(server.address, &server.trust, 3).await;
+    joined(&server, &client, 3).await;
+    assert_eq!(server.desk.berths().taken(), 1, "one on the core beside the card, one wherever it may");
+    client.receive(24 * ITEM_BYTES + 3, true).await.unwrap();
+    drop(client);
+    until("the core to be given back", || server.desk.berths().taken() == 0).await;
 }
