@@ -25,7 +25,7 @@ use futures::future::{BoxFuture, FutureExt, WeakShared};
 use parking_lot::Mutex;
 
 use self::decoder::Decoder;
-use self::index::Index;
+use self::index::{Index, Spacing};
 use crate::kept::{ChunkStore, Decoded};
 use crate::once::Once;
 use crate::pool::on_pool;
@@ -58,6 +58,7 @@ pub struct GzipBytes(Arc<Inside>);
 struct Inside {
     file: Arc<FileBytes>,
     start: u64,
+    spacing: Spacing,
     side: Option<SideCache>,
     on_progress: Option<OnProgress>,
     work: LongWork,
@@ -71,9 +72,14 @@ impl GzipBytes {
     /// The stream that begins at byte `start` of `file`. Reads nothing yet.
     #[must_use]
     pub fn new(file: Arc<FileBytes>, start: u64, options: &OpenOptions) -> Self {
+        Self::spaced(file, start, Spacing::default(), options)
+    }
+
+    fn spaced(file: Arc<FileBytes>, start: u64, spacing: Spacing, options: &OpenOptions) -> Self {
         Self(Arc::new(Inside {
             file,
             start,
+            spacing,
             side: options.side_cache(),
             on_progress: options.on_progress.clone(),
             work: options.work.clone(),
@@ -98,7 +104,7 @@ impl Inside {
             return Ok(index);
         }
         let tell = |done_bytes| self.tell(done_bytes);
-        let index = Index::build(&self.file, self.start, &tell, &self.segments, cancel);
+        let index = Index::build(&self.file, self.start, self.spacing, &tell, &self.segments, cancel);
         self.work.end(Task::Indexing);
         let index = index?;
         let side = self.side.as_ref().filter(|_| !index.is_cut);

@@ -12,8 +12,6 @@ use super::decoder::{Decoder, Stop};
 use crate::kept::ChunkStore;
 use crate::{Cancel, FileBytes};
 
-/// Output between two points, at first.
-const SPACING_BYTES: u64 = 1 << 20;
 /// Most points; beyond, every other one is given up and the spacing doubles. Their windows, packed, are
 /// what an index costs in memory: rarely more than half of 32 KiB each.
 const MAX_POINTS: usize = 2048;
@@ -52,6 +50,21 @@ impl Point {
     }
 }
 
+/// How far points lie apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spacing {
+    /// Output between two of them, at first.
+    pub(super) first_bytes: u64,
+    /// So many of them are thinned.
+    pub(super) most_points: usize,
+}
+
+impl Default for Spacing {
+    fn default() -> Self {
+        Self { first_bytes: 1 << 20, most_points: MAX_POINTS }
+    }
+}
+
 /// The restart points of a file, in order; the first is its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Index {
@@ -79,6 +92,7 @@ impl Index {
     pub(super) fn build(
         file: &FileBytes,
         start: u64,
+        spacing: Spacing,
         tell: &dyn Fn(u64),
         segments: &ChunkStore,
         cancel: &Cancel,
@@ -87,7 +101,8 @@ impl Index {
         let mut points = vec![Point::new(0, decoder.packed(), 0, &[])?];
         let room = segments.scratch().try_reserve(MAX_SEGMENT_BYTES);
         let segment = || room.as_ref().map(|_| Vec::new());
-        let mut pass = Pass { window: Vec::new(), segment: segment(), unpacked: 0, spacing: SPACING_BYTES };
+        let mut pass =
+            Pass { window: Vec::new(), segment: segment(), unpacked: 0, spacing: spacing.first_bytes };
         let mut output = vec![0; 128 << 10];
         let mut told = 0;
         let is_cut = loop {
@@ -109,10 +124,12 @@ impl Index {
                             segments.put(0, points.len() as u64 - 1, whole);
                         }
                         points.push(Point::new(pass.unpacked, packed, bits, &pass.window)?);
-                        if points.len() >= MAX_POINTS {
+                        if points.len() >= spacing.most_points {
                             thin(&mut points);
                             pass.spacing *= 2;
                             segments.clear();
+                            // The point where it begins may be gone.
+                            pass.segment = None;
                         }
                     }
                 }

@@ -79,6 +79,25 @@ fn later_reads_decode_only_a_stretch() {
 }
 
 #[test]
+fn what_was_decoded_while_indexing_is_right_after_points_were_given_up() {
+    let data = data(3 << 20);
+    for most_points in [4, 5, 8, 13] {
+        let case = Case::new(&packed(&data));
+        let spacing = Spacing { first_bytes: 32 << 10, most_points };
+        let file = FileBytes::open(&case.path).unwrap();
+        let inside = GzipBytes::spaced(file, 0, spacing, &case.options);
+        inside.0.index(&Cancel::default()).unwrap();
+        for offset in (0..data.len()).step_by(9_973) {
+            let size = 5_000.min(data.len() - offset);
+            assert!(
+                read(&inside, offset, size).unwrap() == data[offset..offset + size],
+                "{offset}, {most_points}"
+            );
+        }
+    }
+}
+
+#[test]
 fn members_one_after_another_are_one_stream() {
     let data = data(3 << 20);
     let mut bytes: Vec<u8> = data.chunks(100_000).flat_map(packed).collect();
