@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar};
 
 pub(crate) use axes::{Coordinate, Dimension};
-pub(crate) use decoding::{DefaultFill, decoding, stored_dtype};
+pub(crate) use decoding::{DefaultFill, decoded, decoding, stored_dtype};
 
 /// The value of an attribute, with the type it is stored in: types decide what decoding gives.
 #[derive(Clone, Debug, PartialEq)]

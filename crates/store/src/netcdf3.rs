@@ -107,10 +107,7 @@ impl Opened {
         let count = self.header.shape(variable).first().copied()?;
         usize::try_from(count).ok().filter(|&n| n <= array::Coordinates::MAX_EXPLICIT)?;
         let bytes = self.read(variable).ok()?;
-        let dtype = cf::stored_dtype(variable.element.dtype(), &variable.attributes);
-        let decoding = cf::decoding(dtype, &variable.attributes, DefaultFill::Missing);
-        let values = (0..bytes.len() / dtype.size_bytes()).filter_map(|i| dtype.scalar_at(&bytes, i));
-        Some(values.map(|stored| decoding.decode(stored)).collect())
+        Some(cf::decoded(&bytes, variable.element.dtype(), &variable.attributes, DefaultFill::Missing))
     }
 
     /// The whole of a small variable.

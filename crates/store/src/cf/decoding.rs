@@ -65,6 +65,14 @@ pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Deco
     decoding
 }
 
+/// The meant values of elements of `dtype` (before [`stored_dtype`]).
+pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: DefaultFill) -> Vec<f64> {
+    let dtype = stored_dtype(dtype, values);
+    let decoding = decoding(dtype, values, fill);
+    let stored = (0..bytes.len() / dtype.size_bytes()).filter_map(|i| dtype.scalar_at(bytes, i));
+    stored.map(|one| decoding.decode(one)).collect()
+}
+
 /// The type that numpy gives to `stored * scale + offset`, where all have types.
 fn output(
     stored: ElementType,

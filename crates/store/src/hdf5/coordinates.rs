@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use array::{Coordinates, DType, Decoding, Result, Selection, Target};
+use array::{Coordinates, Result, Selection, Target};
 
 use super::netcdf::Dimension;
 use super::walk::Tree;
@@ -65,16 +65,7 @@ impl<'a> CoordinateReader<'a> {
         let (target, region) = Target::new(shape, dtype.size_bytes())?;
         // No array has this number, so its chunks are not mistaken for another's.
         self.hdf5.read_stored(u32::MAX, &stored, &Selection::all(shape), region, &Cancel::default())?;
-        let info = describe::array(variable, dtype, shape, &[bare_dimension()]);
-        Ok(decoded(&target.into_vec()?, info.dtype, &info.decoding))
+        let values = describe::cf_values(&variable.attributes);
+        Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable)))
     }
-}
-
-fn bare_dimension() -> cf::Dimension {
-    cf::Dimension { name: String::new(), coordinate: None }
-}
-
-fn decoded(bytes: &[u8], dtype: DType, decoding: &Decoding) -> Vec<f64> {
-    let count = bytes.len() / dtype.size_bytes();
-    (0..count).filter_map(|i| dtype.scalar_at(bytes, i)).map(|v| decoding.decode(v)).collect()
 }

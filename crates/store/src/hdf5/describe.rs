@@ -80,6 +80,14 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree) -> Vec<(&'a Variable, ArrayInf
     arrays
 }
 
+/// What the library's own fill value means in a variable that names none.
+pub(super) fn default_fill(variable: &Variable) -> cf::DefaultFill {
+    match variable.facts.never_filled {
+        true => cf::DefaultFill::Ordinary,
+        false => cf::DefaultFill::Missing,
+    }
+}
+
 /// A variable by the conventions of netCDF and CF.
 pub(super) fn array(
     variable: &Variable,
@@ -92,11 +100,7 @@ pub(super) fn array(
     let axes = describe::guessed_axes(shape.len());
     let name = netcdf::shown_path(&variable.path);
     let mut info = describe::array(&name, dtype, axes, shape, chunk(variable));
-    let fill = match variable.facts.never_filled {
-        true => cf::DefaultFill::Ordinary,
-        false => cf::DefaultFill::Missing,
-    };
-    cf::complete(&mut info, &values, dimensions, fill);
+    cf::complete(&mut info, &values, dimensions, default_fill(variable));
     info
 }
 

@@ -210,11 +210,12 @@ impl<'a> Builder<'a> {
         let stored = &self.described.stored[number];
         let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
         let axes = describe::guessed_axes(shape.len());
-        let mut info = describe::array(path, stored.dtype, axes, &shape, Some(chunk));
+        let mut values = cf_values(&node.attributes);
+        let dtype = cf::stored_dtype(stored.dtype, &values);
+        let mut info = describe::array(path, dtype, axes, &shape, Some(chunk));
         let names = dimension_names(node).filter(|names| names.len() == shape.len());
         let labels = self.pyramids.contains(&(path.to_owned(), true));
         let in_pyramid = labels || self.pyramids.contains(&(path.to_owned(), false));
-        let mut values = cf_values(&node.attributes);
         if let (Some(names), false) = (&names, in_pyramid) {
             with_fill_value(&mut values, node);
             let dimensions: Vec<_> = names.iter().map(|name| self.dimension(path, name)).collect();
@@ -252,19 +253,18 @@ impl<'a> Builder<'a> {
         let Some(count) = few else { return Some(cf::Coordinate { values, samples: Vec::new() }) };
         self.samples_left -= count;
         // What cannot be read leaves the axis without coordinates.
-        let samples = samples(stored, self.scratch).unwrap_or_default();
+        let samples = samples(stored, &values, self.scratch).unwrap_or_default();
         Some(cf::Coordinate { values, samples })
     }
 }
 
-fn samples(stored: &Stored, scratch: &Scratch) -> Result<Vec<f64>> {
+/// The decoded values of a coordinate.
+fn samples(stored: &Stored, values: &cf::Values, scratch: &Scratch) -> Result<Vec<f64>> {
     let (target, region) = Target::new(stored.shape(), stored.dtype.size_bytes())?;
     let whole = Selection::all(stored.shape());
     let chunks = ChunkStore::new(scratch.clone());
     stored.read(0, &whole, region, &chunks, &Cancel::default())?;
-    let bytes = target.into_vec()?;
-    let count = bytes.len() / stored.dtype.size_bytes();
-    Ok((0..count).filter_map(|i| stored.dtype.scalar_at(&bytes, i)).map(Scalar::as_f64).collect())
+    Ok(cf::decoded(&target.into_vec()?, stored.dtype, values, cf::DefaultFill::Ordinary))
 }
 
 /// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3.

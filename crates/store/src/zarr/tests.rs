@@ -173,6 +173,31 @@ fn climate_stores_have_named_axes_and_missing_values() {
 }
 
 #[test]
+fn packed_coordinates_are_decoded_and_unsigned_values_are_unsigned() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join(".zgroup"), &json!({"zarr_format": 2}));
+    let axis = |name: &str| json!({"_ARRAY_DIMENSIONS": [name], "scale_factor": 0.25, "add_offset": -90.0});
+    one_axis_v2(&dir.path().join("lat"), &[0, 10, 30], &axis("lat"));
+    one_axis_v2(&dir.path().join("lon"), &[4, 8, 12, 16], &axis("lon"));
+    let attributes = json!({"_ARRAY_DIMENSIONS": ["lat", "lon"], "_Unsigned": "true"});
+    counting_v2(&dir.path().join("t"), [3, 4], [3, 4], &attributes);
+    let store = open_at(dir.path()).unwrap();
+    let (_, info) = store.dataset.find("t").unwrap();
+    assert_eq!(info.axes[0].coordinates, array::Coordinates::Explicit(vec![-90.0, -87.5, -82.5]));
+    assert_eq!(info.axes[1].coordinates, array::Coordinates::Regular { origin: -89.0, step: 1.0 });
+    assert_eq!(info.dtype.to_string(), ">u2");
+}
+
+/// A version 2 array of one axis of two-byte little-endian integers.
+fn one_axis_v2(root: &Path, values: &[i16], attributes: &serde_json::Value) {
+    let metadata = json!({"zarr_format": 2, "shape": [values.len()], "chunks": [values.len()], "dtype": "<i2",
+        "compressor": null, "fill_value": null, "order": "C", "filters": null});
+    write(&root.join(".zarray"), &metadata);
+    write(&root.join(".zattrs"), attributes);
+    std::fs::write(root.join("0"), values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+}
+
+#[test]
 fn links_out_of_the_store_are_refused() {
     let outside = tempfile::tempdir().unwrap();
     let dir = tempfile::tempdir().unwrap();
