@@ -98,6 +98,15 @@ impl ZarrFolder {
     }
 }
 
+/// A number as Zarr has it: an integer is one however large, and what JSON has no number for is a word.
+pub(crate) fn number(value: Scalar) -> serde_json::Value {
+    match value {
+        Scalar::Unsigned(value) => value.into(),
+        Scalar::Signed(value) => value.into(),
+        Scalar::Float(_) => json!(value),
+    }
+}
+
 /// An array's `zarr.json`, uncompressed, without attributes. `fill` stands for chunks that are not there; zero if none.
 pub(crate) fn array_document(
     dtype: DType,
@@ -109,7 +118,7 @@ pub(crate) fn array_document(
     let element = dtype.element();
     let fill = match fill {
         _ if element.name() == "bool" => json!(false),
-        Some(value) => json!(value),
+        Some(value) => number(value),
         None if element.is_float() => json!(0.0),
         None => json!(0),
     };
@@ -154,6 +163,18 @@ pub(crate) fn whole_chunk(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_integers_are_numbers_that_stand_for_missing_chunks() {
+        for (dtype, fill, written) in [
+            ("<i8", Scalar::Signed(-9_223_372_036_854_775_806), "-9223372036854775806"),
+            ("<u8", Scalar::Unsigned(u64::MAX), "18446744073709551615"),
+            ("<f8", Scalar::Float(f64::NAN), "\"NaN\""),
+        ] {
+            let document = array_document(dtype.parse().unwrap(), &[1], &[1], &["x".into()], Some(fill));
+            assert_eq!(document["fill_value"].to_string(), written);
+        }
+    }
 
     #[test]
     fn a_box_becomes_chunks_with_padded_edges() {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::tree::path_of;
 use crate::base64;
-use crate::output::zarr::array_document;
+use crate::output::zarr::{array_document, number};
 use crate::output::{meant_attributes, scale_and_offset};
 
 /// Arrays described in the root's document; more are found by their own documents.
@@ -107,12 +107,17 @@ pub(crate) fn written(attributes: &Attributes) -> Value {
 /// As xarray writes it for Zarr v3: floats as base64 of their eight bytes.
 fn fill_value(value: Scalar) -> Value {
     match value {
-        Scalar::Unsigned(v) => v.into(),
-        Scalar::Signed(v) => v.into(),
+        Scalar::Unsigned(_) | Scalar::Signed(_) => number(value),
         Scalar::Float(v) => base64::encode(&v.to_le_bytes(), base64::STANDARD).into(),
     }
 }
 
 fn said(attributes: &Attributes) -> Value {
-    serde_json::to_value(attributes).unwrap_or_else(|_| json!({}))
+    let value = |attribute: &Attribute| match attribute {
+        Attribute::Number(one) => number(*one),
+        Attribute::Numbers(list) => list.iter().copied().map(number).collect(),
+        Attribute::Text(text) => json!(text),
+        Attribute::Texts(texts) => json!(texts),
+    };
+    attributes.iter().map(|(name, attribute)| (name.clone(), value(attribute))).collect()
 }
