@@ -6,7 +6,7 @@
 //!   frames ------------------------ lanes, reliable, in order ------------> frames
 //!   chunks of large items --> Sender ==== datagrams, numbered ====> Receiver --> parts of items, in any order
 //!                               ^   ---- records: mark, void, gone, repair -->  |
-//!                               `--- records: want, report ---------------------'
+//!                               `--- records: want, report, cancel -------------'
 //! ```
 //!
 //! - A datagram says of which item's bulk its bytes are, where in it, and all that the item's head says

@@ -42,8 +42,8 @@ pub struct Sender {
     kept: VecDeque<Kept>,
     settled: u64,
     kept_bytes: u64,
-    /// Datagrams kept for each operation.
-    kept_of: HashMap<OpId, u32>,
+    /// Numbers of the datagrams kept for each operation, in order.
+    kept_of: HashMap<OpId, VecDeque<u64>>,
     /// To be sent again.
     again: VecDeque<u64>,
     parity: VecDeque<Bytes>,
@@ -52,7 +52,8 @@ pub struct Sender {
     records: VecDeque<Record>,
     /// All numbers below were said to have left.
     marked: u64,
-    mark_at: Option<Instant>,
+    /// When the last new datagram left.
+    left_at: Option<Instant>,
     counts: Counts,
 }
 
@@ -99,7 +100,6 @@ impl Sender {
                 let part = self.items.part(chunk);
                 if let Some(part) = part {
                     self.waiting.push_back(part);
-                    self.mark_at = None;
                     return true;
                 }
             }
@@ -123,11 +123,11 @@ impl Sender {
         if gone > 0 {
             self.records.push_back(Record::Gone(gone));
         }
-        if !self.kept_of.contains_key(&op) {
-            return;
-        }
-        for kept in self.kept.iter_mut().filter(|kept| kept.op == op) {
-            self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
+        let Some(numbers) = self.kept_of.get(&op) else { return };
+        for &number in numbers {
+            let kept = at(self.settled, number).and_then(|at| self.kept.get_mut(at));
+            let datagram = kept.and_then(|kept| kept.datagram.take());
+            self.kept_bytes -= datagram.map_or(0, |datagram| datagram.len() as u64);
         }
         let (settled, kept) = (self.settled, &mut self.kept);
         // Those that wait to be sent again were asked for.
@@ -184,9 +184,9 @@ impl Sender {
 
     fn forget(&mut self, kept: &Kept) {
         self.kept_bytes -= kept.datagram.as_ref().map_or(0, |datagram| datagram.len() as u64);
-        if let Some(count) = self.kept_of.get_mut(&kept.op) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(numbers) = self.kept_of.get_mut(&kept.op) {
+            numbers.pop_front();
+            if numbers.is_empty() {
                 self.kept_of.remove(&kept.op);
             }
         }
@@ -248,16 +248,14 @@ impl Sender {
         let bulk_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), is_answered: false });
         self.kept_bytes += datagram.len() as u64;
-        *self.kept_of.entry(op).or_default() += 1;
+        self.kept_of.entry(op).or_default().push_back(number);
         self.counts.datagrams += 1;
         if let Some(encoder) = &mut self.encoder {
             self.group_until.get_or_insert(now + GROUP_WITHIN);
             encoder.add(number, datagram.clone());
         }
         self.end_group(now);
-        if self.waiting.is_empty() {
-            self.mark_at = Some(now + MARK_AFTER);
-        }
+        self.left_at = Some(now);
         Some(datagram)
     }
 
@@ -286,21 +284,23 @@ impl Sender {
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.end_group(now);
-        if self.mark_at.is_some_and(|at| at <= now) {
-            self.mark_at = None;
-            let next = self.next_number();
-            if next > self.marked {
-                self.marked = next;
-                self.records.push_back(Record::Mark(next));
-            }
+        if self.mark_at().is_some_and(|at| at <= now) {
+            self.marked = self.next_number();
+            self.records.push_back(Record::Mark(self.marked));
         }
+    }
+
+    /// When it is to be said how far the numbers go: nothing waits to leave that would say so.
+    fn mark_at(&self) -> Option<Instant> {
+        let is_due = self.waiting.is_empty() && self.next_number() > self.marked;
+        self.left_at.filter(|_| is_due).map(|at| at + MARK_AFTER)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let group = self.group_until.filter(|_| self.waiting.is_empty());
-        [group, self.mark_at].into_iter().flatten().min()
+        [group, self.mark_at()].into_iter().flatten().min()
     }
 }
 

@@ -239,6 +239,23 @@ fn an_outage_is_mended_and_the_last_datagrams_are_missed_too() {
 }
 
 #[test]
+fn how_far_numbers_go_is_said_where_what_was_to_leave_next_is_withdrawn() {
+    let path = Path { loses: 0, repeats: 0, reorders: 0 };
+    let mut pair = Pair::new(path, false, 1);
+    pair.push(1, 20_000);
+    let mut left = 0;
+    while pair.sender.poll_datagram(pair.now, DATAGRAM_BYTES).is_some() {
+        left += 1;
+    }
+    pair.push(2, 20_000);
+    pair.sender.handle_record(Record::Cancel(OpId(2))).unwrap();
+    let due = pair.sender.poll_timeout().expect("the client may have lost the last datagram");
+    pair.sender.handle_timeout(due);
+    let said: Vec<Record> = std::iter::from_fn(|| pair.sender.poll_record()).collect();
+    assert!(said.contains(&Record::Mark(left)), "{said:?}");
+}
+
+#[test]
 fn with_parity_nothing_is_asked_for_at_one_percent() {
     let mut pair = Pair::new(Path { loses: 100, repeats: 0, reorders: 0 }, true, 7);
     for op in 1..40 {
