@@ -23,6 +23,8 @@ from ._errors import InvalidError
 from ._futures import begun
 
 _SCHEME = "corridor://"
+# What means something else in a URL than in the name of a data set.
+_QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F"})
 
 
 class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
@@ -37,11 +39,17 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     root_marker = ""
 
     def __init__(
-        self, *, token: str | None = None, fingerprint: str | None = None, **options: Any
+        self,
+        *,
+        token: str | None = None,
+        fingerprint: str | None = None,
+        fragment: str = "",
+        **options: Any,
     ) -> None:
+        """``fragment`` is what a URL says behind ``#``; ``token`` counts before it."""
         super().__init__(**options)
         self._token = token
-        self._fingerprint = fingerprint
+        self._fragment = fragment or (f"fp={fingerprint}" if fingerprint else "")
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -53,15 +61,13 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, str]:
         _, _, fragment = path.partition("#")
-        parts = dict(part.split("=", 1) for part in fragment.split("&") if "=" in part)
-        names = {"token": "token", "fp": "fingerprint"}
-        return {name: parts[key] for key, name in names.items() if key in parts}
+        return {"fragment": fragment} if fragment else {}
 
     async def _ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         host, name, key = _split(self._strip_protocol(path))
         if not name:
             names = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)
-            found = [_folder(f"{host}/{n}") for n in names]
+            found = [_folder(f"{host}/{n.translate(_QUOTED)}") for n in names]
         else:
             below = f"{host}/{name}/{key}".rstrip("/")
             native = await self._connection(host, name)
@@ -108,8 +114,8 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return _kept.connection(opened_with, must_be_current=True)
 
     def _url(self, host: str, name: str) -> str:
-        fingerprint = f"#fp={self._fingerprint}" if self._fingerprint else ""
-        return f"{_SCHEME}{host}/{name}{fingerprint}"
+        fragment = f"#{self._fragment}" if self._fragment else ""
+        return f"{_SCHEME}{host}/{name}{fragment}"
 
 
 class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]

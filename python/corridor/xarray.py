@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ._array import Array
 
 # Attributes by which xarray itself decodes; where the file has none of them, Corridor decodes.
 _CF_CODING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
+# Coordinates of which nothing is known.
+_INDEX = "index"
 
 
 class CorridorBackend(BackendEntrypoint):
@@ -106,10 +109,10 @@ def _at(array: Array, level: int) -> Array:
 
 
 def _dataset(arrays: dict[str, Array], mask_and_scale: bool) -> xr.Dataset:
-    sizes: dict[str, int] = {}
+    known: dict[str, tuple[int, Any]] = {}
     variables: dict[str, xr.Variable] = {}
     for name, array in arrays.items():
-        dims = tuple(_dimension(d, n, sizes) for d, n in zip(array.dims, array.shape, strict=True))
+        dims = tuple(_dimension(array, place, known) for place in range(array.ndim))
         variables[name] = _variable(array, dims, mask_and_scale)
         for place, dim in enumerate(dims):
             if dim not in arrays and dim not in variables and _has_coordinates(array, place):
@@ -119,17 +122,26 @@ def _dataset(arrays: dict[str, Array], mask_and_scale: bool) -> xr.Dataset:
     return xr.Dataset(variables)
 
 
-def _dimension(name: str, size: int, sizes: dict[str, int]) -> str:
-    """Anonymous axes of several sizes share a name in some formats; in xarray a name has one size."""
-    if sizes.setdefault(name, size) == size:
-        return name
-    other = f"{name}_{size}"
-    sizes[other] = size
-    return other
+def _dimension(array: Array, place: int, known: dict[str, tuple[int, Any]]) -> str:
+    """A name for an axis: in some formats axes of several sizes, or of several coordinates, share one; in xarray a name
+    has one of each."""
+    name, size, coordinates = array.dims[place], array.shape[place], _coordinates(array, place)
+    names = chain([name, f"{name}_{size}"], (f"{name}_{size}_{n}" for n in count(2)))
+    for candidate in names:
+        known_size, known_coordinates = known.get(candidate, (size, _INDEX))
+        both = [c for c in (coordinates, known_coordinates) if c != _INDEX]
+        if size == known_size and (len(both) < 2 or both[0] == both[1]):
+            known[candidate] = (size, both[0] if both else _INDEX)
+            return candidate
+    raise AssertionError("names never end")
+
+
+def _coordinates(array: Array, place: int) -> Any:
+    return array._info["axes"][place]["coordinates"] if array._level == 0 else _INDEX
 
 
 def _has_coordinates(array: Array, place: int) -> bool:
-    return array._level == 0 and array._info["axes"][place]["coordinates"] != "index"
+    return bool(_coordinates(array, place) != _INDEX)
 
 
 def _is_decoded_here(array: Array) -> bool:

@@ -51,8 +51,8 @@ fn prepare(
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
-    if let (Location::Remote(url), Some(token)) = (&mut location, token) {
-        url.set_token(&token);
+    if let Some(token) = token {
+        set_token(&mut location, &token)?;
     }
     let compression = compression.map_or(Ok(Compression::default()), str::parse)?;
     let memory_bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
@@ -65,6 +65,19 @@ fn prepare(
         let array = if array.is_empty() { stack.array.clone() } else { array };
         Ok(Connection { stack, dataset, array, context: shared, doubt: Doubt::default() })
     })
+}
+
+/// A token for whoever asks for one.
+fn set_token(location: &mut Location, token: &str) -> Result<()> {
+    match location {
+        Location::Remote(url) => url.set_token(token),
+        Location::Awaited(address) => address.token = Some(token.to_owned()),
+        _ => {
+            let what = "expected a token with `corridor://` or `await://` only: nothing else asks for one";
+            return Err(Error::invalid(what));
+        }
+    }
+    Ok(())
 }
 
 /// Names of the data sets that the server of a URL exports.

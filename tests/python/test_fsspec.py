@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import time
 from collections.abc import Iterator
 
@@ -181,3 +182,14 @@ def test_what_is_to_be_forgotten_is_opened_anew(changing: tuple[pathlib.Path, st
     assert first(url) == 1
     fs.invalidate_cache(chunk)
     assert first(url) == 2
+
+
+def test_tokens_and_names_with_signs_that_urls_quote(truth: h5py.File, tmp_path: pathlib.Path) -> None:
+    names = ["50%25.h5", "a#b.h5"]
+    for name in names:
+        shutil.copy(truth.filename, tmp_path / name)
+    arguments = ("serve", *names, "--token", "a+b/c,d&e=f", "--listen", "127.0.0.1:0", "--json")
+    with conftest.running(tmp_path, *arguments, lines=2) as program:
+        fs, path = fsspec.core.url_to_fs(program.url)
+        listed = fs.ls(path.split("/")[0], detail=False)
+        assert len(listed) == 2 and all(fs.isfile(f"{one}/line/zarr.json") for one in listed), listed

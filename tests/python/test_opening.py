@@ -53,3 +53,8 @@ def test_an_ellipsis_answers_with_an_array_as_numpy_does(path: pathlib.Path) -> 
         found, expected = data["rho"][key], plain[key]
         assert type(found) is type(expected) and np.array_equal(found, expected), key
     assert isinstance(data["one"][...], np.ndarray) and isinstance(data["one"][()], np.float64)
+
+
+def test_a_token_that_nothing_asks_for_is_refused(path: pathlib.Path) -> None:
+    with pytest.raises(corridor.InvalidError, match="token"):
+        corridor.open(path, token="t")

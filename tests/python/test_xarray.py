@@ -121,3 +121,21 @@ def test_a_fill_value_that_no_element_can_have_is_left_out(tmp_path: pathlib.Pat
         file["t"].attrs["scale_factor"] = 0.5
     with xr.open_dataset(path, engine="netcdf4") as expected, pytest.warns(UserWarning, match="_FillValue is NaN"):
         xr.testing.assert_equal(xr.open_dataset(str(path), engine="corridor"), expected)
+
+
+def test_axes_of_one_name_and_different_coordinates_stay_apart(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "staggered.h5"
+    with h5py.File(path, "w") as file:
+        mesh = file.create_group("E")
+        mesh.attrs["axisLabels"] = np.array(["y", "x"], dtype="S1")
+        mesh.attrs["gridSpacing"] = [2.0, 1.0]
+        mesh.attrs["gridGlobalOffset"] = [0.0, 10.0]
+        for name, position in {"x": [0.0, 0.5], "y": [0.5, 0.0], "z": [0.0, 0.0]}.items():
+            mesh[name] = np.zeros((3, 4), "f4")
+            mesh[name].attrs["position"] = position
+    data = xr.open_dataset(str(path), engine="corridor", group="E")
+    along_x = {name: list(data[name][data[name].dims[1]].values) for name in "xyz"}
+    assert along_x == {"x": [10.5, 11.5, 12.5, 13.5], "y": [10, 11, 12, 13], "z": [10, 11, 12, 13]}
+    along_y = {name: list(data[name][data[name].dims[0]].values) for name in "xyz"}
+    assert along_y == {"x": [0, 2, 4], "y": [1, 3, 5], "z": [0, 2, 4]}
+    assert data["y"].dims[1] == data["z"].dims[1], "those alike share a name"
