@@ -21,7 +21,8 @@ pub(crate) struct BySize {
 
 impl BySize {
     pub(crate) fn of(dataset: &Dataset, reads: Vec<(ReadRequest, Region)>) -> Self {
-        let mut sorted = Self::default();
+        // Where there are many, most are small: they are moved once.
+        let mut sorted = Self { small: Vec::with_capacity(reads.len()), ..Self::default() };
         for (number, (request, into)) in reads.into_iter().enumerate() {
             match request.check(dataset, &into) {
                 Ok(_) if request.selection.is_empty() => sorted.ended.push((number, Ok(()))),

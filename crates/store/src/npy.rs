@@ -14,6 +14,8 @@ use crate::{FileBytes, OpenOptions, describe};
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header, bytes; numpy itself refuses longer ones.
 const MAX_HEADER_BYTES: usize = 64 << 10;
+/// Magic, version and length before it, at most.
+const MAX_PREFIX_BYTES: usize = 12;
 
 /// Whether these are the first bytes of such a file.
 pub(crate) fn recognises(head: &[u8]) -> bool {
@@ -25,7 +27,7 @@ pub(crate) fn recognises(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
-    let head = file.head(MAX_HEADER_BYTES)?;
+    let head = file.head(MAX_PREFIX_BYTES + MAX_HEADER_BYTES)?;
     let (text, begins_at) = header_text(&head)?;
     let header = Header::parse(text)?;
     let mut shape = header.shape;
@@ -58,10 +60,13 @@ fn header_text(head: &[u8]) -> Result<(&str, usize)> {
         }
         _ => return Err(cut_short()),
     };
-    let end = usize::try_from(length).ok().and_then(|n| n.checked_add(begins_at));
-    let end = end.filter(|&end| end <= MAX_HEADER_BYTES).ok_or_else(|| {
-        Error::unsupported(format!("expected a header of at most {MAX_HEADER_BYTES} bytes, found {length}"))
-    })?;
+    let length =
+        usize::try_from(length).ok().filter(|&length| length <= MAX_HEADER_BYTES).ok_or_else(|| {
+            Error::unsupported(format!(
+                "expected a header of at most {MAX_HEADER_BYTES} bytes, found {length}"
+            ))
+        })?;
+    let end = begins_at + length;
     let text = head.get(begins_at..end).ok_or_else(cut_short)?;
     let text = std::str::from_utf8(text)
         .map_err(|_| Error::corrupt("expected a header of text, found other bytes"))?;

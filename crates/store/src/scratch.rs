@@ -81,8 +81,8 @@ impl Scratch {
     }
 
     /// Most bytes that were taken for decoding at a time so far, with what was kept.
-    #[must_use]
-    pub fn peak_decoding_bytes(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn peak_decoding_bytes(&self) -> u64 {
         self.0.state.lock().peak_bytes
     }
 

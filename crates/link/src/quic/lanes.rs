@@ -4,9 +4,8 @@
 //! ```text
 //! lane 0   each way     all frames of the client, in order; those of the server that are about the connection
 //! lane n   from server  the frames of an operation all go on one of them, in order
-//! ```
-//!
 //! lane r   each way     the link `lossy` only: what both sides tell each other of datagrams; the last one
+//! ```
 //!
 //! A lane is a stream of bytes as over TCP, every frame preceded by its length, and crosses as one-way streams of the
 //! stack, one after another ([`stretch`](super::stretch)). The first frame on lane 0 comes before any answer. When lane

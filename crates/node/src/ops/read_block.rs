@@ -56,6 +56,8 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
             (BlockBody::Data { range: *range }.encode_with(how), bulk)
         }
     };
+    // Others may have been queued while it was compressed.
+    call.outlet.room().await;
     call.operation.answer(body, call.outlet.measured(bulk)).await
 }
 
