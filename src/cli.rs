@@ -42,7 +42,7 @@ Exit codes:
   2  the command line or a selection is wrong: also an output whose ending is not known, and an address of another kind
   3  the named thing does not exist
   4  not allowed: token or fingerprint
-  5  the other side cannot be reached (an unknown host too), or a deadline passed
+  5  the other side cannot be reached (an unknown host too) or is too busy, or a deadline passed
   6  the data are not what their format promises, or changed while being read
   7  more than a limit, this machine's memory or its disk allows
   130  interrupted from the keyboard or asked to end (0 for serve, view and demo, which end in no other way)
@@ -50,6 +50,7 @@ Exit codes:
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
   CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
+  CORRIDOR_DEVICE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]

@@ -158,13 +158,9 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::Invalid => 2,
         ErrorKind::NotFound => 3,
         ErrorKind::Denied => 4,
-        ErrorKind::Unreachable | ErrorKind::TimedOut => 5,
+        ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Busy => 5,
         ErrorKind::Corrupt | ErrorKind::Stale => 6,
         ErrorKind::TooLarge => 7,
-        ErrorKind::Internal
-        | ErrorKind::Unsupported
-        | ErrorKind::Cancelled
-        | ErrorKind::Io
-        | ErrorKind::Busy => 1,
+        ErrorKind::Internal | ErrorKind::Unsupported | ErrorKind::Cancelled | ErrorKind::Io => 1,
     }
 }

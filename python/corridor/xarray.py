@@ -53,7 +53,7 @@ class CorridorBackend(BackendEntrypoint):
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
         chosen = {name: a for name, a in _below(arrays, group).items() if name not in dropped}
         raw = _dataset({name: _at(a, level) for name, a in chosen.items()}, mask_and_scale)
-        raw.attrs = dataset.attrs
+        raw.attrs = _attributes_of(dataset.attrs, group)
         decoded = xr.decode_cf(
             raw,
             concat_characters=concat_characters,
@@ -101,6 +101,13 @@ def _below(arrays: list[Array], group: str | None) -> dict[str, Array]:
         groups = sorted({name.rpartition("/")[0] or "/" for name in inside})
         raise corridor.InvalidError(f"expected one of the groups {groups}, found {group or '/'!r}")
     return found
+
+
+def _attributes_of(attributes: dict[str, Any], group: str | None) -> dict[str, Any]:
+    """Those of one group: Corridor names those of other groups by their paths."""
+    prefix = group.strip("/") + "/" if group and group.strip("/") else ""
+    own = {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)}
+    return {name: value for name, value in own.items() if "/" not in name}
 
 
 def _at(array: Array, level: int) -> Array:

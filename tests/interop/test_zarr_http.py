@@ -3,6 +3,7 @@
 import json
 import pathlib
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
@@ -143,11 +144,31 @@ def test_the_sample_can_be_read_too(served: Served) -> None:
 
 
 @pytest.mark.parametrize("key", ["c/9/0/0", "c/0/0", "c/0/0/0/0", "c/-1/0/0", "c/a/0/0", "c", "zarr.jsonx", ".zarray"])
-def test_what_is_not_there_is_not_found(served: Served, key: str) -> None:
+def test_only_documents_are_looked_for_in_vain(served: Served, key: str) -> None:
+    """A chunk that is not found stands for fill values, so of an array that is not there nothing may be."""
+    expected = 404 if key == ".zarray" else 410
     for base in [served.address["run.h5"] + "/grid/rho", served.address["waves"] + "/waves"]:
-        assert served.ask(f"{base}/{key}")[0] == 404, key
-    assert served.ask(served.address["run.h5"] + "/../../etc/passwd")[0] == 404
-    assert served.ask(served.address["run.h5"].replace("run.h5", "absent") + "/zarr.json")[0] == 404
+        assert served.ask(f"{base}/{key}")[0] == expected, key
+    assert served.ask(served.address["run.h5"] + "/../../etc/passwd")[0] in (404, 410)
+    absent = served.address["run.h5"].replace("run.h5", "absent")
+    assert served.ask(f"{absent}/zarr.json")[0] == 404
+    assert served.ask(f"{absent}/grid/rho/c/0/0/0")[0] == 410
+    # What a client asks for that does not quote the name `rho#2`, say.
+    assert served.ask(served.address["run.h5"] + "/grid/rh")[0] == 410
+
+
+def test_data_that_are_not_there_any_more_are_an_error(tmp_path: pathlib.Path) -> None:
+    token = "for-this-test-alone"
+    for name in ("x", "y"):
+        np.save(tmp_path / f"{name}.npy", np.ones((300, 200)))
+    arguments = ("--token", token, "--json", "--listen")
+    with conftest.running(tmp_path, "serve", "x.npy", *arguments, "127.0.0.1:0") as program:
+        served = Served(program.lines)
+        ones = served.group(served.address["x.npy"])["x"]
+        assert np.all(ones[:10] == 1)
+        port = urllib.parse.urlsplit(served.address["x.npy"]).port
+    with conftest.running(tmp_path, "serve", "y.npy", *arguments, f"127.0.0.1:{port}"), pytest.raises(Exception, match="410"):
+        ones[...]
 
 
 def test_only_who_shows_the_token_reads(served: Served) -> None:
@@ -266,9 +287,9 @@ def test_keys_are_spelled_in_one_way(served: Served) -> None:
     for key in ("zarr.json", "c/0/0/0"):
         assert served.ask(f"{image}/0/{key}")[0] == 200
         for alias in ("+0", "000", "00"):
-            assert served.ask(f"{image}/{alias}/{key}")[0] == 404, alias
+            assert served.ask(f"{image}/{alias}/{key}")[0] == (404 if key == "zarr.json" else 410), alias
     for alias in ("c/00/0/0", "c/+0/0/0"):
-        assert served.ask(f"{image}/0/{alias}")[0] == 404, alias
+        assert served.ask(f"{image}/0/{alias}")[0] == 410, alias
 
 
 def test_thousands_of_arrays_are_described_at_once(tmp_path: pathlib.Path) -> None:

@@ -301,6 +301,9 @@ pub struct Dataset {
     pub warnings: Vec<String>,
 }
 
+/// Arrays that an error names.
+const MAX_NAMED: usize = 20;
+
 impl Dataset {
     /// The array with this name and its number. A data set with one array answers to the empty name.
     ///
@@ -330,10 +333,17 @@ impl Dataset {
         if let Some(LeftOut { name, what, .. }) = self.left_out.iter().find(is_meant) {
             return Error::unsupported(format!("`{name}` is left out: {what}"));
         }
-        let names: Vec<&str> = self.arrays.iter().take(20).map(|a| a.name.as_str()).collect();
+        let names: Vec<&str> = self.arrays.iter().take(MAX_NAMED).map(|a| a.name.as_str()).collect();
+        let more = match self.arrays.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let almost = |array: &&ArrayInfo| array.name.trim_matches('/').eq_ignore_ascii_case(trimmed);
+        let meant = self.arrays.iter().find(almost).map(|array| format!("; `{}` is there", array.name));
+        let meant = meant.unwrap_or_default();
         Error::not_found(match trimmed {
-            "" => format!("expected the name of one of the arrays {names:?}, found none"),
-            _ => format!("expected one of the arrays {names:?}, found `{name}`"),
+            "" => format!("expected the name of one of the arrays {names:?}{more}, found none"),
+            _ => format!("expected one of the arrays {names:?}{more}, found `{name}`{meant}"),
         })
     }
 

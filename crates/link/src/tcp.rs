@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
-use wire::{Deframer, Error, ErrorKind, Message, Result};
+use wire::{Deframer, Error, ErrorKind, Message, Result, Retry};
 
 use crate::carrier::{Received, broken, ended, give};
 use crate::tls::{self, Trust};
@@ -118,7 +118,13 @@ pub(crate) fn too_slow() -> Error {
 }
 
 pub(crate) fn unreachable(error: io::Error) -> Error {
-    Error::new(ErrorKind::Unreachable, error.to_string())
+    let text = error.to_string();
+    // What the resolver says has no kind of its own.
+    if text.contains("Name or service not known") {
+        let what = format!("expected a host that is known here, found none of this name ({text})");
+        return Error::new(ErrorKind::Unreachable, what).with_retry(Retry::Never);
+    }
+    Error::new(ErrorKind::Unreachable, text)
 }
 
 /// A stream of bytes as a carrier.

@@ -157,28 +157,40 @@ async fn fresh(location: &Location, context: &Context, server_name: Option<&str>
 /// All data sets of a node.
 pub struct Exports(Vec<Arc<Export>>);
 
+/// Opening is cheap, describing checks that it works, so that errors show at the start.
+async fn described(location: &Location, context: &Context) -> Result<(Stack, Arc<Dataset>)> {
+    let stack = assemble(location, context).await?;
+    let dataset = stack.source.describe().await?;
+    Ok((stack, dataset))
+}
+
+fn is_of_the_data(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
+}
+
 impl Exports {
     /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. Of several those that are
-    /// no data (a shell's `FOLDER/*` gives all there is) are left out with a warning.
+    /// no data, or broken (a shell's `FOLDER/*` gives all there is), are left out with a warning.
     ///
     /// # Errors
-    /// The first location's that cannot be opened; `Unsupported` where none is data.
+    /// The first location's that cannot be opened for another reason, or where none is left.
     pub async fn open(locations: &[Location], context: &Context) -> Result<Self> {
         let mut names = BTreeSet::new();
         let mut exports = Vec::with_capacity(locations.len());
         let mut no_data = None;
         for location in locations {
-            let stack = match assemble(location, &context.share_of(locations.len())).await {
-                Err(error) if error.kind() == ErrorKind::Unsupported && locations.len() > 1 => {
+            let (stack, dataset) = match described(location, &context.share_of(locations.len())).await {
+                Err(error) if is_of_the_data(&error) && locations.len() > 1 => {
                     tracing::warn!("left out: {error}");
                     no_data = no_data.or(Some(error));
                     continue;
                 }
                 opened => opened?,
             };
-            // Opening is cheap, describing checks that it works, so that errors show at the start.
-            let dataset = stack.source.describe().await?;
             let name = unused(&stack.name, &names);
+            if name != stack.name {
+                tracing::warn!("served as `{name}`: another one has the name `{}`", stack.name);
+            }
             names.insert(name.clone());
             exports.push(Arc::new(Export {
                 name,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use array::{AxisKind, Dataset, Error, Result};
-use render::{Background, Camera, Image, ImageSize, Notes, TransferFunction, VolumeView};
+use array::{ArrayInfo, Axis, AxisKind, Coordinates, Dataset, Error, Result};
+use render::{Background, Camera, Image, ImageSize, Notes, Span, TransferFunction, VolumeView};
 use serde_json::{Map, Value, json};
 use session::{Truth, View};
 pub use stream::compose::{Communicator, Method};
@@ -146,7 +146,12 @@ impl Journey {
         match self {
             Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
             Self::Through(path) => {
-                let failed = |e: Error| e.context(format!("read the cameras in `{}`", path.display()));
+                let failed = |e: Error| {
+                    e.context(format!(
+                        "a journey is `turn`, `turn:DEGREES` or a file of cameras; read `{}`",
+                        path.display()
+                    ))
+                };
                 let places = places(path).map_err(failed)?;
                 render::through(&places, pictures).map_err(failed)
             }
@@ -345,10 +350,36 @@ fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
         bounds: VolumeView::new(dataset, number, &position)?.bounds(),
         axes: [name(AxisKind::X, "x"), name(AxisKind::Y, "y"), name(AxisKind::Z, "z")],
         world_units: array.world_units.clone(),
+        spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
         transfer,
         is_dark: brightness < 3 * 128,
     })
+}
+
+/// What an axis spans where the picture does not show it to scale: by its coordinates, or by index where it has none
+/// beside others that have some.
+#[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
+fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
+    let (number, axis) = array.axes.iter().enumerate().find(|(_, axis)| axis.kind == kind)?;
+    let last = array.shape()[number].saturating_sub(1) as f64;
+    let world = array.level(0).ok()?.world_from_voxel;
+    let place = [AxisKind::X, AxisKind::Y, AxisKind::Z].iter().position(|&one| one == kind)?;
+    let drawn =
+        |index: f64| world.apply(std::array::from_fn(|n| if n == place { index } else { 0.0 }))[place];
+    let (from, to) = match &axis.coordinates {
+        Coordinates::Regular { origin, step } => (*origin, origin + last * step),
+        Coordinates::Explicit(samples) => (*samples.first()?, *samples.last()?),
+        Coordinates::Index => {
+            let is_index = |other: &Axis| other.coordinates == Coordinates::Index;
+            let has_others = array.axes.iter().any(|other| other.kind.is_spatial() && !is_index(other));
+            return has_others.then(|| Span { from: 0.0, to: last, units: String::new() });
+        }
+    };
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (to - from).abs();
+    let is_even = !matches!(axis.coordinates, Coordinates::Explicit(_));
+    let is_to_scale = is_even && near(drawn(0.0), from) && near(drawn(last), to);
+    (!is_to_scale).then(|| Span { from, to, units: axis.units.clone() })
 }
 
 /// What kind of file is written.

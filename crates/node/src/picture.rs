@@ -220,6 +220,14 @@ fn fields(
 ) -> Result<Map<String, Value>> {
     let mut fields = Map::new();
     if let Some(time) = request.time {
+        let (_, array) = dataset.find(&view.array)?;
+        if array.time_axis().is_none() {
+            let what = format!(
+                "expected no time step for `{}`, which has no axis of time, found {time}",
+                array.name
+            );
+            return Err(Error::invalid(what));
+        }
         fields.insert("time".into(), time.into());
     }
     if let Some(level) = request.level {

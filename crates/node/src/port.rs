@@ -117,6 +117,10 @@ pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
     for address in wanted {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
+            Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => {
+                let what = format!("expected a free port, found {address} taken; port 0 is any that is free");
+                last = Error::new(ErrorKind::Io, what);
+            }
             Err(e) => last = Error::new(ErrorKind::Io, format!("listening on {address}: {e}")),
         }
     }

@@ -77,8 +77,22 @@ impl FromStr for Location {
                 "expected a path, `synthetic:...` or `corridor://...`, found nothing",
             ));
         }
-        Ok(Self::Path(PathBuf::from(text)))
+        let path = PathBuf::from(text);
+        if names_a_host(text) && !path.exists() {
+            return Err(Error::invalid(format!(
+                "expected a path, `synthetic:...` or `{SCHEME}HOST[:PORT]/DATASET`, found `{text}`: is `{SCHEME}` missing?"
+            )));
+        }
+        Ok(Self::Path(path))
     }
+}
+
+/// Whether a path begins as an address of a server does: `corridor:/`, `127.0.0.1/`, `HOST:PORT/`.
+fn names_a_host(text: &str) -> bool {
+    let first = text.split('/').next().unwrap_or_default();
+    let has_port =
+        first.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    first == "corridor:" || has_port || first.parse::<std::net::IpAddr>().is_ok()
 }
 
 impl Location {
@@ -132,11 +146,11 @@ fn other_scheme(scheme: &str) -> Error {
             Error::invalid("expected `ssh://[USER@]HOST[:PORT]/PATH` without a token: ssh asks who you are")
         }
         "http" | "https" | "s3" | "gs" | "file" => Error::invalid(format!(
-            "`{scheme}://` is not supported by this version; expected a path, `synthetic:...` or \
+            "`{scheme}://` is not supported by this version; expected a path, `synthetic:...`, `ssh://HOST/PATH`, `await://ADDRESS/DATASET` or \
              `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data)"
         )),
         _ => Error::invalid(format!(
-            "expected a path, `synthetic:...`, `ssh://HOST/PATH` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{}`",
+            "expected a path, `synthetic:...`, `ssh://HOST/PATH`, `await://ADDRESS/DATASET` or `corridor://HOST[:PORT]/DATASET`, found the scheme `{}`",
             without_tokens(scheme)
         )),
     }
@@ -495,6 +509,17 @@ mod tests {
         let url: Url = text(2700).parse().unwrap();
         assert_eq!(url.to_string().parse::<Url>().unwrap(), url);
         assert!(text(2800).parse::<Url>().is_err(), "three bytes for each when written");
+    }
+
+    #[test]
+    fn an_address_without_its_scheme_is_no_path() {
+        for text in ["corridor:/h/d", "127.0.0.1/d", "h:26774/d", "[::1]:9/d"] {
+            let error = text.parse::<Location>().unwrap_err().to_string();
+            assert!(error.contains("is `corridor://` missing?"), "{error}");
+        }
+        for text in ["nosuch/d", "C:/d", "./h:1/d"] {
+            assert!(matches!(text.parse(), Ok(Location::Path(_))), "{text}");
+        }
     }
 
     #[test]

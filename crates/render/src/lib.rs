@@ -69,7 +69,7 @@ mod volume;
 mod voxel;
 mod work;
 
-pub use annotate::{Notes, annotate};
+pub use annotate::{Notes, Span, annotate};
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};

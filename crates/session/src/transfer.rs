@@ -58,19 +58,25 @@ fn quantile(values: &Histogram, share: f64) -> f64 {
 }
 
 impl Transfer {
-    /// A first transfer function for values spread like this in a volume `longest_side_voxels` long:
-    /// common values are clear, rare high ones are dense. Without counts only the range is known.
+    /// A first transfer function for values spread like this in a volume of so many voxels along its sides: common values
+    /// are clear, rare high ones are dense. A map of one layer is opaque: nothing is behind it. Without counts only the
+    /// range is known.
     #[must_use]
-    pub fn sensible(values: &Histogram, meaning: Meaning, longest_side_voxels: u64) -> Self {
+    pub fn sensible(values: &Histogram, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
         let is_known = values.low.is_finite() && values.high.is_finite() && values.low <= values.high;
         let values = if is_known { values } else { &unknown };
         let [low, high] = span(values);
-        let dense = densest(longest_side_voxels);
+        let is_map = sides_voxels.contains(&1);
+        let dense = if is_map { 1.0 } else { densest(sides_voxels.into_iter().max().unwrap_or(1)) };
         if meaning == Meaning::Labels {
             // Label 0 means nothing; every other one is a thing.
             let opacity = vec![[0.5, 0.0], [0.5, dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
+        }
+        if is_map {
+            let opacity = vec![[low, 1.0], [high, 1.0]];
+            return Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() };
         }
         let first = quantile(values, HIDDEN_SHARE).clamp(low, low + 0.9 * (high - low));
         let opacity =
@@ -145,7 +151,7 @@ mod tests {
     #[test]
     fn the_first_function_hides_the_background_and_is_always_legal() {
         let air = Histogram { low: 0.0, high: 255.0, counts: [vec![1000], vec![10; 63]].concat() };
-        let t = Transfer::sensible(&air, Meaning::Intensity, 256);
+        let t = Transfer::sensible(&air, Meaning::Intensity, [256; 3]);
         t.check().unwrap();
         let [first_seen, _] = t.opacity[1];
         assert!(first_seen > 3.9, "the bin of air ends near 4, seen from {first_seen}");
@@ -157,11 +163,20 @@ mod tests {
             Histogram { low: -1e-30, high: 1e-30, counts: vec![1, 2, 3] },
         ] {
             for meaning in [Meaning::Intensity, Meaning::Labels] {
-                for side in [0, 1, 4096] {
-                    Transfer::sensible(&h, meaning, side).check().unwrap_or_else(|e| panic!("{h:?}: {e}"));
+                for sides in [[0; 3], [1; 3], [4096, 4096, 1], [4096; 3]] {
+                    Transfer::sensible(&h, meaning, sides).check().unwrap_or_else(|e| panic!("{h:?}: {e}"));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_map_of_one_layer_is_opaque() {
+        let values = Histogram { low: 0.0, high: 1.0, counts: vec![1; 64] };
+        let map = Transfer::sensible(&values, Meaning::Intensity, [360, 180, 1]);
+        assert!(map.opacity.iter().all(|&[_, opacity]| opacity > 0.999));
+        let labels = Transfer::sensible(&values, Meaning::Labels, [360, 180, 1]);
+        assert_eq!(labels.opacity, [[0.5, 0.0], [0.5, 1.0]]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
+use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -146,23 +146,50 @@ impl Default for View {
 /// z, y, x, or the last three where an array has none of these. 0 also for an array without elements.
 #[must_use]
 pub fn thick_sides(array: &ArrayInfo) -> usize {
-    let shape = array.shape();
-    if shape.contains(&0) {
+    if array.shape().contains(&0) {
         return 0;
     }
+    sides(array).filter(|&side| side > 1).count()
+}
+
+/// Voxels along the sides of the volume that an array is drawn as.
+fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
+    let shape = array.shape();
     let space: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
     let space = if space.is_empty() { (shape.len().saturating_sub(3)..shape.len()).collect() } else { space };
-    space.iter().filter(|&&axis| shape[axis] > 1).count()
+    space.into_iter().map(|axis| shape[axis])
+}
+
+/// Sides of a volume that has at least so many voxels along each are no rows of a table.
+const LEAST_SIDE: u64 = 5;
+
+/// Whether other arrays say that this one has the bounds of their cells (CF conventions, section 7.1).
+fn is_bounds(array: &ArrayInfo, dataset: &Dataset) -> bool {
+    let own = array.name.rsplit('/').next();
+    let named =
+        |attribute: &Attribute| matches!(attribute, Attribute::Text(name) if Some(name.as_str()) == own);
+    let says = |other: &ArrayInfo| {
+        ["bounds", "climatology"].iter().any(|name| other.attributes.get(*name).is_some_and(named))
+    };
+    dataset.arrays.iter().any(says)
 }
 
 impl View {
-    /// The view to start with: the first volume, or the first plane where there is no volume.
+    /// The view to start with: the first volume, or the first plane where there is no volume. What is thinner than
+    /// five voxels is rather a table, such as the corners of cells, and so is what others name as their bounds.
     ///
     /// # Errors
     /// `Unsupported`, listing the arrays there are, when none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
-        let with = |sides: usize| dataset.arrays.iter().find(|a| thick_sides(a) == sides);
-        let chosen = with(3).or_else(|| with(2)).ok_or_else(|| {
+        let is_table = |array: &ArrayInfo| {
+            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || is_bounds(array, dataset)
+        };
+        let with = |sides: usize, is_meant: &dyn Fn(&ArrayInfo) -> bool| {
+            dataset.arrays.iter().find(|a| thick_sides(a) == sides && is_meant(a))
+        };
+        let (no_table, any) = (|a: &ArrayInfo| !is_table(a), |_: &ArrayInfo| true);
+        let meant = with(3, &no_table).or_else(|| with(2, &no_table));
+        let chosen = meant.or_else(|| with(3, &any)).or_else(|| with(2, &any)).ok_or_else(|| {
             let names: Vec<String> =
                 dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
             Error::unsupported(format!(
@@ -565,6 +592,21 @@ mod tests {
                 assert!(error.contains(&format!("across `{axis}` from 0 to {last}")), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn tables_and_bounds_of_cells_are_shown_last() {
+        use AxisKind::{Other, X, Y, Z};
+        let mut data = data(&[
+            ("corners", &[(Other, 64), (Other, 3), (Other, 2)]),
+            ("lon_bounds", &[(Other, 30), (Other, 40), (Other, 8)]),
+            ("lon", &[(X, 40)]),
+            ("sst", &[(Y, 30), (X, 40)]),
+        ]);
+        data.arrays[2].attributes.insert("bounds".into(), Attribute::Text("lon_bounds".into()));
+        assert_eq!(View::first_of(&data).unwrap().array, "sst");
+        let table = self::data(&[("corners", &[(Z, 64), (Y, 3), (X, 2)]), ("line", &[(X, 9)])]);
+        assert_eq!(View::first_of(&table).unwrap().array, "corners");
     }
 
     #[test]

@@ -109,8 +109,11 @@ impl Header {
         }
         let lacks = |what| Error::corrupt(format!("expected `{what}` in the header, found none"));
         let shape = shape.ok_or_else(|| lacks("shape"))?;
-        if shape.is_empty() || shape.len() > MAX_AXES {
-            return Err(Error::unsupported(format!("expected 1 to {MAX_AXES} axes, found {}", shape.len())));
+        if shape.len() > MAX_AXES {
+            return Err(Error::unsupported(format!(
+                "expected at most {MAX_AXES} axes, found {}",
+                shape.len()
+            )));
         }
         Ok(Self {
             dtype: dtype.ok_or_else(|| lacks("descr"))?,
@@ -230,6 +233,13 @@ mod tests {
     }
 
     #[test]
+    fn one_number_without_axes_is_an_array_as_any_other() {
+        let file = open_bytes(&written(1, "{'descr': '<u2', 'fortran_order': False, 'shape': ()}", &[7, 1]))
+            .unwrap();
+        assert_eq!((file.dataset().arrays[0].shape(), all(&file)), (&[][..], vec![7, 1]));
+    }
+
+    #[test]
     fn fortran_order_is_reversed_and_says_so() {
         let header = "{\"descr\": \"|u1\", \"fortran_order\": True, \"shape\": (2L, 3L)}";
         let file = open_bytes(&written(1, header, &[0, 1, 2, 3, 4, 5])).unwrap();
@@ -251,7 +261,11 @@ mod tests {
             ),
             ("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", ErrorKind::Unsupported, "`|O`"),
             ("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", ErrorKind::Unsupported, "`<c8`"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", ErrorKind::Unsupported, "axes"),
+            (
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,6)}",
+                ErrorKind::Unsupported,
+                "at most 16 axes",
+            ),
             ("{'descr': '<f4', 'fortran_order': False}", ErrorKind::Corrupt, "`shape`"),
             ("{'descr': '<f4', 'fortran_order': No, 'shape': (2,)}", ErrorKind::Corrupt, "`True`"),
             (

@@ -146,6 +146,9 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     }
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;
+    if head.is_empty() {
+        return Err(Error::corrupt("expected data, found an empty file"));
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let by_bytes = KINDS.iter().find(|kind| (kind.recognises)(&head));
     let by_name = || KINDS.iter().find(|kind| kind.endings.iter().any(|ending| name.ends_with(ending)));
@@ -168,7 +171,7 @@ fn open_directory(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Format>>
     }
     Err(Error::unsupported(
         "expected a file, a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`) or the folder of a mesh (with \
-         `NAME.hierarchy` of Enzo, or `*.h5` of Carpet), found another directory",
+         `NAME.hierarchy` of Enzo, or `*.h5` of Carpet), found another directory; all that lies in one is `FOLDER/*`",
     ))
 }
 

@@ -57,9 +57,9 @@ impl Overview {
         let stats = self.values.stats();
         // Blocks without a single value: any function will do, nothing is there to be seen.
         let nothing = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
-        let longest_side = volume.levels.first().and_then(|l| l.shape.iter().max().copied());
+        let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
         let histogram = stats.histogram.unwrap_or(nothing);
-        Some(Transfer::sensible(&histogram, volume.meaning, longest_side.unwrap_or(1)))
+        Some(Transfer::sensible(&histogram, volume.meaning, sides))
     }
 
     /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a

@@ -125,5 +125,5 @@ pub(crate) fn image_size(size: PictureSize) -> ImageSize {
 /// For a picture in which nothing of the volume is in sight.
 pub(crate) fn any_transfer() -> Transfer {
     let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
-    Transfer::sensible(&unknown, Meaning::Intensity, 1)
+    Transfer::sensible(&unknown, Meaning::Intensity, [256; 3])
 }

@@ -133,17 +133,23 @@ impl Outlet {
         !self.wanted.is_nothing() && !self.wanted.always
     }
 
-    /// Waits while more should not be queued: how to send it will be known better soon.
+    /// Waits while more should not be queued: how to send it will be known better soon. What leaves wakes one of those who
+    /// wait, who wakes the next if there is room: a thousand waiting cost no more than one.
     ///
     /// # Cancel safety
     /// Safe: nothing is held.
     pub(crate) async fn room(&self) {
+        let mut has_waited = false;
         while self.is_measured() {
             let left = self.left.notified();
             if self.state.lock().goodput.has_room() {
-                return;
+                break;
             }
             left.await;
+            has_waited = true;
+        }
+        if has_waited {
+            self.left.notify_one();
         }
     }
 
@@ -270,6 +276,43 @@ impl Drop for Leaving {
     fn drop(&mut self) {
         let Outlet { begun, state, left, .. } = &*self.outlet;
         state.lock().goodput.leave(begun.elapsed(), self.bytes.len() as u64);
-        left.notify_waiters();
+        left.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::join_all;
+
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            lowest_version: 1,
+            highest_version: 1,
+            capabilities: vec![LZ4.into(), ZSTD.into()],
+            token: String::new(),
+            credit_bytes: 1 << 20,
+            program: "a test".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_room_is_not_forgotten_whoever_gives_up_meanwhile() {
+        let outlet = Arc::new(Outlet::new(&hello(), None));
+        let mut queued = Vec::new();
+        while outlet.room().now_or_never().is_some() {
+            queued.push(outlet.measured(Bytes::from(vec![0; 64 << 10])));
+        }
+        assert!(queued.len() > 4, "{}", queued.len());
+        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(outlet.room())).collect();
+        assert!(waiting.iter_mut().all(|room| room.now_or_never().is_none()));
+        // Some leave, and those that are woken first are dropped before they look.
+        drop(queued.split_off(queued.len() / 2));
+        drop(waiting.drain(..50));
+        drop(queued);
+        let all = tokio::time::timeout(std::time::Duration::from_secs(10), join_all(waiting)).await;
+        assert_eq!(all.map(|all| all.len()).ok(), Some(50));
     }
 }

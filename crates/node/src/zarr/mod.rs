@@ -87,10 +87,12 @@ pub(crate) fn path(export: &str) -> String {
 }
 
 /// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as
-/// `dataset` describes them; `None` for keys that are not there. Of a chunk nothing is read but what is asked for.
+/// `dataset` describes them; `None` for documents and folders that are not there. Of a chunk nothing is read but what is asked
+/// for.
 ///
 /// # Errors
-/// The source's, among them `Stale` where the data are others now; `Invalid` for bytes beyond the end.
+/// The source's, among them `Stale` where the data are others now; `NotFound` for what may be taken for a chunk that is not
+/// there; `Invalid` for bytes beyond the end.
 ///
 /// # Cancel safety
 /// Dropping it withdraws what it asked for.
@@ -102,7 +104,8 @@ pub async fn read(
 ) -> Result<Option<Bytes>> {
     let beyond = |size: u64| Error::invalid(format!("expected bytes of {size}, found {range:?}: `{key}`"));
     match tree::in_arrays(dataset, key) {
-        None => Ok(None),
+        None if may_be_looked_for(Some(dataset), key) => Ok(None),
+        None => Err(Error::not_found(format!("{ABSENT}: `{key}`"))),
         Some(Place::Document(which)) => {
             let text = Bytes::from(document(dataset, which)?);
             let Some(Range { start, end }) = range else { return Ok(Some(text)) };
@@ -167,13 +170,13 @@ struct Asking<'a> {
 async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: Find) -> Result<Response> {
     let Asking { path, method, headers } = *asking;
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
-    let Ok(export) = service.shared.exports.find(name) else { return Ok(not_found()) };
+    let Ok(export) = service.shared.exports.find(name) else { return Ok(absent(None, key)) };
     // Only who begins anew, at a document, makes the file be looked at again.
     let dataset = match key.ends_with(tree::METADATA) {
         true => export.describe().await?,
         false => export.stack().source.describe().await?,
     };
-    let Some(place) = find(&dataset, key) else { return Ok(not_found()) };
+    let Some(place) = find(&dataset, key) else { return Ok(absent(Some(&dataset), key)) };
     let tag = format!("\"{}-{}\"", dataset.id, dataset.generation.0);
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
@@ -231,9 +234,30 @@ fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String);
     ]
 }
 
-/// A key that is not there. Zarr clients take a chunk that is not there for fill values, so nothing else answers this.
+/// A chunk where the data have nothing, or a document that is not there. Zarr clients take a chunk that is not found for fill
+/// values, so nothing else answers this.
 fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "not found\n").into_response()
+}
+
+/// Said of a key that stands for nothing in a data set, or in none.
+const ABSENT: &str = "expected a chunk of an array that is there, found a name of something else: the data may be others than \
+                      those that were opened; open them again, with `%`, `#` and `?` in names quoted";
+
+fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
+    if may_be_looked_for(dataset, key) {
+        not_found()
+    } else {
+        (StatusCode::GONE, format!("{ABSENT}\n")).into_response()
+    }
+}
+
+/// Whether a client may ask in vain: for documents and folders. All else is a chunk of an array that is not there, perhaps not
+/// any more, or whose name the client did not quote.
+fn may_be_looked_for(dataset: Option<&Dataset>, key: &str) -> bool {
+    let last = key.rsplit('/').next().unwrap_or_default();
+    let is_document = last == tree::METADATA || last.starts_with(".z");
+    is_document || dataset.is_some_and(|dataset| tree::is_folder(dataset, key))
 }
 
 fn failed(error: &Error) -> Response {
@@ -253,6 +277,23 @@ fn failed(error: &Error) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_part_of_the_data_does_not_look_like_a_missing_chunk() {
+        let source = array::conformance::MemorySource::counting("<u2", &[5, 7], &[2, 4]);
+        let dataset = source.dataset();
+        let name = dataset.arrays[0].name.clone();
+        let status = |dataset, key: &str| absent(dataset, key).status();
+        for key in ["zarr.json", "x/zarr.json", "x/.zarray", "", name.as_str()] {
+            assert_eq!(status(Some(&dataset), key), StatusCode::NOT_FOUND, "{key}");
+        }
+        for key in ["x/c/0/0", "x", &format!("{name}/c/9/9")] {
+            assert_eq!(status(Some(&dataset), key), StatusCode::GONE, "{key}");
+        }
+        assert_eq!(status(None, "zarr.json"), StatusCode::NOT_FOUND);
+        assert_eq!(status(None, "x/c/0"), StatusCode::GONE);
+        assert_eq!(status(None, ""), StatusCode::GONE);
+    }
 
     #[test]
     fn no_failure_looks_like_a_missing_chunk() {

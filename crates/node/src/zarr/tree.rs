@@ -92,6 +92,14 @@ pub(super) fn first_places(dataset: &Dataset, key: &str) -> Option<(u32, Vec<u64
     Some((find(dataset, path)?, at))
 }
 
+/// Whether arrays lie below this key, or chunks of one.
+pub(super) fn is_folder(dataset: &Dataset, key: &str) -> bool {
+    let key = key.trim_matches('/');
+    let below =
+        |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    key.is_empty() || dataset.arrays.iter().any(|array| below(path_of(array)))
+}
+
 /// An array's name as a path: without slashes at its ends.
 pub(super) fn path_of(array: &ArrayInfo) -> &str {
     array.name.trim_matches('/')

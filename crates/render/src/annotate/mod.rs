@@ -26,12 +26,25 @@ pub struct Notes {
     pub axes: [String; 3],
     /// Units of world space; empty where unknown.
     pub world_units: String,
+    /// What the axes x, y, z span where that is not what the box spans: they are not drawn to scale.
+    pub spans: [Option<Span>; 3],
     /// What the values are, over the legend: name and units.
     pub values: String,
     /// Their colours; no legend where `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
     /// Whether the picture lies over something dark.
     pub is_dark: bool,
+}
+
+/// What an axis that is not drawn to scale spans, from the first voxel to the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Coordinate of the first voxel.
+    pub from: f64,
+    /// Coordinate of the last voxel.
+    pub to: f64,
+    /// Empty where unknown.
+    pub units: String,
 }
 
 /// Opacity of lines; text is opaque.
@@ -56,9 +69,15 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
     let letters = (image.size.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
     let mut pen = Pen { writer: Writer::new(letters), image, ink };
-    draw_box(&mut pen, &lens, notes);
-    draw_scale(&mut pen, notes);
-    draw_legend(&mut pen, notes);
+    let legend = Legend::of(&pen, notes);
+    draw_box(&mut pen, &lens, notes, legend.as_ref());
+    // Where a side is not to scale, no length is.
+    if notes.spans.iter().all(Option::is_none) {
+        draw_scale(&mut pen, notes);
+    }
+    if let Some(legend) = legend {
+        legend.draw(&mut pen, notes);
+    }
     Ok(())
 }
 
@@ -162,7 +181,7 @@ fn corner(bounds: &Bounds, number: usize) -> DVec3 {
     }))
 }
 
-fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) {
+fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, legend: Option<&Legend<'_>>) {
     let bounds = &notes.bounds;
     let size = pen.image.size;
     let centre = place(lens, size, bounds.centre().into());
@@ -191,8 +210,12 @@ fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) {
             }
         }
         let Some((_, middle)) = outermost else { continue };
-        let [from, to] = [bounds.min[axis], bounds.max[axis]].map(number_text);
-        let label = format!("{}  {from} – {to} {}", notes.axes[axis], notes.world_units);
+        let (ends, units) = match &notes.spans[axis] {
+            Some(span) => ([span.from, span.to], &span.units),
+            None => ([bounds.min[axis], bounds.max[axis]], &notes.world_units),
+        };
+        let [from, to] = ends.map(number_text);
+        let label = format!("{}  {from} – {to} {units}", notes.axes[axis]);
         let letters = f64::from(pen.writer.letters());
         let outward = (middle - centre).normalize_or_zero();
         let (place, far) = match outward.x {
@@ -200,8 +223,12 @@ fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) {
             x if x < -0.5 => (Place::Right, 0.8),
             _ => (Place::Middle, 1.3),
         };
-        let at = middle + outward * letters * far;
-        pen.write(label.trim_end(), at, place);
+        let mut at = middle + outward * letters * far;
+        let label = label.trim_end();
+        if let Some(legend) = legend {
+            at.x = at.x.min(legend.most_right(pen, label, at.y, place));
+        }
+        pen.write(label, at, place);
     }
 }
 
@@ -268,36 +295,75 @@ fn round_below(length: f64) -> f64 {
 }
 
 /// The colour map from the top down, with values at its ends and in the middle.
-fn draw_legend(pen: &mut Pen<'_>, notes: &Notes) {
-    let Some(transfer) = notes.transfer.as_ref().filter(|t| !is_categorical(&t.colour_map)) else { return };
-    let Some(colours) = colour_map_table(&transfer.colour_map) else { return };
-    let (width, height) = pen.size();
-    let letters = f64::from(pen.writer.letters());
-    let thick = letters;
-    let labels = [1.0, 0.5, 0.0].map(|share| {
-        (share, number_text(transfer.range[0] + (transfer.range[1] - transfer.range[0]) * share))
-    });
-    let widest = labels.iter().map(|(_, text)| pen.writer.width(text)).fold(0.0, f64::max);
-    let rows = height as f64 * LEGEND_SHARE;
-    let (left, top) =
-        (width as f64 - 1.5 * letters - widest - thick - letters * 0.5, (height as f64 - rows) / 2.0);
-    #[expect(clippy::cast_possible_truncation, reason = "within the image")]
-    let (first, count, columns) = ((left as i64, top as i64), rows as i64, thick as i64);
-    for row in 0..count {
-        let share = 1.0 - row as f64 / (count - 1).max(1) as f64;
-        let share = if transfer.reversed { 1.0 - share } else { share };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-        let colour = colours[((share * (COLOURS - 1) as f64).round() as usize).min(COLOURS - 1)];
-        let colour = colour.map(|c| f32::from(c) / 255.0);
-        for column in 0..columns {
-            pen.dot(first.0 + column, first.1 + row, colour, 1.0, Depth::Before);
+struct Legend<'a> {
+    transfer: &'a TransferFunction,
+    colours: [[u8; 3]; COLOURS],
+    /// Share of the height from below, and the value there.
+    labels: [(f64, String); 3],
+    /// Upper left corner and height of the colours, pixels.
+    left: f64,
+    top: f64,
+    rows: f64,
+}
+
+impl<'a> Legend<'a> {
+    /// None for labels, which have no order.
+    fn of(pen: &Pen<'_>, notes: &'a Notes) -> Option<Self> {
+        let transfer = notes.transfer.as_ref().filter(|t| !is_categorical(&t.colour_map))?;
+        let colours = colour_map_table(&transfer.colour_map)?;
+        let (width, height) = pen.size();
+        let letters = f64::from(pen.writer.letters());
+        let [low, high] = transfer.range;
+        let value = |share: f64| {
+            let value = low + (high - low) * share;
+            // What is left of subtracting.
+            if value.abs() < 1e-9 * (high - low).abs() { 0.0 } else { value }
+        };
+        let labels = [1.0, 0.5, 0.0].map(|share| (share, number_text(value(share))));
+        let widest = labels.iter().map(|(_, text)| pen.writer.width(text)).fold(0.0, f64::max);
+        let rows = height as f64 * LEGEND_SHARE;
+        let left = width as f64 - 3.0 * letters - widest;
+        Some(Self { transfer, colours, labels, left, top: (height as f64 - rows) / 2.0, rows })
+    }
+
+    /// How far right a row of text may lie beside it.
+    fn most_right(&self, pen: &Pen<'_>, text: &str, y: f64, place: Place) -> f64 {
+        let letters = f64::from(pen.writer.letters());
+        // With its title above, and half a row below.
+        if y < self.top - 2.5 * letters || y > self.top + self.rows + letters {
+            return f64::INFINITY;
         }
+        let width = pen.writer.width(text);
+        let behind = match place {
+            Place::Left => width,
+            Place::Middle => width / 2.0,
+            Place::Right => 0.0,
+        };
+        self.left - letters - behind
     }
-    for (share, text) in labels {
-        pen.write(&text, DVec2::new(left + thick + letters * 0.5, top + rows * (1.0 - share)), Place::Left);
+
+    fn draw(&self, pen: &mut Pen<'_>, notes: &Notes) {
+        let letters = f64::from(pen.writer.letters());
+        let Self { left, top, rows, .. } = *self;
+        #[expect(clippy::cast_possible_truncation, reason = "within the image")]
+        let (first, count, columns) = ((left as i64, top as i64), rows as i64, letters as i64);
+        for row in 0..count {
+            let share = 1.0 - row as f64 / (count - 1).max(1) as f64;
+            let share = if self.transfer.reversed { 1.0 - share } else { share };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+            let colour = self.colours[((share * (COLOURS - 1) as f64).round() as usize).min(COLOURS - 1)];
+            let colour = colour.map(|c| f32::from(c) / 255.0);
+            for column in 0..columns {
+                pen.dot(first.0 + column, first.1 + row, colour, 1.0, Depth::Before);
+            }
+        }
+        for (share, text) in &self.labels {
+            pen.write(text, DVec2::new(left + letters * 1.5, top + rows * (1.0 - share)), Place::Left);
+        }
+        let (width, _) = pen.size();
+        let title = DVec2::new(width as f64 - 1.5 * letters, top - 1.5 * letters);
+        pen.write(&notes.values, title, Place::Right);
     }
-    let title = DVec2::new(width as f64 - 1.5 * letters, top - 1.5 * letters);
-    pen.write(&notes.values, title, Place::Right);
 }
 
 /// Four digits that count, and no zeros behind them.
@@ -332,6 +398,7 @@ mod tests {
             bounds: bounds(),
             axes: ["x", "y", "z"].map(str::to_owned),
             world_units: "mm".into(),
+            spans: [const { None }; 3],
             values: "rho [kg/m³]".into(),
             transfer: Some(TransferFunction::ramp(0.0, 2.5, 0.5)),
             is_dark: true,

@@ -174,12 +174,32 @@ pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
                     axis.name
                 ));
             }
+            Coordinates::Explicit(ref samples) if Some(base_unit(&axis.units)) == horizontal => {
+                let even = even(samples);
+                (spacing[place], origin[place]) = even.unwrap_or((1.0, 0.0));
+                let how = if even.is_some() {
+                    "with even steps from its first to its last sample"
+                } else {
+                    "by index"
+                };
+                world.notes.push(format!("axis `{}` is not evenly spaced and drawn {how}", axis.name));
+            }
             _ => world.notes.push(format!("axis `{}` is not evenly spaced and drawn by index", axis.name)),
         }
     }
     world.units = horizontal.unwrap_or_default();
     world.world_from_voxel = Affine::from_spacing(spacing, origin);
     world
+}
+
+/// Step and origin of even samples between the ends of these; none where they do not go one way.
+#[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
+fn even(samples: &[f64]) -> Option<(f64, f64)> {
+    let [first, .., last] = *samples else { return None };
+    let goes_up = last > first;
+    let is_ordered =
+        samples.windows(2).all(|pair| if goes_up { pair[1] > pair[0] } else { pair[1] < pair[0] });
+    is_ordered.then(|| ((last - first) / (samples.len() - 1) as f64, first))
 }
 
 /// Geometric mean of the horizontal steps.

@@ -283,7 +283,9 @@ impl<'a> Cursor<'a> {
 /// The value of an attribute; an empty list of numbers is none.
 fn value(element: Type, raw: &[u8]) -> Option<Value> {
     let Type::Number(kind) = element else {
-        return Some(Value::Text(String::from_utf8_lossy(raw).into_owned()));
+        // C programs write the zero that ends a text with it.
+        let text = String::from_utf8_lossy(raw);
+        return Some(Value::Text(text.trim_end_matches('\0').to_owned()));
     };
     let numbers: Vec<Scalar> =
         (0..raw.len() / kind.size_bytes()).filter_map(|i| element.dtype().scalar_at(raw, i)).collect();

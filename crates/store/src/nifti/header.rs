@@ -247,10 +247,10 @@ fn offset(f: &Fields<'_>, is_pair: bool) -> Result<u64> {
     };
     // Zero in a single file is an old habit for "right after the header".
     let offset = if offset == 0.0 { least } else { offset };
-    if offset >= 0.0 && offset.fract() == 0.0 && offset < 9e15 {
+    if offset >= least && offset.fract() == 0.0 && offset < 9e15 {
         return Ok(offset as u64);
     }
-    Err(Error::corrupt(format!("expected a whole data offset, found {offset}")))
+    Err(Error::corrupt(format!("expected a whole data offset from {least} on, found {offset}")))
 }
 
 /// A slope of zero or one that is no number means no scaling, as nibabel reads it.

@@ -133,12 +133,13 @@ fn what_is_wrong_is_said() {
         made.open(&[0; 8]).map(drop).unwrap_err()
     };
     type Change = fn(&mut Made);
-    let cases: [(Change, &str); 6] = [
+    let cases: [(Change, &str); 7] = [
         (|m| m.put(40, 9i16.to_le_bytes()), "1 to 7 dimensions"),
         (|m| m.put(42, (-1i16).to_le_bytes()), "size of at least 0"),
         (|m| m.put(42, 3000i16.to_le_bytes()), "cut short"),
         (|m| m.put(70, 3i16.to_le_bytes()), "datatype"),
         (|m| m.put(108, f32::NAN.to_le_bytes()), "whole data offset"),
+        (|m| m.put(108, 10f32.to_le_bytes()), "data offset from 352 on"),
         (|m| m.bytes[344] = b'x', "magic"),
     ];
     for (change, words) in cases {

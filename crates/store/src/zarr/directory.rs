@@ -126,8 +126,8 @@ impl Directory {
             return Err(Error::corrupt(format!("expected at most {MAX_DOCUMENT_BYTES} bytes in `{key}`")));
         }
         let text = file.head(usize::try_from(MAX_DOCUMENT_BYTES).unwrap_or(usize::MAX))?;
-        let value = serde_json::from_slice(&text)
-            .map_err(|e| Error::corrupt(format!("expected JSON in `{key}`, found: {e}")))?;
+        let value = serde_json::from_slice(&text).or_else(|_| serde_json::from_slice(&quoted(&text)));
+        let value = value.map_err(|e| Error::corrupt(format!("expected JSON in `{key}`, found: {e}")))?;
         Ok(Some((value, file)))
     }
 
@@ -219,4 +219,25 @@ impl ReadableStorageTraits for Directory {
     fn supports_get_partial(&self) -> bool {
         true
     }
+}
+/// The same text with the words in quotes that Python writes for numbers that JSON has not.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    let mut out = Vec::with_capacity(text.len() + 64);
+    let (mut rest, mut is_within, mut is_escaped) = (text, false, false);
+    while let Some((&byte, after)) = rest.split_first() {
+        let word = WORDS.into_iter().find(|word| !is_within && rest.starts_with(word));
+        if let Some(word) = word {
+            out.extend([b"\"", word, b"\""].concat());
+            rest = &rest[word.len()..];
+            continue;
+        }
+        if byte == b'"' && !is_escaped {
+            is_within = !is_within;
+        }
+        is_escaped = is_within && byte == b'\\' && !is_escaped;
+        out.push(byte);
+        rest = after;
+    }
+    out
 }

@@ -246,6 +246,7 @@ fn metadata(kind: &Kind) -> Result<(ArrayMetadata, Packing, Vec<Value>)> {
             if grid != Some("regular") {
                 return Err(Error::unsupported(format!("chunk grid `{}`", grid.unwrap_or("unnamed"))));
             }
+            check_known(document)?;
             let mut document = document.clone();
             let mut codecs = document.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
             let packing = Packing::take_from(&mut codecs);
@@ -253,6 +254,33 @@ fn metadata(kind: &Kind) -> Result<(ArrayMetadata, Packing, Vec<Value>)> {
             Ok((ArrayMetadata::V3(serde_json::from_value(document).map_err(wrong)?), packing, codecs))
         }
         Kind::Group => Err(Error::internal("a group is no array")),
+    }
+}
+
+/// Fields that an array's document of version 3 may have; of any other it must say that it need not be understood.
+const KNOWN_FIELDS: [&str; 12] = [
+    "zarr_format",
+    "node_type",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "codecs",
+    "fill_value",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+    "consolidated_metadata",
+];
+
+fn check_known(document: &Value) -> Result<()> {
+    let may_be_ignored = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
+    let fields = document.as_object().into_iter().flatten();
+    let unknown =
+        fields.filter(|(name, value)| !KNOWN_FIELDS.contains(&name.as_str()) && !may_be_ignored(value));
+    match unknown.map(|(name, _)| name).next() {
+        Some(name) => Err(Error::unsupported(format!("field `{name}`, which must be understood"))),
+        None => Ok(()),
     }
 }
 

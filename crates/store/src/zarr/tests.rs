@@ -215,6 +215,34 @@ fn links_out_of_the_store_are_refused() {
 }
 
 #[test]
+fn numbers_that_only_python_writes_are_read_where_they_are_no_part_of_a_text() {
+    let dir = tempfile::tempdir().unwrap();
+    counting_v2(dir.path(), [3, 4], [3, 4], &json!({}));
+    let text = r#"{"missing_value": NaN, "range": [-Infinity, Infinity], "what": "a \"NaN\" and NaN"}"#;
+    std::fs::write(dir.path().join(".zattrs"), text).unwrap();
+    let store = open_at(dir.path()).unwrap();
+    let found = &store.dataset.arrays[0].attributes;
+    assert_eq!(found["what"], array::Attribute::Text("a \"NaN\" and NaN".into()));
+    assert_eq!(found["missing_value"], array::Attribute::Text("NaN".into()));
+    assert!(found.contains_key("range"));
+}
+
+#[test]
+fn an_array_of_which_something_unknown_must_be_understood_is_left_out() {
+    for (extra, left_out) in
+        [(json!({"must_understand": true}), 1), (json!("x"), 1), (json!({"must_understand": false}), 0)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        one_chunk_v3(dir.path(), &json!([bytes_codec()]), &[0; 24]);
+        let path = dir.path().join("zarr.json");
+        let mut document: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        document["weird"] = extra;
+        write(&path, &document);
+        assert_eq!(open_at(dir.path()).unwrap().dataset.left_out.len(), left_out, "{document}");
+    }
+}
+
+#[test]
 fn crafted_sizes_take_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     counting_v2(dir.path(), [3, 4], [3, 4], &json!({}));
