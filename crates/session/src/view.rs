@@ -163,26 +163,27 @@ fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
 /// Sides of a volume that has at least so many voxels along each are no rows of a table.
 const LEAST_SIDE: u64 = 5;
 
-/// Whether other arrays say that this one has the bounds of their cells (CF conventions, section 7.1).
-fn is_bounds(array: &ArrayInfo, dataset: &Dataset) -> bool {
-    let own = array.name.rsplit('/').next();
-    let named =
-        |attribute: &Attribute| matches!(attribute, Attribute::Text(name) if Some(name.as_str()) == own);
+/// Whether other arrays say that this one has their coordinates, or the bounds of their cells (CF conventions, sections 5
+/// and 7.1).
+fn says_where(array: &ArrayInfo, dataset: &Dataset) -> bool {
+    let own = array.name.rsplit('/').next().unwrap_or_default();
+    let named = |attribute: &Attribute| matches!(attribute, Attribute::Text(names) if names.split_whitespace().any(|name| name == own));
     let says = |other: &ArrayInfo| {
-        ["bounds", "climatology"].iter().any(|name| other.attributes.get(*name).is_some_and(named))
+        let mut listing = ["coordinates", "bounds", "climatology"].into_iter();
+        listing.any(|name| other.attributes.get(name).is_some_and(named))
     };
     dataset.arrays.iter().any(says)
 }
 
 impl View {
     /// The view to start with: the first volume, or the first plane where there is no volume. What is thinner than
-    /// five voxels is rather a table, such as the corners of cells, and so is what others name as their bounds.
+    /// five voxels is rather a table, such as the corners of cells, and so is what others name as their coordinates or bounds.
     ///
     /// # Errors
     /// `Unsupported`, listing the arrays there are, when none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
         let is_table = |array: &ArrayInfo| {
-            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || is_bounds(array, dataset)
+            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || says_where(array, dataset)
         };
         let with = |sides: usize, is_meant: &dyn Fn(&ArrayInfo) -> bool| {
             dataset.arrays.iter().find(|a| thick_sides(a) == sides && is_meant(a))
@@ -601,9 +602,11 @@ mod tests {
             ("corners", &[(Other, 64), (Other, 3), (Other, 2)]),
             ("lon_bounds", &[(Other, 30), (Other, 40), (Other, 8)]),
             ("lon", &[(X, 40)]),
+            ("nav_lat", &[(Y, 30), (X, 40)]),
             ("sst", &[(Y, 30), (X, 40)]),
         ]);
         data.arrays[2].attributes.insert("bounds".into(), Attribute::Text("lon_bounds".into()));
+        data.arrays[4].attributes.insert("coordinates".into(), Attribute::Text("time nav_lat".into()));
         assert_eq!(View::first_of(&data).unwrap().array, "sst");
         let table = self::data(&[("corners", &[(Z, 64), (Y, 3), (X, 2)]), ("line", &[(X, 9)])]);
         assert_eq!(View::first_of(&table).unwrap().array, "corners");

@@ -186,8 +186,7 @@ fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, legend: Option<&Legen
     let size = pen.image.size;
     let centre = place(lens, size, bounds.centre().into());
     for axis in 0..3 {
-        // The edge whose middle lies farthest out is labelled: nothing is behind its text.
-        let mut outermost: Option<(f64, DVec2)> = None;
+        let mut middles = Vec::with_capacity(4);
         for number in (0..8usize).filter(|number| number >> axis & 1 == 0) {
             let (low, high) = (corner(bounds, number), corner(bounds, number | 1 << axis));
             let depth = if faces_at(number, axis).any(|face| is_seen(lens, bounds, face)) {
@@ -200,23 +199,31 @@ fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, legend: Option<&Legen
             let ends = ends.map(|point| place(lens, size, point));
             pen.line(ends[0], ends[1], depth);
             // Of an axis that is looked along nothing can be said at its edges.
-            if ends[0].distance(ends[1]) < 2.0 * f64::from(pen.writer.letters()) {
-                continue;
-            }
-            let middle = (ends[0] + ends[1]) / 2.0;
-            let out = middle.distance_squared(centre);
-            if outermost.is_none_or(|(farthest, _)| out > farthest) {
-                outermost = Some((out, middle));
+            if ends[0].distance(ends[1]) >= 2.0 * f64::from(pen.writer.letters()) {
+                middles.push((ends[0] + ends[1]) / 2.0);
             }
         }
-        let Some((_, middle)) = outermost else { continue };
         let (ends, units) = match &notes.spans[axis] {
             Some(span) => ([span.from, span.to], &span.units),
             None => ([bounds.min[axis], bounds.max[axis]], &notes.world_units),
         };
         let [from, to] = ends.map(number_text);
         let label = format!("{}  {from} – {to} {units}", notes.axes[axis]);
-        let letters = f64::from(pen.writer.letters());
+        write_beside(pen, label.trim_end(), &middles, centre, legend);
+    }
+}
+
+/// Labels an axis beside the edge whose middle lies farthest out, so that nothing is behind the text; beside another one where
+/// the legend would be.
+fn write_beside(
+    pen: &mut Pen<'_>,
+    label: &str,
+    middles: &[DVec2],
+    centre: DVec2,
+    legend: Option<&Legend<'_>>,
+) {
+    let letters = f64::from(pen.writer.letters());
+    let beside = |middle: &DVec2| {
         let outward = (middle - centre).normalize_or_zero();
         let (place, far) = match outward.x {
             x if x > 0.5 => (Place::Left, 0.8),
@@ -224,10 +231,14 @@ fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, legend: Option<&Legen
             _ => (Place::Middle, 1.3),
         };
         let mut at = middle + outward * letters * far;
-        let label = label.trim_end();
-        if let Some(legend) = legend {
-            at.x = at.x.min(legend.most_right(pen, label, at.y, place));
-        }
+        let most_right = legend.map_or(f64::INFINITY, |legend| legend.most_right(pen, label, at.y, place));
+        let is_free = at.x <= most_right;
+        at.x = at.x.min(most_right);
+        (is_free, middle.distance_squared(centre), at, place)
+    };
+    let places = middles.iter().map(beside);
+    let best = places.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    if let Some((_, _, at, place)) = best {
         pen.write(label, at, place);
     }
 }
