@@ -147,7 +147,7 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     let file = FileBytes::open(path)?;
     let head = file.head(HEAD_BYTES)?;
     if head.is_empty() {
-        return Err(Error::corrupt("expected data, found an empty file"));
+        return Err(Error::unsupported("expected data, found an empty file"));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let by_bytes = KINDS.iter().find(|kind| (kind.recognises)(&head));
