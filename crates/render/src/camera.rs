@@ -231,7 +231,6 @@ pub(crate) struct ImageAxes {
 }
 
 /// A line in world space; `direction` has unit length.
-#[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ray {
     pub(crate) origin: DVec3,
@@ -274,7 +273,6 @@ impl Lens {
     }
 
     /// The ray through the middle of a pixel; column 0 is left, row 0 is the top. What `rays.rs` does for sixteen.
-    #[cfg(test)]
     pub(crate) fn ray(&self, column: u32, row: u32) -> Ray {
         let [across, upward] = self.aside([column, row]);
         let aside = self.right * across + self.up * upward;

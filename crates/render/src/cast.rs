@@ -30,6 +30,7 @@ use crate::resident::Resident;
 use crate::sieve::Sieve;
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::skip::Plan;
+use crate::slabs::{Cuts, Deposit, Layers, Sheets, SlabRequest, Slabs};
 use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
@@ -100,6 +101,15 @@ pub fn cast_with(
 /// Blocks of any type, as a picture sees them.
 pub(crate) trait Castable: Send + Sync {
     fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn>;
+    /// See [`crate::cast_slabs`]; the scene's camera is that of the slabs.
+    fn cast_slabs(
+        &self,
+        scene: &Scene,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<(Slabs, Tally)>;
     /// Whether something is to be seen at places in volume space, as far as is known here.
     fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool>;
     fn has_blocks_at(&self, rank: usize) -> bool;
@@ -114,6 +124,19 @@ impl<T: Voxel> Castable for Blocks<T> {
         let mut caster = Caster::new(scene, part, self, instructions)?;
         caster.sieve = Sieve::new(&caster);
         caster.draw(cancel)
+    }
+
+    fn cast_slabs(
+        &self,
+        scene: &Scene,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<(Slabs, Tally)> {
+        let mut caster = Caster::new(scene, &Part::whole(scene), self, instructions)?;
+        caster.sieve = Sieve::new(&caster);
+        caster.draw_slabs(request, borders, cancel)
     }
 
     fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
@@ -170,6 +193,8 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) passed: Vec<AtomicU64>,
     /// Where rays can see something, where that is known.
     sieve: Option<Sieve>,
+    /// Where rays leave what they gather on their way, where slabs are cast.
+    pub(crate) cuts: Option<Cuts>,
     instructions: Instructions,
 }
 
@@ -242,6 +267,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             plans,
             fades: blocks.all_slots().par_iter().map(fade).collect(),
             sieve: None,
+            cuts: None,
             instructions,
         })
     }
@@ -270,13 +296,19 @@ impl<'a, T: Voxel> Caster<'a, T> {
             shown.add(&other);
             Ok(shown)
         };
-        let mut shown = self.tiles().par_iter().map(draw).try_reduce(Shown::default, both)?;
-        // Where a sieve lets nothing pass it is still said which level is shown, if rays meet the volume.
+        let shown = self.tiles().par_iter().map(draw).try_reduce(Shown::default, both)?;
+        let shown = self.said(shown);
+        let piece = piece.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
+    }
+
+    /// What is said of a picture. Where a sieve lets nothing pass it is still said which level is shown, if rays meet the
+    /// volume.
+    pub(crate) fn said(&self, mut shown: Shown) -> Shown {
         if self.sieve.is_some() && shown.is_nothing() && self.tiles().iter().any(|tile| self.is_met(tile)) {
             shown.count(Some(self.wanted_rank), false, 1);
         }
-        let piece = piece.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
+        shown
     }
 
     /// The work that each block made, in samples drawn.
@@ -303,7 +335,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             .collect()
     }
 
-    fn tiles(&self) -> Vec<Rect> {
+    pub(crate) fn tiles(&self) -> Vec<Rect> {
         let Rect { left, top, width, height } = self.part.rect;
         let (right, bottom) = (left + width, top + height);
         let starts = |from: u32, to: u32| (from..to).step_by(TILE as usize);
@@ -324,7 +356,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         })
     }
 
-    fn draw_tile(&self, tile: &Rect) -> DrawnTile {
+    pub(crate) fn draw_tile(&self, tile: &Rect) -> DrawnTile {
         self.instructions.run(TileJob { caster: self, tile })
     }
 }
@@ -336,11 +368,13 @@ struct TileJob<'a, 'b, T> {
 }
 
 /// What became of it.
-struct DrawnTile {
+pub(crate) struct DrawnTile {
     pixels: Vec<Vec4>,
     /// Of pictures of extreme values.
     heights: Vec<f32>,
-    shown: Shown,
+    /// Where slabs are cast.
+    pub(crate) sheets: Option<Sheets>,
+    pub(crate) shown: Shown,
 }
 
 impl<T: Voxel> Job for TileJob<'_, '_, T> {
@@ -353,6 +387,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
         let mut shown = Shown::default();
         let mut pixels = vec![Vec4::ZERO; tile.pixels()];
         let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
+        let mut sheets = caster.cuts.as_ref().map(|cuts| Sheets::new(*tile, cuts.count()));
+        let mut layers = caster.cuts.as_ref().map(Layers::new);
         for top in (0..tile.height).step_by(SIDE as usize) {
             for left in (0..tile.width).step_by(SIDE as usize) {
                 let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
@@ -365,13 +401,16 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 if let Some(depths) = depths.flatten() {
                     shown.count(Some(caster.wanted_rank), false, rays.trim(depths));
                 }
+                if let Some(layers) = &mut layers {
+                    layers.begin(&rays);
+                }
                 let mut best = [NOTHING; LANES];
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
                         colours_of(&simd.call(Cut { caster, slices, rays, shading, shown }))
                     }
-                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown),
+                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut()),
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
                         let (colours, found) = simd.call(Project { caster, extreme, rays, shading, shown });
@@ -379,6 +418,11 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                         colours
                     }
                 };
+                if let (Some(layers), Some(sheets)) = (&mut layers, &mut sheets) {
+                    let (corner, size) = ([left, top], [width, height]);
+                    simd.call(Deposit { layers, sheets, corner, size });
+                    continue;
+                }
                 for ([column, row], (colour, height_met)) in
                     PLACES.into_iter().zip(colours.into_iter().zip(best))
                 {
@@ -393,7 +437,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 }
             }
         }
-        DrawnTile { pixels, heights, shown }
+        DrawnTile { pixels, heights, sheets, shown }
     }
 }
 

@@ -45,6 +45,34 @@ pub fn through(places: &[Camera], pictures: u32) -> Result<Vec<Camera>> {
         .collect())
 }
 
+/// Where a camera that has come from `before` to `now` will be when as much time again, times `ahead`, has passed: it goes on
+/// as on a [journey](through), by 30 degrees and to twice or half the distance at most. Where the two are not of one
+/// projection, or one is no camera, it stays.
+#[must_use]
+pub fn predicted(before: &Camera, now: &Camera, ahead: f64) -> Camera {
+    let is_one_kind = std::mem::discriminant(&before.projection) == std::mem::discriminant(&now.projection);
+    let (Some(from), Some(to)) = (turned(before), turned(now)) else { return *now };
+    if !is_one_kind || ahead.is_nan() || ahead <= 0.0 || before.check().is_err() || now.check().is_err() {
+        return *now;
+    }
+    let within = |most: f64, each: f64| if each > 0.0 { most / each } else { f64::INFINITY };
+    let nearer = |a: f64, b: f64| (b / a).ln().abs();
+    let span = [before, now].map(Camera::height_at_target);
+    let most =
+        within(MOST_AHEAD_RAD, from.angle_between(to)).min(within(2f64.ln(), nearer(span[0], span[1])));
+    let ahead = ahead.min(most);
+    let moved = between(before, now, 1.0 + ahead);
+    let projection = match (moved.projection, now.projection) {
+        // The field of view does not go on changing: it might leave what is legal.
+        (Projection::Perspective { .. }, kept) => kept,
+        (moved, _) => moved,
+    };
+    Camera { projection, ..moved }
+}
+
+/// Farthest that a prediction turns.
+const MOST_AHEAD_RAD: f64 = std::f64::consts::FRAC_PI_6;
+
 /// At a share of the way from one legal camera to another of the same projection.
 fn between(a: &Camera, b: &Camera, share: f64) -> Camera {
     let (Some(from), Some(to)) = (turned(a), turned(b)) else { return *a };
@@ -131,5 +159,23 @@ mod tests {
         through(&[place, Camera { eye: place.target, ..place }], 3).unwrap_err();
         let near = through(&[place.orthographic(), place.orthographic().zoom(4.0)], 3).unwrap();
         assert!((near[1].height_at_target() * 2.0 - place.height_at_target()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_prediction_goes_on_as_the_camera_moved_but_not_too_far() {
+        let start = camera([0.3, 1.0, -0.2]);
+        let moved = start.orbit(0.1, 0.0).zoom(1.1);
+        let ahead = predicted(&start, &moved, 0.5);
+        let expected = start.orbit(0.15, 0.0).zoom(1.1f64.powf(1.5));
+        assert!(DVec3::from(ahead.eye).distance(expected.eye.into()) < 0.01, "{ahead:?}");
+        assert!(is_near(ahead.target, start.target));
+        let turn = |a: &Camera, b: &Camera| turned(a).unwrap().angle_between(turned(b).unwrap()).to_degrees();
+        let far = predicted(&start, &moved, 1e9);
+        assert!(far.check().is_ok() && (turn(&moved, &far) - 30.0).abs() < 1.0, "{far:?}");
+        assert_eq!(predicted(&start, &start, 3.0).projection, start.projection);
+        assert_eq!(predicted(&start, &moved, f64::NAN), moved);
+        assert_eq!(predicted(&start.orthographic(), &moved, 1.0), moved);
+        let still = Camera { eye: start.target, ..start };
+        assert_eq!(predicted(&still, &moved, 1.0), moved);
     }
 }

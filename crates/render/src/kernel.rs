@@ -17,8 +17,19 @@ use crate::resident::Resident;
 use crate::sample::{Find, Found};
 use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::skip::{Field, Plan};
+use crate::slabs::Inside;
 use crate::table::Table;
 use crate::voxel::{Missing, Voxel};
+
+/// What the last look has told: at which pace which rays go on, up to which sample. Borders of slabs cut runs off before.
+struct Looked {
+    pace: u8,
+    rays: u32,
+    until: u32,
+}
+
+/// Samples of a run that a border of slabs cuts off, where several steps are taken at once.
+const HALF_RUN: u32 = RUN / 2;
 
 /// What all samples of a picture share.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +48,8 @@ pub(crate) struct Shading<'a, T> {
 pub(crate) struct Way<S: Simd> {
     pub(crate) start: [S::F; 3],
     pub(crate) step: [S::F; 3],
+    /// The ray's sample that is number 0 here.
+    pub(crate) base: f64,
     pub(crate) first: S::F,
     pub(crate) end: S::F,
     /// The largest `end`.
@@ -85,20 +98,22 @@ impl Sampling {
 }
 
 /// Draws sixteen rays through one block behind what they have gathered.
-pub(crate) struct March<'a, S: Simd, T> {
+pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) plan: &'a Plan,
     pub(crate) way: &'a Way<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) gathered: &'a mut Gathered<S>,
+    /// Where slabs are cast.
+    pub(crate) inside: Option<Inside<'a, 'b>>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
+impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, simd: S) {
-        let Self { block, plan, way, shading, gathered } = self;
+        let Self { block, plan, way, shading, gathered, mut inside } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
         let samples = Samples { grid, way, shading, sampling };
@@ -110,42 +125,68 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
         let mine = simd.lt(way.first, way.end);
         let mut is_fresh = false;
         let mut i = 0;
+        // The first sample in another slab.
+        let mut cut = inside.as_ref().map_or(u32::MAX, |inside| inside.next);
+        let mut looked = Looked { pace: BENT, rays: 0, until: 0 };
         while i < way.count {
+            if let Some(inside) = &mut inside
+                && i >= cut
+            {
+                state.rgba = inside.leave(simd, i, state.rgba);
+                cut = inside.next;
+            }
             let number = simd.splat(i as f32);
             let live = simd.and(simd.lt(number, way.end), simd.lt(state.rgba[3], opaque));
             if simd.bits(live) == 0 {
-                break;
-            }
-            let look = match (&*plan.field, &plan.guide) {
-                (Field::Hidden { .. }, _) => Look::Skip(way.count - i),
-                (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
-                (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
-            };
-            let pace = match look {
-                Look::Draw { pace } => pace,
-                Look::Skip(count) => {
-                    let end = simd.splat((i + count.min(way.count - i)) as f32);
-                    state = samples.land(simd, [number, end], state);
-                    i = i.saturating_add(count);
-                    is_fresh = sampling != Sampling::Nearest;
-                    // Those that have begun know of no sample before their next one.
-                    state.forget_where(simd, simd.and(mine, simd.lt(way.first, end)));
-                    continue;
+                if cut >= way.count {
+                    break;
                 }
-            };
+                // The slab is opaque here; the next one is not.
+                i = cut;
+                is_fresh = sampling != Sampling::Nearest;
+                state.forget_where(simd, simd.and(mine, simd.lt(way.first, simd.splat(i as f32))));
+                continue;
+            }
+            let rays = simd.bits(live);
+            if i >= looked.until || rays & !looked.rays != 0 {
+                let look = match (&*plan.field, &plan.guide) {
+                    (Field::Hidden { .. }, _) => Look::Skip(way.count - i),
+                    (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
+                    (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
+                };
+                match look {
+                    Look::Draw { pace } => looked = Looked { pace, rays, until: i + walk.run },
+                    Look::Skip(count) => {
+                        let end = simd.splat((i + count.min(way.count - i)) as f32);
+                        state = samples.land(simd, [number, end], state);
+                        i = i.saturating_add(count);
+                        is_fresh = sampling != Sampling::Nearest;
+                        // Those that have begun know of no sample before their next one.
+                        state.forget_where(simd, simd.and(mine, simd.lt(way.first, end)));
+                        continue;
+                    }
+                }
+            }
             // The way into a block comes from another one, where opacity may bend.
             let enters = simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
-            let pace = if enters { BENT } else { pace };
-            let end = way.count.min(i + walk.run);
+            let pace = if enters { BENT } else { looked.pace };
+            let mut end = way.count.min(looked.until).min(cut);
+            let is_short = inside.is_some() && (HALF_RUN..RUN).contains(&(end - i));
+            if is_short && pace >= DOUBLE {
+                end = i + HALF_RUN;
+            }
             if is_fresh {
                 state = samples.look_back(simd, number, state);
             }
             let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
-            let is_long = pace >= DOUBLE && end - i == RUN && sampling == Sampling::Linear;
+            let is_even = pace >= DOUBLE && sampling == Sampling::Linear;
+            let is_long = is_even && end - i == RUN;
+            let is_short = is_even && is_short;
             state = match sampling {
+                Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
                 Sampling::Linear if is_long && run.is_whole(simd) => match pace {
-                    DOUBLE => run.stride::<4>(simd),
-                    _ => run.stride::<2>(simd),
+                    DOUBLE => run.stride::<4, 2>(simd),
+                    _ => run.stride::<2, 4>(simd),
                 },
                 Sampling::Linear => run.draw::<false>(simd),
                 Sampling::Lit => simd.call(Lit(run)),
@@ -154,6 +195,9 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, S, T> {
             };
             is_fresh = false;
             i = end;
+        }
+        if let Some(inside) = &mut inside {
+            state.rgba = inside.leave(simd, way.count, state.rgba);
         }
         *gathered = state;
     }
@@ -284,19 +328,18 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
         simd.bits(simd.or(known, none)) == (1 << LANES) - 1
     }
 
-    /// [`RUN`] samples in `LEGS` legs of several steps, unlit and where opacity is linear. The mean of the values over a leg is
+    /// Samples in `LEGS` legs of `SPACING` steps each, unlit and where opacity is linear. The mean of the values over a leg is
     /// that of the cubic through those around: the middle of its ends, less a 24th of how the values turn at both.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
-    fn stride<const LEGS: usize>(self, simd: S) -> Gathered<S> {
+    fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Gathered<S> {
         let Self { samples, numbers: [from, _], mut state, .. } = self;
         let Samples { way, shading, .. } = samples;
-        let spacing = RUN / LEGS as u32;
-        let entries = &shading.table.longer[usize::from(LEGS == 2)];
+        let entries = &shading.table.longer[usize::from(SPACING == 4)];
         let own = way.has(simd, simd.splat(from as f32));
         let mut places = [state.before; 5];
         for leg in 0..LEGS {
-            let number = from + (leg as u32 + 1) * spacing - 1;
+            let number = from + (leg as u32 + 1) * SPACING - 1;
             places[leg + 1] = samples.linear(simd, &way.at(simd, simd.splat(number as f32))).place;
         }
         let mut turns = [simd.splat(0.0); 5];

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
-//! [`cast_part`].
+//! [`cast_part`]; [`cast_slabs`] casts pictures that can be looked at from elsewhere too.
 //!
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
 //! sRGB-encoded and composited premultiplied.
@@ -60,6 +60,7 @@ mod share;
 mod sieve;
 mod simd;
 mod skip;
+mod slabs;
 mod slice;
 mod surface;
 mod table;
@@ -75,7 +76,7 @@ pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, Progress, demand};
 pub use image::{Background, Image, png_of_rgb8};
-pub use journey::{through, turn};
+pub use journey::{predicted, through, turn};
 pub use mesh::{Mesh, Mesher};
 pub use part::{Drawn, Part, Piece, Tally, cast_part};
 pub use pool::{BlockPool, Inserted, Snapshot};
@@ -83,6 +84,7 @@ pub use rect::Rect;
 pub use scene::{ImageSize, Mode, Quality, Scene};
 pub use share::Share;
 pub use simd::Instructions;
+pub use slabs::{Cutting, Slab, SlabRequest, Slabs, best_axis, cast_slabs, cast_with_slabs};
 pub use slice::{Portion, Slice, SpaceAxis};
 pub use surface::Isosurface;
 pub use transfer::{OpacityPoint, TransferFunction};

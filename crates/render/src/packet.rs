@@ -20,12 +20,13 @@ use crate::rays::{Lanes, Rays, Region, Spans};
 use crate::sample::Find;
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::{Field, Plan};
+use crate::slabs::Layers;
 use crate::table::Table;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
 
 impl<T: Voxel> Caster<'_, T> {
-    /// Sixteen rays, front to back.
+    /// Sixteen rays, front to back; into `layers`, where there are any, and then without colours.
     #[inline(always)]
     pub(crate) fn trace<S: Simd>(
         &self,
@@ -33,6 +34,7 @@ impl<T: Voxel> Caster<'_, T> {
         rays: &mut Rays,
         shadings: &[Shading<'_, T>],
         shown: &mut Shown,
+        mut layers: Option<&mut Layers<'_>>,
     ) -> [Vec4; LANES] {
         let mut gathered = Gathered::new(simd);
         // What each ray has come through last.
@@ -57,7 +59,10 @@ impl<T: Voxel> Caster<'_, T> {
                 let seen = region.slot.filter(|_| self.draws_volume()).and_then(plan);
                 match seen {
                     Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => {}
-                    Some(seen) => self.draw_block(simd, rays, &spans, seen, shadings, &mut gathered),
+                    Some(seen) => {
+                        let into = (&mut gathered, layers.as_deref_mut());
+                        self.draw_block(simd, rays, &spans, seen, shadings, into);
+                    }
                     None => gathered.forget(simd, spans.are_any()),
                 }
                 let gap = seen.and_then(|(_, plan)| plan.field.gap());

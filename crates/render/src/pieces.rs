@@ -13,6 +13,7 @@ use crate::packet::known;
 use crate::rays::{Rays, Spans};
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::Plan;
+use crate::slabs::{Inside, Layers, Leave};
 use crate::table::Table;
 use crate::voxel::Voxel;
 
@@ -35,7 +36,7 @@ impl<T: Voxel> Caster<'_, T> {
         spans: &Spans,
         (slot, plan): (u32, &Plan),
         shadings: &[Shading<'_, T>],
-        gathered: &mut Gathered<S>,
+        (gathered, mut layers): (&mut Gathered<S>, Option<&mut Layers<'_>>),
     ) {
         let log2 = self.strides_log2[self.blocks.resident(slot).rank];
         let (whole, pieces);
@@ -50,12 +51,23 @@ impl<T: Voxel> Caster<'_, T> {
             let unknown = spans.bits() & !known(simd, gathered);
             self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
             match *how {
-                How::Faded => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                How::Faded => match layers.as_deref_mut() {
+                    None => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                    Some(layers) => {
+                        for (slab, part) in layers.parts(spans) {
+                            self.draw_faded(simd, rays, &part, slot, &shadings[0], gathered);
+                            gathered.rgba =
+                                simd.call(Leave { layers: &mut *layers, slab, rgba: gathered.rgba });
+                        }
+                    }
+                },
                 How::Strided(log2) => {
                     let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     let shading = &shadings[log2];
-                    simd.call(March { block, plan, way: &way, shading, gathered });
+                    let stride = f64::from(1u32 << log2);
+                    let inside = layers.as_deref_mut().map(|layers| Inside::new(layers, way.base, stride));
+                    simd.call(March { block, plan, way: &way, shading, gathered, inside });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
                         let known = spans.bits() & known(simd, gathered);
@@ -168,6 +180,7 @@ impl<T: Voxel> Caster<'_, T> {
         Some(Way {
             start: each_axis!(a => simd.load(&start[a])),
             step: each_axis!(a => simd.load(&step[a])),
+            base,
             first: simd.load(&first),
             end: simd.load(&end),
             count: count as u32,

@@ -38,6 +38,14 @@ impl Rect {
         self.width == 0 || self.height == 0
     }
 
+    /// True where it lies within an image.
+    #[must_use]
+    pub fn is_within(&self, size: ImageSize) -> bool {
+        let [right, bottom] =
+            [(self.left, self.width), (self.top, self.height)].map(|(a, b)| u64::from(a) + u64::from(b));
+        right <= u64::from(size.width) && bottom <= u64::from(size.height)
+    }
+
     /// What two have in common; empty where that is nothing.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {

@@ -1,0 +1,167 @@
+//! Casts slabs: all rays of their camera, tile by tile, and what lies in each slab put together and cropped.
+
+use array::{Error, Result};
+use glam::DVec3;
+use rayon::prelude::*;
+
+use super::axis::normal_of;
+use super::borders::{SMALLER, THIN, seen_in, spread};
+use super::layers::Sheets;
+use super::{Cuts, Cutting, Slab, SlabRequest, Slabs, check_scene};
+use crate::cast::Caster;
+use crate::truth::Shown;
+use crate::voxel::Voxel;
+use crate::{Cancel, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth};
+
+/// How much farther apart samples lie where texels are larger than pixels.
+const COARSER: f64 = 1.25;
+/// Thinnest slabs, steps of a ray: of what has no depth.
+const THINNEST: f64 = 1.0 / 64.0;
+
+pub(crate) fn cast_with_instructions(
+    scene: &Scene,
+    request: &SlabRequest,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+    instructions: Instructions,
+) -> Result<(Slabs, Truth)> {
+    check_scene(scene)?;
+    request.check(scene.size)?;
+    let (camera, size) = request.seen_from(scene.size);
+    let step = scene.quality.step * if request.reduction > 1 { COARSER } else { 1.0 };
+    let scene = Scene { camera, size, quality: Quality { step, ..scene.quality }, ..scene.clone() };
+    scene.check()?;
+    let smaller = |side: u32| side.div_ceil(SMALLER);
+    let size = ImageSize { width: smaller(size.width), height: smaller(size.height) };
+    let (small, thin) = (Scene { size, ..scene.clone() }, SlabRequest { count: THIN, behind: 0, ..*request });
+    let (thin, _) = blocks.0.cast_slabs(&small, &thin, None, cancel, instructions)?;
+    let borders = spread(&thin.borders, &seen_in(&thin), request.count);
+    let (slabs, tally) = blocks.0.cast_slabs(&scene, request, Some(borders), cancel, instructions)?;
+    Ok((slabs, tally.truth(&scene)?))
+}
+
+impl<T: Voxel> Caster<'_, T> {
+    /// Draws all tiles, slab by slab, between certain borders or even ones. The scene's camera is that of the slabs.
+    pub(crate) fn draw_slabs(
+        mut self,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+    ) -> Result<(Slabs, Tally)> {
+        let normal = self.normal(request.cutting);
+        let even = || self.even_borders(self.extent(normal, request.cutting), request.count);
+        let borders = borders.unwrap_or_else(even);
+        let opaque = 1.0 - self.scene.quality.termination;
+        let world_from_volume = &self.scene.view.world_from_volume;
+        self.cuts = Some(Cuts::new(world_from_volume, normal, borders.clone(), request.behind, opaque));
+        let draw = |tile: &Rect| {
+            if cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            let drawn = self.draw_tile(tile);
+            Ok((drawn.sheets, drawn.shown))
+        };
+        let drawn: Vec<_> = self.tiles().par_iter().map(draw).collect::<Result<_>>()?;
+        let mut shown = Shown::default();
+        drawn.iter().for_each(|(_, of_tile)| shown.add(of_tile));
+        let sheets: Vec<Sheets> = drawn.into_iter().filter_map(|(sheets, _)| sheets).collect();
+        let slabs =
+            (0..request.count as usize).into_par_iter().map(|slab| assembled(&sheets, slab)).collect();
+        let slabs = Slabs {
+            cutting: request.cutting,
+            camera: self.scene.camera,
+            size: self.scene.size,
+            normal: normal.to_array(),
+            borders,
+            slabs,
+        };
+        Ok((slabs, Tally(self.said(shown))))
+    }
+
+    /// Across the slabs, away from the camera.
+    fn normal(&self, cutting: Cutting) -> DVec3 {
+        match cutting {
+            Cutting::Planes => self.lens.forward,
+            Cutting::Axis(axis) => {
+                let normal = normal_of(&self.scene.view, axis);
+                if normal.dot(self.lens.forward) < 0.0 { -normal } else { normal }
+            }
+        }
+    }
+
+    /// Borders of slabs of one thickness.
+    fn even_borders(&self, [nearest, farthest]: [f64; 2], count: u32) -> Vec<f64> {
+        let thickness = ((farthest - nearest) / f64::from(count)).max(self.step_world * THINNEST);
+        (0..=count).map(|border| nearest + f64::from(border) * thickness).collect()
+    }
+
+    /// From where to where there is something to be seen, `normal` by world positions. Nothing parallel to the image lies
+    /// behind the eye.
+    fn extent(&self, normal: DVec3, cutting: Cutting) -> [f64; 2] {
+        let view = &self.scene.view;
+        let slope = view.world_from_volume.matrix3.transpose() * normal;
+        let whole = || {
+            let (low, high) = view.volume_box();
+            let (middle, reach) = (slope.dot((low + high) / 2.0), slope.abs().dot((high - low) / 2.0));
+            [middle - reach, middle + reach]
+        };
+        let shift = normal.dot(view.world_from_volume.translation);
+        let [near, far] = self.range_seen(slope).unwrap_or_else(whole).map(|at| at + shift);
+        if cutting == Cutting::Planes && self.lens.perspective {
+            let eye = normal.dot(self.lens.eye);
+            return [near.max(eye), far.max(eye)];
+        }
+        [near, far]
+    }
+}
+
+/// One slab's picture of all tiles.
+fn assembled(sheets: &[Sheets], slab: usize) -> Slab {
+    let shown = sheets.iter().map(|sheet| shown_in(&sheet.rect, &sheet.rgba[slab]));
+    let rect = shown.fold(Rect::default(), |all, tile| all.union(&tile));
+    let mut rgba = vec![0; rect.pixels() * 4];
+    for sheet in sheets.iter().filter(|sheet| !sheet.rgba[slab].is_empty()) {
+        let common = rect.intersection(&sheet.rect);
+        let bytes = common.width as usize * 4;
+        for row in common.top..common.top + common.height {
+            let (from, to) = (4 * sheet.rect.index(common.left, row), 4 * rect.index(common.left, row));
+            rgba[to..to + bytes].copy_from_slice(&sheet.rgba[slab][from..from + bytes]);
+        }
+    }
+    Slab { rect, rgba }
+}
+
+/// The smallest rectangle outside of which a picture has only zeros.
+#[expect(clippy::cast_possible_truncation, reason = "sides of a tile")]
+fn shown_in(rect: &Rect, rgba: &[u8]) -> Rect {
+    let mut shown = Rect::default();
+    for (row, pixels) in rgba.chunks_exact(rect.width.max(1) as usize * 4).enumerate() {
+        let Some(first) = pixels.iter().position(|&byte| byte != 0) else { continue };
+        let last = pixels.iter().rposition(|&byte| byte != 0).unwrap_or(first);
+        let (first, last) = (first as u32 / 4, last as u32 / 4);
+        let (left, top) = (rect.left + first, rect.top + row as u32);
+        shown = shown.union(&Rect { left, top, width: last - first + 1, height: 1 });
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slab_is_cropped_to_what_its_tiles_show() {
+        let sheet = |left: u32, dots: &[(u32, u32)]| {
+            let rect = Rect { left, top: 4, width: 4, height: 3 };
+            let mut rgba = vec![0; if dots.is_empty() { 0 } else { 48 }];
+            dots.iter().for_each(|&(column, row)| rgba[((row * 4 + column) * 4) as usize + 3] = 9);
+            Sheets { rect, rgba: vec![Vec::new(), rgba] }
+        };
+        let sheets = [sheet(0, &[(3, 1)]), sheet(4, &[(1, 0), (0, 1)]), sheet(8, &[])];
+        assert_eq!(assembled(&sheets, 0), Slab::default());
+        let slab = assembled(&sheets, 1);
+        assert_eq!(slab.rect, Rect { left: 3, top: 4, width: 3, height: 2 });
+        let alphas: Vec<u8> = slab.rgba.chunks(4).map(|texel| texel[3]).collect();
+        assert_eq!(alphas, [0, 0, 9, 9, 9, 0]);
+    }
+}

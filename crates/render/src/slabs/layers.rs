@@ -1,0 +1,294 @@
+//! What sixteen rays gather in each slab.
+//!
+//! A ray carries what it has gathered in the slab it is in, and leaves it there at the border: put behind what the slab
+//! has, so that it may leave it in parts. How much it sees of what follows is known from all slabs together; where that
+//! is nothing any more it goes on for some slabs, and ends.
+
+use crate::rays::{Rays, Spans};
+use crate::rect::Rect;
+use crate::simd::{LANES, Simd, Step};
+
+use super::cuts::{Cuts, Walk};
+
+/// Red, green, blue and opacity of sixteen rays.
+type Rgba = [[f32; LANES]; 4];
+
+/// See the module.
+pub(crate) struct Layers<'a> {
+    cuts: &'a Cuts,
+    walk: Walk<'a>,
+    /// By slab.
+    rgba: Vec<Rgba>,
+    /// One bit for each slab in which there is something.
+    touched: u64,
+    /// Opacity of all slabs together.
+    total: [f32; LANES],
+    /// The slab in which a ray became opaque.
+    hidden_from: [Option<usize>; LANES],
+    /// 1 for rays that have ended, else 0.
+    ended: [f32; LANES],
+}
+
+impl<'a> Layers<'a> {
+    pub(crate) fn new(cuts: &'a Cuts) -> Self {
+        Self {
+            cuts,
+            walk: cuts.start(),
+            rgba: vec![[[0.0; LANES]; 4]; cuts.count()],
+            touched: 0,
+            total: [0.0; LANES],
+            hidden_from: [None; LANES],
+            ended: [0.0; LANES],
+        }
+    }
+
+    /// Makes ready for other rays.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, rays: &Rays) {
+        self.walk = self.cuts.walk(rays);
+        self.total = [0.0; LANES];
+        self.hidden_from = [None; LANES];
+        self.ended = [0.0; LANES];
+    }
+
+    /// Parts of spans that lie in one slab each.
+    #[inline(never)]
+    pub(crate) fn parts(&self, spans: &Spans) -> Vec<(usize, Spans)> {
+        let walk = self.walk.of_march(0.0, 1.0);
+        let (mut first, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
+        for lane in (0..LANES).filter(|&lane| spans.from[lane] < spans.to[lane]) {
+            first = first.min(spans.from[lane]);
+            end = end.max(spans.to[lane]);
+        }
+        let mut parts = Vec::new();
+        while first < end {
+            let slab = walk.slab(first);
+            let next = walk.next(first, slab).min(end);
+            let (from, to) =
+                (spans.from.map(|v| v.clamp(first, next)), spans.to.map(|v| v.clamp(first, next)));
+            parts.push((slab, Spans { from, to }));
+            first = next;
+        }
+        parts
+    }
+
+    /// Ends rays that have drawn all they should behind what hides them, on leaving a slab.
+    #[inline(never)]
+    fn end(&mut self, slab: usize) {
+        for lane in 0..LANES {
+            if self.total[lane] >= self.cuts.opaque {
+                let from = *self.hidden_from[lane].get_or_insert(slab);
+                let is_over = slab.abs_diff(from) >= self.cuts.behind as usize;
+                self.ended[lane] = if is_over { 1.0 } else { self.ended[lane] };
+            }
+        }
+    }
+
+    /// The slabs in which there is something, the nearest first; none afterwards.
+    fn touched(&mut self) -> impl Iterator<Item = usize> + use<> {
+        let (mut bits, is_reversed) = (std::mem::take(&mut self.touched), self.walk.is_reversed());
+        std::iter::from_fn(move || {
+            let slab = if is_reversed { 63 - bits.leading_zeros() } else { bits.trailing_zeros() };
+            (bits != 0).then(|| {
+                bits &= !(1 << slab);
+                slab as usize
+            })
+        })
+    }
+}
+
+/// Puts what the rays at `corner` of a tile, `size` of them, have gathered into its sheets, in 8 bits, and forgets it. What
+/// rounding takes from one slab is given to the next one behind: of many faint slabs nothing would be left else, and the sum
+/// is that of the picture.
+pub(crate) struct Deposit<'a, 'b> {
+    pub(crate) layers: &'a mut Layers<'b>,
+    pub(crate) sheets: &'a mut Sheets,
+    pub(crate) corner: [u32; 2],
+    pub(crate) size: [u32; 2],
+}
+
+/// What is seen of the next slab counts as at least so much, for what rounding gives to it.
+const LEAST_SEEN: f32 = 0.25;
+/// More than this rounding does not take.
+const MOST_LOST: f32 = 1.0 / 255.0;
+
+impl<S: Simd> Step<S> for Deposit<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, simd: S) {
+        let Self { layers, sheets, corner, size } = self;
+        let (zero, one, half) = (simd.splat(0.0), simd.splat(1.0), simd.splat(0.5));
+        let (full, unit) = (simd.splat(255.0), simd.splat(1.0 / 255.0));
+        let mut left = [zero; 4];
+        for slab in layers.touched() {
+            let rgba = std::mem::replace(&mut layers.rgba[slab], [[0.0; LANES]; 4]);
+            let seen = simd.max(simd.sub(one, simd.load(&rgba[3])), simd.splat(LEAST_SEEN));
+            let by_seen = simd.div(one, seen);
+            let mut texels = simd.splat_u(0);
+            for part in 0..4 {
+                let exact = simd.add(simd.load(&rgba[part]), left[part]);
+                let root = simd.sqrt(simd.min(simd.max(exact, zero), one));
+                let byte = simd.truncate(simd.mul_add(root, full, half));
+                let told = simd.mul(simd.to_float(byte), unit);
+                let lost = simd.mul(simd.sub(exact, simd.mul(told, told)), by_seen);
+                left[part] = simd.min(simd.max(lost, simd.splat(-MOST_LOST)), simd.splat(MOST_LOST));
+                texels = simd.add_u(texels, simd.mul_u(byte, simd.splat_u(1 << (8 * part))));
+            }
+            sheets.put(slab, corner, size, &simd.store_u(texels));
+        }
+    }
+}
+
+/// Leaves in a slab what rays have gathered; gives what they carry on: nothing, or opacity where they have ended.
+pub(crate) struct Leave<'a, 'b, S: Simd> {
+    pub(crate) layers: &'a mut Layers<'b>,
+    pub(crate) slab: usize,
+    pub(crate) rgba: [S::F; 4],
+}
+
+impl<S: Simd> Step<S> for Leave<'_, '_, S> {
+    type Output = [S::F; 4];
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Self::Output {
+        let Self { layers, slab, rgba } = self;
+        let zero = simd.splat(0.0);
+        let goes_on = simd.lt(simd.load(&layers.ended), simd.splat(0.5));
+        let alpha = simd.select(goes_on, rgba[3], zero);
+        if simd.bits(simd.lt(zero, alpha)) != 0 {
+            let one = simd.splat(1.0);
+            let sum = &mut layers.rgba[slab];
+            let through = simd.select(goes_on, simd.sub(one, simd.load(&sum[3])), zero);
+            for part in 0..4 {
+                sum[part] = simd.store(simd.mul_add(rgba[part], through, simd.load(&sum[part])));
+            }
+            let total = simd.load(&layers.total);
+            let total = simd.mul_add(alpha, simd.sub(one, total), total);
+            layers.total = simd.store(total);
+            layers.touched |= 1 << slab;
+        }
+        let total = simd.load(&layers.total);
+        if simd.bits(simd.ge(total, simd.splat(layers.cuts.opaque))) != 0 {
+            layers.end(slab);
+        }
+        [zero, zero, zero, simd.load(&layers.ended)]
+    }
+}
+
+/// Sixteen rays on their march through a block.
+pub(crate) struct Inside<'a, 'b> {
+    layers: &'a mut Layers<'b>,
+    walk: Walk<'b>,
+    slab: usize,
+    /// The number of the march's first sample in another slab.
+    pub(crate) next: u32,
+}
+
+impl<'a, 'b> Inside<'a, 'b> {
+    /// Of a march whose sample `i` stands for the `stride` steps from `base + i * stride` on.
+    #[inline(always)]
+    pub(crate) fn new(layers: &'a mut Layers<'b>, base: f64, stride: f64) -> Self {
+        let walk = layers.walk.of_march(base, stride);
+        let mut inside = Self { layers, walk, slab: 0, next: 0 };
+        inside.come_to(0);
+        inside
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    fn come_to(&mut self, sample: u32) {
+        self.slab = self.walk.slab(f64::from(sample));
+        self.next = self.walk.next(f64::from(sample), self.slab) as u32;
+    }
+
+    /// Leaves the slab, on coming to a sample of another one or at the end; gives what rays carry on.
+    #[inline(always)]
+    pub(crate) fn leave<S: Simd>(&mut self, simd: S, sample: u32, rgba: [S::F; 4]) -> [S::F; 4] {
+        let rgba = simd.call(Leave { layers: &mut *self.layers, slab: self.slab, rgba });
+        self.come_to(sample);
+        rgba
+    }
+}
+
+/// The pictures of slabs in one tile of an image.
+pub(crate) struct Sheets {
+    /// Where the tile lies.
+    pub(crate) rect: Rect,
+    /// By slab RGBA of 8 bits, row by row; empty where nothing was put.
+    pub(crate) rgba: Vec<Vec<u8>>,
+}
+
+impl Sheets {
+    pub(crate) fn new(rect: Rect, count: usize) -> Self {
+        Self { rect, rgba: vec![Vec::new(); count] }
+    }
+
+    /// Texels of sixteen rays: red, green, blue, opacity, the first lowest.
+    fn put(&mut self, slab: usize, [left, top]: [u32; 2], [width, height]: [u32; 2], texels: &[u32; LANES]) {
+        if texels.iter().all(|&texel| texel == 0) {
+            return;
+        }
+        let sheet = &mut self.rgba[slab];
+        if sheet.is_empty() {
+            sheet.resize(self.rect.pixels() * 4, 0);
+        }
+        let side = crate::rays::SIDE as usize;
+        for row in 0..height as usize {
+            let start = 4 * ((top as usize + row) * self.rect.width as usize + left as usize);
+            let own = &texels[row * side..row * side + width as usize];
+            for (to, texel) in sheet[start..].chunks_exact_mut(4).zip(own) {
+                to.copy_from_slice(&texel.to_le_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::{Instructions, Job};
+
+    /// Leaves opacity after opacity in slab after slab, for all rays alike; tells what ray 3 has in each, and whether it goes on.
+    struct Through<'a> {
+        layers: Layers<'a>,
+        opacities: &'a [(usize, f32)],
+    }
+
+    impl Job for Through<'_> {
+        type Output = Vec<(f32, bool)>;
+
+        #[inline(always)]
+        fn run<S: Simd>(mut self, simd: S) -> Self::Output {
+            let mut told = Vec::new();
+            let mut ended = simd.splat(0.0);
+            for &(slab, opacity) in self.opacities {
+                let alpha = simd.max(simd.splat(opacity), ended);
+                let rgba = [alpha, alpha, alpha, alpha];
+                ended = simd.call(Leave { layers: &mut self.layers, slab, rgba })[3];
+                told.push((self.layers.rgba[slab][3][3], simd.store(ended)[3] < 0.5));
+            }
+            told
+        }
+    }
+
+    fn through(behind: u32, opacities: &[(usize, f32)]) -> Vec<(f32, bool)> {
+        let borders = (0..9).map(f64::from).collect();
+        let cuts = Cuts::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, borders, behind, 0.99);
+        Instructions::Scalar.run(Through { layers: Layers::new(&cuts), opacities })
+    }
+
+    #[test]
+    fn what_is_left_in_parts_is_as_opaque_as_both_behind_one_another() {
+        let told = through(8, &[(2, 0.5), (2, 0.5), (3, 0.25)]);
+        assert_eq!(told, [(0.5, true), (0.75, true), (0.25, true)]);
+    }
+
+    #[test]
+    fn a_ray_goes_on_for_some_slabs_behind_what_hides_them_and_no_further() {
+        let opacities = [(1, 1.0), (2, 0.5), (3, 0.5), (4, 0.5)];
+        let told = through(2, &opacities);
+        assert_eq!(told, [(1.0, true), (0.5, true), (0.5, false), (0.0, false)]);
+        assert_eq!(through(0, &opacities)[1], (0.0, false));
+    }
+}

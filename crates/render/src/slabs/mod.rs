@@ -1,0 +1,220 @@
+//! Slabs: a picture that can still be looked at when the camera has moved on.
+//!
+//! The volume is cut into slabs, parallel to the image or across one of its axes, thin ones where much is seen. What the rays of one
+//! camera gather in each slab becomes a picture on the plane in its middle; whoever has these pictures blends them, far ones
+//! behind near ones, as a camera nearby would see the planes. So the camera need not wait for the next picture. From the
+//! camera that they were cast from they are the plain picture but for rounding.
+//!
+//! Slabs across an axis are the method of image-based rendering assisted volume rendering (Mueller, Shareef, Huang,
+//! Crawfis 1999) as Visapult used it; those parallel to the image are nearer to the truth for the same number.
+//!
+//! Read [`SlabRequest`] first, then [`cast_slabs`]; [`Slabs::draw`] is the compositor that others are measured by.
+//! Encoding is `stream`'s.
+
+mod axis;
+mod borders;
+mod cuts;
+mod draw;
+mod gather;
+mod layers;
+mod range;
+
+use array::{Error, Result};
+
+pub use axis::best_axis;
+pub(crate) use cuts::Cuts;
+pub(crate) use gather::cast_with_instructions;
+pub(crate) use layers::{Deposit, Inside, Layers, Leave, Sheets};
+
+use crate::{
+    Camera, Cancel, Frame, ImageSize, Instructions, Projection, Rect, Scene, Snapshot, SpaceAxis, Truth,
+    cast, device,
+};
+
+/// How a volume is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cutting {
+    /// Parallel to the image.
+    Planes,
+    /// Across an axis of the volume: see [`best_axis`].
+    Axis(SpaceAxis),
+}
+
+/// What slabs are wanted beside a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlabRequest {
+    /// Along what the volume is cut.
+    pub cutting: Cutting,
+    /// Into how many slabs, 1 to [`Slabs::MAX_COUNT`].
+    pub count: u32,
+    /// From where: the camera as it will be when somebody sees them ([`predicted`](crate::predicted)).
+    pub camera: Camera,
+    /// Pixels of the picture along a side of each texel: 1 for full, 2 for half resolution; at most 8.
+    pub reduction: u32,
+    /// By how much they reach beyond the picture on each side, as a share of its width and height; 0 to 1.
+    pub guard: f64,
+    /// How many slabs are still drawn behind the one in which a ray becomes opaque: what comes into sight at edges when the
+    /// camera turns.
+    pub behind: u32,
+}
+
+impl SlabRequest {
+    /// Room for the camera to pan and for what turns into sight, share of the image.
+    pub const GUARD: f64 = 0.05;
+    /// Of so many slabs one is drawn behind what is opaque.
+    const BEHIND: u32 = 5;
+    const MAX_REDUCTION: u32 = 8;
+
+    /// Planes at half resolution: what was found to be worth most for its bytes.
+    #[must_use]
+    pub fn planes(camera: Camera, count: u32) -> Self {
+        let (guard, behind) = (Self::GUARD, count / Self::BEHIND);
+        Self { cutting: Cutting::Planes, count, camera, reduction: 2, guard, behind }
+    }
+
+    /// Slabs across an axis, at full resolution.
+    #[must_use]
+    pub fn axis(camera: Camera, axis: SpaceAxis, count: u32) -> Self {
+        Self { cutting: Cutting::Axis(axis), reduction: 1, ..Self::planes(camera, count) }
+    }
+
+    /// Checks a request from outside, for pictures of `size`.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is wrong.
+    pub fn check(&self, size: ImageSize) -> Result<()> {
+        size.check()?;
+        self.camera.check()?;
+        let is_legal = (1..=Slabs::MAX_COUNT).contains(&self.count)
+            && (1..=Self::MAX_REDUCTION).contains(&self.reduction)
+            && (0.0..=1.0).contains(&self.guard);
+        if !is_legal {
+            return Err(Error::invalid(format!(
+                "expected 1 to {} slabs, a texel of 1 to {} pixels and a guard from 0 to 1, found {}, {} and {}",
+                Slabs::MAX_COUNT,
+                Self::MAX_REDUCTION,
+                self.count,
+                self.reduction,
+                self.guard
+            )));
+        }
+        let (_, size) = self.seen_from(size);
+        size.check()?;
+        let texels = u64::from(size.width) * u64::from(size.height) * u64::from(self.count);
+        if texels > Slabs::MAX_TEXELS {
+            return Err(Error::invalid(format!(
+                "expected slabs of at most {} texels together, found {texels}: ask for fewer or coarser ones",
+                Slabs::MAX_TEXELS
+            )));
+        }
+        Ok(())
+    }
+
+    /// The camera of the slabs, which sees the guard band too, and their size, for pictures of `size`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most thrice a legal side"
+    )]
+    fn seen_from(&self, size: ImageSize) -> (Camera, ImageSize) {
+        let wider = 1.0 + 2.0 * self.guard;
+        let side = |pixels: u32| (f64::from(pixels) * wider / f64::from(self.reduction)).ceil() as u32;
+        let projection = match self.camera.projection {
+            Projection::Perspective { fov_y_rad } => {
+                Projection::Perspective { fov_y_rad: 2.0 * ((fov_y_rad / 2.0).tan() * wider).atan() }
+            }
+            Projection::Orthographic { height_world } => {
+                Projection::Orthographic { height_world: height_world * wider }
+            }
+        };
+        let size = ImageSize { width: side(size.width), height: side(size.height) };
+        (Camera { projection, ..self.camera }, size)
+    }
+}
+
+/// Pictures of slabs, and where their planes lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slabs {
+    /// Along what they were cut.
+    pub cutting: Cutting,
+    /// The camera that they were cast from: a texel's place on its plane is where the camera sees it.
+    pub camera: Camera,
+    /// What the camera's whole image would be, texels.
+    pub size: ImageSize,
+    /// Across the slabs, away from the camera: unit length, world space.
+    pub normal: [f64; 3],
+    /// Where each slab begins, and the last one ends: `normal` by any point of the border, world units. Ascending.
+    pub borders: Vec<f64>,
+    /// The nearest first.
+    pub slabs: Vec<Slab>,
+}
+
+/// The picture of a slab, cropped to what it shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slab {
+    /// Which part of the image it is; empty where nothing is seen.
+    pub rect: Rect,
+    /// The square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colours need the
+    /// finer steps, because many of them lie behind one another.
+    pub rgba: Vec<u8>,
+}
+
+impl Slabs {
+    /// Most slabs of a set.
+    pub const MAX_COUNT: u32 = 64;
+    /// Most texels of a set before they are cropped: 512 MiB.
+    pub const MAX_TEXELS: u64 = 128 << 20;
+
+    /// Texels that are kept.
+    #[must_use]
+    pub fn texels(&self) -> usize {
+        self.slabs.iter().map(|slab| slab.rect.pixels()).sum()
+    }
+
+    /// Where the plane in the middle of a slab lies: `normal` by any of its points, world units.
+    ///
+    /// # Panics
+    /// Where there is no such slab.
+    #[must_use]
+    pub fn middle(&self, slab: usize) -> f64 {
+        f64::midpoint(self.borders[slab], self.borders[slab + 1])
+    }
+}
+
+/// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the
+/// camera counts for nothing: the request's does.
+///
+/// # Errors
+/// Those of [`cast`]; `Invalid` for an impossible request; `Unsupported` for a scene with isosurfaces, slices or extreme
+/// values, which have no place in slabs.
+pub fn cast_slabs(
+    scene: &Scene,
+    request: &SlabRequest,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<(Slabs, Truth)> {
+    cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
+}
+
+/// Draws a picture and casts slabs of the same scene, side by side on the same threads and with the same tables.
+///
+/// # Errors
+/// Those of [`cast`] and [`cast_slabs`].
+pub fn cast_with_slabs(
+    scene: &Scene,
+    request: &SlabRequest,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<(Frame, Slabs)> {
+    let (frame, slabs) =
+        rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
+    Ok((frame?, slabs?.0))
+}
+
+/// `Unsupported` where a scene has what cannot be cut into slabs.
+fn check_scene(scene: &Scene) -> Result<()> {
+    match device::beyond(scene) {
+        Some(what) => Err(Error::unsupported(format!("expected a scene without {what} to cut into slabs"))),
+        None => Ok(()),
+    }
+}

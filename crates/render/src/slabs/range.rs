@@ -1,0 +1,53 @@
+//! Between which planes what may be seen lies: slabs need not reach beyond.
+
+use glam::DVec3;
+
+use crate::cast::Caster;
+use crate::frustum::Sight;
+use crate::resident::{CELL, Resident};
+use crate::skip::{BENT, Field};
+use crate::voxel::Voxel;
+
+impl<T: Voxel> Caster<'_, T> {
+    /// Least and largest of `slope * position` over the volume positions in the image where something may be seen, as far
+    /// as cells and blocks tell; `None` where nothing is.
+    pub(crate) fn range_seen(&self, slope: DVec3) -> Option<[f64; 2]> {
+        let scene = self.scene;
+        let sight = Sight::new(&scene.view, &self.lens, &scene.portion());
+        let mut range = [f64::INFINITY, f64::NEG_INFINITY];
+        let mut add = |low: DVec3, high: DVec3| {
+            let (middle, reach) = (slope.dot((low + high) / 2.0), slope.abs().dot((high - low) / 2.0));
+            range = [range[0].min(middle - reach), range[1].max(middle + reach)];
+        };
+        for (slot, block) in self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)) {
+            let Some(plan) = self.plans[slot as usize].as_deref() else { continue };
+            let level = &scene.view.levels[block.rank];
+            let part = sight.part_seen(level, block.at, block.at.map(|n| n + 1));
+            let Some((low, high)) = part else { continue };
+            match &*plan.field {
+                Field::Hidden { .. } => {}
+                Field::Full { .. } => add(low, high),
+                Field::Cells(cells) => {
+                    for number in (0..cells.len()).filter(|&i| cells[i] & !BENT == 0) {
+                        let (from, to) = self.cell_box(block, number);
+                        let (from, to) = (from.max(low), to.min(high));
+                        if from.cmple(to).all() {
+                            add(from, to);
+                        }
+                    }
+                }
+            }
+        }
+        (range[0] <= range[1]).then_some(range)
+    }
+
+    /// The box in volume space of a cell, and half a voxel around it: the volume begins and ends so far beyond voxels.
+    fn cell_box(&self, block: &Resident<T>, number: usize) -> (DVec3, DVec3) {
+        let [_, ny, nx] = block.layout.cells;
+        let at = [number % nx, number / nx % ny, number / (nx * ny)];
+        let first = DVec3::from_array(at.map(|i| (i * CELL) as f64));
+        let (scale, shift) = self.scene.view.levels[block.rank].local_map(block.at);
+        let (a, b) = ((first - 0.5 - shift) / scale, (first + CELL as f64 + 0.5 - shift) / scale);
+        (a.min(b), a.max(b))
+    }
+}
