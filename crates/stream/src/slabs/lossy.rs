@@ -1,0 +1,77 @@
+//! The JPEG form: one picture of the premultiplied colours, at full resolution (4:4:4), and one of the opacity.
+
+use array::{Error, Result};
+use render::{Rect, Slab};
+use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
+
+/// What differs from slab to slab adds up when they are blended, so that it must be less than what an eye sees.
+const QUALITY: i32 = 95;
+
+/// One for colours and one for opacity, used again and again.
+pub(super) struct Compressors {
+    colour: Compressor,
+    opacity: Compressor,
+}
+
+impl Compressors {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self { colour: compressor(Subsamp::None)?, opacity: compressor(Subsamp::Gray)? })
+    }
+
+    pub(super) fn encoded(&mut self, slab: &Slab) -> Result<[Vec<u8>; 2]> {
+        let colour: Vec<u8> =
+            slab.rgba.chunks_exact(4).flat_map(|texel| [texel[0], texel[1], texel[2]]).collect();
+        let opacity: Vec<u8> = slab.rgba.chunks_exact(4).map(|texel| texel[3]).collect();
+        Ok([
+            compressed(&mut self.colour, slab.rect, &colour, PixelFormat::RGB)?,
+            compressed(&mut self.opacity, slab.rect, &opacity, PixelFormat::GRAY)?,
+        ])
+    }
+}
+
+fn compressor(subsampling: Subsamp) -> Result<Compressor> {
+    let mut compressor = Compressor::new().map_err(failed)?;
+    compressor.set_quality(QUALITY).map_err(failed)?;
+    compressor.set_subsamp(subsampling).map_err(failed)?;
+    Ok(compressor)
+}
+
+fn compressed(
+    compressor: &mut Compressor,
+    rect: Rect,
+    pixels: &[u8],
+    format: PixelFormat,
+) -> Result<Vec<u8>> {
+    let (width, height) = (rect.width as usize, rect.height as usize);
+    let image = Image { pixels, width, pitch: width * format.size(), height, format };
+    compressor.compress_to_vec(image).map_err(failed)
+}
+
+pub(super) fn decoded(rect: Rect, [colour, opacity]: [&[u8]; 2]) -> Result<Slab> {
+    let colour = decompressed(rect, colour, PixelFormat::RGB)?;
+    let opacity = decompressed(rect, opacity, PixelFormat::GRAY)?;
+    // Colours may be more than their opacity here and there; to cut them would darken what is faint.
+    let texel = |(colour, &opacity): (&[u8], &u8)| [colour[0], colour[1], colour[2], opacity];
+    Ok(Slab { rect, rgba: colour.chunks_exact(3).zip(&opacity).flat_map(texel).collect() })
+}
+
+fn decompressed(rect: Rect, bytes: &[u8], format: PixelFormat) -> Result<Vec<u8>> {
+    let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("expected the JPEG of a slab: {e}"));
+    let header = turbojpeg::read_header(bytes).map_err(corrupt)?;
+    let (width, height) = (rect.width as usize, rect.height as usize);
+    if (header.width, header.height) != (width, height) {
+        let found = (header.width, header.height);
+        return Err(Error::corrupt(format!(
+            "expected the JPEG of a slab of {width}x{height}, found {found:?}"
+        )));
+    }
+    let mut pixels = vec![0; rect.pixels() * format.size()];
+    let into = Image { pixels: pixels.as_mut_slice(), width, pitch: width * format.size(), height, format };
+    let mut decompressor = turbojpeg::Decompressor::new().map_err(corrupt)?;
+    decompressor.decompress(bytes, into).map_err(corrupt)?;
+    Ok(pixels)
+}
+
+fn failed(e: turbojpeg::Error) -> Error {
+    Error::internal(format!("expected to encode the JPEG of a slab: {e}"))
+}

@@ -1,0 +1,282 @@
+//! Slabs as bytes: where their planes lie, and their pictures in whichever form is smaller.
+//!
+//! All numbers little-endian. A head: `CSLB`, version (1), form (0 exact, 1 JPEG), cutting (0 planes, 1 to 3 across x, y,
+//! z), projection (0 perspective, 1 orthographic), each a byte; count, width and height of the camera's image in texels
+//! (`u32`); eye, target, up, field of view in radians or height in world units, normal, the borders of slabs
+//! (`f64`). For each slab, the nearest first, its rectangle (left, top, width, height) and how many bytes each of its two
+//! parts has (`u32`). Then the parts, slab by slab: for the exact form the texels, and nothing; as JPEG colour and opacity.
+//!
+//! Which form is smaller is found by trying both: smooth volumes are half as large as JPEG, those with edges larger.
+
+mod exact;
+mod lossy;
+
+use array::{Error, Result};
+use bytes::Bytes;
+use render::{Camera, Cutting, ImageSize, Projection, Rect, Slab, Slabs, SpaceAxis};
+
+const MAGIC: &[u8; 4] = b"CSLB";
+const VERSION: u8 = 1;
+
+/// How the pictures of slabs are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabForm {
+    /// Every texel as it is: differences from the one on the left, deflated.
+    Exact,
+    /// JPEG of 95, colours at full resolution, and another of the opacity.
+    Jpeg,
+}
+
+/// Encodes slabs in whichever form is smaller, and says which that is.
+///
+/// # Errors
+/// `Corrupt` for a set that is none ([`Slabs::check`]); `Internal` when an encoder fails.
+pub fn encode_slabs(slabs: &Slabs) -> Result<(SlabForm, Bytes)> {
+    let exact = encode_slabs_as(slabs, SlabForm::Exact)?;
+    let jpeg = encode_slabs_as(slabs, SlabForm::Jpeg)?;
+    Ok(if jpeg.len() < exact.len() { (SlabForm::Jpeg, jpeg) } else { (SlabForm::Exact, exact) })
+}
+
+/// Encodes slabs in one form.
+///
+/// # Errors
+/// As [`encode_slabs`].
+pub fn encode_slabs_as(slabs: &Slabs, form: SlabForm) -> Result<Bytes> {
+    slabs.check()?;
+    let mut jpeg = match form {
+        SlabForm::Exact => None,
+        SlabForm::Jpeg => Some(lossy::Compressors::new()?),
+    };
+    let mut bytes = head(slabs, form);
+    let mut parts = Vec::new();
+    for slab in &slabs.slabs {
+        let own = match &mut jpeg {
+            _ if slab.rect.is_empty() => Default::default(),
+            None => exact::encoded(slab)?,
+            Some(jpeg) => jpeg.encoded(slab)?,
+        };
+        let Rect { left, top, width, height } = slab.rect;
+        let too_large = |_| Error::internal("expected the picture of a slab in less than 4 GiB");
+        for number in [left, top, width, height] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for part in own {
+            bytes.extend(u32::try_from(part.len()).map_err(too_large)?.to_le_bytes());
+            parts.extend(part);
+        }
+    }
+    bytes.extend(parts);
+    Ok(bytes.into())
+}
+
+fn head(slabs: &Slabs, form: SlabForm) -> Vec<u8> {
+    let cutting = match slabs.cutting {
+        Cutting::Planes => 0,
+        Cutting::Axis(SpaceAxis::X) => 1,
+        Cutting::Axis(SpaceAxis::Y) => 2,
+        Cutting::Axis(SpaceAxis::Z) => 3,
+    };
+    let Camera { eye, target, up, projection } = slabs.camera;
+    let (projection, span) = match projection {
+        Projection::Perspective { fov_y_rad } => (0, fov_y_rad),
+        Projection::Orthographic { height_world } => (1, height_world),
+    };
+    let form = match form {
+        SlabForm::Exact => 0,
+        SlabForm::Jpeg => 1,
+    };
+    let mut bytes = [MAGIC.as_slice(), &[VERSION, form, cutting, projection]].concat();
+    #[expect(clippy::cast_possible_truncation, reason = "at most `Slabs::MAX_COUNT`")]
+    let count = slabs.slabs.len() as u32;
+    for number in [count, slabs.size.width, slabs.size.height] {
+        bytes.extend(number.to_le_bytes());
+    }
+    let numbers = eye.into_iter().chain(target).chain(up).chain([span]).chain(slabs.normal);
+    for number in numbers.chain(slabs.borders.iter().copied()) {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes
+}
+
+/// Decodes what [`encode_slabs`] gave. Takes at most as much memory as [`Slabs::MAX_TEXELS`] need, whatever the bytes say.
+///
+/// # Errors
+/// `Corrupt` when it is not that; `Unsupported` for another version.
+pub fn decode_slabs(bytes: &[u8]) -> Result<Slabs> {
+    let mut rest = Rest(bytes);
+    let (form, mut slabs, count) = rest.head()?;
+    let table = (0..count)
+        .map(|_| Ok(([rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?], [rest.u32()?, rest.u32()?])));
+    let table: Vec<([u32; 4], [u32; 2])> = table.collect::<Result<_>>()?;
+    for ([left, top, width, height], lengths) in table {
+        let rect = Rect { left, top, width, height };
+        if !rect.is_within(slabs.size) {
+            return Err(Error::corrupt(format!("expected a slab within {:?}, found {rect:?}", slabs.size)));
+        }
+        let parts = [rest.take(lengths[0] as usize)?, rest.take(lengths[1] as usize)?];
+        let slab = match form {
+            _ if rect.is_empty() => Slab::default(),
+            SlabForm::Exact => exact::decoded(rect, parts)?,
+            SlabForm::Jpeg => lossy::decoded(rect, parts)?,
+        };
+        slabs.slabs.push(slab);
+    }
+    slabs.check()?;
+    Ok(slabs)
+}
+
+/// What has not been read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| {
+            Error::corrupt(format!("expected {count} more bytes of slabs, found {}", self.0.len()))
+        })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let taken = self.take(N)?;
+        taken.try_into().map_err(|_| Error::internal("expected as many bytes as were taken"))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn f64(&mut self) -> Result<f64> {
+        Ok(f64::from_le_bytes(self.array()?))
+    }
+
+    fn point(&mut self) -> Result<[f64; 3]> {
+        Ok([self.f64()?, self.f64()?, self.f64()?])
+    }
+
+    /// Form, a set without slabs yet, and how many it will have.
+    fn head(&mut self) -> Result<(SlabForm, Slabs, u32)> {
+        let magic: [u8; 4] = self.array()?;
+        let [version, form, cutting, projection] = self.array()?;
+        if magic != *MAGIC {
+            return Err(Error::corrupt(format!("expected slabs, which begin with `CSLB`, found {magic:?}")));
+        }
+        if version != VERSION {
+            return Err(Error::unsupported(format!("expected slabs of version {VERSION}, found {version}")));
+        }
+        let unknown =
+            |what: &str, code: u8| Error::corrupt(format!("expected a known {what} of slabs, found {code}"));
+        let form = match form {
+            0 => SlabForm::Exact,
+            1 => SlabForm::Jpeg,
+            _ => return Err(unknown("form", form)),
+        };
+        let cutting = match cutting {
+            0 => Cutting::Planes,
+            1 => Cutting::Axis(SpaceAxis::X),
+            2 => Cutting::Axis(SpaceAxis::Y),
+            3 => Cutting::Axis(SpaceAxis::Z),
+            _ => return Err(unknown("cutting", cutting)),
+        };
+        let count = self.u32()?;
+        let size = ImageSize { width: self.u32()?, height: self.u32()? };
+        let [eye, target, up] = [self.point()?, self.point()?, self.point()?];
+        let span = self.f64()?;
+        let projection = match projection {
+            0 => Projection::Perspective { fov_y_rad: span },
+            1 => Projection::Orthographic { height_world: span },
+            _ => return Err(unknown("projection", projection)),
+        };
+        let camera = Camera { eye, target, up, projection };
+        size.check().map_err(|e| Error::corrupt(format!("slabs: {e}")))?;
+        let texels = u64::from(size.width) * u64::from(size.height) * u64::from(count);
+        if count > Slabs::MAX_COUNT || texels > Slabs::MAX_TEXELS {
+            return Err(Error::corrupt(format!("expected slabs within limits, found {count} of {size:?}")));
+        }
+        let normal = self.point()?;
+        let borders = (0..=count).map(|_| self.f64()).collect::<Result<_>>()?;
+        Ok((form, Slabs { cutting, camera, size, normal, borders, slabs: Vec::new() }, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: [u32; 2] = [60, 40];
+    /// Heads of files count for nothing.
+    const LARGE: [u32; 2] = [600, 400];
+
+    /// A smooth picture, an edgy one, and an empty slab.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
+    fn slabs(is_smooth: bool, [width, height]: [u32; 2]) -> Slabs {
+        let rect = Rect { left: 3, top: 5, width, height };
+        let texel = |i: usize| {
+            let (x, y) = (i % width as usize, i / width as usize);
+            let wave =
+                ((x as f64 / 9.0).sin() * (y as f64 / 7.3 + x as f64 / 31.0).cos() * 90.0 + 100.0) as u8;
+            let noise = (i.wrapping_mul(2_654_435_761) >> 7) as u8;
+            let alpha = if is_smooth { wave } else { 255 * (noise >> 7) };
+            [alpha / 2, alpha / 3, alpha, alpha]
+        };
+        let picture = Slab { rect, rgba: (0..rect.pixels()).flat_map(texel).collect() };
+        Slabs {
+            cutting: Cutting::Axis(SpaceAxis::Y),
+            camera: Camera {
+                eye: [1.0, 2.0, 3.0],
+                target: [0.0; 3],
+                up: [0.0, 0.0, 1.0],
+                projection: Projection::Orthographic { height_world: 7.5 },
+            },
+            size: ImageSize { width: width + 40, height: height + 40 },
+            normal: [0.0, 1.0, 0.0],
+            borders: vec![-2.5, -2.0, 0.25, 1.0],
+            slabs: vec![picture.clone(), Slab::default(), picture],
+        }
+    }
+
+    #[test]
+    fn the_exact_form_gives_back_every_texel_and_jpeg_nearly() {
+        let slabs = slabs(true, SMALL);
+        assert_eq!(decode_slabs(&encode_slabs_as(&slabs, SlabForm::Exact).unwrap()).unwrap(), slabs);
+        let near = decode_slabs(&encode_slabs_as(&slabs, SlabForm::Jpeg).unwrap()).unwrap();
+        let pairs = near.slabs[0].rgba.iter().zip(&slabs.slabs[0].rgba);
+        assert!(pairs.map(|(a, b)| a.abs_diff(*b)).max().unwrap() <= 8);
+        assert_eq!(Slabs { slabs: slabs.slabs.clone(), ..near }, slabs);
+    }
+
+    #[test]
+    fn the_smaller_form_is_chosen() {
+        for is_smooth in [true, false] {
+            let (form, bytes) = encode_slabs(&slabs(is_smooth, LARGE)).unwrap();
+            let sizes = [SlabForm::Exact, SlabForm::Jpeg]
+                .map(|form| encode_slabs_as(&slabs(is_smooth, LARGE), form).unwrap().len());
+            assert_eq!(bytes.len(), sizes[0].min(sizes[1]));
+            assert_eq!(form == SlabForm::Jpeg, sizes[1] < sizes[0]);
+            assert_eq!(form == SlabForm::Jpeg, is_smooth, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_slabs_are_refused() {
+        for form in [SlabForm::Exact, SlabForm::Jpeg] {
+            let whole = encode_slabs_as(&slabs(true, SMALL), form).unwrap().to_vec();
+            for length in (0..whole.len()).step_by(7) {
+                assert!(decode_slabs(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
+            }
+            // Any byte of head and table may be any other: an error or a set, never a panic.
+            for at in 0..whole.len().min(260) {
+                for value in [0, 1, 0x7F, 0x80, 0xFF] {
+                    let mut bytes = whole.clone();
+                    bytes[at] = value;
+                    if let Ok(slabs) = decode_slabs(&bytes) {
+                        slabs.check().unwrap();
+                    }
+                }
+            }
+        }
+        let mut newer = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
+        newer[4] = 9;
+        assert_eq!(decode_slabs(&newer).unwrap_err().kind(), array::ErrorKind::Unsupported);
+    }
+}
