@@ -535,7 +535,8 @@ pub(crate) struct Bench {
     /// A Python that has the packages of peers.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<PathBuf>,
-    /// Real files, each a data set by itself, that `access` fetches whole, beside rsync and scp; then nothing else is done.
+    /// Real files, each a data set by itself. `access` fetches them whole, beside rsync and scp, and does nothing else; `render` casts
+    /// slabs of them (`--only slabs`).
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     /// What starts a command on the server's side, such as `ip netns exec far` [default: started here].

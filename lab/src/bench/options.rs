@@ -30,7 +30,7 @@ pub struct Options {
     pub peers: Option<Vec<String>>,
     /// A Python that has peers' packages; the system's is tried as well.
     pub python: Option<PathBuf>,
-    /// Real files to fetch; then nothing else is done.
+    /// Real files, each a data set by itself: `access` fetches them and does nothing else, `render` cuts them into slabs.
     pub files: Vec<PathBuf>,
 }
 
