@@ -60,8 +60,8 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, controller, compression, rule and max_rate, each with a text in
-  quotes:
+  Its keys are listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, rule and max_rate,
+  each with a text in quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
   With a token in it, it must be readable by you alone (mode 0600).";
