@@ -130,12 +130,12 @@ def test_axes_of_one_name_and_different_coordinates_stay_apart(tmp_path: pathlib
         mesh.attrs["axisLabels"] = np.array(["y", "x"], dtype="S1")
         mesh.attrs["gridSpacing"] = [2.0, 1.0]
         mesh.attrs["gridGlobalOffset"] = [0.0, 10.0]
-        for name, position in {"x": [0.0, 0.5], "y": [0.5, 0.0], "z": [0.0, 0.0]}.items():
+        for name, position in {"p": [0.0, 0.5], "q": [0.5, 0.0], "r": [0.0, 0.0]}.items():
             mesh[name] = np.zeros((3, 4), "f4")
             mesh[name].attrs["position"] = position
     data = xr.open_dataset(str(path), engine="corridor", group="E")
-    along_x = {name: list(data[name][data[name].dims[1]].values) for name in "xyz"}
-    assert along_x == {"x": [10.5, 11.5, 12.5, 13.5], "y": [10, 11, 12, 13], "z": [10, 11, 12, 13]}
-    along_y = {name: list(data[name][data[name].dims[0]].values) for name in "xyz"}
-    assert along_y == {"x": [0, 2, 4], "y": [1, 3, 5], "z": [0, 2, 4]}
-    assert data["y"].dims[1] == data["z"].dims[1], "those alike share a name"
+    along_x = {name: list(data[name][data[name].dims[1]].values) for name in "pqr"}
+    assert along_x == {"p": [10.5, 11.5, 12.5, 13.5], "q": [10, 11, 12, 13], "r": [10, 11, 12, 13]}
+    along_y = {name: list(data[name][data[name].dims[0]].values) for name in "pqr"}
+    assert along_y == {"p": [0, 2, 4], "q": [1, 3, 5], "r": [0, 2, 4]}
+    assert data["q"].dims[1] == data["r"].dims[1], "those alike share a name"
