@@ -20,7 +20,6 @@ afterAll(async () => {
 it.runIf(isAsked)("each server has its state, and what it has answered", async () => {
   const { page, errors } = await open(browser, inject("baseUrl"), { width: 1000, height: 900 });
   await complete(page);
-  const used = page.locator("#servers li[data-state='used']");
   const away = page.locator("#servers li[data-state='away']");
   await page.waitForFunction(
     (count) => document.querySelectorAll("#servers li[data-state='used']").length === count,
@@ -34,8 +33,11 @@ it.runIf(isAsked)("each server has its state, and what it has answered", async (
   for (const name of await page.locator("#servers .server-name").allTextContents()) {
     expect(name).toMatch(/^127\.0\.0\.1:\d+$/);
   }
-  const facts = await used.locator(".server-facts").allTextContents();
-  expect(facts.some((text) => /^[\d.]+ (bytes|[KMGT]iB)$/.test(text) && text !== "0 bytes")).toBe(true);
+  // What each has answered is told now and then: the picture may be there before.
+  await page.waitForFunction(() => {
+    const facts = [...document.querySelectorAll("#servers li[data-state='used'] .server-facts")];
+    return facts.some(({ textContent: text }) => /^[\d.]+ (bytes|[KMGT]iB)$/.test(text) && text !== "0 bytes");
+  });
   if (answering < 2) expect(await away.first().getAttribute("title")).not.toBe("");
   expect(errors).toEqual([]);
 });
