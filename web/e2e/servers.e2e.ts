@@ -36,7 +36,9 @@ it.runIf(isAsked)("each server has its state, and what it has answered", async (
   // What each has answered is told now and then: the picture may be there before.
   await page.waitForFunction(() => {
     const facts = [...document.querySelectorAll("#servers li[data-state='used'] .server-facts")];
-    return facts.some(({ textContent: text }) => /^[\d.]+ (bytes|[KMGT]iB)$/.test(text) && text !== "0 bytes");
+    return facts.some(
+      ({ textContent: text }) => /^[\d.]+ (bytes|[KMGT]iB)$/.test(text) && text !== "0 bytes",
+    );
   });
   if (answering < 2) expect(await away.first().getAttribute("title")).not.toBe("");
   expect(errors).toEqual([]);
