@@ -27,6 +27,8 @@ pub mod zarr;
 #[path = "../../../crates/node/src/pick.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
+#[path = "../../../crates/link/src/apart.rs"]
+mod apart;
 #[path = "../../../crates/link/src/lossy/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the node counts what happened, a test what is left")]
 mod lossy;
