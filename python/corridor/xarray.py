@@ -88,9 +88,15 @@ class _Lazy(BackendArray):
         return elements
 
 
+def _prefix(group: str | None) -> str:
+    """What the names of all that lies in a group begin with."""
+    path = (group or "").strip("/")
+    return f"{path}/" if path else ""
+
+
 def _below(arrays: list[Array], group: str | None) -> dict[str, Array]:
     """Arrays directly below a group, by their own name."""
-    prefix = group.strip("/") + "/" if group and group.strip("/") else ""
+    prefix = _prefix(group)
     inside = {a.name.strip("/"): a for a in arrays}
     found = {
         name.removeprefix(prefix): a
@@ -105,7 +111,7 @@ def _below(arrays: list[Array], group: str | None) -> dict[str, Array]:
 
 def _attributes_of(attributes: dict[str, Any], group: str | None) -> dict[str, Any]:
     """Those of one group: Corridor names those of other groups by their paths."""
-    prefix = group.strip("/") + "/" if group and group.strip("/") else ""
+    prefix = _prefix(group)
     own = {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)}
     return {name: value for name, value in own.items() if "/" not in name}
 

@@ -4,7 +4,7 @@
 //! data set is a second question, answered by [`View::place_in`]. What it looks like is the renderer's
 //! business: this file knows no matrices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
@@ -163,16 +163,17 @@ fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
 /// Sides of a volume that has at least so many voxels along each are no rows of a table.
 const LEAST_SIDE: u64 = 5;
 
-/// Whether other arrays say that this one has their coordinates, or the bounds of their cells (CF conventions, sections 5
-/// and 7.1).
-fn says_where(array: &ArrayInfo, dataset: &Dataset) -> bool {
-    let own = array.name.rsplit('/').next().unwrap_or_default();
-    let named = |attribute: &Attribute| matches!(attribute, Attribute::Text(names) if names.split_whitespace().any(|name| name == own));
-    let says = |other: &ArrayInfo| {
-        let mut listing = ["coordinates", "bounds", "climatology"].into_iter();
-        listing.any(|name| other.attributes.get(name).is_some_and(named))
+/// What arrays name as their coordinates, or as the bounds of their cells (CF conventions, sections 5 and 7.1).
+fn named_by_others<'a>(dataset: &'a Dataset) -> BTreeSet<&'a str> {
+    let says = |array: &'a ArrayInfo| {
+        ["coordinates", "bounds", "climatology"].map(|name| array.attributes.get(name))
     };
-    dataset.arrays.iter().any(says)
+    let said = dataset.arrays.iter().flat_map(says).flatten();
+    let texts = said.filter_map(|attribute| match attribute {
+        Attribute::Text(names) => Some(names.as_str()),
+        _ => None,
+    });
+    texts.flat_map(str::split_whitespace).collect()
 }
 
 impl View {
@@ -182,22 +183,22 @@ impl View {
     /// # Errors
     /// `Unsupported`, listing the arrays there are, when none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
+        let named = named_by_others(dataset);
         let is_table = |array: &ArrayInfo| {
-            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || says_where(array, dataset)
+            let own = array.name.rsplit('/').next().unwrap_or_default();
+            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || named.contains(own)
         };
-        let with = |sides: usize, is_meant: &dyn Fn(&ArrayInfo) -> bool| {
-            dataset.arrays.iter().find(|a| thick_sides(a) == sides && is_meant(a))
-        };
-        let (no_table, any) = (|a: &ArrayInfo| !is_table(a), |_: &ArrayInfo| true);
-        let meant = with(3, &no_table).or_else(|| with(2, &no_table));
-        let chosen = meant.or_else(|| with(3, &any)).or_else(|| with(2, &any)).ok_or_else(|| {
-            let names: Vec<String> =
-                dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
-            Error::unsupported(format!(
-                "expected an array of two or three dimensions to draw, found {names:?} in `{}`",
-                dataset.name
-            ))
-        })?;
+        let drawn = dataset.arrays.iter().filter(|array| thick_sides(array) >= 2);
+        // Of those alike the first.
+        let chosen =
+            drawn.min_by_key(|array| (is_table(array), thick_sides(array) < 3)).ok_or_else(|| {
+                let names: Vec<String> =
+                    dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
+                Error::unsupported(format!(
+                    "expected an array of two or three dimensions to draw, found {names:?} in `{}`",
+                    dataset.name
+                ))
+            })?;
         Ok(Self { array: chosen.name.clone(), ..Self::default() })
     }
 
