@@ -50,7 +50,7 @@ Exit codes:
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
   CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
-  CORRIDOR_DEVICE
+  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -60,7 +60,7 @@ and besides
 
 Configuration, used where neither flag nor environment says something:
   $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, rule and max_rate,
+  Its keys are listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, receive_rate, rule and max_rate,
   each with a text in quotes:
     listen = \"0.0.0.0:26774\"
     memory = \"8GiB\"
@@ -185,6 +185,11 @@ pub(crate) struct Reaching {
     /// [default: auto].
     #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
     pub(crate) compression: Option<String>,
+    /// What this process receives at the most of all servers together, such as `950Mb/s`: a little less than the slowest line that
+    /// they share. Its connections get equal parts of it, in turns, and what one does not want is for the others [default: each
+    /// connection takes what its own path gives].
+    #[arg(long, env = "CORRIDOR_RECEIVE_RATE", hide_env = true, value_name = "RATE")]
+    pub(crate) receive_rate: Option<String>,
     /// What the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a part of the
     /// blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that follow one
     /// another in time are one array; or `auto`: as they say themselves [default: auto].
@@ -255,8 +260,11 @@ Examples:
   corridor view brain.nii.gz
   corridor view corridor://data.example.org/run42.h5#token=...
   corridor view --memory 2GiB 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
+  mpirun -n 8 corridor view run42.h5
 
-With --json the first line is {\"url\": ..., \"fingerprint\": ..., \"token\": ...}.")]
+With --json the first line is {\"url\": ..., \"fingerprint\": ..., \"token\": ...}.
+Under `mpirun` or `srun` (a program built with `--features mpi`) the first process listens, and each fetches, draws and encodes
+its share of every picture, on the CPU, with memory of its own (--memory is for each).")]
 pub(crate) struct View {
     /// What to look at.
     #[arg(value_name = "PATH|URL")]
@@ -293,6 +301,7 @@ Examples:
   corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
   corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
   corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
+  corridor render ct.nii.gz -o pair.png --size 2048x800 --stereo=1/25
   corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
   mpirun -n 8 corridor render run42.h5/rho -o rho.png
@@ -339,10 +348,19 @@ pub(crate) struct Render {
     /// Isosurfaces are always lit.
     #[arg(long, value_enum)]
     pub(crate) shading: Option<Switch>,
+    /// Draw the grids of an adaptive mesh as lines, in a colour for each level; 4,096 at most, the finest are left out first.
+    #[arg(long)]
+    pub(crate) grids: bool,
+    /// A stereo pair: two pictures side by side, each half as wide as --size says, the left eye's on the left, by off-axis frusta: what
+    /// the camera looks at lies in the plane of the picture. PARALLAX is the distance of the eyes as a share of that to what they look at, such as
+    /// `1/30`, which is taken where none is given, or `0.05`. Of perspective cameras only.
+    #[arg(long, value_name = "PARALLAX", num_args = 0..=1, require_equals = true, default_missing_value = "1/30")]
+    pub(crate) stereo: Option<String>,
     /// Index along the time axis, or several, one picture each.
     #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
     pub(crate) time: Option<String>,
-    /// Write into the picture what it shows: the volume's box with what it spans, a scale bar, a legend of the colours.
+    /// Write into the picture what it shows: the volume's box with what it spans, a scale bar, legends of the colours (of values, isosurfaces
+    /// and the levels of --grids), and the time.
     #[arg(long)]
     pub(crate) annotate: bool,
     /// Where the camera travels meanwhile: once about what it looks at (`turn`, `turn:90`), or through the cameras of a JSON file, a list
@@ -576,6 +594,13 @@ pub(crate) struct Lab {
 pub(crate) enum LabAction {
     /// Make a link; it lives as long as COMMAND, or until it is asked to end.
     Up(Box<LabUp>),
+    /// Make another link of one that is up by `--engine tun`; what is not named stays, packets on their way keep their order.
+    Change {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        link: LinkNature,
+    },
     /// End a link, and remove what one that was killed has left.
     Down {
         /// Its name.
@@ -609,41 +634,15 @@ Examples:
     ip netns exec $LAB_A corridor serve --listen $LAB_A_ADDRESS:26774 --token t run42.h5 & sleep 1
     ip netns exec $LAB_B corridor get corridor://$LAB_A_ADDRESS/run42.h5#token=t rho -o rho.npy'
   corridor lab up thin --rate 50mbit/5mbit --rtt 40ms --queue 200ms &
+  corridor lab change thin --loss 100%; sleep 5; corridor lab change thin --loss 0% --rate 20mbit
   corridor lab stats thin; corridor lab down thin")]
 pub(crate) struct LabUp {
     /// Letters, digits and `_`.
     pub(crate) name: String,
-    /// Bytes of IP per time, such as `1gbit` or `100mbit/10mbit`; `none` only delays.
-    #[arg(long, default_value = "1gbit", value_name = "RATE")]
-    pub(crate) rate: String,
-    /// Round trip without queue; half of it each way.
-    #[arg(long, default_value = "20ms", value_name = "TIME")]
-    pub(crate) rtt: String,
-    /// The delay wanders within plus or minus this much, without reordering.
-    #[arg(long, default_value = "0ms", value_name = "TIME")]
-    pub(crate) jitter: String,
-    /// Room in front of the bottleneck: `1bdp` (rate x round trip), `200ms` at the rate, or `2MB`.
-    #[arg(long, default_value = "1bdp", value_name = "SIZE")]
-    pub(crate) queue: String,
-    /// Share of packets lost, such as `0.1%`; `0.1%:10%` in bursts that begin and end with these probabilities.
-    #[arg(long, default_value = "0%", value_name = "SHARE")]
-    pub(crate) loss: String,
-    /// Share of packets that come later than those behind them, and how much later, such as `1%:5ms`.
-    #[arg(long, default_value = "0%:0ms", value_name = "SHARE:TIME")]
-    pub(crate) late: String,
-    /// Share of the rate that other people's packets take.
-    #[arg(long, default_value = "0%", value_name = "SHARE")]
-    pub(crate) cross: String,
-    /// Largest IP packet, bytes.
-    #[arg(long, default_value_t = 1500, value_name = "BYTES")]
-    pub(crate) mtu: u32,
-    /// Hosts on side b, which share the link.
-    #[arg(long, default_value_t = 1, value_name = "COUNT")]
-    pub(crate) hosts: u8,
-    /// Equal seeds, equal losses.
-    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
-    pub(crate) seed: u64,
-    /// What emulates the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can.
+    #[command(flatten)]
+    pub(crate) link: LabLink,
+    /// What emulates the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can; `veth`
+    /// emulates nothing, and is as fast as this machine (`--rate none --rtt 0ms`).
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
     /// What to run while the link is up.
@@ -660,6 +659,51 @@ pub(crate) enum Engine {
     Tun,
     /// The kernel's, over a veth pair.
     Netem,
+    /// A veth pair by itself, packet by packet.
+    Veth,
+}
+
+/// A link of `corridor lab`.
+#[derive(Args, Debug)]
+pub(crate) struct LabLink {
+    #[command(flatten)]
+    pub(crate) nature: LinkNature,
+    /// Largest IP packet, bytes.
+    #[arg(long, default_value_t = 1500, value_name = "BYTES")]
+    pub(crate) mtu: u32,
+    /// Hosts on side b, which share the link.
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub(crate) hosts: u8,
+    /// Equal seeds, equal losses.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub(crate) seed: u64,
+}
+
+/// What of a link can change while it is up.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LinkNature {
+    /// Bytes of IP per time, such as `1gbit` or `100mbit/10mbit`; `none` only delays [at first: 1gbit].
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// Round trip without queue; half of it each way [at first: 20ms].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rtt: Option<String>,
+    /// The delay wanders within plus or minus this much, without reordering [at first: 0ms].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) jitter: Option<String>,
+    /// Room in front of the bottleneck: `1bdp` (rate x round trip), `200ms` at the rate, or `2MB` [at first: 1bdp].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) queue: Option<String>,
+    /// Share of packets lost, such as `0.1%`; `0.1%:10%` in bursts that begin and end with these probabilities; `100%` is
+    /// an outage [at first: 0%].
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss: Option<String>,
+    /// Share of packets that come later than those behind them, and how much later, such as `1%:5ms` [at first: none].
+    #[arg(long, value_name = "SHARE:TIME")]
+    pub(crate) late: Option<String>,
+    /// Share of the rate that other people's packets take [at first: 0%].
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) cross: Option<String>,
 }
 
 #[cfg(test)]

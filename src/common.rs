@@ -112,6 +112,9 @@ pub(crate) fn context(
     let sharing = reaching.rule.as_deref().map_or_else(|| Ok(Sharing::default()), str::parse)?;
     let context = Context::new(places, budget, Some(progress::of_opening(progress)));
     let context = context.telling(progress::of_awaiting(progress));
+    if let Some(most) = reaching.receive_rate.as_deref() {
+        node::receiver::receive_at_most(rate(most)?)?;
+    }
     Ok(context.reaching(reach(reaching)?).sharing(sharing))
 }
 

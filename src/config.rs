@@ -31,6 +31,7 @@ const KEYS: &[&str] = &[
     "rails",
     "controller",
     "compression",
+    "receive_rate",
     "rule",
     "max_rate",
 ];
@@ -138,7 +139,7 @@ mod tests {
             (
                 "listen = ':1'\nlisten_to = ':2'\n",
                 2,
-                "listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, rule, max_rate",
+                "listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, receive_rate, rule, max_rate",
             ),
             ("\n\nmemory = 4", 3, "in quotes"),
             ("memory = '1GiB'\nmemory = '2GiB'", 2, "duplicate"),

@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
 use node::film::Communicator;
+use node::stream::Ranks;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Lab, LabAction};
@@ -73,22 +74,27 @@ fn is_server(command: &Command) -> bool {
 
 /// The other processes of an MPI program, of commands that work with them.
 fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
-    if matches!(command, Command::Render(_)) { Ok(mpi::join()?.map(Arc::new)) } else { Ok(None) }
+    let is_shared = match command {
+        Command::Render(_) | Command::View(_) => true,
+        Command::Bench(options) => options.name == "render",
+        _ => false,
+    };
+    if is_shared { Ok(mpi::join()?.map(Arc::new)) } else { Ok(None) }
 }
 
 async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<ExitCode> {
+    let ranks = process.clone().map(|process| process as Arc<dyn Communicator>);
+    let both = || process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process });
     match command {
         Command::Lab(options) => return run::lab::run(options).await,
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
-        Command::View(options) => run::view::run(options).await,
-        Command::Render(options) => {
-            run::render::run(options, process.map(|process| process as Arc<dyn Communicator>)).await
-        }
+        Command::View(options) => run::view::run(options, both()).await,
+        Command::Render(options) => run::render::run(options, ranks).await,
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
         Command::Path(options) => run::path::run(options).await,
-        Command::Bench(options) => run::bench::run(options).await,
+        Command::Bench(options) => run::bench::run(options, ranks).await,
     }
     .map(|()| ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -42,11 +42,11 @@ def environment(home: pathlib.Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(home: pathlib.Path, *arguments: str, lines: int = 1) -> Iterator[Program]:
-    """Runs `corridor ARGUMENTS` and waits for its first JSON lines on standard output."""
+def running(home: pathlib.Path, *arguments: str, lines: int = 1, launcher: Sequence[str] = ()) -> Iterator[Program]:
+    """Runs `corridor ARGUMENTS`, started by `launcher` if there is one, and waits for its first JSON lines on standard output."""
     (home / "run").mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
-        [BINARY, *arguments], stdout=subprocess.PIPE, env=environment(home), text=True, cwd=home
+        [*launcher, BINARY, *arguments], stdout=subprocess.PIPE, env=environment(home), text=True, cwd=home
     )
     assert process.stdout is not None
     alarm = threading.Timer(120, process.kill)

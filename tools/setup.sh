@@ -18,6 +18,9 @@ if [ "$what" = test ]; then
     need ip iproute2
     need mpicc libopenmpi-dev # pictures by several processes (feature `mpi`)
     need mpirun openmpi-bin
+    need pkg-config pkg-config
+    [ -e /usr/include/hwloc.h ] || packages+=(libhwloc-dev) # where cores and network cards are (feature `hwloc`)
+    [ -e /usr/include/libudev.h ] || packages+=(libudev-dev)
     need ssh openssh-client
     # A graphics processor in software, to compare the caster for it with the one for the CPU.
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' > /dev/null || packages+=(mesa-vulkan-drivers libvulkan1)

@@ -32,11 +32,12 @@ web() { (cd web && npm run --silent "$1"); }
 
 stage "format" cargo fmt --all --check
 stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
-stage "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
-stage "tests of the crates" cargo test --workspace --exclude corridor-python --quiet
+stage "clippy" cargo clippy --workspace --all-targets --features corridor/hwloc --quiet -- -D warnings
+stage "tests of the crates" cargo test --workspace --exclude corridor-python --features corridor/hwloc --quiet
 # With the same features as the tests but MPI, which only the binary and one small crate are compiled again for.
-stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet --features corridor/mpi
-stage "ranks by MPI" cargo test --workspace --exclude corridor-python --quiet --features corridor/mpi --test mpirun
+all=corridor/hwloc,corridor/mpi
+stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet --features "$all"
+stage "ranks by MPI" cargo test --workspace --exclude corridor-python --quiet --features "$all" --test mpirun
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
 case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
 stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop

@@ -6,12 +6,12 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use corridor_lab::emulate::{Engine, Options, Running, down, stats_of, up};
+use corridor_lab::emulate::{Change, Engine, Options, Running, change, down, stats_of, up};
 
 /// A link named after the test and the process, or none where the machine cannot.
 fn link(name: &str, options: &Options) -> Option<Running> {
     let name = format!("{name}{}", std::process::id());
-    match up(&name, &options.parse().expect("a link"), Engine::Tun) {
+    match up(&name, options, Engine::Tun) {
         Ok(link) => Some(link),
         Err(error) => {
             assert!(!Path::new("/dev/net/tun").exists() || !is_root(), "{error}");
@@ -114,12 +114,45 @@ fn hosts_of_one_side_share_the_link_and_get_only_their_own() {
 }
 
 #[test]
+fn a_link_changes_while_it_is_up() {
+    let Some(mut link) = link("change", &Options { rtt: "2ms".into(), ..Options::default() }) else { return };
+    let name = format!("change{}", std::process::id());
+    let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
+    let receiver = link.inside(1, || UdpSocket::bind("10.77.0.2:9000")).expect("inside").expect("bound");
+    let passes = |link: &mut Running, loss: &str, within: Duration| {
+        // As another process asks, while this one follows.
+        let asked = Change { loss: Some(loss.into()), ..Change::default() };
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| change(&name, &asked));
+            while !asking.is_finished() {
+                link.follow().expect("followed");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            asking.join().expect("asked").expect("changed");
+        });
+        // The threads look every tenth of a second at the latest.
+        std::thread::sleep(Duration::from_millis(300));
+        receiver.set_read_timeout(Some(within)).expect("a timeout");
+        sender.send_to(loss.as_bytes(), "10.77.0.2:9000").expect("sent");
+        let mut buffer = [0; 64];
+        receiver.recv(&mut buffer).is_ok_and(|size| &buffer[..size] == loss.as_bytes())
+    };
+    assert!(!passes(&mut link, "100%", Duration::from_millis(300)));
+    assert!(passes(&mut link, "0%", Duration::from_secs(10)));
+    assert_eq!(link.stats().forward.packets_lost, 1);
+    let nonsense = Change { rate: Some("fast".into()), ..Change::default() };
+    assert!(change(&name, &nonsense).expect_err("not understood").to_string().contains("--rate"));
+    assert!(link.change(&nonsense).is_err());
+    assert!(passes(&mut link, "0.0%", Duration::from_secs(10)), "it is what it was");
+}
+
+#[test]
 fn nothing_is_left_of_a_link_that_ended() {
     let Some(mut link) = link("gone", &Options::default()) else { return };
     let name = format!("gone{}", std::process::id());
     link.publish().expect("written");
     assert_eq!(stats_of(&name).expect("there"), link.stats());
-    let again = up(&name, &Options::default().parse().expect("a link"), Engine::Tun).expect_err("in use");
+    let again = up(&name, &Options::default(), Engine::Tun).expect_err("in use");
     assert!(again.to_string().contains("corridor lab down"), "{again}");
     let namespaces: Vec<String> = link.namespaces().into_iter().map(str::to_owned).collect();
     drop(link);

@@ -30,7 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("node", &["array", "store", "cache", "wire", "control", "link", "plan", "render", "session", "stream"]),
     ("python", &["node"]),
     ("example-operations", &["node"]),
-    ("lab", &["array", "wire", "control", "link", "render", "session", "node"]),
+    ("lab", &["array", "wire", "control", "compose", "link", "render", "session", "node"]),
     ("corridor", &["node", "mpi", "lab"]),
 ];
 

@@ -126,6 +126,9 @@ def render(
     - ``iso``: isovalues, each a number or ``"VALUE:COLOUR:OPACITY"`` such as ``"0.5:#c03020:0.4"``.
     - ``slices``: ``{"z": 40, "lat": "50%"}``.
     - ``mode``: ``"composite"``, ``"surfaces"``, ``"maximum"`` or ``"minimum"``; ``shading``: with light.
+    - ``grids``: the grids of an adaptive mesh as lines, in a colour for each level.
+    - ``stereo``: ``True``, or the distance of the eyes as a share of that to what they look at: both eyes' pictures side by
+      side, the left eye's left, each half as wide as ``size`` says.
     - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor where there is one.
     - ``time``: an index; ``level``: this level and no other; ``view``: a whole view, as a link of the viewer holds it.
 

@@ -18,6 +18,8 @@ Pixels = Literal["rgb", "rgba", "float"]
 _PIXELS: dict[str, tuple[int, type[np.generic]]] = {
     "rgb": (3, np.uint8), "rgba": (4, np.uint8), "float": (4, np.float32),
 }  # fmt: skip
+# Distance of the eyes of a stereo pair, as a share of that to what they look at.
+_PARALLAX = 1 / 30
 
 
 def drawn(
@@ -32,6 +34,8 @@ def drawn(
     slices: Mapping[str, float | str] | Sequence[str] = (),
     mode: str | None = None,
     shading: bool | None = None,
+    grids: bool | None = None,
+    stereo: bool | float | None = None,
     time: int | None = None,
     level: int | None = None,
     pixels: Pixels = "rgb",
@@ -50,6 +54,8 @@ def drawn(
         "slices": _slices(slices),
         "mode": mode,
         "shading": shading,
+        "grids": grids,
+        "stereo": _PARALLAX if stereo is True else stereo or None,
         "time": time,
         "level": level,
     }

@@ -23,13 +23,28 @@ pub(crate) struct Wish {
     slices: Vec<String>,
     mode: Option<String>,
     shading: Option<bool>,
+    grids: Option<bool>,
+    stereo: Option<f64>,
     time: Option<u64>,
     level: Option<u8>,
 }
 
 impl Wish {
     fn request(self) -> Result<PictureRequest> {
-        let Self { view, array, camera, transfer, surfaces, slices, mode, shading, time, level } = self;
+        let Self {
+            view,
+            array,
+            camera,
+            transfer,
+            surfaces,
+            slices,
+            mode,
+            shading,
+            grids,
+            stereo,
+            time,
+            level,
+        } = self;
         Ok(PictureRequest {
             view,
             array,
@@ -39,6 +54,8 @@ impl Wish {
             slices: slices.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
             mode: mode.map(|name| parse_mode(&name)).transpose()?,
             shading,
+            grids,
+            stereo,
             time,
             level,
         })

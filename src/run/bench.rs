@@ -1,14 +1,18 @@
 //! `corridor bench`
 
+use std::sync::Arc;
+
 use lab::bench::access::serve_ceiling;
-use lab::bench::{self, options::Options, transport};
+use lab::bench::options::{Company, Options};
+use lab::bench::{self, transport};
 use node::array::{Error, Result};
+use node::film::Communicator;
 use serde_json::json;
 
 use crate::cli::Bench;
 use crate::common::print;
 
-pub(crate) async fn run(chosen: &Bench) -> Result<()> {
+pub(crate) async fn run(chosen: &Bench, ranks: Option<Arc<dyn Communicator>>) -> Result<()> {
     if chosen.name == "list" {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));
     }
@@ -23,9 +27,13 @@ pub(crate) async fn run(chosen: &Bench) -> Result<()> {
         "all" => bench::ALL.iter().map(|(name, _)| *name).collect(),
         name => vec![name],
     };
-    let options = options(chosen);
+    let is_told = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
+    let options = Options { company: ranks.map(Company), ..options(chosen) };
     for name in names {
         let report = bench::run(name, &program, &options).await?;
+        if !is_told {
+            continue;
+        }
         if chosen.json {
             let text = serde_json::to_string(&report)
                 .map_err(|e| Error::internal(format!("a report in JSON: {e}")))?;
@@ -52,5 +60,6 @@ fn options(chosen: &Bench) -> Options {
         peers: chosen.peers.clone(),
         python: chosen.python.clone(),
         files: chosen.files.clone(),
+        company: None,
     }
 }

@@ -3,21 +3,24 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lab::emulate::{self, Options, Running};
+use lab::emulate::{self, Change, Options, Running};
 use node::array::{Error, Result};
 use tokio::process::Command;
 
-use crate::cli::{Engine, Lab, LabAction, LabUp};
+use crate::cli::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 use crate::common::{print, say};
 
 /// Counters are written down this often.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+/// Others' wishes are looked for this often.
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 /// What shells answer for a command that a signal has ended.
 const KILLED: u8 = 128;
 
 pub(crate) async fn run(options: &Lab) -> Result<ExitCode> {
     match &options.action {
         LabAction::Up(options) => up(options).await,
+        LabAction::Change { name, link } => emulate::change(name, &change(link)).map(|()| ExitCode::SUCCESS),
         LabAction::Down { name } => emulate::down(name).map(|()| ExitCode::SUCCESS),
         LabAction::Stats { name } => emulate::stats_of(name)
             .and_then(|stats| print(&json(serde_json::to_string(&stats))?))
@@ -27,14 +30,16 @@ pub(crate) async fn run(options: &Lab) -> Result<ExitCode> {
 }
 
 async fn up(options: &LabUp) -> Result<ExitCode> {
-    let spec = link_options(options).parse()?;
-    let mut link = emulate::up(&options.name, &spec, engine(options.engine))?;
+    let mut link = emulate::up(&options.name, &link_options(&options.link), engine(options.engine))?;
+    let mut looks = tokio::time::interval(FOLLOW_EVERY);
     let mut ticks = tokio::time::interval(PUBLISH_EVERY);
     let code = if options.command.is_empty() {
         say(&described(&link));
         loop {
-            ticks.tick().await;
-            link.publish()?;
+            tokio::select! {
+                _ = ticks.tick() => link.publish()?,
+                _ = looks.tick() => follow(&mut link),
+            }
         }
     } else {
         let mut child = started(&options.command, &link)?;
@@ -42,11 +47,19 @@ async fn up(options: &LabUp) -> Result<ExitCode> {
             tokio::select! {
                 status = child.wait() => break exit_code(status.map_err(Error::from)?),
                 _ = ticks.tick() => link.publish()?,
+                _ = looks.tick() => follow(&mut link),
             }
         }
     };
     say(&json(serde_json::to_string(&link.stats()))?);
     Ok(code)
+}
+
+/// A change that cannot be made is told to whoever asked for it; the link goes on.
+fn follow(link: &mut Running) {
+    if let Err(error) = link.follow() {
+        say(&format!("warning: the link stays as it is: {error}"));
+    }
 }
 
 fn started(command: &[String], link: &Running) -> Result<tokio::process::Child> {
@@ -80,19 +93,14 @@ fn described(link: &Running) -> String {
     format!("{} are joined ({:?} engine) until this ends.", hosts.join(", "), link.engine()).to_lowercase()
 }
 
-fn link_options(options: &LabUp) -> Options {
-    Options {
-        rate: options.rate.clone(),
-        rtt: options.rtt.clone(),
-        jitter: options.jitter.clone(),
-        queue: options.queue.clone(),
-        loss: options.loss.clone(),
-        late: options.late.clone(),
-        cross: options.cross.clone(),
-        mtu: options.mtu,
-        hosts: options.hosts,
-        seed: options.seed,
-    }
+fn link_options(link: &LabLink) -> Options {
+    Options { mtu: link.mtu, hosts: link.hosts, seed: link.seed, ..Options::default() }
+        .changed(&change(&link.nature))
+}
+
+fn change(nature: &LinkNature) -> Change {
+    let LinkNature { rate, rtt, jitter, queue, loss, late, cross } = nature.clone();
+    Change { rate, rtt, jitter, queue, loss, late, cross }
 }
 
 fn engine(engine: Engine) -> emulate::Engine {
@@ -100,6 +108,7 @@ fn engine(engine: Engine) -> emulate::Engine {
         Engine::Auto => emulate::Engine::Auto,
         Engine::Tun => emulate::Engine::Tun,
         Engine::Netem => emulate::Engine::Netem,
+        Engine::Veth => emulate::Engine::Veth,
     }
 }
 

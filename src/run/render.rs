@@ -5,7 +5,7 @@ use std::sync::Arc;
 use node::array::{Error, Result};
 use node::film::{Communicator, Company, Method, PicturesRequest, Times, check_output, draw};
 use node::memory::Budget;
-use node::picture::{PictureRequest, ViewMode, parse_size, parse_slice, parse_surface};
+use node::picture::{PictureRequest, ViewMode, parse_parallax, parse_size, parse_slice, parse_surface};
 use node::stream::{Device, Means};
 use serde_json::json;
 
@@ -38,6 +38,8 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
             Mode::Maximum => ViewMode::Maximum,
             Mode::Minimum => ViewMode::Minimum,
         }),
+        grids: options.grids.then_some(true),
+        stereo: options.stereo.as_deref().map(parse_parallax).transpose()?,
         time,
         level: options.level,
     };

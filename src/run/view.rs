@@ -5,12 +5,19 @@ use node::lobby::Limits;
 use node::session;
 use node::view;
 
-use crate::cli::{Cut, View};
-use crate::common::{device, print, server, viewer_line, warn_of_port};
+use node::stream::{Device, Ranks};
 
-pub(crate) async fn run(options: &View) -> Result<()> {
+use crate::cli::{self, Cut, View};
+use crate::common::{context, device, print, server, viewer_line, warn_of_port};
+use crate::progress::Progress;
+
+/// `ranks` are the processes of an MPI program that draw together, of which this is one.
+pub(crate) async fn run(options: &View, ranks: Option<Ranks>) -> Result<()> {
     if matches!(options.cut, Cut::Data | Cut::Slabs) {
         return Err(Error::unsupported("this version cuts the path at `pixels` only; leave `--cut` out"));
+    }
+    if options.drawing.device == cli::Device::Gpu && ranks.is_some() {
+        return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
     let is_json = options.listening.json;
     let mut server = server(std::slice::from_ref(&options.location), &options.listening, true)?;
@@ -20,7 +27,14 @@ pub(crate) async fn run(options: &View) -> Result<()> {
         server.locations.push(location);
         first_view = (!array.is_empty()).then(|| session::View { array, ..session::View::default() });
     }
-    let node = view::start(&server, first_view, device(options.drawing)).await?;
+    let device = if ranks.is_some() { Device::Cpu } else { device(options.drawing) };
+    if let Some(ranks) = ranks.clone().filter(|ranks| ranks.work.rank() > 0) {
+        let resources = &options.listening.resources;
+        let (budget, reaching) = (server.context.budget, &options.listening.reaching);
+        server.context = context(budget, resources.cache_dir.as_deref(), reaching, Progress::Hidden)?;
+        return view::assist(&server, ranks).await;
+    }
+    let node = view::start(&server, first_view, device, ranks).await?;
     if is_json {
         print(&viewer_line(&node).to_string())?;
     } else {

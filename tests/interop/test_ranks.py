@@ -1,13 +1,19 @@
 """Pictures by several ranks, in one process and by MPI: those of one rank, in files that people open."""
 
+import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import time
+import urllib.parse
 
 import numpy as np
 import pytest
-from conftest import BINARY, SAMPLE, corridor, environment
+from conftest import BINARY, SAMPLE, Program, corridor, environment, running
 from test_modes import pixels
+from wire import Client
 
 SIZE = "200x160"
 VIEWS = [
@@ -53,18 +59,27 @@ def test_what_ranks_cannot_do_is_said(tmp_path):
         assert says in done.stderr
 
 
-@pytest.mark.skipif(not has_mpi(), reason="the program was built without MPI, or there is no mpirun")
+needs_mpi = pytest.mark.skipif(not has_mpi(), reason="the program was built without MPI, or there is no mpirun")
+
+
+def mpirun(count: int) -> list[str]:
+    """What starts so many processes, each with a pool of one thread: in containers too, on fewer cores than processes."""
+    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count)]
+    return [*launcher, "-x", "RAYON_NUM_THREADS=1"]
+
+
+@needs_mpi
 def test_processes_draw_the_picture_of_one(tmp_path):
     view = VIEWS[2]
     one = drawn(tmp_path, tmp_path / "one.png", *view)
-    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "8", BINARY, "render", SAMPLE]
+    command = [*mpirun(8), BINARY, "render", SAMPLE]
     arguments = ["--size", SIZE, "-o", str(tmp_path / "mpi.png"), *view]
     done = subprocess.run(
         [*command, *arguments],
         capture_output=True,
         text=True,
         timeout=300,
-        env=environment(tmp_path) | {"RAYON_NUM_THREADS": "1"},
+        env=environment(tmp_path),
     )
     assert done.returncode == 0, done.stderr
     assert np.abs(one - pixels(tmp_path / "mpi.png").astype(int)).max() <= 1
@@ -74,3 +89,140 @@ def test_processes_draw_the_picture_of_one(tmp_path):
         env=environment(tmp_path),
     )
     assert done.returncode == 3 and "nothing" in done.stderr, done.stderr
+
+
+class Viewer:
+    """Somebody who looks, by the session's protocol."""
+
+    def __init__(self, client: Client, size: str):
+        width, height = map(int, size.split("x"))
+        join = {"session": "main", "name": "test", "width": width, "height": height}
+        self.client, self.seq, self.view, self.codecs = client, 1 << 20, {}, []
+        self.op = client.request("join", json.dumps(join).encode())
+        self.coming = client.items(self.op, 120)
+
+    def exact(self) -> bytes:
+        """The exact picture of the newest view."""
+        for item in self.coming:
+            kind = item.json["kind"]
+            if kind in ("joined", "view"):
+                self.view = self.view | item.json["view"]
+            if kind == "message":
+                raise AssertionError(item.json["text"])
+            if kind == "frame":
+                self.client.note(self.op, {"kind": "shown", "frame": item.json["id"]})
+                self.codecs.append(item.json["codec"])
+                if item.json["truth"]["exact"] and (not self.view_is_ours or item.json["seq"] >= self.seq):
+                    return item.bulk
+        raise AssertionError("the session ended")
+
+    view_is_ours = False
+
+    def change(self, moving: bool, **fields) -> None:
+        self.seq += 1
+        self.view_is_ours = True
+        self.view = self.view | fields
+        self.client.note(self.op, {"kind": "view", "seq": self.seq, "view": fields, "moving": moving})
+
+    def turn(self, degrees: float, moving: bool) -> None:
+        """Looks from another side, at the same distance."""
+        camera = self.view["camera"]
+        away = np.array(camera["eye"]) - np.array(camera["target"])
+        angle = np.radians(degrees)
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+        eye = np.array(camera["target"]) + turn @ away
+        self.change(moving, camera=camera | {"eye": eye.tolist()})
+
+
+def looking(program: Program) -> Client:
+    parts = urllib.parse.urlsplit(program.url)
+    return Client(f"ws://{parts.netloc}/wire", urllib.parse.parse_qs(parts.fragment)["token"][0])
+
+
+def ranks_of(program: Program) -> dict[int, int]:
+    """Process of each rank that a launcher has started."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (path / "environ").read_bytes().split(b"\0")
+            parent = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+        rank = [v.split(b"=")[1] for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+        if rank and parent == program.process.pid:
+            found[int(rank[0])] = int(path.name)
+    return found
+
+
+def all_end(ranks: dict[int, int]) -> bool:
+    """Whether no process goes on for long; one that nobody has asked how it ended has ended too."""
+
+    def is_there(pid: int) -> bool:
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    for _ in range(300):
+        if not any(map(is_there, ranks.values())):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+VIEW = ("view", SAMPLE, "--listen", "127.0.0.1:0", "--json")
+
+
+@needs_mpi
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_show_a_view_that_turns_as_one_does(home, tmp_path, count):
+    with running(home, *VIEW, launcher=mpirun(count)) as program, looking(program) as client:
+        ada = Viewer(client, SIZE)
+        ada.exact()
+        for step in range(20):
+            # Some views rest, so that a picture in full is under way when the next one comes.
+            ada.turn(9, moving=step % 4 != 0)
+            time.sleep(0.02 * (step % 3))
+        ada.turn(5, moving=False)
+        (tmp_path / "many.png").write_bytes(ada.exact())
+        many = pixels(tmp_path / "many.png").astype(int)
+        assert {"jpeg", "png"} == set(ada.codecs)
+        # What the volume is drawn with beside values that are leapt over: a surface, and extreme values.
+        views = [{"surfaces": [{"value": 600.0, "colour": [200, 90, 60], "opacity": 0.6}]}, {"mode": "maximum"}]
+        pictures = [(dict(ada.view), many)]
+        for fields in views:
+            ada.change(False, **fields)
+            (tmp_path / "many.png").write_bytes(ada.exact())
+            pictures.append((dict(ada.view), pixels(tmp_path / "many.png").astype(int)))
+    for view, many in pictures:
+        one = drawn(tmp_path, tmp_path / "one.png", "--view", json.dumps(view))
+        assert one.max() > 60, "something must be seen"
+        assert np.abs(one - many).max() <= 1
+
+
+@needs_mpi
+def test_a_process_that_dies_ends_all(home):
+    with pytest.raises(AssertionError, match="ended by itself"):
+        with running(home, *VIEW, launcher=mpirun(3)) as program:
+            ranks = ranks_of(program)
+            assert sorted(ranks) == [0, 1, 2]
+            os.kill(ranks[2], signal.SIGKILL)
+            assert program.process.wait(timeout=60) != 0
+    assert all_end(ranks)
+
+
+@needs_mpi
+def test_processes_of_a_viewer_end_together(home):
+    with running(home, *VIEW, launcher=mpirun(3)) as program, looking(program) as client:
+        Viewer(client, SIZE).exact()
+        ranks = ranks_of(program)
+        assert sorted(ranks) == [0, 1, 2]
+    assert all_end(ranks)
+
+
+@needs_mpi
+def test_processes_of_a_viewer_do_not_draw_on_a_graphics_processor(home):
+    done = subprocess.run(
+        [*mpirun(2), BINARY, *VIEW, "--device", "gpu"], capture_output=True, text=True, timeout=120, env=environment(home)
+    )
+    assert done.returncode == 1 and "--device cpu" in done.stderr, done.stderr

@@ -16,6 +16,7 @@ mod dtype;
 mod element;
 mod error;
 mod gather;
+mod grids;
 mod level;
 mod long_work;
 mod packed;
@@ -23,6 +24,7 @@ mod selection;
 mod source;
 pub mod stats;
 mod target;
+pub mod time;
 mod want;
 
 pub use axis::{Axis, AxisKind, Coordinates};
@@ -36,6 +38,7 @@ pub use element::{Element, elements};
 pub use error::{Error, ErrorKind, Result, Retry};
 pub use gather::{Piece, Pieces, WINDOW_BLOCKS, expect_target, gather};
 /// The half-precision float that [`with_element!`] names.
+pub use grids::{GRID_COLUMNS, GRIDS_ATTRIBUTE, GridBox};
 pub use half::f16 as F16;
 pub use level::{
     Affine, Level, LevelOrigin, MAX_BLOCK_BYTES, MAX_CHUNK_BLOCK_BYTES, MIN_BLOCK_BYTES, choose_blocks,

@@ -45,13 +45,25 @@ impl Balance {
         demand: &Demand,
         took: &[(BlockKey, f64)],
     ) -> Result<Tree> {
-        let took = collect(ranks, to_message(took))?;
+        self.hear(ranks, scene.view.key(0, [0; 3]), took)?;
         let mut message = Vec::new();
         if ranks.rank() == 0 {
-            self.learn(&from_message(&took, scene.view.key(0, [0; 3]))?);
             message = self.cut(scene, at_hand, demand, ranks.size())?.to_bytes();
         }
         Tree::from_bytes(&broadcast(ranks, message)?, ranks.size())
+    }
+
+    /// Hears what the last picture's blocks took all ranks, which make the same call, or [`tell_work`]; only rank 0's learns. `any` is a block of
+    /// the view, of which only rank 0's is looked at.
+    ///
+    /// # Errors
+    /// Those of the communicator, and `Corrupt` for a message that says something else.
+    pub fn hear(&mut self, ranks: &dyn Communicator, any: BlockKey, took: &[(BlockKey, f64)]) -> Result<()> {
+        let took = collect(ranks, to_message(took))?;
+        if ranks.rank() == 0 {
+            self.learn(&from_message(&took, any)?);
+        }
+        Ok(())
     }
 
     /// Cuts the volume for a picture by what is known.
@@ -81,11 +93,25 @@ impl Balance {
         for (key, work) in took {
             *sums.entry(*key).or_default() += work;
         }
+        let total = |of: &BTreeMap<BlockKey, f64>| of.values().sum::<f64>();
+        // A picture in motion has fewer pixels and longer steps than one that was guessed: only shares of the whole compare.
+        let scale = total(&self.guessed) / total(&sums);
+        if !scale.is_finite() {
+            return;
+        }
         for (key, guess) in self.guessed.iter().filter(|(_, guess)| **guess > 0.0) {
             let sum = sums.get(key).copied().unwrap_or(0.0);
-            self.correction.insert(*key, (sum / guess).clamp(MOST.recip(), MOST));
+            self.correction.insert(*key, (scale * sum / guess).clamp(MOST.recip(), MOST));
         }
     }
+}
+
+/// What [`Balance::hear`] hears, of a rank that has no balance of its own.
+///
+/// # Errors
+/// Those of the communicator.
+pub fn tell_work(ranks: &dyn Communicator, took: &[(BlockKey, f64)]) -> Result<()> {
+    collect(ranks, to_message(took)).map(drop)
 }
 
 fn to_message(took: &[(BlockKey, f64)]) -> Vec<u8> {

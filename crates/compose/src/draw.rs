@@ -2,8 +2,11 @@
 //!
 //! Casting and sending overlap: a rank casts the parts of the image that others are to have first, and sends each as soon
 //! as it is there; its own comes last.
+//!
+//! A rank that fails, or is told to stop, sends nothing more to be seen but goes on exchanging: others never wait for
+//! somebody who has left. Only in the end all that has to be told is told, to rank 0.
 
-use array::{BlockKey, Result};
+use array::{BlockKey, Error, ErrorKind, Result};
 use render::{Cancel, Image, ImageSize, Part, Piece, Rect, Scene, Snapshot, Tally, cast_part};
 
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
@@ -49,7 +52,7 @@ impl Composed {
 /// that its share [needs](render::Share::needs). Blocks the thread.
 ///
 /// # Errors
-/// Those of [`cast_part`] and of the communicator.
+/// Those of [`cast_part`] and of the communicator; rank 0's also those of the others, where the worst counts.
 pub fn draw(
     ranks: &dyn Communicator,
     scene: &Scene,
@@ -58,31 +61,93 @@ pub fn draw(
     blocks: &Snapshot,
     cancel: &Cancel,
 ) -> Result<Composed> {
+    draw_by(ranks, scene, tree, &Schedule::new(method, ranks.size())?, blocks, cancel)
+}
+
+/// The same by a schedule. One [by rows](Schedule::by_rows) leaves all of the image to be had, also what nothing is seen in.
+///
+/// # Errors
+/// Those of [`draw`].
+pub fn draw_by(
+    ranks: &dyn Communicator,
+    scene: &Scene,
+    tree: &Tree,
+    schedule: &Schedule,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<Composed> {
     scene.check()?;
-    let schedule = Schedule::new(method, ranks.size())?;
     let order = tree.order(&Viewpoint::of(scene));
     let Agreed { finest, covered } = agree(ranks, scene, tree, blocks)?;
     let share = tree.share(ranks.rank());
     let footprint = share.footprint(scene)?.intersection(&covered);
-    let (mut tally, mut work) = (Tally::default(), Vec::new());
+    let (mut ending, mut work) = (Ending::default(), Vec::new());
     let mut cast = |rect: Rect| {
         let rect = rect.intersection(&footprint);
-        if rect.is_empty() {
+        if rect.is_empty() || ending.failed.is_some() {
             return Ok(Piece::default());
         }
-        let drawn = cast_part(scene, &Part { share, rect, finest }, blocks, cancel)?;
-        tally.add(&drawn.tally);
-        work.extend(drawn.work);
-        Ok(drawn.piece)
+        match cast_part(scene, &Part { share, rect, finest }, blocks, cancel) {
+            Ok(drawn) => {
+                ending.tally.add(&drawn.tally);
+                work.extend(drawn.work);
+                Ok(drawn.piece)
+            }
+            Err(error) => {
+                ending.failed = Some(error);
+                Ok(Piece::default())
+            }
+        }
     };
-    let (region, piece, traffic) = compose(ranks, &order, &schedule, covered, &mut cast)?;
-    let total = reduce(ranks, tally.to_bytes(), |a, b| {
-        let mut sum = Tally::from_bytes(&a)?;
-        sum.add(&Tally::from_bytes(&b)?);
-        Ok(sum.to_bytes())
+    let all = if schedule.is_by_rows() { Rect::whole(scene.size) } else { covered };
+    let (region, piece, traffic) = compose(ranks, &order, schedule, all, &mut cast)?;
+    let total = reduce(ranks, ending.to_bytes(), |a, b| {
+        Ok(Ending::from_bytes(&a)?.joined(Ending::from_bytes(&b)?).to_bytes())
     })?;
-    let tally = if ranks.rank() == 0 { Tally::from_bytes(&total)? } else { tally };
-    Ok(Composed { region, piece: piece.finished(scene), tally, work, traffic })
+    let Ending { tally, failed } = if ranks.rank() == 0 { Ending::from_bytes(&total)? } else { ending };
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(Composed { region, piece: piece.finished(scene), tally, work, traffic }),
+    }
+}
+
+/// How a picture ended for one rank, or for several.
+#[derive(Default)]
+struct Ending {
+    tally: Tally,
+    failed: Option<Error>,
+}
+
+impl Ending {
+    /// For both; of two errors the one that says more than that somebody was told to stop.
+    fn joined(mut self, other: Self) -> Self {
+        self.tally.add(&other.tally);
+        let says_more = |error: &Error| error.kind() != ErrorKind::Cancelled;
+        let failed = match (self.failed, other.failed) {
+            (Some(own), Some(theirs)) if !says_more(&own) && says_more(&theirs) => Some(theirs),
+            (own, theirs) => own.or(theirs),
+        };
+        Self { tally: self.tally, failed }
+    }
+
+    /// The tally, and the number and the text of an error, if there is one.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.tally.to_bytes();
+        if let Some(error) = &self.failed {
+            bytes.extend(error.kind().code().to_le_bytes());
+            bytes.extend(error.to_string().as_bytes());
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (tally, rest) = bytes.split_at(bytes.len().min(Tally::BYTES));
+        let failed = rest.split_first_chunk().map(|(code, text)| {
+            let kind = ErrorKind::from_code(u16::from_le_bytes(*code));
+            Error::new(kind, String::from_utf8_lossy(text).into_owned())
+        });
+        Ok(Self { tally: Tally::from_bytes(tally)?, failed })
+    }
 }
 
 /// What all have to know before they begin.
@@ -107,7 +172,7 @@ fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot
     }
     let message = broadcast(ranks, message)?;
     let [finest, rest @ ..]: [u8; 17] = message.as_slice().try_into().map_err(|_| {
-        array::Error::corrupt(format!("expected 17 bytes before a picture, found {}", message.len()))
+        Error::corrupt(format!("expected 17 bytes before a picture, found {}", message.len()))
     })?;
     let word =
         |i: usize| u32::from_le_bytes([rest[4 * i], rest[4 * i + 1], rest[4 * i + 2], rest[4 * i + 3]]);
@@ -141,7 +206,7 @@ pub fn compose(
     for round in schedule.rounds(place) {
         let count = round.group.len();
         let mut part_of = |index: usize| {
-            let part = region.part(index, count);
+            let part = schedule.cut(&region, index, count);
             held.as_ref().map_or_else(|| cast(part), |piece| Ok(cut(piece, &part)))
         };
         // Whoever stands next comes first, so that not all send to the same one.
@@ -152,7 +217,7 @@ pub fn compose(
             ranks.send(order[round.group[index]], message)?;
         }
         let mut own = Some(part_of(round.own)?);
-        region = region.part(round.own, count);
+        region = schedule.cut(&region, round.own, count);
         let piece = |(index, &place): (usize, &usize)| {
             let mine = if index == round.own { own.take() } else { None };
             mine.map_or_else(|| from_message(&ranks.receive(order[place])?, &region), Ok)

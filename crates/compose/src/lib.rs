@@ -29,10 +29,10 @@ mod schedule;
 mod threads;
 mod tree;
 
-pub use balance::Balance;
+pub use balance::{Balance, tell_work};
 pub use collective::{broadcast, collect, reduce};
 pub use communicator::Communicator;
-pub use draw::{Composed, Traffic, compose, draw};
+pub use draw::{Composed, Traffic, compose, draw, draw_by};
 pub use over::over;
 pub use schedule::{Method, Round, Schedule};
 pub use threads::{MAX_THREADS, MAX_WAITING, ThreadRank, threads};

@@ -59,6 +59,8 @@ impl Method {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     factors: Vec<usize>,
+    /// Regions are cut into rows at multiples of this; otherwise along their longer side.
+    rows: Option<u32>,
 }
 
 /// What one rank does in a round.
@@ -94,7 +96,24 @@ impl Schedule {
                 return Err(Error::invalid(format!("expected groups of at least 2 ranks, found {most}")));
             }
         };
-        Ok(Self { factors: factors.into_iter().filter(|&k| k > 1).collect() })
+        Ok(Self { factors: factors.into_iter().filter(|&k| k > 1).collect(), rows: None })
+    }
+
+    /// The same with regions of whole rows, in the order of the ranks' places or not, whose borders lie at multiples of `unit`
+    /// rows: for encoders that take a picture so.
+    #[must_use]
+    pub fn by_rows(self, unit: u32) -> Self {
+        Self { rows: Some(unit.max(1)), ..self }
+    }
+
+    /// Whether regions are whole rows.
+    pub(crate) fn is_by_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// One of `count` parts of a region.
+    pub(crate) fn cut(&self, region: &Rect, index: usize, count: usize) -> Rect {
+        self.rows.map_or_else(|| region.part(index, count), |unit| region.rows(index, count, unit))
     }
 
     /// How many ranks it is for.
@@ -118,7 +137,7 @@ impl Schedule {
     /// The part of a region that the rank at a place holds in the end.
     #[must_use]
     pub fn part(&self, place: usize, region: Rect) -> Rect {
-        self.rounds(place).fold(region, |region, round| region.part(round.own, round.group.len()))
+        self.rounds(place).fold(region, |region, round| self.cut(&region, round.own, round.group.len()))
     }
 }
 
@@ -172,10 +191,14 @@ mod tests {
             [(Method::DirectSend, 7), (Method::BinarySwap, 16), (Method::RadixK(4), 24), (Method::Auto, 96)]
         {
             let schedule = Schedule::new(method, ranks).unwrap();
-            let parts: Vec<Rect> = (0..ranks).map(|place| schedule.part(place, image)).collect();
-            assert_eq!(parts.iter().map(Rect::pixels).sum::<usize>(), image.pixels());
-            for (i, part) in parts.iter().enumerate() {
-                assert!(parts[..i].iter().all(|other| other.intersection(part).is_empty()));
+            for schedule in [schedule.clone(), schedule.by_rows(16)] {
+                let parts: Vec<Rect> = (0..ranks).map(|place| schedule.part(place, image)).collect();
+                assert_eq!(parts.iter().map(Rect::pixels).sum::<usize>(), image.pixels());
+                for (i, part) in parts.iter().enumerate() {
+                    assert!(parts[..i].iter().all(|other| other.intersection(part).is_empty()));
+                    let is_whole = part.is_empty() || (part.width, part.top % 16) == (image.width, 0);
+                    assert!(is_whole || !schedule.is_by_rows(), "{part:?}");
+                }
             }
         }
     }

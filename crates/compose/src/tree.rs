@@ -23,7 +23,9 @@ impl Viewpoint {
         let volume_from_world = scene.view.world_from_volume.inverse();
         let (eye, target) = (DVec3::from(scene.camera.eye), DVec3::from(scene.camera.target));
         match scene.camera.projection {
-            Projection::Perspective { .. } => Self::Eye(volume_from_world.transform_point3(eye).into()),
+            Projection::Perspective { .. } => {
+                Self::Eye(volume_from_world.transform_point3(scene.camera.origin().into()).into())
+            }
             Projection::Orthographic { .. } => {
                 Self::Along(volume_from_world.transform_vector3(target - eye).into())
             }

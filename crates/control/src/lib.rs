@@ -1,4 +1,5 @@
-//! How fast it may go: congestion controllers and pacing, and when compression makes it faster.
+//! How fast it may go: congestion controllers and pacing, what a receiver gives each of its senders, and when compression
+//! makes it faster.
 //!
 //! A controller is a small state machine. An engine (QUIC, a block protocol, the laboratory's simulator) tells it what
 //! happened to packets ([`Event`]) and asks how much may be sent ([`Limits`]). This crate is pure: it stands on nothing,
@@ -7,6 +8,7 @@
 //! Read [`Controller`] first, then [`registry`]: controllers by name, and which signals each needs. An engine that cannot
 //! give a signal is refused with the reason, instead of running a wrong law under a right name.
 
+pub mod allotment;
 mod auto;
 mod bbr;
 mod choice;

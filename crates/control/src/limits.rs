@@ -67,11 +67,12 @@ pub(crate) fn sane_rate(bytes_per_sec: f64) -> f64 {
     bytes_per_sec.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC)
 }
 
-/// A quantum for `rate_bytes_per_sec`: one millisecond's worth, one to ten packets. Larger releases save processor
-/// time and make bursts; see [`Pacer`](crate::Pacer).
+/// A quantum for `rate_bytes_per_sec`: one millisecond's worth, one to ten packets; on fast paths a quarter of a
+/// millisecond's, so that no clock has to be read more often. Larger releases save processor time and make bursts; see
+/// [`Pacer`](crate::Pacer).
 pub(crate) fn even_quantum(packet_bytes: u64, rate_bytes_per_sec: f64) -> f64 {
     let packet = packet_bytes as f64;
-    (rate_bytes_per_sec * 1e-3).clamp(packet, 10.0 * packet)
+    (rate_bytes_per_sec * 1e-3).clamp(packet, 10.0 * packet).max(rate_bytes_per_sec * 0.25e-3)
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ pub(crate) struct Head {
     missing_count: u32,
     labels_at: u32,
     wanted_is_here: u32,
-    spare: [u32; 2],
+    middle: f32,
+    spare: u32,
 }
 
 #[repr(C)]
@@ -220,7 +221,8 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         missing_count: prepared.missing.len() as u32,
         labels_at: if prepared.has_label_colours() { labels as u32 } else { 0 },
         wanted_is_here: u32::from(prepared.levels.iter().any(|l| l.rank == prepared.wanted_rank)),
-        spare: [0; 2],
+        middle: lens.middle as f32,
+        spare: 0,
     }
 }
 
@@ -235,7 +237,7 @@ fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> Rays {
         origin: wide(origin),
         origin_across: wide(across * of_origin),
         origin_upward: wide(upward * of_origin),
-        step: wide(map * lens.forward * prepared.step_world),
+        step: wide(map * (lens.forward + lens.right * lens.middle) * prepared.step_world),
         step_across: wide(across * of_step),
         step_upward: wide(upward * of_step),
     }

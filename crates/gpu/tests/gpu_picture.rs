@@ -149,6 +149,9 @@ fn clipped_parallel_moving_and_far_away() {
     let along = Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
     compare(&caster, "along-an-axis", &Scene { camera: along, ..scene.clone() }, &pool);
     compare(&caster, "moving", &Scene { quality: Quality::MOVING, ..scene.clone() }, &pool);
+    for (name, aside) in [("left-eye", -5.3), ("right-eye", 5.9)] {
+        compare(&caster, name, &Scene { camera: Camera { aside, ..scene.camera }, ..scene.clone() }, &pool);
+    }
     let inside = Camera { eye: scene.camera.target, target: [0.0; 3], ..scene.camera };
     compare(&caster, "from-within", &Scene { camera: inside, ..scene }, &pool);
 }

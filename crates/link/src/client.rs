@@ -12,6 +12,7 @@ use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, Ur
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::gathering::{Gathering, Member};
 use crate::room::Ticket;
 use crate::stream::OpStream;
 
@@ -35,11 +36,28 @@ const NUMBERS_KEPT: u32 = 1 << 28;
 /// # Errors
 /// When something in `config` exceeds its limit.
 pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
+    put_on(link, config, None)
+}
+
+/// Puts a client on a link, which shares the rate of `gathering` with its other connections.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_among(
+    gathering: &Gathering,
+    link: Link,
+    mut config: ClientConfig,
+) -> Result<(ClientHandle, Driver)> {
+    let member = gathering.join(&mut config);
+    put_on(link, config, member)
+}
+
+fn put_on(link: Link, config: ClientConfig, member: Option<Member>) -> Result<(ClientHandle, Driver)> {
     let mut machine = Client::new(config, now())?;
     if link.by_parts {
         machine.expect_parts();
     }
-    let shared = Shared::new(ClientSide::new(machine, link.by_parts));
+    let shared = Shared::new(ClientSide::new(machine, link.by_parts, member));
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(Owner(shared))), driver))
 }

@@ -119,8 +119,10 @@ fn is_here(host: &str) -> bool {
 /// Tries both at once. QUIC needs a round trip less, so it is mostly first and then says how long the path is.
 async fn faster(host: &str, port: u16, trust: &Trust, ways: Ways, options: &quic::Options) -> Result<Link> {
     let Ways { streams, rails } = ways;
+    // Its handshake is what is waited for here.
+    let options = quic::Options { start: quic::Start::Proven, ..*options };
     let by_tcp = Box::pin(streams::connect(host, port, trust, streams, rails));
-    let by_quic = Box::pin(quic::connect(host, port, trust, options));
+    let by_quic = Box::pin(quic::connect(host, port, trust, &options));
     let start = tokio::time::Instant::now();
     match select(by_quic, by_tcp).await {
         Either::Left((by_quic, by_tcp)) => match if_long(by_quic) {

@@ -50,6 +50,8 @@ pub(crate) trait Side: Send + 'static {
         self.machine().close(Error::corrupt("expected a frame of a client, found bulk"));
     }
     fn take_gone(&mut self, _bytes: u64) {}
+    /// Before the machine is asked when it is to be woken, and for what it sends.
+    fn prepare(&mut self) {}
     /// Hands over what the machine has to tell, and wakes those who wait for room.
     fn settle(&mut self);
 }
@@ -180,7 +182,11 @@ impl<S: Side> Drive<S> {
 
     /// Lets time pass.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(at) = self.shared.with(|side| side.machine().poll_timeout()) else { return false };
+        let at = self.shared.with(|side| {
+            side.prepare();
+            side.machine().poll_timeout()
+        });
+        let Some(at) = at else { return false };
         if self.poll_timer(cx, at).is_pending() {
             return false;
         }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use control::{Choice, Remembered};
+use futures::future::BoxFuture;
 use wire::{Error, Result};
 
 use crate::lossy::Counts;
@@ -11,6 +12,11 @@ use crate::quic::Prober;
 
 /// What the capability begins with by which a client asks the server for a controller.
 const ASKING: &str = "controller:";
+/// What the capability begins with by which it tells of the path.
+const TELLING: &str = "path:";
+/// No path that is told of is faster, or longer: 1 Tb/s.
+const MAX_TOLD_BYTES_PER_SEC: u64 = 125_000_000_000;
+const MAX_TOLD_RTT: Duration = Duration::from_secs(10);
 
 /// The capability by which a client asks for a controller of what the server sends.
 #[must_use]
@@ -28,6 +34,31 @@ pub fn asked(capabilities: &[String]) -> Result<Option<Choice>> {
         .transpose()
 }
 
+/// The capability by which a client tells the server what it remembers of the way from there.
+#[must_use]
+pub fn telling(known: Remembered) -> String {
+    let Remembered { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
+    format!("{TELLING}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
+}
+
+/// What a client tells so among its capabilities. Advice: nonsense is nothing.
+#[must_use]
+pub fn told(capabilities: &[String]) -> Option<Remembered> {
+    let text = capabilities.iter().find_map(|name| name.strip_prefix(TELLING))?;
+    let mut numbers = text.split(',').map(|number| number.parse::<u64>().ok());
+    let (rate, capacity, rtt) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let rtt = Duration::from_micros(rtt);
+    let is_sane = (1..=MAX_TOLD_BYTES_PER_SEC).contains(&rate)
+        && (rate..=MAX_TOLD_BYTES_PER_SEC).contains(&capacity)
+        && !rtt.is_zero()
+        && rtt <= MAX_TOLD_RTT;
+    is_sane.then_some(Remembered {
+        rate_bytes_per_sec: rate as f64,
+        capacity_bytes_per_sec: capacity as f64,
+        rtt,
+    })
+}
+
 /// One direction of a connection: what this side sends.
 pub trait Flow: Send + Sync {
     /// Changes the controller.
@@ -42,6 +73,20 @@ pub trait Flow: Send + Sync {
 
     /// The other end's address, where it has one.
     fn peer(&self) -> Option<SocketAddr>;
+
+    /// False while the other end may be somebody who sends a client's old packets again: on a server, until the handshake of
+    /// a client that asked before its end is over. Until then only what can be done any number of times may be done.
+    fn is_proven(&self) -> bool {
+        true
+    }
+
+    /// Waits until it is proven; false when the connection was over first.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is consumed.
+    fn proven(&self) -> BoxFuture<'static, bool> {
+        Box::pin(std::future::ready(true))
+    }
 
     /// What measures the path by packet trains, where the protocol lets them pass.
     fn prober(&self) -> Option<&Prober> {
@@ -111,5 +156,19 @@ mod tests {
         }
         assert_eq!(asked(&["crc32c".into()]).unwrap(), None);
         assert!(asked(&["controller:warp".into()]).unwrap_err().to_string().contains("`warp`"));
+    }
+
+    #[test]
+    fn what_is_remembered_of_a_path_crosses_as_a_capability_and_nonsense_is_nothing() {
+        let (rate_bytes_per_sec, rtt) = (12.5e6, Duration::from_micros(150_250));
+        let known = Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: 13e6, rtt };
+        assert_eq!(told(&["crc32c".into(), telling(known)]), Some(known));
+        let fastest = Remembered { rate_bytes_per_sec: 125e9, capacity_bytes_per_sec: 125e9, ..known };
+        assert!(telling(fastest).len() <= wire::limits::MAX_NAME_BYTES);
+        for nonsense in
+            ["", "1", "1,2", "0,2,3", "2,1,3", "1,2,0", "1,2,10000001", "1,999999999999,3", "1,-2,3", "a,b,c"]
+        {
+            assert_eq!(told(&[format!("path:{nonsense}")]), None, "{nonsense}");
+        }
     }
 }

@@ -38,6 +38,7 @@ mod client;
 mod dial;
 mod drive;
 mod flow;
+mod gathering;
 mod incoming;
 pub mod local;
 pub mod lossy;
@@ -62,12 +63,13 @@ pub mod ws;
 pub use carrier::{Carrier, Link, Received};
 pub use client::{
     ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply,
-    connect,
+    connect, connect_among,
 };
 pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, Ways, connect as dial};
 pub use drive::Driver;
-pub use flow::{Flow, Statistics, asked, asking};
+pub use flow::{Flow, Statistics, asked, asking, telling, told};
+pub use gathering::Gathering;
 pub use many::{Many, Said};
 pub use ordered::Ordered;
 pub use receive::{Counts, Receiver, Receiving};

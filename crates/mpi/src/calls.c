@@ -17,11 +17,11 @@ int corridor_mpi_finish(void) { return MPI_Finalize(); }
 
 void corridor_mpi_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
-/* Begins to send; `data` stays until corridor_mpi_wait or corridor_mpi_is_sent has taken the request. */
-int corridor_mpi_send(const void *data, int bytes, int to, void **request) {
+/* Begins to send in a lane (a tag); `data` stays until corridor_mpi_wait or corridor_mpi_is_sent has taken the request. */
+int corridor_mpi_send(const void *data, int bytes, int to, int lane, void **request) {
     MPI_Request *began = malloc(sizeof *began);
     if (!began) return MPI_ERR_NO_MEM;
-    int error = MPI_Isend(data, bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, began);
+    int error = MPI_Isend(data, bytes, MPI_BYTE, to, lane, MPI_COMM_WORLD, began);
     if (error == MPI_SUCCESS) *request = began;
     else free(began);
     return error;
@@ -40,11 +40,11 @@ int corridor_mpi_wait(void *request) {
     return error;
 }
 
-/* Looks for the next message of a rank; where there is one, `message` is it and `bytes` its size. */
-int corridor_mpi_look(int from, int *is_there, void **message, int *bytes) {
+/* Looks for the next message of a rank in a lane; where there is one, `message` is it and `bytes` its size. */
+int corridor_mpi_look(int from, int lane, int *is_there, void **message, int *bytes) {
     MPI_Message found;
     MPI_Status status;
-    int error = MPI_Improbe(from, 0, MPI_COMM_WORLD, is_there, &found, &status);
+    int error = MPI_Improbe(from, lane, MPI_COMM_WORLD, is_there, &found, &status);
     if (error != MPI_SUCCESS || !*is_there) return error;
     error = MPI_Get_count(&status, MPI_BYTE, bytes);
     if (error != MPI_SUCCESS) return error;

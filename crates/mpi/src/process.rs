@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
@@ -22,6 +22,11 @@ pub const MAX_UNDER_WAY: usize = 64;
 /// as long as this.
 const LOOKS: u32 = 256;
 const LONGEST_PAUSE: Duration = Duration::from_micros(200);
+/// Looks, about a second, after which a process has nothing to do for now and pauses longer between them.
+const IDLE_AFTER_LOOKS: u32 = 5_000;
+const IDLE_PAUSE: Duration = Duration::from_millis(2);
+/// The lane of a process itself.
+const FIRST_LANE: c_int = 0;
 /// At least `MPI_MAX_ERROR_STRING` of any implementation.
 const ERROR_BYTES: usize = 1024;
 
@@ -29,11 +34,18 @@ unsafe extern "C" {
     fn corridor_mpi_start(rank: *mut c_int, size: *mut c_int) -> c_int;
     fn corridor_mpi_finish() -> c_int;
     fn corridor_mpi_abort(code: c_int);
-    fn corridor_mpi_send(data: *const c_void, bytes: c_int, to: c_int, request: *mut *mut c_void) -> c_int;
+    fn corridor_mpi_send(
+        data: *const c_void,
+        bytes: c_int,
+        to: c_int,
+        lane: c_int,
+        request: *mut *mut c_void,
+    ) -> c_int;
     fn corridor_mpi_is_sent(request: *mut c_void, sent: *mut c_int) -> c_int;
     fn corridor_mpi_wait(request: *mut c_void) -> c_int;
     fn corridor_mpi_look(
         from: c_int,
+        lane: c_int,
         is_there: *mut c_int,
         message: *mut *mut c_void,
         bytes: *mut c_int,
@@ -100,13 +112,20 @@ impl Process {
         })
     }
 
+    /// Another way between the same ranks, whose messages pass those of the others: each number is one.
+    #[must_use]
+    pub fn lane(self: &Arc<Self>, number: u8) -> Lane {
+        Lane { process: Arc::clone(self), number: FIRST_LANE + 1 + c_int::from(number) }
+    }
+
     /// Looks for a message once.
-    fn look(&self, from: c_int) -> Result<Option<Vec<u8>>> {
+    fn look(&self, from: c_int, lane: c_int) -> Result<Option<Vec<u8>>> {
         let mut sending = self.calls();
         give_back(&mut sending)?;
         let (mut is_there, mut bytes, mut message) = (0, 0, ptr::null_mut());
         // SAFETY: all pointers are valid for the call.
-        let code = unsafe { corridor_mpi_look(from, &raw mut is_there, &raw mut message, &raw mut bytes) };
+        let code =
+            unsafe { corridor_mpi_look(from, lane, &raw mut is_there, &raw mut message, &raw mut bytes) };
         checked(code, "looking for a message")?;
         if is_there == 0 {
             return Ok(None);
@@ -118,16 +137,8 @@ impl Process {
     }
 }
 
-impl Communicator for Process {
-    fn rank(&self) -> usize {
-        self.rank
-    }
-
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+impl Process {
+    fn send_in(&self, lane: c_int, to: usize, message: Vec<u8>) -> Result<()> {
         let to = self.other(to)?;
         let bytes = c_int::try_from(message.len()).map_err(|_| {
             Error::too_large(format!("expected a message of less than 2 GiB, found {} bytes", message.len()))
@@ -142,27 +153,71 @@ impl Communicator for Process {
         }
         let mut request = ptr::null_mut();
         // SAFETY: the message is kept, where it lies, until the request is taken back.
-        let code = unsafe { corridor_mpi_send(message.as_ptr().cast(), bytes, to, &raw mut request) };
+        let code = unsafe { corridor_mpi_send(message.as_ptr().cast(), bytes, to, lane, &raw mut request) };
         checked(code, "sending")?;
         sending.push_back(Sending { request, _message: message });
         Ok(())
     }
 
-    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+    fn receive_in(&self, lane: c_int, from: usize) -> Result<Vec<u8>> {
         let from = self.other(from)?;
         let mut looks = 0u32;
         loop {
-            if let Some(message) = self.look(from)? {
+            if let Some(message) = self.look(from, lane)? {
                 return Ok(message);
             }
             looks = looks.saturating_add(1);
             match looks.checked_sub(LOOKS) {
                 None => std::thread::yield_now(),
                 Some(more) => {
-                    std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(LONGEST_PAUSE))
+                    let longest = if looks < IDLE_AFTER_LOOKS { LONGEST_PAUSE } else { IDLE_PAUSE };
+                    std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(longest));
                 }
             }
         }
+    }
+}
+
+impl Communicator for Process {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        self.send_in(FIRST_LANE, to, message)
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        self.receive_in(FIRST_LANE, from)
+    }
+}
+
+/// A process once more; see [`Process::lane`].
+#[derive(Debug)]
+pub struct Lane {
+    process: Arc<Process>,
+    number: c_int,
+}
+
+impl Communicator for Lane {
+    fn rank(&self) -> usize {
+        self.process.rank
+    }
+
+    fn size(&self) -> usize {
+        self.process.size
+    }
+
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        self.process.send_in(self.number, to, message)
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        self.process.receive_in(self.number, from)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
+use futures::future::OptionFuture;
 use link::{Flow, Link, Operation, WaitingRoom};
 use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
@@ -60,14 +61,14 @@ impl Service {
         ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Lets the client in, with the controller that it asks for.
+    /// Lets the client in, with the controller that it asks for. One that is not proven yet stays a visitor.
     fn admit(hello: &Hello, admission: &Admission, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
         admission.check(&hello.token)?;
         if let Some(choice) = link::asked(&hello.capabilities)? {
             let none = "this protocol has no choice of controllers; ask for the link `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
         }
-        visit.admit()
+        if flow.is_none_or(Flow::is_proven) { visit.admit() } else { Ok(()) }
     }
 
     /// Serves one link until it ends. Whoever shows the token is no visitor any more.
@@ -107,15 +108,18 @@ impl Service {
             Some(flow) => paths.known(&**flow).await.up,
             None => None,
         };
+        // Where this host remembers nothing, the client's word counts, as it does when it asks for a rate.
+        let known = known.or_else(|| link::told(&hello.capabilities));
         if let (Some(flow), Some(known)) = (&flow, known) {
             flow.remember(known);
         }
         connection.accept();
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
-        Watching::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
         let client = self.next_client();
         let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec)));
+        // Of a client that is in already that is so at once, and once is enough.
+        let mut proving = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();
         let under_way = Arc::new(UnderWay::default());
         let most_together = |name: &str| self.registry.most_together(name);
@@ -124,6 +128,19 @@ impl Service {
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
+                Some(is_proven) = OptionFuture::from(proving.as_mut()), if proving.is_some() => {
+                    proving = None;
+                    if !is_proven {
+                        continue;
+                    }
+                    if let Err(error) = visit.admit() {
+                        connection.close(error.clone());
+                        while driving.join_next().await.is_some() {}
+                        return Err(error);
+                    }
+                    // Not before: its address may be forged, and its path is then somebody else's.
+                    Watching::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
+                }
                 () = under_way.freed(), if least_tier > 0 => {}
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
                     let Some(mut operations) = operations else { return Ok(()) };

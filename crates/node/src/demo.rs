@@ -87,7 +87,7 @@ pub async fn start(options: &Options) -> Result<Demo> {
         context: with(Budget::viewing(half)),
         ..options.clone()
     };
-    let viewer = view::start(&viewing, None, stream::Device::Auto).await?;
+    let viewer = view::start(&viewing, None, stream::Device::Auto, None).await?;
     Ok(Demo { data_url: url.to_string(), viewer, server: running })
 }
 

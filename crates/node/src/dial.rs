@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
 use link::streams::MAX_STREAMS;
 pub use link::streams::Rails;
-use link::{Choice, ClientHandle, Flow, OpStream, Trust, Ways};
+use link::{Choice, ClientHandle, Flow, OpStream, Remembered, Trust, Ways};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -27,6 +27,7 @@ use crate::asks::Ask;
 use crate::in_vain::InVain;
 use crate::offer::Awaiting;
 use crate::paths::{Paths, Watching, learn};
+use crate::receiver;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
@@ -355,7 +356,7 @@ impl Dialer {
                 let mut config =
                     ClientConfig { token, window_bytes: *window_bytes, ..ClientConfig::default() };
                 config.capabilities.extend(compression.capabilities());
-                let (handle, driver) = link::connect(link, config)?;
+                let (handle, driver) = receiver::connect(link, config)?;
                 state.drivers.spawn(driver);
                 (handle, None)
             }
@@ -484,6 +485,7 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         choice: choice.unwrap_or_default(),
         window_bytes: server.window_bytes,
         most_bytes_per_sec: None,
+        start: link::quic::Start::AtOnce,
         // As the protocol says.
         bulk: link::quic::Bulk::default(),
     };
@@ -505,38 +507,49 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     config.capabilities.extend(choice.map(link::asking));
     config.capabilities.extend(compression.capabilities());
     let flow = link.flow();
-    config.path_bytes = remember(server, flow.as_deref()).await;
-    let watching = server.paths.as_ref().and_then(|paths| Watching::begin(paths, flow.clone()));
-    let (handle, driver) = link::connect(link, config)?;
+    let known = remember(server, flow.as_deref()).await;
+    config.path_bytes = known.map(|known| ahead(flow.as_deref()) * known.filling_bytes());
+    config.capabilities.extend(known.map(link::telling));
+    let watching = watch(server.paths.clone(), flow.clone());
+    let (handle, driver) = receiver::connect(link, config)?;
     // Who goes by what is remembered asks for what can only be seen from there.
     let asks = server.paths.clone().zip(flow.clone()).filter(|_| protocol == Protocol::Auto);
     let asking = asks.map(|(paths, flow)| learn(handle.clone(), paths, flow));
     let driving = async move {
         tokio::select! {
             () = driver => {}
-            () = watch(watching) => {}
+            () = watching => {}
             () = async { OptionFuture::from(asking).await; std::future::pending().await } => {}
         }
     };
     Ok(Opened { handle, driving: Box::pin(driving), flow })
 }
 
-/// Lets the connection begin from what is remembered of its path; gives what fills the way here, bytes, if that is known.
-async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<u64> {
+/// Lets the connection begin from what is remembered of its path; gives what is known of the way here.
+async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<Remembered> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
     let known = paths.known(flow).await;
     if let Some(up) = known.up {
         flow.remember(up);
     }
-    known.down.map(|down| down.filling_bytes())
+    known.down
 }
 
-/// For ever.
-async fn watch(watching: Option<Watching>) {
-    match watching {
-        Some(watching) => watching.run().await,
-        None => std::future::pending().await,
+/// How many times what fills the path is let come at first. By QUIC twice, for the server's controller keeps the queue short
+/// and credit is on its way back for a round trip; by TCP what is beyond the path stands in queues.
+fn ahead(flow: Option<&dyn Flow>) -> u64 {
+    if flow.is_some_and(|flow| flow.statistics().protocol == "tcp") { 1 } else { 2 }
+}
+
+/// For ever, from when somebody was heard: what was only sent says nothing of a path.
+async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
+    if let Some((paths, flow)) = paths.zip(flow)
+        && flow.proven().await
+        && let Some(watching) = Watching::begin(&paths, Some(flow))
+    {
+        watching.run().await;
     }
+    std::future::pending().await
 }
 
 /// Says what a person can do about a certificate that nobody vouches for.

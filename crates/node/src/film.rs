@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use array::{ArrayInfo, Axis, AxisKind, Coordinates, Dataset, Error, Result};
-use render::{Background, Camera, Image, ImageSize, Notes, Span, TransferFunction, VolumeView};
+use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Error, Result};
+use render::{Background, Camera, Image, ImageSize, Key, Notes, Span, TransferFunction, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 use session::{Truth, View};
 pub use stream::compose::{Communicator, Method};
-use stream::{Film, FilmRequest, H264, Means, Still, camera_in, render_by_threads, render_together};
+use stream::{
+    Film, FilmRequest, H264, Means, Still, camera_in, grid_colour, render_by_threads, render_together,
+};
 
 use crate::assemble::Stack;
 use crate::output::Draft;
@@ -245,8 +247,10 @@ pub async fn draw(
         truth = Some(still.truth.clone());
         let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
         let finish = move || {
-            if let Some(notes) = notes {
-                render::annotate(&mut still.image, &notes)?;
+            match (notes, still.view.stereo) {
+                (Some(notes), Some(parallax)) => stereo::annotate_pair(&mut still.image, &notes, parallax)?,
+                (Some(notes), None) => render::annotate(&mut still.image, &notes)?,
+                (None, _) => {}
             }
             sink.take(done, &still).map(|()| sink)
         };
@@ -344,6 +348,15 @@ fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
         range: transfer.range,
         opacity: Vec::new(),
     });
+    let colour_of = |level: usize| Key {
+        colour: grid_colour(level, array.levels.len()),
+        text: format!("grids of level {level}"),
+    };
+    let surfaces = view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, &array.units));
+    let has_grids = view.grids && dataset.grids_of(array).is_some();
+    let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
+    // Where there are no colours of a scale nothing else says what is shown.
+    let (what, when) = (transfer.is_none().then(|| values.clone()), time_text(dataset, array, view.time));
     let brightness: u32 = view.background.iter().map(|&c| u32::from(c)).sum();
     Ok(Notes {
         camera: camera_in(view, dataset, size)?,
@@ -352,9 +365,32 @@ fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
         world_units: array.world_units.clone(),
         spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
+        title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
+        keys: surfaces.chain(levels.map(colour_of)).collect(),
         transfer,
         is_dark: brightness < 3 * 128,
     })
+}
+
+/// Which time a step is, in words; `None` for an array without time.
+fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> {
+    let axis = &array.axes[array.time_axis()?];
+    let count = array.shape()[array.time_axis()?];
+    let which = || format!("step {step} of 0 to {}", count.saturating_sub(1));
+    #[expect(clippy::cast_precision_loss, reason = "a step")]
+    let value = match &axis.coordinates {
+        Coordinates::Index => return Some(which()),
+        Coordinates::Regular { origin, step: apart } => origin + step as f64 * apart,
+        Coordinates::Explicit(samples) => *samples.get(usize::try_from(step).ok()?)?,
+    };
+    let calendar = |array: &ArrayInfo| match array.attributes.get("calendar") {
+        Some(Attribute::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let own =
+        dataset.find(&axis.name).ok().and_then(|(_, of_axis)| calendar(of_axis)).or_else(|| calendar(array));
+    let date = array::time::date(value, &axis.units, own.as_deref().unwrap_or("standard"));
+    Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
 }
 
 /// What an axis spans where the picture does not show it to scale: by its coordinates, or by index where it has none
@@ -498,6 +534,42 @@ mod tests {
         ] {
             assert!(steps(text, count).is_err(), "{text} of {count}");
         }
+    }
+
+    /// A field of a mesh at six times.
+    fn mesh() -> Dataset {
+        let mut dataset = array::conformance::one_array("<f8".parse().unwrap(), &[6, 8, 8, 8], &[1, 8, 8, 8]);
+        let field = &mut dataset.arrays[0];
+        field.axes[0].kind = AxisKind::Time;
+        field.axes[0].coordinates = Coordinates::Regular { origin: 12.0, step: 6.0 };
+        field.axes[0].units = "hours since 2001-02-03".into();
+        field.units = "kg".into();
+        field.attributes.insert(array::GRIDS_ATTRIBUTE.into(), Attribute::Text("amr/grids".into()));
+        let mut table =
+            array::conformance::one_array("<f8".parse().unwrap(), &[3, 7], &[3, 7]).arrays.remove(0);
+        table.name = "amr/grids".into();
+        dataset.arrays.push(table);
+        dataset
+    }
+
+    #[test]
+    fn notes_say_the_time_and_what_surfaces_and_grids_are() {
+        let mut dataset = mesh();
+        let surface = |value| json!({"value": value, "colour": [1, 2, 3], "opacity": 1.0});
+        let view = json!({"array": dataset.arrays[0].name, "time": 3, "mode": "surfaces", "grids": true,
+            "surfaces": [surface(0.5), surface(-2e-7)]});
+        let view = View::parse(&view.to_string()).unwrap();
+        let size = ImageSize { width: 90, height: 70 };
+        let of = |dataset: &Dataset| notes(&view, size, dataset).unwrap();
+        let found = of(&dataset);
+        let texts: Vec<&str> = found.keys.iter().map(|key| key.text.as_str()).collect();
+        assert_eq!(texts, ["0.5 kg", "-2e-7 kg", "grids of level 0"]);
+        assert_eq!(found.keys[0].colour, [1, 2, 3]);
+        assert!(found.title.ends_with("[kg]   2001-02-04 06:00"), "{}", found.title);
+        dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("360_day".into()));
+        assert!(of(&dataset).title.ends_with("30 hours since 2001-02-03"));
+        dataset.arrays[0].axes[0].coordinates = Coordinates::Index;
+        assert!(of(&dataset).title.ends_with("step 3 of 0 to 5"));
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub mod pick;
 pub mod picture;
 pub mod places;
 pub mod port;
+pub mod receiver;
 pub mod remote;
 mod restoring;
 pub mod runtime;

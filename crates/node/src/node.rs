@@ -92,7 +92,8 @@ pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let gate = Gate::new(options.context.budget.send);
     let complete = |peer: &Url| runtime::complete(&options.context.places.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
-    Ok(Arc::new(Shared { exports, gate, peers, name: OnceLock::new(), paths: options.context.paths.clone() }))
+    let (name, rejecting) = (OnceLock::new(), OnceLock::new());
+    Ok(Arc::new(Shared { exports, gate, peers, name, rejecting, paths: options.context.paths.clone() }))
 }
 
 /// Listens and leaves a note; the second half. `registry` says what is answered.
@@ -123,10 +124,16 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let tls = identity.server_config(&link::tls::SERVED)?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
-    let pace = quic::Options { most_bytes_per_sec: options.most_bytes_per_sec, ..quic::Options::default() };
+    let pace = quic::Options {
+        most_bytes_per_sec: options.most_bytes_per_sec,
+        // What does more than read waits (`ops`).
+        start: quic::Start::AtOnce,
+        ..quic::Options::default()
+    };
     // TCP alone is enough where the port is taken or UDP forbidden.
     let udp = quic::Listener::bind(address, &identity, pace);
     let udp = udp.inspect_err(|error| tracing::warn!(%error, "no QUIC on UDP port {}", address.port())).ok();
+    udp.iter().for_each(|udp| drop(shared.rejecting.set(udp.rejecting())));
     let fingerprint = identity.fingerprint().to_string();
     let name = shared.name.get_or_init(|| runtime::server_name(&machine, address, &fingerprint));
     for export in shared.exports.all() {

@@ -92,6 +92,10 @@ impl Handler for TellPeers {
         PEERS
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, parameters: Bytes) -> Result<Begun<Describe>> {
         Describe::decode(parameters).map(Begun::Work)
     }

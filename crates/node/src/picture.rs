@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
-use render::{ImageSize, VolumeView};
+use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
-use session::{SpaceAxis, View};
+use session::{MAX_PARALLAX, SpaceAxis, View};
 pub use stream::Still;
 use stream::{Means, StillRequest, render_still};
 
@@ -32,6 +32,10 @@ pub struct PictureRequest {
     pub mode: Option<ViewMode>,
     /// Light what the transfer function shows.
     pub shading: Option<bool>,
+    /// The grids of an adaptive mesh as lines.
+    pub grids: Option<bool>,
+    /// A stereo pair with eyes so far apart, as a share of the distance to what they look at; see [`parse_parallax`].
+    pub stereo: Option<f64>,
     /// Index on the time axis.
     pub time: Option<u64>,
     /// This level and no other.
@@ -171,6 +175,24 @@ pub fn parse_mode(text: &str) -> Result<ViewMode> {
     })
 }
 
+/// Reads how far the eyes of a stereo pair are apart: `0.04` or `1/25`.
+///
+/// # Errors
+/// `Invalid`.
+pub fn parse_parallax(text: &str) -> Result<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.split_once('/') {
+        Some((one, many)) => number(one).zip(number(many)).map(|(one, many)| one / many),
+        None => number(text),
+    };
+    share.filter(|&share| share > 0.0 && share <= MAX_PARALLAX).ok_or_else(|| {
+        Error::invalid(format!(
+            "expected the distance of the eyes as a share of that to what they look at, above 0 and up to {MAX_PARALLAX}, such as \
+             `1/30` or `0.04`, found `{text}`"
+        ))
+    })
+}
+
 /// Draws one finished picture. `progress` hears blocks present and wanted.
 ///
 /// # Errors
@@ -252,6 +274,21 @@ fn fields(
     if let Some(shading) = request.shading {
         fields.insert("shading".into(), shading.into());
     }
+    if let Some(grids) = request.grids {
+        let (_, array) = dataset.find(&view.array)?;
+        if grids && dataset.grids_of(array).is_none() {
+            return Err(Error::not_found(format!(
+                "expected a field of an adaptive mesh to draw the grids of, found `{}`, which has none",
+                array.name
+            )));
+        }
+        fields.insert("grids".into(), grids.into());
+    }
+    if let Some(parallax) = request.stereo {
+        fields.insert("stereo".into(), parallax.into());
+    }
+    let is_pair = request.stereo.or(view.stereo).is_some();
+    let size = if is_pair { stereo::size_of_eye(size) } else { size };
     if let Some(camera) = &request.camera {
         let value = match side(camera) {
             Some(direction) => camera_from(direction, size, view, dataset)?,
@@ -337,6 +374,15 @@ mod tests {
         }
         for bad in ["z", "z=", "=", "z=a", "z=nan", "z=1e999", "z=%", "z=4%%"] {
             assert!(parse_slice(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn distances_of_eyes_are_read_as_people_write_them() {
+        assert_eq!([parse_parallax("0.04").unwrap(), parse_parallax("1 / 25").unwrap()], [0.04; 2]);
+        for bad in ["", "0", "-0.1", "1/0", "0/0", "0.6", "wide", "1/30/2"] {
+            let error = parse_parallax(bad).unwrap_err().to_string();
+            assert!(error.contains(&format!("found `{bad}`")), "{error}");
         }
     }
 

@@ -77,9 +77,21 @@ impl Came {
     }
 }
 
-async fn next_of(udp: Option<&quic::Listener>) -> Option<quic::Incoming> {
+/// QUIC's port; says at the end what it turned away.
+struct Udp(quic::Listener);
+
+impl Drop for Udp {
+    fn drop(&mut self) {
+        let rejected = self.0.rejecting().so_far();
+        if rejected != quic::Rejected::default() {
+            tracing::info!(?rejected, "what came by UDP and was turned away");
+        }
+    }
+}
+
+async fn next_of(udp: Option<&Udp>) -> Option<quic::Incoming> {
     match udp {
-        Some(udp) => udp.accept().await,
+        Some(udp) => udp.0.accept().await,
         None => std::future::pending().await,
     }
 }
@@ -88,7 +100,7 @@ async fn next_of(udp: Option<&quic::Listener>) -> Option<quic::Incoming> {
 pub struct Port {
     listener: TcpListener,
     /// QUIC on the same port; none where UDP is not to be had.
-    udp: Option<quic::Listener>,
+    udp: Option<Udp>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
     /// Links that further streams may join.
@@ -138,7 +150,7 @@ impl Port {
     ) -> Self {
         Self {
             listener,
-            udp,
+            udp: udp.map(Udp),
             tls,
             lobby: Lobby::new(Limits::default()),
             desk: Topology::of_host().map_or_else(Desk::default, Desk::on),

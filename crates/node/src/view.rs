@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Completions, Dataset, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want};
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
-use stream::{Device, Means, Session};
+use stream::{Device, Means, Ranks, Session, follow};
 
 use crate::exports::Export;
 use crate::join::Join;
@@ -14,11 +14,16 @@ use crate::ops::Registry;
 use crate::ops::servers::TellServers;
 
 /// Starts a viewing node on the one location in `options`. It answers what a data server answers, `join` and
-/// `servers`.
+/// `servers`. With `ranks` it is the first of several that draw together; the others [`assist`].
 ///
 /// # Errors
 /// Those of opening and listening and of [`Means::open`]; `Unsupported` when there is nothing to draw.
-pub async fn start(options: &Options, first_view: Option<View>, device: Device) -> Result<Node> {
+pub async fn start(
+    options: &Options,
+    first_view: Option<View>,
+    device: Device,
+    ranks: Option<Ranks>,
+) -> Result<Node> {
     let shared = node::open(options).await?;
     let export = shared.exports.find("")?;
     let source = Arc::new(Latest(Arc::clone(export)));
@@ -30,11 +35,29 @@ pub async fn start(options: &Options, first_view: Option<View>, device: Device) 
     let means = Means::open(device, memory_bytes).await?;
     let worked = Arc::clone(export);
     let work = Arc::new(move |task| worked.stack().work.share(task));
-    let session = Session::begin(dataset, source, means, first_view, work)?;
+    let session = match ranks {
+        Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
+        None => Session::begin(dataset, source, means, first_view, work)?,
+    };
     let mut registry = Registry::of_data_server();
     registry.add(Join::new(Arc::new(session)));
     registry.add(TellServers);
     node::start(options, shared, registry).await
+}
+
+/// Draws this rank's share for the viewing node that rank 0 is, with the data and the memory that `options` name; it listens
+/// nowhere. Ends with rank 0.
+///
+/// # Errors
+/// Those of opening and of [`follow`].
+///
+/// # Cancel safety
+/// As [`follow`].
+pub async fn assist(options: &Options, ranks: Ranks) -> Result<()> {
+    let shared = node::open(options).await?;
+    let source = Arc::new(Latest(Arc::clone(shared.exports.find("")?)));
+    let means = Means::open(Device::Cpu, options.context.budget.render).await?;
+    follow(source, means, ranks).await
 }
 
 /// The data of an export as they are now: described again, it may be other data than before.

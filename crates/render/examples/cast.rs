@@ -73,6 +73,7 @@ fn main() -> Result<()> {
             transfer: TransferFunction { opacity, ..TransferFunction::ramp(0.0, 255.0, 1.0) },
             surfaces: isovalues.iter().map(|&(value, opacity)| surface(value, opacity as f32)).collect(),
             slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
+            wires: Default::default(),
             mode: *mode,
             is_lit,
             size: ImageSize { width: 1024, height: 800 },

@@ -35,6 +35,15 @@ pub struct Camera {
     pub up: [f64; 3],
     /// Perspective or orthographic.
     pub projection: Projection,
+    /// How far right of `eye` rays really begin, world units, while the image's window at the target stays where it is: one of
+    /// two eyes ([`crate::stereo`]). 0 for every other camera.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub aside: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// An axis-aligned box in world space.
@@ -105,6 +114,7 @@ impl Camera {
             target: centre.into(),
             up: up.into(),
             projection: Projection::Perspective { fov_y_rad: Self::DEFAULT_FOV_Y_RAD },
+            aside: 0.0,
         }
     }
 
@@ -209,7 +219,20 @@ impl Camera {
                 self.projection
             )));
         }
+        let may_stand_aside = matches!(self.projection, Projection::Perspective { .. });
+        if self.aside != 0.0 && !(may_stand_aside && self.aside.is_finite()) {
+            return Err(Error::invalid(format!(
+                "expected an eye aside of a perspective camera, by a finite length, found {self:?}"
+            )));
+        }
         Ok(())
+    }
+
+    /// Where rays leave a perspective camera, world space.
+    #[must_use]
+    pub fn origin(&self) -> [f64; 3] {
+        let aside = self.axes().map_or(DVec3::ZERO, |axes| axes.right * self.aside);
+        (DVec3::from(self.eye) + aside).into()
     }
 
     /// Unit vectors of the image; `None` when eye and target coincide.
@@ -246,6 +269,8 @@ pub(crate) struct Lens {
     pub(crate) forward: DVec3,
     /// Half of what the image spans, right and up: world units (orthographic) or tangents (perspective).
     pub(crate) half: [f64; 2],
+    /// How far right of `forward` the image's middle lies, a tangent; 0 but for an eye that stands aside.
+    pub(crate) middle: f64,
     pub(crate) perspective: bool,
     size: ImageSize,
 }
@@ -261,12 +286,14 @@ impl Lens {
             Projection::Orthographic { height_world } => (height_world / 2.0, false),
         };
         let half_right = half_up * f64::from(size.width) / f64::from(size.height);
+        let distance = DVec3::from(camera.eye).distance(camera.target.into());
         Ok(Self {
-            eye: camera.eye.into(),
+            eye: DVec3::from(camera.eye) + axes.right * camera.aside,
             right: axes.right,
             up: axes.up,
             forward: axes.forward,
             half: [half_right, half_up],
+            middle: -camera.aside / distance,
             perspective,
             size,
         })
@@ -289,7 +316,7 @@ impl Lens {
         let spread = if self.perspective { self.depth_of(world)? } else { 1.0 };
         let to = world - self.eye;
         let (across, upward) = (to.dot(self.right) / spread, to.dot(self.up) / spread);
-        let column = (across / self.half[0] + 1.0) / 2.0 * f64::from(self.size.width);
+        let column = ((across - self.middle) / self.half[0] + 1.0) / 2.0 * f64::from(self.size.width);
         let row = (1.0 - upward / self.half[1]) / 2.0 * f64::from(self.size.height);
         Some([column, row])
     }
@@ -303,11 +330,12 @@ impl Lens {
         (!self.perspective || depth > NEAREST * to.length().max(f64::MIN_POSITIVE)).then_some(depth)
     }
 
-    /// How far to the right of the image's middle, and above it, the middle of a pixel `[column, row]` lies: in what
+    /// How far to the right of the line of sight, and above it, the middle of a pixel `[column, row]` lies: in what
     /// [`Lens::half`] is in.
     #[inline(always)]
     pub(crate) fn aside(&self, [column, row]: [u32; 2]) -> [f64; 2] {
-        let across = (2.0 * (f64::from(column) + 0.5) / f64::from(self.size.width) - 1.0) * self.half[0];
+        let across =
+            (2.0 * (f64::from(column) + 0.5) / f64::from(self.size.width) - 1.0) * self.half[0] + self.middle;
         let upward = (1.0 - 2.0 * (f64::from(row) + 0.5) / f64::from(self.size.height)) * self.half[1];
         [across, upward]
     }
@@ -336,7 +364,7 @@ mod tests {
         let lens = Lens::new(camera, size).unwrap();
         let to = DVec3::from(point) - lens.eye;
         let depth = if lens.perspective { to.dot(lens.forward) } else { 1.0 };
-        let x = to.dot(lens.right) / depth / lens.half[0];
+        let x = (to.dot(lens.right) / depth - lens.middle) / lens.half[0];
         let y = to.dot(lens.up) / depth / lens.half[1];
         ((x + 1.0) / 2.0, (1.0 - y) / 2.0)
     }
@@ -444,6 +472,8 @@ mod tests {
             Camera { eye: [f64::NAN, 0.0, 0.0], ..good },
             Camera { projection: Projection::Perspective { fov_y_rad: 4.0 }, ..good },
             Camera { projection: Projection::Orthographic { height_world: 0.0 }, ..good },
+            Camera { aside: f64::NAN, ..good },
+            Camera { aside: 0.1, ..good.orthographic() },
         ];
         for camera in bad {
             assert!(camera.check().is_err(), "{camera:?}");

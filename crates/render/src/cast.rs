@@ -34,6 +34,7 @@ use crate::slabs::{Cuts, Deposit, Layers, Sheets, SlabRequest, Slabs};
 use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
+use crate::wires::Wires;
 use crate::work::SKIPPED;
 use crate::{Drawn, Image, Mode, Part, Piece, Portion, Rect, Scene, Share, Tally};
 
@@ -185,6 +186,8 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
     pub(crate) slices: Option<Slices>,
+    /// Boxes as lines, where any are in the picture.
+    pub(crate) wires: Option<Wires>,
     /// What a picture of extreme values needs.
     extreme: Option<Extreme>,
     /// How samples are lit, if they are.
@@ -248,6 +251,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         Ok(Self {
             slices: has_slices.then(slices),
+            wires: Wires::new(scene, &lens),
             extreme: Extreme::new(scene, blocks, &tables.by_stride[0]),
             metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
             surfaces: Surfaces::new(&scene.surfaces, view, lamp),
@@ -393,7 +397,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
             for left in (0..tile.width).step_by(SIDE as usize) {
                 let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
-                let depths = caster.sieve.as_ref().map(|sieve| sieve.depths(corner));
+                let sieve = caster.sieve.as_ref().filter(|_| !caster.is_crossed(corner));
+                let depths = sieve.map(|sieve| sieve.depths(corner));
                 if depths == Some(None) {
                     continue;
                 }
@@ -401,6 +406,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 if let Some(depths) = depths.flatten() {
                     shown.count(Some(caster.wanted_rank), false, rays.trim(depths));
                 }
+                let strands = caster.strands(corner, &rays);
                 if let Some(layers) = &mut layers {
                     layers.begin(&rays);
                 }
@@ -408,12 +414,16 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
-                        colours_of(&simd.call(Cut { caster, slices, rays, shading, shown }))
+                        let sheets = simd.call(Cut { caster, slices, rays, shading, shown });
+                        strands.map_or_else(|| colours_of(&sheets), |strands| strands.around(&sheets))
                     }
-                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut()),
+                    (None, _) => {
+                        caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), strands)
+                    }
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
-                        let (colours, found) = simd.call(Project { caster, extreme, rays, shading, shown });
+                        let project = Project { caster, extreme, rays, shading, shown, strands };
+                        let (colours, found) = simd.call(project);
                         best = found;
                         colours
                     }

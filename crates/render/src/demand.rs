@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use array::{BlockKey, LevelOrigin, Priority, Result};
+use array::{BlockKey, Error, LevelOrigin, Priority, Result};
 use glam::DVec3;
 
 use crate::camera::Lens;
@@ -104,8 +104,24 @@ pub fn demand(
     forced: Option<u8>,
     max_bytes: usize,
 ) -> Result<Demand> {
+    demand_of(view, std::slice::from_ref(camera), size, portion, forced, max_bytes)
+}
+
+/// The same for pictures of several cameras together, such as two eyes: what any of them sees, at one level. The first one says
+/// how sharp it is to be, and what matters most.
+///
+/// # Errors
+/// As [`demand`]; `Invalid` for no camera.
+pub fn demand_of(
+    view: &VolumeView,
+    cameras: &[Camera],
+    size: ImageSize,
+    portion: &Portion,
+    forced: Option<u8>,
+    max_bytes: usize,
+) -> Result<Demand> {
     size.check()?;
-    let seer = Seer::new(view, camera, size, portion)?;
+    let seer = Seer::new(view, cameras, size, portion)?;
     let first = forced.map_or_else(|| Ok(seer.sufficient_rank()), |number| view.rank_of(number))?;
     let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
     let coarsest = view.levels.len() - 1;
@@ -146,10 +162,11 @@ struct Seen {
 }
 
 impl<'a> Seer<'a> {
-    fn new(view: &'a VolumeView, camera: &Camera, size: ImageSize, portion: &Portion) -> Result<Self> {
-        let lens = Lens::new(camera, size)?;
+    fn new(view: &'a VolumeView, cameras: &[Camera], size: ImageSize, portion: &Portion) -> Result<Self> {
+        let lenses = cameras.iter().map(|camera| Lens::new(camera, size)).collect::<Result<Vec<_>>>()?;
+        let lens = *lenses.first().ok_or_else(|| Error::invalid("expected a camera, found none"))?;
         let looks_left = Cell::new(MAX_LOOKED_AT);
-        Ok(Self { view, lens, sight: Sight::new(view, &lens, portion), looks_left })
+        Ok(Self { view, lens, sight: Sight::of(view, &lenses, portion), looks_left })
     }
 
     fn afresh(&self) -> &Self {
@@ -282,7 +299,9 @@ impl<'a> Seer<'a> {
         let depth = to.dot(self.lens.forward);
         let spread = if self.lens.perspective { depth.max(1e-9) } else { 1.0 };
         let (across, upward) = (to.dot(self.lens.right) / spread, to.dot(self.lens.up) / spread);
-        let off_centre = (across / self.lens.half[0]).hypot(upward / self.lens.half[1]).min(2.0) / 2.0;
+        let off_centre =
+            ((across - self.lens.middle) / self.lens.half[0]).hypot(upward / self.lens.half[1]).min(2.0)
+                / 2.0;
         let (low, high) = self.view.volume_box();
         let size_world = self.view.world_from_volume.transform_vector3(high - low).length();
         let middle_world = self.view.world_from_volume.transform_point3((low + high) / 2.0);

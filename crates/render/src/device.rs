@@ -89,6 +89,8 @@ pub struct PreparedLens {
     pub forward: DVec3,
     /// Half of what the image spans, right and up: tangents where it is seen in perspective, else world units.
     pub half: [f64; 2],
+    /// How far right of `forward` the image's middle lies, a tangent; 0 but for an eye that stands aside.
+    pub middle: f64,
     /// Rays begin at the eye; else they are parallel and have no beginning.
     pub is_perspective: bool,
 }
@@ -244,6 +246,9 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
 /// What of a scene [`prepare`] cannot prepare, if anything.
 #[must_use]
 pub fn beyond(scene: &Scene) -> Option<&'static str> {
+    if !scene.wires.is_empty() {
+        return Some("boxes as lines");
+    }
     match scene.mode {
         Mode::Maximum | Mode::Minimum => Some("extreme values"),
         Mode::Surfaces => Some("isosurfaces or slices alone"),
@@ -318,6 +323,7 @@ impl<T: Voxel> Caster<'_, T> {
                 up: self.lens.up,
                 forward: self.lens.forward,
                 half: self.lens.half,
+                middle: self.lens.middle,
                 is_perspective: self.lens.perspective,
             },
             volume_from_world: self.volume_from_world,

@@ -21,6 +21,7 @@ use crate::simd::{LANES, Simd, Step};
 use crate::table::{ENTRIES, Table};
 use crate::truth::Shown;
 use crate::voxel::Voxel;
+use crate::wires::Strands;
 use crate::{Mode, Scene};
 
 /// Of rays that have met no value.
@@ -138,6 +139,7 @@ pub(crate) struct Project<'a, 'b, T> {
     pub(crate) rays: Rays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut Shown,
+    pub(crate) strands: Option<Strands<'a>>,
 }
 
 impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
@@ -145,11 +147,11 @@ impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Self::Output {
-        let Self { caster, extreme, mut rays, shading, shown } = self;
+        let Self { caster, extreme, mut rays, shading, shown, strands } = self;
         let mut colours = [Vec4::ZERO; LANES];
-        if caster.has_solids() {
+        if caster.has_solids() || strands.is_some() {
             let sheets = caster.sheets(simd, &rays, shading, shown);
-            colours = caster.hunts(&rays, sheets).alone(caster, shading.opaque);
+            colours = caster.hunts(&rays, sheets, strands).alone(caster, shading.opaque);
             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
         }
         let mut best = simd.splat(NOTHING);

@@ -8,11 +8,11 @@ use crate::{Bounds, Portion, Slice, ViewLevel, VolumeView};
 /// What rounding may move the edge of a clipping box by, voxels of level 0.
 const CLIP_SLACK: f64 = 1e-6;
 
-/// What of a volume may be seen in an image: in the camera's frustum, in the clipping box, and on slices where only these
+/// What of a volume may be seen in an image: in the camera's frustum, or in one of several cameras', in the clipping box, and on slices where only these
 /// are drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Sight {
-    frustum: Frustum,
+    frusta: Vec<Frustum>,
     /// What may be drawn, in volume space.
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
@@ -21,6 +21,11 @@ pub(crate) struct Sight {
 
 impl Sight {
     pub(crate) fn new(view: &VolumeView, lens: &Lens, portion: &Portion) -> Self {
+        Self::of(view, std::slice::from_ref(lens), portion)
+    }
+
+    /// What any of several cameras sees.
+    pub(crate) fn of(view: &VolumeView, lenses: &[Lens], portion: &Portion) -> Self {
         let (mut low, mut high) = view.volume_box();
         if let Some(clip) = &portion.clip {
             let (clip_low, clip_high) = clip_in_volume(view, clip);
@@ -38,7 +43,8 @@ impl Sight {
             high[axis] = high[axis].min(most);
         }
         let slices = portion.slices.clone();
-        Self { frustum: Frustum::new(lens, &view.world_from_volume), low, high, slices }
+        let frusta = lenses.iter().map(|lens| Frustum::new(lens, &view.world_from_volume)).collect();
+        Self { frusta, low, high, slices }
     }
 
     /// What of it lies in a share and up to `margin` beyond, in volume space.
@@ -63,7 +69,8 @@ impl Sight {
             low[axis] <= slice.at && slice.at <= high[axis]
         };
         let is_shown = self.slices.as_ref().is_none_or(|slices| slices.iter().any(is_cut));
-        (is_shown && low.cmple(high).all() && self.frustum.may_see(low, high)).then_some((low, high))
+        let is_in_sight = || self.frusta.iter().any(|frustum| frustum.may_see(low, high));
+        (is_shown && low.cmple(high).all() && is_in_sight()).then_some((low, high))
     }
 }
 
@@ -88,6 +95,7 @@ pub(crate) struct Frustum {
 impl Frustum {
     pub(crate) fn new(lens: &Lens, world_from_volume: &DAffine3) -> Self {
         let [across, upward] = lens.half;
+        let (left, right) = (across - lens.middle, across + lens.middle);
         let side = |axis: DVec3, half: f64| {
             let normal = if lens.perspective { lens.forward * half + axis } else { axis };
             let distance = if lens.perspective { 0.0 } else { half };
@@ -101,8 +109,8 @@ impl Frustum {
         };
         Self {
             planes: [
-                side(lens.right, across),
-                side(-lens.right, across),
+                side(lens.right, left),
+                side(-lens.right, right),
                 side(lens.up, upward),
                 side(-lens.up, upward),
                 front,
@@ -146,8 +154,9 @@ mod tests {
             target: [1.0, 2.0, 3.0],
             up: [0.0, 0.0, 1.0],
             projection: crate::Projection::Perspective { fov_y_rad: 0.5 },
+            aside: 0.0,
         };
-        for camera in [camera, camera.orthographic()] {
+        for camera in [camera, camera.orthographic(), Camera { aside: 2.0, ..camera }] {
             let size = ImageSize { width: 60, height: 40 };
             let lens = Lens::new(&camera, size).unwrap();
             let frustum = Frustum::new(&lens, &map);

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
+use glam::Vec4;
+
 use crate::light::{Light, Metric};
 use crate::sample::Found;
 use crate::simd::{LANES, Simd, Step, each_axis};
@@ -37,6 +39,12 @@ impl<S: Simd> Gathered<S> {
     pub(crate) fn new(simd: S) -> Self {
         let zero = simd.splat(0.0);
         Self { rgba: [zero; 4], before: simd.splat(f32::NAN), slope: [zero; 3] }
+    }
+
+    /// Rays begin behind these colours.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, simd: S, colours: &[Vec4; LANES]) {
+        self.rgba = std::array::from_fn(|part| simd.load(&colours.map(|colour| colour[part])));
     }
 
     /// Red, green, blue and opacity of each ray.

@@ -38,7 +38,7 @@ struct Surface {
 pub(crate) struct Hit {
     /// In steps of the ray.
     pub(crate) at: f64,
-    /// What is crossed, stored.
+    /// What is crossed, stored; NaN at the edge of a box, where it was not looked up.
     pub(crate) stored: f64,
     /// Lit, premultiplied.
     pub(crate) colour: Vec4,
@@ -46,6 +46,17 @@ pub(crate) struct Hit {
     pub(crate) cosine: f32,
     /// Another caster draws it; here it only says where the step begins that it lies in.
     pub(crate) is_foreign: bool,
+}
+
+impl Hit {
+    /// Where a ray meets an edge of a box, which is not lit.
+    pub(crate) fn of_edge(at: f64, colour: Vec4) -> Self {
+        Self { at, stored: f64::NAN, colour, cosine: 1.0, is_foreign: false }
+    }
+
+    pub(crate) fn is_edge(&self) -> bool {
+        self.stored.is_nan()
+    }
 }
 
 /// A ray in volume space: `origin + t * step`, its direction in world space of unit length.

@@ -93,6 +93,7 @@ fn between(a: &Camera, b: &Camera, share: f64) -> Camera {
         target: target.into(),
         up: (rotation * DVec3::Y).into(),
         projection,
+        aside: a.aside + (b.aside - a.aside) * share,
     }
 }
 

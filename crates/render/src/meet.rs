@@ -15,12 +15,15 @@ use crate::rays::{Lanes, Rays, Region};
 use crate::simd::LANES;
 use crate::table::{ERROR_PER_BEND, PARTS, TOLERANCE, Table};
 use crate::voxel::Voxel;
+use crate::wires::Strands;
 
 /// The hunts along the rays of one packet, each up to its slice.
-pub(crate) struct Hunts {
+pub(crate) struct Hunts<'s> {
     hunts: [Hunt; LANES],
     /// The slices behind what they hunt.
     sheets: Sheets,
+    /// Edges of boxes among them.
+    pub(crate) strands: Option<Strands<'s>>,
     /// Where each ray really ends.
     end: Lanes,
     near: Vec<Region>,
@@ -33,8 +36,13 @@ pub(crate) struct Lane {
     pub(crate) before: f32,
 }
 
-impl Hunts {
-    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, sheets: Sheets) -> Self {
+impl<'s> Hunts<'s> {
+    pub(crate) fn new<T: Voxel>(
+        caster: &Caster<'_, T>,
+        rays: &Rays,
+        sheets: Sheets,
+        strands: Option<Strands<'s>>,
+    ) -> Self {
         // Voxels of the finest level drawn per voxel of level 0.
         let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
         let line = |lane| Line {
@@ -58,35 +66,44 @@ impl Hunts {
             let until = if to < last { to } else { f64::INFINITY };
             Hunt::of_share(line, [(from - beyond).max(first), end], [from, until])
         };
-        Self { hunts: std::array::from_fn(hunt), sheets, end: rays.end, near: Vec::new() }
+        Self { hunts: std::array::from_fn(hunt), sheets, strands, end: rays.end, near: Vec::new() }
     }
 
     /// What a ray meets next, without taking it.
     fn peek<T: Voxel>(&mut self, caster: &Caster<'_, T>, lane: usize) -> Option<Hit> {
-        let Self { hunts, sheets, near, .. } = self;
+        let Self { hunts, sheets, strands, near, .. } = self;
         let hit = if caster.surfaces.is_empty() { None } else { hunts[lane].peek(caster, near) };
-        hit.or(sheets[lane])
-    }
-
-    /// Takes what [`Hunts::peek`] found.
-    fn take(&mut self, lane: usize) {
-        if self.hunts[lane].take().is_none() {
-            self.sheets[lane] = None;
+        let hit = hit.or(sheets[lane]);
+        match strands.as_ref().and_then(|strands| strands.peek(lane)) {
+            Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
+            _ => hit,
         }
     }
 
-    /// The colours of surfaces and slices alone, up to where a ray is `opaque`.
+    /// Takes what [`Hunts::peek`] found.
+    fn take(&mut self, lane: usize, hit: &Hit) {
+        match &mut self.strands {
+            Some(strands) if hit.is_edge() => strands.take(lane),
+            _ if self.hunts[lane].take().is_none() => self.sheets[lane] = None,
+            _ => {}
+        }
+    }
+
+    /// The colours of surfaces, slices and edges alone, up to where a ray is `opaque`.
     #[inline(never)]
     pub(crate) fn alone<T: Voxel>(mut self, caster: &Caster<'_, T>, opaque: f32) -> [Vec4; LANES] {
-        let mut colours = [Vec4::ZERO; LANES];
+        let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
         for (lane, colour) in colours.iter_mut().enumerate() {
             while colour.w < opaque {
                 let Some(hit) = self.peek(caster, lane) else { break };
                 if !hit.is_foreign {
                     *colour += hit.colour * (1.0 - colour.w);
                 }
-                self.take(lane);
+                self.take(lane, &hit);
             }
+        }
+        if let Some(strands) = &mut self.strands {
+            strands.rest(&mut colours);
         }
         colours
     }
@@ -129,7 +146,11 @@ impl Hunts {
             place = place_at(whole);
         }
         while let Some(hit) = self.peek(caster, lane).filter(|hit| hit.at < whole + 1.0) {
-            let next = table.scale.place(hit.stored);
+            let next = match hit.is_edge() {
+                false => table.scale.place(hit.stored),
+                true if draws => place_at(hit.at),
+                true => f32::NAN,
+            };
             cosine = hit.cosine;
             if draws && !hit.is_foreign {
                 let before = shade(stretch(table, [place, next], hit.at - at), cosine);
@@ -139,7 +160,7 @@ impl Hunts {
                 gathered.colour += hit.colour * (1.0 - gathered.colour.w);
             }
             (at, place) = (hit.at, next);
-            self.take(lane);
+            self.take(lane, &hit);
             if gathered.colour.w >= opaque {
                 return true;
             }

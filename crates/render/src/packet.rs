@@ -24,6 +24,7 @@ use crate::slabs::Layers;
 use crate::table::Table;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
+use crate::wires::Strands;
 
 impl<T: Voxel> Caster<'_, T> {
     /// Sixteen rays, front to back; into `layers`, where there are any, and then without colours.
@@ -35,13 +36,17 @@ impl<T: Voxel> Caster<'_, T> {
         shadings: &[Shading<'_, T>],
         shown: &mut Shown,
         mut layers: Option<&mut Layers<'_>>,
+        mut strands: Option<Strands<'_>>,
     ) -> [Vec4; LANES] {
         let mut gathered = Gathered::new(simd);
+        if let Some(strands) = &mut strands {
+            gathered.begin(simd, &strands.before());
+        }
         // What each ray has come through last.
         let mut gaps = [None; LANES];
         let mut hunts = None;
-        if self.has_solids() {
-            hunts = Some(self.hunts(rays, self.sheets(simd, rays, &shadings[0], shown)));
+        if self.has_solids() || strands.is_some() {
+            hunts = Some(self.hunts(rays, self.sheets(simd, rays, &shadings[0], shown), strands));
         }
         loop {
             if let Some(hunts) = &mut hunts {
@@ -80,6 +85,9 @@ impl<T: Voxel> Caster<'_, T> {
         for (lane, colour) in colours.iter_mut().enumerate() {
             *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
         }
+        if let Some(mut strands) = hunts.and_then(|hunts| hunts.strands) {
+            strands.rest(&mut colours);
+        }
         colours
     }
 
@@ -89,7 +97,7 @@ impl<T: Voxel> Caster<'_, T> {
         &self,
         simd: S,
         rays: &mut Rays,
-        hunts: &mut Hunts,
+        hunts: &mut Hunts<'_>,
         shading: &Shading<'_, T>,
         gathered: &mut Gathered<S>,
     ) -> bool {
@@ -124,8 +132,8 @@ impl<T: Voxel> Caster<'_, T> {
     }
 
     /// What is looked for along sixteen rays.
-    pub(crate) fn hunts(&self, rays: &Rays, sheets: Sheets) -> Hunts {
-        Hunts::new(self, rays, sheets)
+    pub(crate) fn hunts<'s>(&self, rays: &Rays, sheets: Sheets, strands: Option<Strands<'s>>) -> Hunts<'s> {
+        Hunts::new(self, rays, sheets, strands)
     }
 
     /// Counts what rays passed.

@@ -117,6 +117,9 @@ pub struct Drawn {
 /// As [`cast`](crate::cast).
 pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel) -> Result<Drawn> {
     scene.check()?;
+    if !scene.wires.is_empty() {
+        return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
+    }
     let rect = part.rect.intersection(&Rect::whole(scene.size));
     blocks.0.cast(scene, &Part { rect, ..*part }, cancel, crate::Instructions::best())
 }

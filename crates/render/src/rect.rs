@@ -85,6 +85,18 @@ impl Rect {
         if part.is_empty() { Self::default() } else { part }
     }
 
+    /// One of `count` parts of about as many rows, one below the other, as [`Rect::part`]; borders lie at multiples of `unit`
+    /// rows from the top, so that parts of few rows are empty.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "at most the rows")]
+    pub fn rows(&self, index: usize, count: usize, unit: u32) -> Self {
+        let units = u64::from(self.height.div_ceil(unit));
+        let start = |index: usize| self.height.min((units * index as u64 / count as u64) as u32 * unit);
+        let (from, to) = (start(index), start(index + 1));
+        let part = Self { top: self.top + from, height: to - from, ..*self };
+        if part.is_empty() { Self::default() } else { part }
+    }
+
     /// Where a pixel of the image lies in the rows of this one.
     #[must_use]
     pub fn index(&self, column: u32, row: u32) -> usize {
@@ -115,6 +127,20 @@ mod tests {
                     assert_eq!(part.intersection(&whole), *part);
                     assert!(parts[..i].iter().all(|other| part.intersection(other).is_empty()));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_disjoint_and_all_and_begin_at_units() {
+        for (width, height) in [(64, 800), (7, 3), (3, 17), (5, 1000), (0, 0)] {
+            let whole = Rect { left: 5, top: 32, width, height };
+            for count in 1..=17 {
+                let parts: Vec<Rect> = (0..count).map(|i| whole.rows(i, count, 16)).collect();
+                assert_eq!(parts.iter().map(Rect::pixels).sum::<usize>(), whole.pixels());
+                assert!(parts.iter().all(|part| part.top.is_multiple_of(16)), "{parts:?}");
+                let seen: Vec<&Rect> = parts.iter().filter(|part| !part.is_empty()).collect();
+                assert!(seen.windows(2).all(|two| two[0].top + two[0].height == two[1].top), "{parts:?}");
             }
         }
     }

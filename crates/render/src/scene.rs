@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Camera, Isosurface, Portion, Slice, TransferFunction, VolumeView};
+use crate::{Bounds, Camera, Isosurface, MAX_BOXES, Portion, Slice, TransferFunction, VolumeView, WireBoxes};
 
 /// Pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +107,9 @@ pub struct Scene {
     pub surfaces: Vec<Isosurface>,
     /// Planes in the volume, at most [`Slice::MAX_COUNT`].
     pub slices: Vec<Slice>,
+    /// Boxes drawn as lines where they lie, at most [`MAX_BOXES`]: dimmed by what is before them. In pictures of extreme values, which
+    /// have no depth, before these.
+    pub wires: WireBoxes,
     /// What is drawn besides surfaces and slices.
     pub mode: Mode,
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels and extreme
@@ -133,6 +136,12 @@ impl Scene {
         Isosurface::check_of(&self.surfaces, &self.view)?;
         Slice::check_of(&self.slices, &self.view)?;
         self.mode.check_of(&self.view)?;
+        if self.wires.len() > MAX_BOXES {
+            let found = self.wires.len();
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_BOXES} boxes as lines, found {found}"
+            )));
+        }
         if !(self.quality.step >= Self::MIN_STEP && self.quality.step <= Self::MAX_STEP) {
             return Err(Error::invalid(format!(
                 "expected a step between {} and {} voxels, found {}",

@@ -146,7 +146,7 @@ fn around(least: [f64; 2], most: [f64; 2], whole: &Rect) -> Rect {
 impl VolumeView {
     /// What a block costs in a pool, bytes; 0 for those of other views.
     #[must_use]
-    pub(crate) fn pool_bytes(&self, key: &array::BlockKey) -> usize {
+    pub fn pool_bytes(&self, key: &array::BlockKey) -> usize {
         let voxel_bytes = crate::voxel::voxel_bytes(self.dtype.element());
         self.locate(key).map_or(0, |(rank, at)| {
             crate::resident::Layout::new(&self.levels[rank], at).size_bytes(voxel_bytes)

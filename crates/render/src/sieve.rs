@@ -89,23 +89,24 @@ impl Sieve {
             return (depth + radius <= 0.0).then_some(());
         }
         let rows = self.depths.len() / self.columns;
-        // From the middle of the image: right, and down.
-        let range = |at: f64, half: f64, pixels: u32, count: usize| {
+        // From the line of sight: right, and down.
+        let range = |at: f64, [half, middle]: [f64; 2], pixels: u32, count: usize| {
             let shrunk = |v: f64, grows: bool| {
                 let apart = if grows == (v > 0.0) { near } else { depth + radius };
                 if lens.perspective { v / apart } else { v }
             };
-            let packet = |v: f64| ((v / half + 1.0) / 2.0 * f64::from(pixels) - 0.5) / f64::from(SIDE);
+            let packet =
+                |v: f64| (((v - middle) / half + 1.0) / 2.0 * f64::from(pixels) - 0.5) / f64::from(SIDE);
             let first = packet(shrunk(at - radius, false)).max(0.0) as usize;
             let end = (packet(shrunk(at + radius, true)) + 1.0).max(0.0) as usize;
             first.min(count)..end.min(count)
         };
         let ImageSize { width, height } = caster.scene.size;
-        let across = range(to.dot(lens.right), lens.half[0], width, self.columns);
+        let across = range(to.dot(lens.right), [lens.half[0], lens.middle], width, self.columns);
         let low = near.next_down() as f32;
         let high = (depth + radius).next_up() as f32;
         let (low, high) = (low.next_down(), high.next_up());
-        for row in range(-to.dot(lens.up), lens.half[1], height, rows) {
+        for row in range(-to.dot(lens.up), [lens.half[1], 0.0], height, rows) {
             for [nearest, farthest] in &mut self.depths[row * self.columns..][across.clone()] {
                 *nearest = nearest.min(low);
                 *farthest = farthest.max(high);

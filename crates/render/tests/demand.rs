@@ -4,9 +4,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use array::{BlockKey, LevelOrigin};
 use common::{Synthetic, cubic, linear};
-use corridor_render::{Camera, Demand, ImageSize, Limit, Portion, Slice, SpaceAxis, VolumeView, demand};
+use corridor_render::{
+    Camera, Demand, ImageSize, Limit, Portion, Slice, SpaceAxis, VolumeView, demand, demand_of, stereo,
+};
 
 const SIZE: ImageSize = ImageSize { width: 256, height: 256 };
 const PLENTY: usize = 1 << 40;
@@ -255,6 +259,21 @@ fn a_forced_level_of_thin_blocks_costs_what_it_costs() {
         assert_eq!(pool.insert(&block).unwrap(), corridor_render::Inserted::Placed);
     }
     assert_eq!(pool.used_bytes(), all.pool_bytes);
+}
+
+#[test]
+fn two_eyes_want_what_either_sees() {
+    let view = huge().view();
+    let near = whole(&view).zoom(24.0);
+    let of = |cameras: &[Camera]| {
+        demand_of(&view, cameras, SIZE, &Portion::default(), Some(1), PLENTY).unwrap().blocks
+    };
+    let keys = |cameras: &[Camera]| of(cameras).iter().map(|block| block.key).collect::<BTreeSet<_>>();
+    let eyes = stereo::eyes(&near, 0.2).unwrap();
+    let [left, right] = eyes.map(|eye| keys(&[eye]));
+    assert!(!left.is_subset(&right) && !right.is_subset(&left), "each sees blocks that the other does not");
+    assert_eq!(keys(&eyes), &left | &right);
+    assert!(demand_of(&view, &[], SIZE, &Portion::default(), None, PLENTY).is_err());
 }
 
 /// The work follows what is seen, not what exists: 2^54 blocks are no trouble.

@@ -60,13 +60,13 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn camera()(eye in triple(), target in triple(), up in triple(), span in number(), perspective in any::<bool>()) -> Camera {
+    fn camera()(eye in triple(), target in triple(), up in triple(), span in number(), aside in prop_oneof![Just(0.0), number()], perspective in any::<bool>()) -> Camera {
         let projection = if perspective {
             Projection::Perspective { fov_y_rad: span.abs().min(3.0) }
         } else {
             Projection::Orthographic { height_world: span }
         };
-        Camera { eye, target, up, projection }
+        Camera { eye, target, up, projection, aside }
     }
 }
 
@@ -115,7 +115,7 @@ proptest! {
                 prop_assert!(pool.used_bytes() <= pool.limit_bytes());
             }
         }
-        let scene = Scene { view: view.clone(), camera, transfer, surfaces: Vec::new(), slices, mode, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
+        let scene = Scene { view: view.clone(), camera, transfer, surfaces: Vec::new(), slices, wires: Default::default(), mode, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
         match demand(&view, &camera, size, &scene.portion(), None, 1 << 16) {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),

@@ -9,7 +9,7 @@ mod reference;
 
 use array::{Affine, Block, Content, DType, Decoding, ElementType, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
-use corridor_render::{Cancel, Image, ImageSize, Inserted, Quality, Scene, TransferFunction, cast};
+use corridor_render::{Cancel, Image, ImageSize, Inserted, Quality, Scene, TransferFunction, cast, stereo};
 use glam::DVec3;
 
 /// What `f32`, a table of 2048 entries and the early end may change, in 255ths of a component: the table and
@@ -40,6 +40,30 @@ fn pictures_agree_with_the_reference() {
                 assert!(drawn.truth.is_complete());
             }
         }
+    }
+}
+
+#[test]
+fn eyes_that_stand_aside_agree_with_the_reference() {
+    fn ball(p: DVec3) -> f64 {
+        200.0 - 12.0 * p.distance(DVec3::new(10.0, 18.0, 22.0))
+    }
+    // A haze everywhere, and a ball whose surroundings rays leap over.
+    for field in [cubic, ball] {
+        let synthetic = Synthetic { map: SKEWED, ..Synthetic::new([32; 3], [16; 3], field) };
+        let scene = Scene { size: ImageSize { width: 80, height: 32 }, ..synthetic.scene() };
+        let transfer =
+            TransferFunction { opacity: points(&[(100.0, 0.0), (200.0, 0.3)]), ..scene.transfer.clone() };
+        let scene = Scene { transfer, ..scene };
+        let [left, right] = stereo::scenes(&scene, 0.2).unwrap();
+        let [left, right] = [left, right].map(|scene| {
+            let drawn = draw(&scene, &synthetic.full_pool()).image;
+            let apart = difference(&drawn, &reference::cast(&synthetic, &scene));
+            assert!(apart <= REFERENCE_TOLERANCE, "{apart}");
+            assert!(covered(&drawn) > 0.02, "something must be seen");
+            drawn
+        });
+        assert!(difference(&left, &right) > 10.0, "each eye sees something else");
     }
 }
 

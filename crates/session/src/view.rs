@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
+use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, GRIDS_ATTRIBUTE, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -23,6 +23,8 @@ const MAX_WORLD: f64 = 1e15;
 /// Opening angles outside draw nothing sensible, radians.
 const MIN_FOV_RAD: f64 = 1e-6;
 const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
+/// Largest distance of the eyes of a stereo pair, as a share of that to what they look at.
+pub const MAX_PARALLAX: f64 = 0.5;
 /// Background where a view names none: a dark neutral grey, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
@@ -102,6 +104,13 @@ pub struct View {
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
     #[serde(default)]
     pub shading: bool,
+    /// Draw the grids of an adaptive mesh as lines.
+    #[serde(default)]
+    pub grids: bool,
+    /// A stereo pair, side by side, the left eye's picture left: the distance of the eyes, as a share of that to the camera's target,
+    /// above 0 and up to [`MAX_PARALLAX`]. Of perspective cameras only.
+    #[serde(default)]
+    pub stereo: Option<f64>,
     /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
     #[serde(default)]
     pub clip: Option<[[f64; 3]; 2]>,
@@ -135,6 +144,8 @@ impl Default for View {
             slices: Vec::new(),
             mode: Mode::default(),
             shading: false,
+            grids: false,
+            stereo: None,
             clip: None,
             background: DEFAULT_BACKGROUND,
             other: Map::new(),
@@ -163,17 +174,18 @@ fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
 /// Sides of a volume that has at least so many voxels along each are no rows of a table.
 const LEAST_SIDE: u64 = 5;
 
-/// What arrays name as their coordinates, or as the bounds of their cells (CF conventions, sections 5 and 7.1).
+/// What arrays name as their coordinates, as the bounds of their cells (CF conventions, sections 5 and 7.1), or as the table
+/// of their grids.
 fn named_by_others<'a>(dataset: &'a Dataset) -> BTreeSet<&'a str> {
     let says = |array: &'a ArrayInfo| {
-        ["coordinates", "bounds", "climatology"].map(|name| array.attributes.get(name))
+        ["coordinates", "bounds", "climatology", GRIDS_ATTRIBUTE].map(|name| array.attributes.get(name))
     };
     let said = dataset.arrays.iter().flat_map(says).flatten();
     let texts = said.filter_map(|attribute| match attribute {
         Attribute::Text(names) => Some(names.as_str()),
         _ => None,
     });
-    texts.flat_map(str::split_whitespace).collect()
+    texts.flat_map(str::split_whitespace).filter_map(|name| name.rsplit('/').next()).collect()
 }
 
 impl View {
@@ -298,6 +310,9 @@ impl View {
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
+        if let Some(parallax) = self.stereo {
+            check_stereo(parallax, self.camera.as_ref())?;
+        }
         // Lists are short now, so writing it is cheap; this bounds the fields that nobody here knows.
         let size = serde_json::to_vec(self).map_err(not_a_view)?.len();
         if size > MAX_VIEW_BYTES { Err(too_long(size)) } else { Ok(()) }
@@ -383,6 +398,20 @@ fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
     Err(Error::invalid(format!("expected a clip box from 0 to 1 with low below high, found {clip:?}")))
 }
 
+fn check_stereo(parallax: f64, camera: Option<&Camera>) -> Result<()> {
+    if !(parallax > 0.0 && parallax <= MAX_PARALLAX) {
+        return Err(Error::invalid(format!(
+            "expected `stereo` above 0 and up to {MAX_PARALLAX}, the distance of the eyes as a share of that to the target, found {parallax}"
+        )));
+    }
+    match camera.map(|camera| camera.projection) {
+        Some(Projection::Orthographic { .. }) => Err(Error::invalid(
+            "expected a perspective camera for a stereo pair, found an orthographic one: parallel rays look the same to both eyes",
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn too_long(found: usize) -> Error {
     Error::invalid(format!("expected a view of at most {MAX_VIEW_BYTES} bytes of JSON, found {found}"))
 }
@@ -405,7 +434,7 @@ mod tests {
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
             "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}],
             "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true,
-            "clip": null, "background": [0, 0, 0]})
+            "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0]})
     }
 
     #[test]
@@ -418,6 +447,7 @@ mod tests {
     fn orthographic_is_the_other_projection() {
         let mut value = documented();
         value["camera"]["projection"] = json!({"orthographic": {"height_world": 20.0}});
+        value["stereo"] = Value::Null;
         let view = View::parse(&value.to_string()).unwrap();
         assert_eq!(view.camera.unwrap().projection, Projection::Orthographic { height_world: 20.0 });
     }
@@ -473,6 +503,9 @@ mod tests {
             ("/slices/0/axis", json!("t"), "JSON"),
             ("/slices/0/at", json!(null), "JSON"),
             ("/mode", json!("sideways"), "JSON"),
+            ("/stereo", json!(0.0), "above 0"),
+            ("/stereo", json!(0.75), "up to 0.5"),
+            ("/camera/projection", json!({"orthographic": {"height_world": 2.0}}), "perspective camera"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), "low below high"),
             ("/clip", json!([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]]), "0 to 1"),
             ("/background", json!([0, 0, 256]), "JSON"),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use array::{Dataset, Result};
-use render::{Camera, Demand, ImageSize, Portion};
+use render::{Camera, Demand, ImageSize, Portion, stereo};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
-use crate::picture::{camera_of, portion_of, volume_of};
+use crate::picture::{camera_of, portion_of, size_of_eye, volume_of};
 use crate::volume::Watching;
 
 /// A view made ready for drawing.
@@ -64,7 +64,14 @@ impl Aim {
         };
         let share_bytes = host.volumes.share_out();
         let all_bytes = share_bytes.saturating_mul(hosts);
-        let demand = render::demand(&volume, &camera, size, &portion, view.level, all_bytes)?;
+        let (level, seen) = (view.level, size_of_eye(&view, size));
+        let demand = match view.stereo {
+            None => render::demand(&volume, &camera, seen, &portion, level, all_bytes)?,
+            Some(parallax) => {
+                let eyes = stereo::eyes(&camera, parallax)?;
+                render::demand_of(&volume, &eyes, seen, &portion, level, all_bytes)?
+            }
+        };
         Ok(Self { dataset, view, size, share_bytes, watching, demand: Arc::new(demand), camera, portion })
     }
 
@@ -84,7 +91,7 @@ impl Aim {
         self.size == size
             && Arc::ptr_eq(&self.dataset, &host.dataset())
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
-            && old.camera == view.camera
+            && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && self.portion == portion_of(view, &self.watching.volume.view)
     }
 }

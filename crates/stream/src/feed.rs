@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{
-    Block, BlockKey, Completion, Completions, DatasetId, Error, ErrorKind, Generation, Result, Source,
+    Block, BlockKey, Completion, Completions, Dataset, DatasetId, Error, ErrorKind, Generation, Result,
+    Source,
 };
 use futures::future::OptionFuture;
 use futures::stream::{BoxStream, SelectAll};
@@ -123,6 +124,12 @@ impl Feed {
             next = if is_enough { None } else { more.next().now_or_never().flatten() };
         }
         self.place(arrived, Volume::insert_now).await
+    }
+
+    /// Somebody found that a data set has changed since it was described.
+    pub(crate) fn suspect(&self, dataset: &Dataset) {
+        let now = Some((dataset.id, dataset.generation));
+        self.stale.send_if_modified(|known| std::mem::replace(known, now) != now);
     }
 
     fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {

@@ -127,17 +127,23 @@ impl Film {
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let transfer = chosen_transfer(&view, &volume, self.colour_map.as_deref());
         self.chosen.get_or_insert_with(|| transfer.clone());
-        let scene = scene_of(aim, &transfer)?;
+        let boxes = self.host.boxes(&view).await?;
+        let scene = Scene { wires: Arc::clone(&boxes.wires), ..scene_of(aim, &transfer)? };
         view.transfer = Some(transfer);
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let painter = Arc::clone(&self.host.painter);
-        let drawing = move || volume.cast(&painter, &scene, Patience::Complete, &flag);
+        let parallax = view.stereo;
+        let drawing = move || volume.cast(&painter, &scene, parallax, Patience::Complete, &flag);
         let frame = blocking(drawing).await??;
         let outlook = self.host.feed.outlook(aim.watching.who());
         let mut facts = Facts::of(aim, outlook, Some(frame.truth));
         facts.is_lossless = true;
-        Ok(Still { image: frame.image, truth: facts.truth(), view })
+        let mut truth = facts.truth();
+        if let Some(lacks) = &boxes.lacks {
+            truth.text = format!("{} {lacks}", truth.text);
+        }
+        Ok(Still { image: frame.image, truth, view })
     }
 }
 
@@ -199,6 +205,7 @@ pub(crate) fn scene_of(aim: &Aim, transfer: &Transfer) -> Result<Scene> {
         transfer: transfer_of(transfer)?,
         surfaces: surfaces_of(&aim.view),
         slices: slices_of(&aim.view),
+        wires: Arc::default(),
         mode: mode_of(&aim.view),
         is_lit: aim.view.shading,
         size: aim.size,

@@ -8,16 +8,19 @@ use std::sync::Arc;
 use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
 use gpu::Patience;
-use render::{Cancel, ImageSize, Quality, Scene};
+use render::{Cancel, Scene};
 use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::aim::Aim;
+use crate::crew::{Crew, Outlook, Picture, scene_for};
 use crate::encode::{Encoder, Jpeg, Png};
+use crate::grids::Boxes;
 use crate::host::Host;
+use crate::loader::Trouble;
 use crate::pace::{Decision, Pacer, Plan, Situation};
-use crate::picture::{any_transfer, image_size, mode_of, shared_camera, slices_of, surfaces_of, transfer_of};
+use crate::picture::{image_size, shared_camera};
 use crate::seat::{Seat, Wanted};
 use crate::truth::Facts;
 
@@ -36,11 +39,13 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         pacer: Pacer::default(),
         encoders: None,
         aim: None,
+        boxes: Arc::default(),
         refused: None,
         chosen: None,
         turn: None,
         shown: None,
         told: None,
+        heard: None,
         frames: 0,
     };
     frames.run().await;
@@ -56,7 +61,7 @@ struct Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.host.feed.forget(self.who);
+        forget(&self.host, self.who);
         self.seat.outbox.close();
     }
 }
@@ -81,6 +86,8 @@ struct FrameLoop {
     pacer: Pacer,
     encoders: Option<Encoders>,
     aim: Option<Aim>,
+    /// The grids that the view shows.
+    boxes: Arc<Boxes>,
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
     refused: Option<(u64, PictureSize)>,
     chosen: Option<Chosen>,
@@ -90,6 +97,8 @@ struct FrameLoop {
     shown: Option<render::Truth>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
+    /// What other ranks last said of their blocks for this aim, and when.
+    heard: Option<(Outlook, Instant)>,
     frames: u64,
 }
 
@@ -121,10 +130,13 @@ impl FrameLoop {
         shares: &mut tokio::sync::watch::Receiver<usize>,
     ) -> Result<()> {
         self.aim(wanted, shares_changed).await?;
+        self.find_boxes(wanted).await;
         let Some(aim) = &self.aim else { return Ok(()) };
         let mut arrivals = aim.watching.volume.arrivals();
         arrivals.mark_unchanged();
-        let mut facts = Facts::of(aim, self.host.feed.outlook(self.who), self.shown);
+        self.hear().await?;
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let mut facts = Facts::of(aim, self.outlook(aim), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
             facts.levels_made = (self.host.work)(Task::Levels { array: aim.array() });
@@ -150,7 +162,8 @@ impl FrameLoop {
         self.turn = None;
         let told_at = self.tell_truth(&situation, facts, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
-        until = [until, told_at, work_at].into_iter().flatten().min();
+        let asked_at = self.heard.as_ref().and_then(|(outlook, at)| Some(*at + outlook.asked_again_after()?));
+        until = [until, told_at, work_at, asked_at].into_iter().flatten().min();
         tokio::select! {
             () = self.seat.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -166,6 +179,7 @@ impl FrameLoop {
         if let Some(aim) = &mut self.aim
             && aim.serves(&self.host, &wanted.view, size)
             && !shares_changed
+            && !self.host.crew.as_ref().is_some_and(|crew| crew.is_uneven(self.who, wanted.seq))
         {
             aim.view = Arc::clone(&wanted.view);
             return Ok(());
@@ -176,9 +190,53 @@ impl FrameLoop {
             Arc::clone(&wanted.view),
             self.aim.take().map(|aim| aim.watching),
         );
-        self.aim = Some(blocking(move || Aim::new(&host, who, view, size, old)).await??);
+        let seq = wanted.seq;
+        let aiming = move || match &host.crew {
+            Some(crew) => crew.aim(&host, who, (seq, view), size, old),
+            None => Aim::new(&host, who, view, size, old),
+        };
+        self.aim = Some(blocking(aiming).await??);
         self.shown = None;
+        self.heard = None;
         Ok(())
+    }
+
+    /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
+    async fn find_boxes(&mut self, wanted: &Wanted) {
+        let say = |severity, text| self.seat.outbox.push(Item::Message { severity, text }, Bytes::new());
+        match self.host.boxes(&wanted.view).await {
+            Ok(boxes) => {
+                let is_new = !boxes.wires.is_empty() && !Arc::ptr_eq(&boxes, &self.boxes);
+                if let Some(lacks) = boxes.lacks.as_ref().filter(|_| is_new) {
+                    say(Severity::Info, lacks.clone());
+                }
+                self.boxes = boxes;
+            }
+            Err(error) => say(Severity::Warning, format!("Grids cannot be drawn: {error}.")),
+        }
+    }
+
+    /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
+    async fn hear(&mut self) -> Result<()> {
+        let Some(crew) = self.host.crew.clone() else { return Ok(()) };
+        let is_fresh = |(outlook, at): &(Outlook, Instant)| {
+            outlook.asked_again_after().is_none_or(|after| *at + after > Instant::now())
+        };
+        if self.heard.as_ref().is_some_and(is_fresh) {
+            return Ok(());
+        }
+        let (host, who) = (Arc::clone(&self.host), self.who);
+        let outlook = blocking(move || crew.outlook(&host, who)).await??;
+        self.heard = Some((outlook, Instant::now()));
+        Ok(())
+    }
+
+    /// How many blocks of this aim are lacking, wherever they are wanted.
+    fn outlook(&self, aim: &Aim) -> (u64, Trouble) {
+        match &self.heard {
+            Some((outlook, _)) => outlook.within(aim.demand.blocks.len() as u64),
+            None => self.host.feed.outlook(self.who),
+        }
     }
 
     /// Gives the view the camera and the transfer function that it leaves to us; true when it did.
@@ -218,21 +276,7 @@ impl FrameLoop {
         turn: OwnedSemaphorePermit,
     ) -> Result<()> {
         let Some(aim) = &self.aim else { return Ok(()) };
-        let transfer = wanted.view.transfer.clone().unwrap_or_else(any_transfer);
-        let volume = Arc::clone(&aim.watching.volume);
-        let scene = Scene {
-            view: Arc::clone(&volume.view),
-            camera: aim.camera,
-            transfer: transfer_of(&transfer)?,
-            surfaces: surfaces_of(&wanted.view),
-            slices: slices_of(&wanted.view),
-            mode: mode_of(&wanted.view),
-            is_lit: wanted.view.shading,
-            size: ImageSize { width: plan.width, height: plan.height },
-            clip: aim.portion.clip,
-            quality: if plan.is_moving { Quality::MOVING } else { Quality::STILL },
-            finest_level: aim.demand.wanted,
-        };
+        let scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(aim, &plan)? };
         let mut encoders = match self.encoders.take() {
             Some(encoders) => encoders,
             None => Encoders { jpeg: Jpeg::new()?, png: Png },
@@ -240,21 +284,28 @@ impl FrameLoop {
         let began = Instant::now();
         let cancel = CancelOnDrop::default();
         let flag = cancel.flag();
-        let background = wanted.view.background;
+        let (background, parallax) = (wanted.view.background, wanted.view.stereo);
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
+        let volume = Arc::clone(&aim.watching.volume);
+        let (crew, who, view) = (self.host.crew.clone(), self.who, Arc::clone(&wanted.view));
+        let waiting =
+            Waiting { seat: Arc::clone(&self.seat), crew: self.host.crew.clone(), who, seq: wanted.seq };
         let job = blocking(move || {
-            let drawn = volume.cast(&painter, &scene, patience, &flag).and_then(|frame| {
-                let encoder: &mut dyn Encoder = match plan.codec {
-                    Codec::Jpeg => &mut encoders.jpeg,
-                    Codec::Png => &mut encoders.png,
-                };
-                Ok((encoder.encode(&frame.image, background)?, frame.truth))
-            });
+            let drawn = match crew {
+                Some(crew) => crew.draw(who, &volume, &Picture { scene, view, plan }, &flag),
+                None => volume.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
+                    let encoder: &mut dyn Encoder = match plan.codec {
+                        Codec::Jpeg => &mut encoders.jpeg,
+                        Codec::Png => &mut encoders.png,
+                    };
+                    Ok((encoder.encode(&frame.image, background)?, frame.truth))
+                }),
+            };
             (encoders, drawn)
         });
-        let (encoders, drawn) = unless_outdated(job, &self.seat, wanted.seq, plan, &cancel.0).await?;
+        let (encoders, drawn) = unless_outdated(job, &waiting, plan, &cancel.0).await?;
         drop(turn);
         self.encoders = Some(encoders);
         match drawn {
@@ -323,7 +374,7 @@ impl FrameLoop {
         self.refused = Some((wanted.seq, wanted.size));
         self.aim = None;
         self.turn = None;
-        self.host.feed.forget(self.who);
+        forget(&self.host, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.seat.outbox.push(item, Bytes::new());
         if let Some((mut truth, _)) = self.told.take() {
@@ -335,24 +386,41 @@ impl FrameLoop {
     }
 }
 
+/// Who waits for a drawing, of which view.
+struct Waiting {
+    seat: Arc<Seat>,
+    crew: Option<Arc<Crew>>,
+    who: ParticipantId,
+    seq: u64,
+}
+
 /// Waits for a drawing; withdraws it when it shows a view that rests and has been replaced.
 async fn unless_outdated<T>(
-    job: impl Future<Output = T>,
-    seat: &Seat,
-    seq: u64,
+    job: impl Future<Output = Result<T>>,
+    waiting: &Waiting,
     plan: Plan,
     cancel: &Cancel,
-) -> T {
+) -> Result<T> {
+    let Waiting { seat, crew, who, seq } = waiting;
     tokio::pin!(job);
     loop {
         tokio::select! {
             done = &mut job => return done,
             () = seat.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
-                if seat.wanted().is_none_or(|w| w.seq != seq) {
+                if seat.wanted().is_none_or(|w| w.seq != *seq) {
                     cancel.cancel();
+                    crew.as_ref().map_or(Ok(()), |crew| crew.withdraw(*who))?;
                 }
             }
         }
+    }
+}
+
+/// Nothing is fetched for them any more, here and at other ranks.
+fn forget(host: &Host, who: ParticipantId) {
+    host.feed.forget(who);
+    if let Some(crew) = &host.crew {
+        crew.forget(who);
     }
 }
 

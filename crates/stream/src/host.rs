@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use array::{Dataset, Result, Share, Source, Task};
+use array::{Dataset, DatasetId, Generation, Result, Share, Source, Task};
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
@@ -12,7 +12,9 @@ use session::{Event, Join, Note, ParticipantId, PictureSize, Role, Room, Severit
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::crew::Crew;
 use crate::feed::Feed;
+use crate::grids::{Boxes, Grids};
 use crate::painter::{Means, Painter};
 use crate::picture::{camera_of, surfaces_of, transfer_of, volume_of};
 use crate::seat::Seat;
@@ -25,8 +27,8 @@ const UNDER_WAY_SHARE: u64 = 4;
 const MAX_UNDER_WAY_BYTES: u64 = 256 << 20;
 
 /// How often changed data are described again before somebody is told that it leads nowhere, and how far apart.
-const DESCRIBE_ATTEMPTS: u32 = 5;
-const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
+pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
 /// How far long work behind a session's source is; `None` while nobody works on it.
 pub type Work = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
@@ -39,6 +41,9 @@ pub(crate) struct Host {
     pub(crate) feed: Feed,
     pub(crate) draws: Arc<Semaphore>,
     pub(crate) painter: Arc<Painter>,
+    grids: Grids,
+    /// The other ranks, where several draw.
+    pub(crate) crew: Option<Arc<Crew>>,
     people: Mutex<People>,
 }
 
@@ -65,6 +70,8 @@ impl Host {
             volumes,
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             painter,
+            grids: Grids::default(),
+            crew: None,
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,
@@ -72,9 +79,22 @@ impl Host {
         }
     }
 
+    /// The same with others who draw.
+    pub(crate) fn with_crew(self, crew: Crew) -> Self {
+        Self { crew: Some(Arc::new(crew)), ..self }
+    }
+
     /// What the data are, as far as is known.
     pub(crate) fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The grids that a view shows as lines.
+    ///
+    /// # Errors
+    /// Those of [`Grids::of`].
+    pub(crate) async fn boxes(&self, view: &View) -> Result<Arc<Boxes>> {
+        self.grids.of(view, &*self.source, &self.dataset()).await
     }
 
     /// Whenever the data turn out to have changed, describes them again and shows everybody what they are now.
@@ -90,6 +110,21 @@ impl Host {
             if old == Some((known.id, known.generation)) {
                 self.describe_again(&known).await;
             }
+        }
+    }
+
+    /// Describes the data again, because somebody else sees others; what cannot be described stays.
+    /// Which data they are, and in which state.
+    pub(crate) fn data(&self) -> (DatasetId, Generation) {
+        let dataset = self.dataset();
+        (dataset.id, dataset.generation)
+    }
+
+    pub(crate) async fn describe_now(&self) {
+        if let Ok(new) = self.source.describe().await
+            && new.check().is_ok()
+        {
+            *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = new;
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
 //! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
-//! together), then [`render_still`] and [`Film`] (finished pictures, nobody looking; [`render_together`] where several ranks draw
-//! one).
+//! together; [`follow`] where several ranks draw for them), then [`render_still`] and [`Film`] (finished pictures, nobody looking;
+//! [`render_together`] where several ranks draw one).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -18,10 +18,13 @@
 //! "newest wins".
 
 mod aim;
+mod crew;
 mod encode;
 mod feed;
 mod film;
+mod follow;
 mod frame_loop;
+mod grids;
 mod h264;
 mod host;
 mod live;
@@ -34,13 +37,17 @@ mod picture;
 mod seat;
 mod slabs;
 mod still;
+mod strips;
 mod together;
 mod truth;
 mod volume;
 
 pub use compose;
+pub use crew::Ranks;
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
 pub use film::{Film, FilmRequest};
+pub use follow::follow;
+pub use grids::grid_colour;
 pub use h264::{H264, ParameterSets, Sample};
 pub use host::Work;
 pub use live::{Load, MIN_MEMORY_BYTES, Participant, Session};

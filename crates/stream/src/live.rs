@@ -7,6 +7,7 @@ use array::{Dataset, Error, Result, Source};
 use session::{Join, ParticipantId, Role, View};
 use tokio::task::JoinSet;
 
+use crate::crew::{Crew, Ranks};
 use crate::frame_loop;
 use crate::host::{Host, Work, check};
 use crate::outbox::Outgoing;
@@ -44,7 +45,33 @@ impl Session {
         first_view: Option<View>,
         work: Work,
     ) -> Result<Self> {
-        let means = means.into();
+        Self::start(dataset, source, means.into(), first_view, work, None)
+    }
+
+    /// The same as rank 0 of several, which draw every picture together: the others [`follow`](crate::follow()). Each has its
+    /// own memory; all draw on the CPU. Where rank 0 is dropped the others end.
+    ///
+    /// # Errors
+    /// Those of [`Session::begin`]; `Invalid` for a rank other than 0.
+    pub fn lead(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: impl Into<Means>,
+        first_view: Option<View>,
+        work: Work,
+        ranks: Ranks,
+    ) -> Result<Self> {
+        Self::start(dataset, source, means.into(), first_view, work, Some(Crew::new(ranks)?))
+    }
+
+    fn start(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: Means,
+        first_view: Option<View>,
+        work: Work,
+        crew: Option<Crew>,
+    ) -> Result<Self> {
         check_memory(means.memory_bytes)?;
         let mut view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
@@ -54,7 +81,11 @@ impl Session {
             view.camera
                 .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
         );
-        let host = Arc::new(Host::new(dataset, source, means, view, work));
+        let host = Host::new(dataset, source, means, view, work);
+        let host = Arc::new(match crew {
+            Some(crew) => host.with_crew(crew),
+            None => host,
+        });
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);
         tasks.spawn(async move { fed.feed.run().await });
@@ -73,6 +104,12 @@ impl Session {
         while tasks.try_join_next().is_some() {}
         tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&seat)));
         Ok(Participant { who, host: Arc::clone(&self.host), seat })
+    }
+
+    /// The other ranks.
+    #[cfg(test)]
+    pub(crate) fn crew(&self) -> Option<Arc<Crew>> {
+        self.host.crew.clone()
     }
 
     /// What it holds and does now.

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use session::{Codec, PictureSize};
 use tokio::time::Instant;
 
@@ -65,7 +66,7 @@ impl Situation {
 }
 
 /// One picture to draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) width: u32,
     pub(crate) height: u32,

@@ -6,7 +6,7 @@ use array::stats::Histogram;
 use array::{Dataset, Meaning, Result};
 use render::{
     Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis,
-    TransferFunction, VolumeView,
+    TransferFunction, VolumeView, stereo,
 };
 use session::{PictureSize, Transfer, View};
 
@@ -31,7 +31,7 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
         session::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
         session::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
     };
-    let camera = Camera { eye: camera.eye, target: camera.target, up: camera.up, projection };
+    let camera = Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, aside: 0.0 };
     camera.check()?;
     Ok(camera)
 }
@@ -42,7 +42,12 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
 /// What does not fit in the view.
 pub fn camera_in(view: &View, dataset: &Dataset, size: ImageSize) -> Result<Camera> {
     let camera = camera_of(view, &*volume_of(view, dataset)?)?;
-    Ok(if view.camera.is_some() { camera } else { camera.widened(size) })
+    Ok(if view.camera.is_some() { camera } else { camera.widened(size_of_eye(view, size)) })
+}
+
+/// What one eye sees of a picture: all of it, or half of a stereo pair.
+pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
+    if view.stereo.is_some() { stereo::size_of_eye(size) } else { size }
 }
 
 /// A camera as a view carries it.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use array::{Error, Result, Source};
-use compose::{Communicator, Composed, MAX_THREADS, Method, Tree, broadcast};
+use compose::{Balance, Communicator, Composed, MAX_THREADS, Method, Schedule, Tree, broadcast};
 use futures::future::try_join_all;
 use render::{Cancel, Demand, Image, ImageSize, Rect, Scene};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use session::{ParticipantId, Transfer, Truth, View};
 
 use crate::StillRequest;
 use crate::aim::Aim;
+use crate::crew::fit;
 use crate::film::{all_blocks, chosen_transfer, scene_of, with_camera};
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
@@ -24,8 +25,6 @@ use crate::truth::Facts;
 
 /// Who looks, where nobody does.
 const NOBODY: ParticipantId = ParticipantId(0);
-/// How often a coarser level is tried because shares do not fit the memory of one rank.
-const ATTEMPTS: u32 = 8;
 /// Bytes before the pixels of a part of an image: its rectangle.
 const HEAD_BYTES: usize = 4 * size_of::<u32>();
 
@@ -102,6 +101,14 @@ pub async fn render_together(
     dataset.check()?;
     let view = request.view.map_or_else(|| View::first_of(&dataset), Ok)?;
     view.check()?;
+    if view.stereo.is_some() {
+        return Err(Error::unsupported(
+            "expected one camera for a picture by several ranks, found a stereo pair",
+        ));
+    }
+    if view.grids {
+        return Err(Error::unsupported("expected no grids as lines in a picture by several ranks"));
+    }
     check(&view, &dataset)?;
     let view = with_camera(view, &dataset, request.size)?;
     let host = Host::new(Arc::clone(&dataset), source, request.means, view.clone(), Arc::new(|_| None));
@@ -130,7 +137,10 @@ impl Crew {
         let (host, hosts) = (Arc::clone(&self.host), self.ranks.size());
         let view = Arc::new(view);
         let mut aim = blocking(move || Aim::look(&host, NOBODY, view, size, None, hosts)).await??;
-        let plan = if self.ranks.rank() == 0 { self.plan(&mut aim, colour_map).await? } else { Vec::new() };
+        let mut plan = Vec::new();
+        if self.ranks.rank() == 0 {
+            (aim, plan) = self.plan(aim, colour_map).await?;
+        }
         let ranks = Arc::clone(&self.ranks);
         let plan = blocking(move || broadcast(&*ranks, plan)).await??;
         let plan: Plan = serde_json::from_slice(&plan)
@@ -153,41 +163,31 @@ impl Crew {
     }
 
     /// Rank 0: chooses the level, the transfer function, and who draws what.
-    async fn plan(&self, aim: &mut Aim, colour_map: Option<String>) -> Result<Vec<u8>> {
-        let mut wanted = (*aim.demand).clone();
+    async fn plan(&self, mut aim: Aim, colour_map: Option<String>) -> Result<(Aim, Vec<u8>)> {
+        let wanted = Arc::clone(&aim.demand);
         let volume = Arc::clone(&aim.watching.volume);
         let rank = |key: &array::BlockKey| volume.view.rank_of(key.level).unwrap_or(0);
         let coarsest = wanted.blocks.iter().map(|block| rank(&block.key)).max();
         let is_first = |block: &&render::Demanded| Some(rank(&block.key)) == coarsest;
         let first =
-            Demand { blocks: wanted.blocks.iter().filter(is_first).copied().collect(), ..wanted.clone() };
+            Demand { blocks: wanted.blocks.iter().filter(is_first).copied().collect(), ..(*wanted).clone() };
         aim.demand = Arc::new(first);
         aim.wish(&self.host, NOBODY);
-        all_blocks(&self.host, aim, &mut |_, _| {}).await?;
+        all_blocks(&self.host, &aim, &mut |_, _| {}).await?;
         let transfer = chosen_transfer(&aim.view, &volume, colour_map.as_deref());
         let ranks = self.ranks.size();
-        let mut all_bytes = aim.share_bytes.saturating_mul(ranks);
-        for attempt in 1.. {
-            aim.demand = Arc::new(wanted.clone());
-            let scene = scene_of(aim, &transfer)?;
-            let (volume, demand) = (Arc::clone(&volume), Arc::clone(&aim.demand));
-            let (tree, most_bytes) = blocking(move || {
-                let tree = volume.cut(&scene, &demand, ranks)?;
-                let share = |rank| tree.share(rank).demand(&scene, &demand).pool_bytes;
-                let most_bytes = (0..ranks).map(share).max().unwrap_or(0);
-                Ok::<_, Error>((tree, most_bytes))
-            })
-            .await??;
-            if most_bytes <= aim.share_bytes || attempt == ATTEMPTS {
-                let plan = Plan { wanted: wanted.wanted, transfer, tree: tree.to_bytes() };
-                return serde_json::to_vec(&plan)
-                    .map_err(|e| Error::internal(format!("a plan in JSON: {e}")));
-            }
-            // Shares have as much work, not as many blocks.
-            all_bytes = wanted.pool_bytes.min(all_bytes) / most_bytes.max(1) * aim.share_bytes;
-            wanted = self.demand(aim, aim.view.level, all_bytes).await?;
-        }
-        Err(Error::internal("a plan is made in the end"))
+        aim.demand = wanted;
+        let mut view = (*aim.view).clone();
+        view.transfer = Some(transfer.clone());
+        aim.view = Arc::new(view);
+        let (aim, tree) = blocking(move || {
+            let tree = fit(&mut aim, ranks, &mut Balance::new(), None)?;
+            Ok::<_, Error>((aim, tree))
+        })
+        .await??;
+        let plan = Plan { wanted: aim.demand.wanted, transfer, tree: tree.to_bytes() };
+        let plan = serde_json::to_vec(&plan).map_err(|e| Error::internal(format!("a plan in JSON: {e}")))?;
+        Ok((aim, plan))
     }
 
     /// What the whole picture wants.
@@ -212,10 +212,10 @@ impl Crew {
 
     async fn draw(&self, aim: &Aim, scene: &Scene, tree: Tree) -> Result<Composed> {
         let (volume, ranks) = (Arc::clone(&aim.watching.volume), Arc::clone(&self.ranks));
-        let (scene, method) = (scene.clone(), self.method);
+        let (scene, schedule) = (scene.clone(), Schedule::new(self.method, self.ranks.size())?);
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
-        blocking(move || volume.draw_together(&*ranks, &scene, &tree, method, &flag)).await?
+        blocking(move || volume.draw_together(&*ranks, &scene, &tree, &schedule, &flag)).await?
     }
 
     /// Gives what is finished here to rank 0, from where it is shown.

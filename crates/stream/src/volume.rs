@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
-use compose::{Balance, Communicator, Composed, Method, Tree};
+use compose::{Balance, Communicator, Composed, Schedule, Tree};
 use gpu::Patience;
-use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView};
+use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView, stereo};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
@@ -74,42 +74,52 @@ impl Volume {
         self.arrivals.send_modify(|n| *n += 1);
     }
 
-    /// Draws; blocks the thread.
+    /// Draws, both eyes of a pair one after the other; blocks the thread.
     ///
     /// # Errors
-    /// Those of [`Painter::cast`].
+    /// Those of [`Painter::cast`] and [`stereo::scenes`].
     pub(crate) fn cast(
         &self,
         painter: &Painter,
         scene: &Scene,
+        parallax: Option<f64>,
         patience: Patience,
         cancel: &Cancel,
     ) -> Result<Frame> {
         let picture = self.picture();
-        painter.cast(scene, &picture.blocks, patience, cancel)
+        let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, patience, cancel);
+        let Some(parallax) = parallax else { return cast(scene) };
+        let [left, right] = stereo::scenes(scene, parallax)?;
+        stereo::beside([cast(&left)?, cast(&right)?], scene.size)
     }
 
     /// Draws with others; blocks the thread.
     ///
     /// # Errors
-    /// Those of [`compose::draw`].
+    /// Those of [`compose::draw_by`].
     pub(crate) fn draw_together(
         &self,
         ranks: &dyn Communicator,
         scene: &Scene,
         tree: &Tree,
-        method: Method,
+        schedule: &Schedule,
         cancel: &Cancel,
     ) -> Result<Composed> {
-        compose::draw(ranks, scene, tree, method, &self.picture().blocks, cancel)
+        compose::draw_by(ranks, scene, tree, schedule, &self.picture().blocks, cancel)
     }
 
     /// Cuts the volume for a picture by many, by what is here; blocks the thread.
     ///
     /// # Errors
     /// Those of [`Balance::cut`].
-    pub(crate) fn cut(&self, scene: &Scene, demand: &Demand, ranks: usize) -> Result<Tree> {
-        Balance::new().cut(scene, &self.picture().blocks, demand, ranks)
+    pub(crate) fn cut(
+        &self,
+        balance: &mut Balance,
+        scene: &Scene,
+        demand: &Demand,
+        ranks: usize,
+    ) -> Result<Tree> {
+        balance.cut(scene, &self.picture().blocks, demand, ranks)
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.

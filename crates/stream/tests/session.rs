@@ -115,6 +115,42 @@ async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     assert!(seen > 500, "the volume is in the picture: {seen} pixels");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stereo_pair_is_two_pictures_side_by_side() {
+    let data = Pyramid::new(64, 16, 1);
+    let view = session::View::first_of(&data.dataset()).unwrap();
+    let still = async |stereo, width| {
+        let view = Some(session::View { stereo, ..view.clone() });
+        let size = ImageSize { width, height: 70 };
+        let request = StillRequest { view, colour_map: None, size, means: MEMORY.into() };
+        render_still(data.source(), request, |_, _| {}).await.unwrap()
+    };
+    let half = |still: &stream::Still, from: usize| -> Vec<[f32; 4]> {
+        still.image.rgba.chunks_exact(180).flat_map(|row| row[from..from + 90].to_vec()).collect()
+    };
+    let (plain, together, apart) =
+        (still(None, 90).await, still(Some(1e-12), 180).await, still(Some(0.1), 180).await);
+    assert_eq!(plain.view.camera, together.view.camera, "each eye's picture is framed as one of its size");
+    for from in [0, 90] {
+        let near = |(a, b): (&[f32; 4], &[f32; 4])| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
+        let same = half(&together, from).iter().zip(&plain.image.rgba).filter(|&pair| near(pair)).count();
+        assert!(same * 100 > 99 * plain.image.rgba.len(), "eyes in one place see the plain picture: {same}");
+    }
+    assert!(half(&apart, 0) != half(&apart, 90) && apart.truth.exact, "eyes apart do not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn parallel_rays_have_no_stereo_pair() {
+    let data = Pyramid::new(64, 16, 1);
+    let camera = json!({"eye": [0, -200, 0], "target": [32, 32, 32], "up": [0, 0, 1],
+        "projection": {"orthographic": {"height_world": 90}}});
+    let view: session::View = serde_json::from_value(json!({"camera": camera, "stereo": 0.05})).unwrap();
+    let size = ImageSize { width: 90, height: 70 };
+    let request = StillRequest { view: Some(view), colour_map: None, size, means: MEMORY.into() };
+    let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err().to_string();
+    assert!(error.contains("perspective"), "{error}");
+}
+
 /// A film of several time steps, and what was asked for when each picture was finished.
 async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
     let size = ImageSize { width: 90, height: 70 };

@@ -21,6 +21,7 @@ use crate::limits::{
 };
 use crate::liveness::Liveness;
 use crate::outgoing::{Asked, Outgoing};
+use crate::turns::Turns;
 use crate::window::Window;
 use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
 use arriving::{OpenItem, unknown};
@@ -74,6 +75,8 @@ pub struct Client {
     state: State,
     versions: RangeInclusive<u16>,
     window: Window,
+    /// Where credit is returned in turns; else when enough is owed.
+    turns: Option<Turns>,
     /// Bulk bytes the server may still send.
     credit_bytes: u64,
     /// Bulk bytes that have come and were not taken yet.
@@ -103,7 +106,8 @@ impl Client {
     /// `Invalid` when something in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
-        let window = Window::new(config.window_bytes, config.path_bytes);
+        let mut window = Window::new(config.window_bytes, config.path_bytes);
+        window.limit(config.in_turns.map(|turns| turns.window_bytes));
         let hello = Hello {
             lowest_version: *config.versions.start(),
             highest_version: *config.versions.end(),
@@ -118,6 +122,7 @@ impl Client {
             versions: config.versions,
             credit_bytes: window.size_bytes(),
             window,
+            turns: config.in_turns.map(|turns| Turns::new(turns.step_bytes, config.window_bytes)),
             untaken_bytes: 0,
             most_operations: MAX_OPERATIONS,
             last_op: 0,
@@ -240,16 +245,70 @@ impl Client {
         self.untaken_bytes = self.untaken_bytes.saturating_sub(bulk_bytes);
     }
 
-    /// True when a credit frame waits to be sent.
+    /// True when a credit frame waits to be sent, or a turn is [wanted](Self::wants_turn) for one.
     #[must_use]
     pub fn owes_credit(&self) -> bool {
+        self.credit_due_bytes() > 0 || self.wants_turn()
+    }
+
+    /// What a credit frame would say now, bytes.
+    fn credit_due_bytes(&self) -> u64 {
         let owed_bytes = self.owed_bytes();
-        owed_bytes > 0 && owed_bytes >= self.window.size_bytes() / CREDIT_FRACTION
+        match &self.turns {
+            Some(turns) => turns.due_bytes(owed_bytes),
+            None if owed_bytes >= self.window.size_bytes() / CREDIT_FRACTION => owed_bytes,
+            None => 0,
+        }
+    }
+
+    /// True when credit is returned in turns, a step of it is owed, and no turn has been [taken](Self::take_turn) for it.
+    #[must_use]
+    pub fn wants_turn(&self) -> bool {
+        let turns = self.turns.as_ref().filter(|_| matches!(self.state, State::Open));
+        turns.is_some_and(|turns| turns.is_wanted(self.owed_bytes()))
+    }
+
+    /// A step of credit leaves at `at`; nothing changes where none is returned in turns.
+    pub fn take_turn(&mut self, now: Instant, at: Instant) {
+        if let Some(turns) = &mut self.turns {
+            turns.take(now, at);
+        }
+    }
+
+    /// Where credit is returned in turns, no more than so many bulk bytes are to be under way, whatever the path holds.
+    /// What was allowed before may still come.
+    pub fn limit_window(&mut self, limit_bytes: u64) {
+        if self.turns.is_some() {
+            self.window.limit(Some(limit_bytes));
+        }
+    }
+
+    /// Bulk bytes that arrived since [`take_arrived`](Self::take_arrived) was called last, where credit is returned in turns.
+    #[must_use]
+    pub fn arrived_bytes(&self) -> u64 {
+        self.turns.as_ref().map_or(0, Turns::arrived_bytes)
+    }
+
+    /// The same, and counts anew.
+    pub fn take_arrived(&mut self) -> u64 {
+        self.turns.as_mut().map_or(0, Turns::take_arrived)
+    }
+
+    /// The shortest round trip of late, once one was measured.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.window.shortest()
+    }
+
+    /// Whether something was asked of which not all has come.
+    #[must_use]
+    pub fn has_operations(&self) -> bool {
+        !self.ops.is_empty()
     }
 
     /// How much more the server may send than it knows.
     fn owed_bytes(&self) -> u64 {
-        self.window.size_bytes().saturating_sub(self.credit_bytes.saturating_add(self.untaken_bytes))
+        self.window.size_bytes().saturating_sub(self.held_bytes())
     }
 
     /// Bulk bytes the server may still send.
@@ -263,6 +322,12 @@ impl Client {
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.window.size_bytes()
+    }
+
+    /// Bulk bytes that may be on their way by the credit that was given, or were not taken yet.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.credit_bytes.saturating_add(self.untaken_bytes)
     }
 
     /// The operation ended on this side; the server is told to stop.
@@ -380,8 +445,11 @@ impl Client {
         if !matches!(self.state, State::Open) {
             return None;
         }
-        if self.owes_credit() {
-            let bytes = self.owed_bytes();
+        let bytes = self.credit_due_bytes();
+        if bytes > 0 {
+            if let Some(turns) = &mut self.turns {
+                turns.handle_granted(bytes);
+            }
             self.credit_bytes += bytes;
             return Some(Frame::Credit { bytes });
         }
@@ -414,6 +482,9 @@ impl Machine for Client {
             State::Greeting { .. } => self.liveness.handle_heard(now),
             State::Closed(_) => return,
             State::Open => {}
+        }
+        if let Some(turns) = &mut self.turns {
+            turns.handle_timeout(now);
         }
         if let Err(error) = self.liveness.handle_timeout(now, listening) {
             return self.close(error);
@@ -452,7 +523,9 @@ impl Machine for Client {
             State::Greeting { until } => Some(until),
             State::Open => None,
         };
-        [greeting, self.deadlines.next(), Some(self.liveness.poll_timeout())].into_iter().flatten().min()
+        let turn = self.turns.as_ref().and_then(Turns::poll_timeout);
+        let liveness = Some(self.liveness.poll_timeout());
+        [greeting, self.deadlines.next(), liveness, turn].into_iter().flatten().min()
     }
 
     fn wants_frames(&self) -> bool {

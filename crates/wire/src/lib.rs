@@ -21,6 +21,7 @@ mod outbox;
 mod outgoing;
 mod part;
 mod server;
+mod turns;
 mod whole;
 mod window;
 
@@ -40,3 +41,4 @@ pub use machine::Machine;
 pub use numbered::Numbered;
 pub use part::Part;
 pub use server::{Bulk, Server, ServerConfig, ServerEvent};
+pub use turns::InTurns;

@@ -27,6 +27,8 @@ const CROWDED_ROUNDS: u32 = 2;
 pub(crate) struct Window {
     size_bytes: u64,
     most_bytes: u64,
+    /// What whoever looks at all connections together allows, bytes.
+    limit_bytes: Option<u64>,
     /// Since the last round began, or ended if none is under way.
     arrived_bytes: u64,
     rounds: u64,
@@ -116,6 +118,7 @@ impl Window {
         Self {
             size_bytes,
             most_bytes,
+            limit_bytes: None,
             arrived_bytes: 0,
             rounds: 0,
             round: Round::Idle,
@@ -126,13 +129,24 @@ impl Window {
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
-        self.size_bytes
+        self.limit_bytes.map_or(self.size_bytes, |limit| limit.min(self.size_bytes))
+    }
+
+    /// No more than so many bytes, whatever the path says; none: as it says.
+    pub(crate) fn limit(&mut self, limit_bytes: Option<u64>) {
+        self.limit_bytes = limit_bytes;
+    }
+
+    /// The shortest round trip, once one was measured.
+    pub(crate) fn shortest(&self) -> Option<Duration> {
+        self.path.map(|path| path.shortest)
     }
 
     pub(crate) fn handle_arrived(&mut self, bulk_bytes: u64) {
         self.arrived_bytes += bulk_bytes;
-        let busy = self.arrived_bytes >= self.size_bytes / PING_FRACTION;
-        if self.round == Round::Idle && busy && self.most_bytes > FIRST_WINDOW_BYTES {
+        let busy = self.arrived_bytes >= self.size_bytes() / PING_FRACTION;
+        let may_learn = self.most_bytes > FIRST_WINDOW_BYTES || self.limit_bytes.is_some();
+        if self.round == Round::Idle && busy && may_learn {
             self.round = Round::PingDue;
         }
     }

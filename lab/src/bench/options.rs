@@ -1,10 +1,13 @@
 //! How a benchmark is run: what a caller may choose. Benchmarks that need no choice ignore it.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use array::{Error, Result};
+use compose::Communicator;
 
 use super::report::Link;
 
@@ -32,6 +35,18 @@ pub struct Options {
     pub python: Option<PathBuf>,
     /// Real files, each a data set by itself: `access` fetches them and does nothing else, `render` cuts them into slabs.
     pub files: Vec<PathBuf>,
+    /// The other processes of an MPI program, where this is one of several.
+    pub company: Option<Company>,
+}
+
+/// Processes that measure together.
+#[derive(Clone)]
+pub struct Company(pub Arc<dyn Communicator>);
+
+impl fmt::Debug for Company {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.0.rank(), self.0.size())
+    }
 }
 
 impl Default for Options {
@@ -47,6 +62,7 @@ impl Default for Options {
             peers: None,
             python: None,
             files: Vec::new(),
+            company: None,
         }
     }
 }

@@ -132,15 +132,24 @@ impl Running {
     }
 
     fn memory_bytes(&self, field: &str) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()?)).ok()?;
-        let line = status.lines().find_map(|l| l.strip_prefix(field))?;
-        line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kib| kib * 1024.0)
+        memory_bytes(self.process.id()?, field)
     }
 
     /// Processor time that it and its children used so far, seconds.
     pub(super) fn cpu_secs(&self) -> f64 {
         self.process.id().map_or(0.0, cpu_secs)
     }
+}
+
+/// The memory that a process holds now, bytes.
+pub(super) fn resident_bytes(id: u32) -> Option<f64> {
+    memory_bytes(id, "VmRSS:")
+}
+
+fn memory_bytes(id: u32, field: &str) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix(field))?;
+    line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kib| kib * 1024.0)
 }
 
 /// Processor time that this process used so far, seconds.

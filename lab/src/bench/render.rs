@@ -2,9 +2,11 @@
 //! are told the same volume, camera, size, transfer function and step; and what a viewer waits for.
 //!
 //! Frames of our caster are measured without encoding and without a network, peers' without showing them in a window.
+//! `compositing` has several ranks draw one picture, on threads and, where the program has MPI, in processes.
 //! `watching` goes through all of `corridor view`; `slabs` measures what a viewer could draw by itself while it waits.
 
 mod clock;
+mod compositing;
 mod frames;
 mod peers;
 mod scaling;
@@ -16,22 +18,33 @@ mod watching;
 
 use std::path::Path;
 
-use array::Result;
+use array::{Error, Result};
 
 use super::finished::Finished;
-use super::options::Options;
+use super::options::{Company, Options};
 use super::report::Report;
 
 /// Groups of cases, as [`Options::only`] names them.
-const GROUPS: &[&str] = &["frames", "scaling", "slabs", "watching"];
+const GROUPS: &[&str] = &["frames", "scaling", "slabs", "compositing", "watching"];
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let mut finished = Finished::with(options);
+    if let Some(Company(ranks)) = &options.company {
+        if options.only != ["compositing"] {
+            let found = &options.only;
+            return Err(Error::invalid(format!(
+                "expected `--only compositing` in a process of an MPI program, found {found:?}: start the others alone"
+            )));
+        }
+        compositing::by_processes(&**ranks, options, &mut finished)?;
+        return Ok(finished.into_report(Report::here("render", options.link.clone())));
+    }
     let folder = tempfile::tempdir()?;
     for &group in GROUPS.iter().filter(|group| options.has(group)) {
         let result = match group {
             "frames" => frames::run(options, folder.path(), &mut finished).await,
             "scaling" => scaling::run(options, &mut finished),
+            "compositing" => compositing::run(program, options, &mut finished).await,
             "slabs" => slabs::run(options, folder.path(), &mut finished).await,
             _ => watching::run(program, options, &mut finished).await,
         };

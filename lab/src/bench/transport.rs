@@ -2,15 +2,19 @@
 //! made beforehand (`corridor lab`, or a real one) and both sides are named, this program running on the receiver's; or
 //! it is told how links are made, and makes those that it needs ([`links`]).
 //!
-//! Messages are zeros from memory: no array, no disk. They are encrypted and checked as everything is.
+//! Messages are from memory: no array, no disk. They are encrypted and checked as everything is.
 
+mod advice;
+mod blind;
 mod bulk;
 mod evenness;
 mod flows;
+mod fresh;
 mod links;
 mod lossy;
 mod messages;
 mod sharing;
+mod soak;
 mod stock;
 
 use std::io::Write;
@@ -27,9 +31,15 @@ use messages::{Client, Way};
 
 pub use messages::{Ready, serve};
 
-/// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`.
-pub const GROUPS: &[&str] =
-    &["bulk", "streams", "messages", "small", "senders", "clients", "fairness", "evenness", "lossy"];
+/// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`. `soak` has to be asked for: it
+/// takes half an hour.
+pub const GROUPS: &[&str] = &[
+    "bulk", "streams", "messages", "small", "fresh", "senders", "clients", "fairness", "evenness", "lossy",
+    "advice", MOST, SOAK,
+];
+/// The group that has to be named, and the one that has a link of its own.
+const SOAK: &str = "soak";
+const MOST: &str = "most";
 
 /// Bytes of a long flow, and how long it is where it only has to work, seconds.
 const BYTES: u64 = 2_000_000_000;
@@ -58,16 +68,20 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let bytes = if options.is_quick { quick.clamp(1, BYTES) } else { BYTES };
     let scene = Scene::open(program, options, bytes).await?;
     let mut failures = Vec::new();
-    for &group in GROUPS.iter().filter(|group| options.has(group)) {
+    for &group in GROUPS.iter().filter(|group| is_chosen(options, group)) {
         let cases = match group {
             "bulk" => bulk::run(&scene).await,
             "streams" => bulk::streams(&scene).await,
             "messages" => back_to_back(&scene).await.map(|case| vec![case]),
             "small" => small(&scene).await.map(|case| vec![case]),
+            "fresh" => fresh::run(&scene).await,
             "senders" => sharing::senders(&scene).await,
             "clients" => sharing::clients(&scene).await.map(|case| vec![case]),
             "fairness" => sharing::fairness(&scene).await,
             "lossy" => lossy::run(&scene).await,
+            "advice" => advice::run(&scene).await,
+            MOST => bulk::most(&scene).await,
+            SOAK => soak::run(&scene).await,
             _ => evenness::run(&scene).await,
         };
         match cases {
@@ -80,6 +94,12 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     }
     report.error = (!failures.is_empty()).then(|| failures.join("; "));
     Ok(report)
+}
+
+fn is_chosen(options: &Options, group: &str) -> bool {
+    let is_named = options.only.iter().any(|name| name == group);
+    // A link that was given is limited by what it is, not by the machine.
+    is_named || (options.only.is_empty() && group != SOAK && (group != MOST || options.make_link.is_some()))
 }
 
 /// Bytes of data per second that the link carries at the most, less those that it loses.

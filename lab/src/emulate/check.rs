@@ -40,7 +40,7 @@ pub fn run(engine: Engine) -> Result<Report> {
     let mut report = Report::here("lab-check", Link { mtu: Some(1500), ..Link::default() });
     for check in checks() {
         let name = format!("check{}", std::process::id());
-        let link = up(&name, &check.options.parse()?, engine)?;
+        let link = up(&name, &check.options, engine)?;
         let measured = (check.measure)(&link)?;
         let failed = link.stats().forward.packets_failed + link.stats().backward.packets_failed;
         let delayed = link.stats().forward.packets_delayed + link.stats().backward.packets_delayed;

@@ -60,6 +60,18 @@ impl Lane {
         }
     }
 
+    /// The link is another one from now on. What waits in the queue goes on at the new rate, also if it is more than
+    /// the queue holds now; packets on their way are not overtaken.
+    pub(super) fn change(&mut self, now: Duration, spec: LaneSpec) {
+        let backlog_bytes = self.backlog_bytes(now);
+        self.empty_at = now.as_secs_f64() + spec.rate_bytes_per_sec.map_or(0.0, |rate| backlog_bytes / rate);
+        if spec.jitter != self.spec.jitter {
+            self.jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut self.dice);
+        }
+        self.in_burst = false;
+        self.spec = spec;
+    }
+
     /// A packet of `bytes` comes to the link.
     pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
         self.cross_until(now);
@@ -244,6 +256,30 @@ mod tests {
         let bursts = fates.windows(2).filter(|w| w[0] != Fate::Lost && w[1] == Fate::Lost).count() as f64;
         assert!((lost / 1e6 - 0.0099).abs() < 0.0015, "{lost}");
         assert!((lost / bursts - 10.0).abs() < 1.0, "{} per burst", lost / bursts);
+    }
+
+    #[test]
+    fn a_link_that_changes_keeps_what_waits_and_its_order() {
+        let mut lane = lane(|o| (o.rate, o.queue) = ("100mbit".into(), "50ms".into()));
+        let before = arrivals(&send(&mut lane, 1_000, 2.0));
+        let now = Duration::from_millis(50);
+        let waiting = lane.backlog_bytes(now);
+        let slower =
+            Options { rate: "10mbit".into(), rtt: "2ms".into(), queue: "900ms".into(), ..Options::default() };
+        lane.change(now, slower.parse().expect("a link").forward);
+        assert!((lane.backlog_bytes(now) - waiting).abs() < 1.0, "{} of {waiting}", lane.backlog_bytes(now));
+        let Fate::Arrives { at, .. } = lane.pass(now, PACKET) else { panic!("it arrives") };
+        let expected = 0.05 + (waiting + PACKET as f64) / 1.25e6 + 1e-3;
+        assert!((at.as_secs_f64() - expected).abs() < 1e-4, "{at:?}, expected {expected} s");
+        assert!(before.iter().all(|before| *before <= at));
+    }
+
+    #[test]
+    fn a_lane_that_loses_all_lets_nothing_pass_until_it_is_changed_again() {
+        let mut lane = lane(|o| o.loss = "100%".into());
+        assert_eq!(count(&send(&mut lane, 1_000, 0.5), |f| *f == Fate::Lost), 1_000.0);
+        lane.change(Duration::from_secs(1), Options::default().parse().expect("a link").forward);
+        assert!(matches!(lane.pass(Duration::from_secs(1), PACKET), Fate::Arrives { .. }));
     }
 
     #[test]

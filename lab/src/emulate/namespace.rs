@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 /// Network of every link; host n of it is `10.77.0.n`.
 const NETWORK: &str = "10.77.0";
 /// What the device of a link is called in its namespace.
-pub(super) const DEVICE: &str = "lab0";
+pub const DEVICE: &str = "lab0";
 /// Packets that wait for the emulator: more than it ever leaves unread.
 const DEVICE_QUEUE_PACKETS: &str = "20000";
 /// Programs in a namespace have this long between being asked to end and being ended.
@@ -112,7 +112,8 @@ fn pids(name: &str) -> Vec<Pid> {
 }
 
 /// The address of a host of a link.
-pub(super) fn address(host: u8) -> String {
+#[must_use]
+pub fn address(host: u8) -> String {
     format!("{NETWORK}.{host}")
 }
 

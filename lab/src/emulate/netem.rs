@@ -42,23 +42,7 @@ pub(super) fn join(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> 
             "expected a link that netem can do, found one it cannot: {why}"
         )));
     }
-    command(
-        "ip",
-        &[
-            "link",
-            "add",
-            DEVICE,
-            "netns",
-            a.name(),
-            "type",
-            "veth",
-            "peer",
-            "name",
-            DEVICE,
-            "netns",
-            b.name(),
-        ],
-    )?;
+    pair(a, b)?;
     for (namespace, lane, seed) in [(a, &spec.forward, spec.seed), (b, &spec.backward, spec.seed + 1)] {
         // Super-packets would count as one.
         command("ip", &["-n", namespace.name(), "link", "set", DEVICE, "gso_max_segs", "1"])?;
@@ -68,6 +52,38 @@ pub(super) fn join(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> 
         command("tc", &[&tc[..], &netem].concat())?;
     }
     Ok(())
+}
+
+/// Joins the two namespaces by a veth pair that delays and limits nothing.
+///
+/// # Errors
+/// `Unsupported` for a link that is anything but that; those of `ip` and `ethtool`.
+pub(super) fn join_plainly(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> {
+    let is_plain = |lane: &LaneSpec| {
+        lane.rate_bytes_per_sec.is_none()
+            && lane.delay.is_zero()
+            && lane.loss.share() == 0.0
+            && lane.late == 0.0
+    };
+    if !is_plain(&spec.forward) || !is_plain(&spec.backward) || spec.hosts > 1 {
+        return Err(Error::unsupported(
+            "expected `--rate none --rtt 0ms` and nothing else of a link by `--engine veth`: it emulates nothing",
+        ));
+    }
+    pair(a, b)?;
+    for namespace in [a, b] {
+        // A device of one's own cuts super-packets at its end; this one would hand them over whole.
+        let features = ["tso", "off", "tx-udp-segmentation", "off"];
+        let own = ["netns", "exec", namespace.name(), "ethtool", "-K", DEVICE];
+        command("ip", &[&own[..], &features].concat())?;
+    }
+    Ok(())
+}
+
+/// A veth pair.
+fn pair(a: &Namespace, b: &Namespace) -> Result<()> {
+    let ends = ["netns", a.name(), "type", "veth", "peer", "name", DEVICE, "netns", b.name()];
+    command("ip", &[&["link", "add", DEVICE][..], &ends].concat())
 }
 
 /// What netem is told of one direction.

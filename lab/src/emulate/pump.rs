@@ -1,8 +1,8 @@
 //! One direction of a running link: a thread that reads packets from one side's devices, asks the [`Lane`] what becomes
 //! of them, and gives them to the other side's devices when their time has come.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use array::{Error, Result};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::delay_line::DelayLine;
 use super::lane::{Fate, Lane};
 use super::packet::Packet;
-use super::spec::MAX_LANE_BYTES;
+use super::spec::{LaneSpec, MAX_LANE_BYTES};
 use super::stats::{Live, add};
 use super::tun::{Tun, raise_priority};
 
@@ -32,6 +32,8 @@ const MAX_SPARE: usize = 4096;
 /// One direction.
 pub(super) struct Pump {
     pub(super) lane: Lane,
+    /// What the lane is to become.
+    pub(super) change: Arc<Mutex<Option<LaneSpec>>>,
     /// Devices of the side that sends.
     pub(super) from: Vec<Arc<Tun>>,
     /// Devices of the side that receives, by host; the first has the address that ends in `first_host`.
@@ -66,6 +68,7 @@ impl Pump {
             start: Instant::now(),
         };
         while !work.pump.ends.load(Ordering::Relaxed) {
+            work.change();
             let came = work.take()?;
             work.deliver();
             work.wait(came)?;
@@ -75,6 +78,12 @@ impl Pump {
 }
 
 impl Work {
+    fn change(&mut self) {
+        if let Some(spec) = self.pump.change.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.pump.lane.change(self.start.elapsed(), spec);
+        }
+    }
+
     /// Takes what the sending side has; true when there was something.
     fn take(&mut self) -> Result<bool> {
         let mut came = false;
@@ -126,10 +135,10 @@ impl Work {
         let (pump, spare) = (&self.pump, &mut self.spare);
         let out = |packet: &Packet, segments: std::ops::Range<usize>, at: Duration| {
             let host = usize::from(packet.destination_host().saturating_sub(pump.first_host));
-            let taken = pump
-                .to
-                .get(host)
-                .is_some_and(|device| packet.emit(segments.clone(), |parts| device.write(parts)));
+            // One host alone may have other addresses too.
+            let device = if let [only] = &pump.to[..] { Some(only) } else { pump.to.get(host) };
+            let taken =
+                device.is_some_and(|device| packet.emit(segments.clone(), |parts| device.write(parts)));
             if !taken {
                 return add(&pump.counters.packets_failed, segments.len());
             }

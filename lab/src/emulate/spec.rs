@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use array::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Queues are never shorter than this many packets.
 const LEAST_QUEUE_PACKETS: f64 = 64.0;
@@ -78,7 +79,7 @@ impl Loss {
 }
 
 /// A link as written on a command line. Where both directions may differ, `X/Y` gives X from a to b and Y back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Such as `1gbit`, `100mbit/10mbit`, `none`.
     pub rate: String,
@@ -119,7 +120,42 @@ impl Default for Options {
     }
 }
 
+/// What of a link is to become different while it is up, as in [`Options`]; what is `None` stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Of [`Options::rate`].
+    pub rate: Option<String>,
+    /// Of [`Options::rtt`].
+    pub rtt: Option<String>,
+    /// Of [`Options::jitter`].
+    pub jitter: Option<String>,
+    /// Of [`Options::queue`].
+    pub queue: Option<String>,
+    /// Of [`Options::loss`].
+    pub loss: Option<String>,
+    /// Of [`Options::late`].
+    pub late: Option<String>,
+    /// Of [`Options::cross`].
+    pub cross: Option<String>,
+}
+
 impl Options {
+    /// The same link after a change.
+    #[must_use]
+    pub fn changed(&self, change: &Change) -> Self {
+        let of = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
+        Self {
+            rate: of(&change.rate, &self.rate),
+            rtt: of(&change.rtt, &self.rtt),
+            jitter: of(&change.jitter, &self.jitter),
+            queue: of(&change.queue, &self.queue),
+            loss: of(&change.loss, &self.loss),
+            late: of(&change.late, &self.late),
+            cross: of(&change.cross, &self.cross),
+            ..*self
+        }
+    }
+
     /// The link that is meant.
     ///
     /// # Errors

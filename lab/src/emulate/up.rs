@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::lane::Lane;
 use super::namespace::{self, DEVICE, Namespace, address};
 use super::netem;
 use super::pump::Pump;
-use super::spec::{LaneSpec, LinkSpec};
+use super::spec::{Change, LaneSpec, LinkSpec, Options};
 use super::stats::{Live, Stats};
 use super::tun::Tun;
 
@@ -32,6 +32,8 @@ const LEAST_BUFFER_BYTES: f64 = 64e6;
 /// A link that is asked to end has this long.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A link that is asked to change has this long.
+const CHANGES_WITHIN: Duration = Duration::from_secs(5);
 
 /// What emulates the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +45,18 @@ pub enum Engine {
     Tun,
     /// A veth pair with netem.
     Netem,
+    /// A veth pair and nothing else: as fast as this machine is.
+    Veth,
 }
 
 /// A link that is up; ends when dropped.
 #[derive(Debug)]
 pub struct Running {
     name: String,
+    options: Options,
     engine: Engine,
+    /// Where the threads of both directions look for what they are to become.
+    changes: [Arc<Mutex<Option<LaneSpec>>>; 2],
     threads: Vec<JoinHandle<Result<()>>>,
     ends: Arc<AtomicBool>,
     forward: Arc<Live>,
@@ -63,15 +70,18 @@ pub struct Running {
 struct Record {
     pid: i32,
     namespaces: Vec<String>,
+    options: Options,
     stats: Stats,
 }
 
 /// Makes a link. Side a is namespace `NAME-a`, side b `NAME-b`, further hosts `NAME-b2` and so on.
 ///
 /// # Errors
-/// `Invalid` for a bad name or one that is in use; `Denied` without root; `Unsupported` where the engine is not there.
-pub fn up(name: &str, spec: &LinkSpec, engine: Engine) -> Result<Running> {
+/// `Invalid` for a bad name or one that is in use, and for options that are not understood; `Denied` without root;
+/// `Unsupported` where the engine is not there or cannot do the link.
+pub fn up(name: &str, options: &Options, engine: Engine) -> Result<Running> {
     check_name(name)?;
+    let spec = options.parse()?;
     let names = names_of(name, spec.hosts);
     if let Some(taken) = names.iter().find(|n| namespace::exists(n)) {
         return Err(Error::invalid(format!(
@@ -79,19 +89,27 @@ pub fn up(name: &str, spec: &LinkSpec, engine: Engine) -> Result<Running> {
              `corridor lab down {name}` removes the link"
         )));
     }
-    write_record(name, &Record { pid: own_pid(), namespaces: names.clone(), stats: Stats::default() })?;
+    let record = Record {
+        pid: own_pid(),
+        namespaces: names.clone(),
+        options: options.clone(),
+        stats: Stats::default(),
+    };
+    write_record(name, &record)?;
     let made = names.iter().map(|n| Namespace::create(n)).collect::<Result<Vec<_>>>();
     let namespaces = made.inspect_err(|_| remove_record(name))?;
     let mut link = Running {
         name: name.to_owned(),
+        options: options.clone(),
         engine,
+        changes: Default::default(),
         threads: Vec::new(),
         ends: Arc::default(),
         forward: Arc::default(),
         backward: Arc::default(),
         namespaces,
     };
-    link.join(spec)?;
+    link.join(&spec)?;
     Ok(link)
 }
 
@@ -129,7 +147,46 @@ impl Running {
             thread.join().map_err(|_| Error::internal("a thread of the emulated link panicked"))??;
         }
         let namespaces = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
-        write_record(&self.name, &Record { pid: own_pid(), namespaces, stats: self.stats() })
+        let options = self.options.clone();
+        write_record(&self.name, &Record { pid: own_pid(), namespaces, options, stats: self.stats() })
+    }
+
+    /// Becomes what another process has asked for ([`change`]), if one has; to be called several times a second.
+    ///
+    /// # Errors
+    /// Those of the disk, and of what was asked.
+    pub fn follow(&mut self) -> Result<()> {
+        let path = asked_path(&self.name);
+        if !path.exists() {
+            return Ok(());
+        }
+        let asked = fs::read(&path).map_err(Error::from).and_then(|text| {
+            serde_json::from_slice(&text).map_err(|e| Error::corrupt(format!("a change of a link: {e}")))
+        });
+        let changed = asked.and_then(|change| self.change(&change));
+        // Whoever asked waits until it is gone, and finds in the record what the link is now.
+        self.publish()?;
+        fs::remove_file(path)?;
+        changed
+    }
+
+    /// Becomes another link, at once; what is on its way keeps its order.
+    ///
+    /// # Errors
+    /// `Unsupported` for engines but [`Engine::Tun`]; else as [`up`].
+    pub fn change(&mut self, change: &Change) -> Result<()> {
+        if self.engine != Engine::Tun {
+            return Err(Error::unsupported(
+                "expected a link by `--engine tun`: only those change while they are up",
+            ));
+        }
+        let options = self.options.changed(change);
+        let spec = options.parse()?;
+        for (place, lane) in self.changes.iter().zip([spec.forward, spec.backward]) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(lane);
+        }
+        self.options = options;
+        Ok(())
     }
 
     /// Runs `work` on a thread in the namespace of a host: 0 is side a, 1 and more are those of side b.
@@ -151,13 +208,13 @@ impl Running {
             Engine::Auto => Engine::Tun,
             chosen => chosen,
         };
-        if self.engine == Engine::Netem {
-            if !netem::is_there(a) {
+        match self.engine {
+            Engine::Netem if !netem::is_there(a) => {
                 return Err(Error::unsupported("expected a kernel with netem, found none: use --engine tun"));
             }
-            netem::join(a, b, spec)?;
-        } else {
-            self.start_pumps(spec)?;
+            Engine::Netem => netem::join(a, b, spec)?,
+            Engine::Veth => netem::join_plainly(a, b, spec)?,
+            Engine::Auto | Engine::Tun => self.start_pumps(spec)?,
         }
         for (namespace, host) in self.namespaces.iter().zip(HOST_A..) {
             namespace.configure(host, spec.mtu, buffer_bytes(spec))?;
@@ -169,24 +226,37 @@ impl Running {
         let device = |n: &Namespace| n.inside(|| Tun::create(DEVICE))?.map(Arc::new);
         let mut devices = self.namespaces.iter().map(device).collect::<Result<Vec<_>>>()?;
         let hosts_b = devices.split_off(1);
-        let pump = |lane: &LaneSpec,
+        let changes = self.changes.each_ref().map(Arc::clone);
+        let pump = |(lane, change): (&LaneSpec, Arc<_>),
                     seed: u64,
                     from: &[Arc<Tun>],
                     to: &[Arc<Tun>],
                     first_host,
                     counters: &Arc<Live>| Pump {
             lane: Lane::new(lane.clone(), spec.mtu, seed),
+            change,
             from: from.to_vec(),
             to: to.to_vec(),
             first_host,
             counters: Arc::clone(counters),
             ends: Arc::clone(&self.ends),
         };
+        let [forward, backward] = changes;
         let directions = [
-            ("forward", pump(&spec.forward, spec.seed, &devices, &hosts_b, FIRST_HOST_B, &self.forward)),
+            (
+                "forward",
+                pump((&spec.forward, forward), spec.seed, &devices, &hosts_b, FIRST_HOST_B, &self.forward),
+            ),
             (
                 "backward",
-                pump(&spec.backward, spec.seed ^ u64::MAX, &hosts_b, &devices, HOST_A, &self.backward),
+                pump(
+                    (&spec.backward, backward),
+                    spec.seed ^ u64::MAX,
+                    &hosts_b,
+                    &devices,
+                    HOST_A,
+                    &self.backward,
+                ),
             ),
         ];
         for (direction, pump) in directions {
@@ -216,6 +286,31 @@ impl Drop for Running {
 /// `NotFound` when there is none of that name.
 pub fn stats_of(name: &str) -> Result<Stats> {
     read_record(name).map(|record| record.stats)
+}
+
+/// Makes another link of one that is up in another process, and waits until it is.
+///
+/// # Errors
+/// `NotFound` when there is none of that name, `Invalid` for what is not understood, `TimedOut` when nobody answers,
+/// `Unsupported` when the link stays as it is.
+pub fn change(name: &str, change: &Change) -> Result<()> {
+    let wanted = read_record(name)?.options.changed(change);
+    wanted.parse()?;
+    write_json(&asked_path(name), change)?;
+    let mut waited = Duration::ZERO;
+    while asked_path(name).exists() {
+        if waited >= CHANGES_WITHIN {
+            let _unread = fs::remove_file(asked_path(name)).is_err();
+            let late = format!("expected that link {name} changes within {CHANGES_WITHIN:?}, it did not");
+            return Err(Error::new(ErrorKind::TimedOut, late));
+        }
+        std::thread::sleep(LOOK_EVERY);
+        waited += LOOK_EVERY;
+    }
+    if read_record(name)?.options == wanted {
+        return Ok(());
+    }
+    Err(Error::unsupported("expected a link by `--engine tun`: only those change while they are up"))
 }
 
 /// Ends a link, and removes what one that was killed has left.
@@ -286,13 +381,22 @@ fn record_path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{name}.json"))
 }
 
+/// A change that was asked for and not made yet.
+fn asked_path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(format!("{name}.asked"))
+}
+
 fn write_record(name: &str, record: &Record) -> Result<()> {
-    let text = serde_json::to_vec(record).map_err(|e| Error::internal(format!("a record in JSON: {e}")))?;
+    write_json(&record_path(name), record)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("a record in JSON: {e}")))?;
     let write = || {
         fs::create_dir_all(FOLDER)?;
         let mut file = tempfile::NamedTempFile::new_in(FOLDER)?;
         std::io::Write::write_all(&mut file, &text)?;
-        file.persist(record_path(name)).map_err(|e| e.error)?;
+        file.persist(path).map_err(|e| e.error)?;
         Ok::<_, std::io::Error>(())
     };
     write().map_err(|e| Error::from(e).context(format!("writing to {FOLDER}, which needs root")))
@@ -310,6 +414,8 @@ fn read_record(name: &str) -> Result<Record> {
 }
 
 fn remove_record(name: &str) {
+    // What was asked of a link that is gone is not for the next one of its name.
+    let _unasked = fs::remove_file(asked_path(name)).is_err();
     if let Err(error) = fs::remove_file(record_path(name)) {
         tracing::debug!("the record of link {name}: {error}");
     }

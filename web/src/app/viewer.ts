@@ -150,7 +150,12 @@ export class Viewer implements Actions {
 
   toggleProjection = (): void => {
     const camera = this.camera();
-    if (camera) this.change({ camera: toggleProjection(camera) });
+    if (!camera) return;
+    const toggled = toggleProjection(camera);
+    // Parallel rays look the same to both eyes.
+    this.change(
+      "orthographic" in toggled.projection ? { camera: toggled, stereo: null } : { camera: toggled },
+    );
   };
 
   screenshot = (): void => {

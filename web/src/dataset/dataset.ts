@@ -40,6 +40,8 @@ export interface ArrayInfo {
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
   readonly levels: readonly Level[];
+  /** It is a field of an adaptive mesh, whose grids can be drawn. */
+  readonly hasGrids: boolean;
   readonly worldUnits: string;
   readonly notes: readonly string[];
 }
@@ -125,6 +127,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     calendar: textOr(attributes.calendar, "standard"),
     levels,
     worldUnits: textOr(value.world_units, ""),
+    hasGrids: typeof attributes.grids === "string",
     notes: texts(value.notes),
   };
 }

@@ -1,7 +1,7 @@
-//! What is drawn of the volume itself, besides isosurfaces and slices.
+//! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
 import type { Actions, Part, State } from "../app/state.ts";
-import { MODES, type Mode } from "../view/schema.ts";
+import { DEFAULT_PARALLAX, MODES, type Mode } from "../view/schema.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
@@ -21,12 +21,21 @@ export function volumeControl(actions: Actions): Part {
   const light = checkbox("Light the volume", (isOn) => {
     actions.change({ shading: isOn });
   });
+  const grids = checkbox("Grids of the mesh", (isOn) => {
+    actions.change({ grids: isOn });
+  });
+  const pair = checkbox("Stereo pair", (isOn) => {
+    actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
+  });
+  pair.element.title = "Two pictures side by side, the left eye's on the left; in perspective only";
   const element = el(
     "section",
     { class: "group" },
     el("h2", {}, "Volume"),
     el("label", { class: "select" }, select),
     light.element,
+    grids.element,
+    pair.element,
   );
   const update = ({ view, array }: State) => {
     // Labels have no order, so they have no extreme values.
@@ -36,6 +45,10 @@ export function volumeControl(actions: Actions): Part {
     setOptions(select, options, view.mode);
     light.element.hidden = view.mode !== "composite";
     light.set(view.shading);
+    grids.element.hidden = array?.hasGrids !== true;
+    grids.set(view.grids);
+    pair.element.hidden = view.camera !== null && "orthographic" in view.camera.projection;
+    pair.set(view.stereo !== null);
   };
   return { element, update };
 }

@@ -4,6 +4,7 @@
 import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json.ts";
 import {
   MAX_OPACITY_POINTS,
+  MAX_PARALLAX,
   MAX_POSITIONS,
   MAX_SLICES,
   MAX_SURFACES,
@@ -41,6 +42,8 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   slices: readSlices,
   mode: (value) => MODES.find((mode) => mode === value),
   shading: (value) => (typeof value === "boolean" ? value : undefined),
+  grids: (value) => (typeof value === "boolean" ? value : undefined),
+  stereo: (value) => (value === null || isParallax(value) ? value : undefined),
   clip: (value) => (value === null ? null : readClip(value)),
   background: readColour,
 };
@@ -85,6 +88,10 @@ function readPositions(value: Json): Record<string, number> | undefined {
   if (entries.length > MAX_POSITIONS) return undefined;
   const positions = entries.filter((entry): entry is [string, number] => isCount(entry[1]));
   return positions.length === entries.length ? Object.fromEntries(positions) : undefined;
+}
+
+function isParallax(value: Json): boolean {
+  return isFinite(value) && value > 0 && value <= MAX_PARALLAX;
 }
 
 function readVec3(value: Json | undefined): Vec3 | undefined {

@@ -69,6 +69,10 @@ export interface View {
   readonly mode: Mode;
   /** Light what the transfer function shows; surfaces always are. */
   readonly shading: boolean;
+  /** Draw the grids of an adaptive mesh as lines. */
+  readonly grids: boolean;
+  /** A stereo pair: distance of the eyes as a share of that to what they look at; null: one picture. */
+  readonly stereo: number | null;
   /** Two corners in fractions of the volume. */
   readonly clip: readonly [Vec3, Vec3] | null;
   /** sRGB, 0 to 255. */
@@ -84,6 +88,10 @@ export const SCHEMA_VERSION = 1;
 export const MAX_OPACITY_POINTS = 256;
 /** Most isosurfaces. */
 export const MAX_SURFACES = 20;
+/** Distance of the eyes, as a share of that to what they look at, where somebody asks for a pair. */
+export const DEFAULT_PARALLAX = 1 / 30;
+/** Largest such share. */
+export const MAX_PARALLAX = 0.5;
 /** Most slices. */
 export const MAX_SLICES = 16;
 /** Most named positions in `at`. */
@@ -100,6 +108,8 @@ export const EMPTY_VIEW: View = {
   slices: [],
   mode: "composite",
   shading: false,
+  grids: false,
+  stereo: null,
   clip: null,
   background: [13, 14, 18],
   other: {},

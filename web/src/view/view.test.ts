@@ -38,6 +38,8 @@ const DOCUMENTED: Json = {
   slices: [{ axis: "z", at: 12.5 }],
   mode: "composite",
   shading: true,
+  grids: true,
+  stereo: 0.04,
   clip: null,
   background: [0, 0, 0],
 };
@@ -100,6 +102,9 @@ describe("parse", () => {
     ["slices", [{ axis: "x", at: "middle" }]],
     ["slices", Array.from({ length: 17 }, () => ({ axis: "x", at: 1 }))],
     ["shading", 1],
+    ["grids", "yes"],
+    ["stereo", 0],
+    ["stereo", 0.75],
   ])("leaves out a %s that does not fit, with a warning, and keeps the rest", (field, value) => {
     const { patch, warnings } = parseView({ array: "rho", time: 1, [field]: value });
     expect(warnings).toHaveLength(1);

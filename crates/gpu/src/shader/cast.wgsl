@@ -23,7 +23,7 @@ fn slab(start: vec3f, along: vec3f, low: vec3f, high: vec3f) -> vec2f {
 fn aim(pixel: vec2u) {
     let size = vec2f(picture.size);
     let at = (2.0 * (vec2f(pixel) + 0.5) / size - 1.0) * vec2f(1.0, -1.0);
-    let across = at * picture.half;
+    let across = at * picture.half + vec2f(picture.middle, 0.0);
     let shorter = inverseSqrt(1.0 + dot(across, across));
     ray_origin = picture.volume.origin + picture.volume.origin_across * at.x + picture.volume.origin_upward * at.y;
     ray_step = (picture.volume.step + picture.volume.step_across * at.x + picture.volume.step_upward * at.y) * shorter;

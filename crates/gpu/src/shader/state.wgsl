@@ -53,7 +53,9 @@ struct Picture {
     missing_count: u32,
     labels_at: u32,
     wanted_is_here: u32,
-    spare: vec2u,
+    // How far right of the line of sight the image's middle lies.
+    middle: f32,
+    spare: u32,
     levels: array<Level, MAX_LEVELS>,
 }
 

@@ -14,6 +14,7 @@ use wire::{
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
 use crate::drive::Side;
+use crate::gathering::Member;
 use crate::many::{self, Said};
 use crate::receive::{Counts, Receiver, Slot};
 use crate::receive_many::Ends;
@@ -90,6 +91,8 @@ pub(crate) enum Asker {
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
     by_parts: bool,
+    /// Its place among the connections of one receiver, as long as it is open.
+    member: Option<Member>,
     pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,
     pub(crate) manys: HashMap<u64, many::Inbox>,
@@ -108,10 +111,11 @@ pub(crate) struct ClientSide {
 
 impl ClientSide {
     /// `by_parts`: bulk comes apart from the frames.
-    pub(crate) fn new(machine: Client, by_parts: bool) -> Self {
+    pub(crate) fn new(machine: Client, by_parts: bool, member: Option<Member>) -> Self {
         Self {
             machine,
             by_parts,
+            member,
             askers: Numbered::default(),
             counts: Counts::default(),
             manys: HashMap::new(),
@@ -368,6 +372,12 @@ impl Side for ClientSide {
         self.waits.replies < MAX_WAITING_REPLIES && self.waits.body_bytes < MAX_WAITING_BODY_BYTES
     }
 
+    fn prepare(&mut self) {
+        if let Some(member) = &mut self.member {
+            member.settle(&mut self.machine);
+        }
+    }
+
     fn settle(&mut self) {
         let mut news = false;
         while let Some(event) = self.machine.poll_event() {
@@ -390,6 +400,7 @@ impl Side for ClientSide {
         }
         if self.ended.is_some() {
             self.waiting_for_room.wake_all();
+            self.member = None;
         }
         self.give_room();
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-use super::alarm;
+use super::alarm::Alarm;
 use super::pace::{Answer, Pace};
 use crate::drive::now;
 
@@ -24,7 +24,7 @@ const CLOSED_WINDOW_BYTES: u64 = 1;
 pub(super) struct SharedPace {
     pace: Mutex<Pace>,
     start: Instant,
-    alarm_at: Mutex<Option<Duration>>,
+    alarm: Mutex<Alarm>,
 }
 
 impl fmt::Debug for SharedPace {
@@ -35,7 +35,7 @@ impl fmt::Debug for SharedPace {
 
 impl SharedPace {
     pub(super) fn new(pace: Pace) -> Arc<Self> {
-        Arc::new(Self { pace: Mutex::new(pace), start: now(), alarm_at: Mutex::new(None) })
+        Arc::new(Self { pace: Mutex::new(pace), start: now(), alarm: Mutex::default() })
     }
 
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
@@ -60,24 +60,16 @@ impl SharedPace {
     }
 
     fn is_open(&self) -> bool {
-        let now = self.now();
-        let (answer, sender) = self.with(|pace| {
-            let answer = pace.ask(now);
-            (answer, if matches!(answer, Answer::At(_)) { pace.sender.clone() } else { None })
-        });
-        if let (Answer::At(at), Some(sender)) = (answer, sender) {
-            self.wake_at(now, at, sender);
-        }
-        answer == Answer::Yes
-    }
-
-    fn wake_at(&self, now: Duration, at: Duration, sender: Waker) {
-        let mut alarm_at = self.alarm_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if alarm_at.is_some_and(|set| now < set && set <= at) {
-            return;
-        }
-        *alarm_at = Some(at);
-        alarm::wake_at(self.start + at, sender);
+        let at = now();
+        let since_start = self.since_start(at);
+        self.with(|pace| {
+            let answer = pace.ask(since_start);
+            if let (Answer::At(open_at), Some(sender)) = (answer, &pace.sender) {
+                let mut alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+                alarm.wake_at(at, self.start + open_at, sender);
+            }
+            answer == Answer::Yes
+        })
     }
 }
 
@@ -86,7 +78,10 @@ pub(super) struct Factory(pub(super) Arc<SharedPace>);
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, _now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        self.0.with(|pace| pace.on_packet_size(current_mtu.into()));
+        self.0.with(|pace| {
+            pace.on_new_path();
+            pace.on_packet_size(current_mtu.into());
+        });
         Box::new(Paced(Arc::clone(&self.0)))
     }
 }
@@ -135,7 +130,9 @@ impl Controller for Paced {
         if self.0.is_open() { OPEN_WINDOW_BYTES } else { CLOSED_WINDOW_BYTES }
     }
 
+    /// Asked for when the other side's port changed and nothing else: a new path to the stack.
     fn clone_box(&self) -> Box<dyn Controller> {
+        self.0.with(Pace::on_new_path);
         Box::new(Self(Arc::clone(&self.0)))
     }
 

@@ -1,87 +1,101 @@
-//! Wakes tasks at times that matter to a tenth of a millisecond. One thread for the whole process: the runtime's own
-//! timers tick once a millisecond, and a paced connection needs the moments between.
+//! Wakes a task at times that matter to a tenth of a millisecond. The runtime's own timers tick once a millisecond, and
+//! a paced connection needs the moments between: the system's timers, as descriptors that the runtime waits for beside
+//! its sockets, wake it on the thread that would have slept there.
 
-use std::collections::BinaryHeap;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::task::Waker;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 use std::time::Instant;
 
-/// One task to be woken.
-struct Entry {
-    at: Instant,
-    waker: Waker,
-}
+use tokio::runtime::Handle;
+use tokio::time::{Sleep, sleep_until};
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    /// The heap's largest is the earliest.
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.at.cmp(&self.at)
-    }
-}
-
+/// One task's alarm.
 #[derive(Default)]
-struct Alarm {
-    entries: Mutex<BinaryHeap<Entry>>,
-    changed: Condvar,
-}
+pub(super) struct Alarm(Option<Clock>);
 
-/// Wakes `waker` at `at`. A connection has at most one entry that is not due yet, so the heap stays as small as there
-/// are connections.
-pub(super) fn wake_at(at: Instant, waker: Waker) {
-    static ALARM: OnceLock<Alarm> = OnceLock::new();
-    static THREAD: OnceLock<bool> = OnceLock::new();
-    let alarm = ALARM.get_or_init(Alarm::default);
-    let has_thread = THREAD.get_or_init(|| {
-        let thread = std::thread::Builder::new().name("corridor-pace".into());
-        thread.spawn(|| ALARM.get_or_init(Alarm::default).run()).is_ok()
-    });
-    if !has_thread {
-        // Without a thread the task spins until its time: slow, but it sends.
-        return waker.wake();
-    }
-    let mut entries = alarm.entries.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_first = entries.peek().is_none_or(|first| at < first.at);
-    entries.push(Entry { at, waker });
-    drop(entries);
-    if is_first {
-        alarm.changed.notify_one();
-    }
+enum Clock {
+    #[cfg(target_os = "linux")]
+    Fine(timer::Timer),
+    /// Where the system has no such timer, or no descriptor left for one.
+    Coarse(Pin<Box<Sleep>>),
 }
 
 impl Alarm {
-    fn run(&self) {
-        // The default lets the system be 50 us late, half of what ten packets take at 1 Gb/s.
-        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).unwrap_or_default();
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            #[expect(clippy::disallowed_methods, reason = "this thread is the clock")]
-            let now = Instant::now();
-            while entries.peek().is_some_and(|first| first.at <= now)
-                && let Some(entry) = entries.pop()
-            {
-                entry.waker.wake();
-            }
-            entries = match entries.peek().map(|first| first.at) {
-                None => self.changed.wait(entries).unwrap_or_else(PoisonError::into_inner),
-                Some(at) => {
-                    let waited = self.changed.wait_timeout(entries, at.saturating_duration_since(now));
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+    /// Wakes `waker` at `at`, instead of when it was to be woken before; it may be woken too early, and asks again then. To be
+    /// called within the runtime; outside of it the task is woken at once.
+    pub(super) fn wake_at(&mut self, now: Instant, at: Instant, waker: &Waker) {
+        if Handle::try_current().is_err() {
+            return waker.wake_by_ref();
+        }
+        let mut context = Context::from_waker(waker);
+        match self.0.get_or_insert_with(|| Clock::new(at)) {
+            #[cfg(target_os = "linux")]
+            Clock::Fine(timer) => timer.wake_in(at.saturating_duration_since(now), &mut context),
+            Clock::Coarse(sleep) => {
+                sleep.as_mut().reset(at.into());
+                if sleep.as_mut().poll(&mut context).is_ready() {
+                    waker.wake_by_ref();
                 }
+            }
+        }
+    }
+}
+
+impl Clock {
+    fn new(at: Instant) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Ok(timer) = timer::Timer::new() {
+            return Self::Fine(timer);
+        }
+        Self::Coarse(Box::pin(sleep_until(at.into())))
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod timer {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::task::{Context, Poll};
+    use std::time::Duration;
+
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    /// A timer that the runtime waits for as for a socket.
+    pub(super) struct Timer(AsyncFd<OwnedFd>);
+
+    impl Timer {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            #[expect(unsafe_code, reason = "the runtime wants a promise about the descriptor")]
+            // SAFETY: the descriptor is open, and stays the same one until the registration, which owns it, is gone.
+            let registered = unsafe { AsyncFd::register_with_interest(timer, Interest::READABLE) };
+            Ok(Self(registered.map_err(io::Error::from)?))
+        }
+
+        /// Wakes the context's task after that time, instead of what it was set for before.
+        pub(super) fn wake_in(&self, after: Duration, context: &mut Context<'_>) {
+            // What went off before is over; only then may it be set, or the new time could be taken for the old one. And always: the
+            // runtime may be about to tell of the old one, and forgets the waker when it does.
+            while let Poll::Ready(ready) = self.0.poll_read_ready(context) {
+                let Ok(mut ready) = ready else { return context.waker().wake_by_ref() };
+                ready.clear_ready();
+            }
+            // All zeros would stop it.
+            let after = after.max(Duration::from_nanos(1));
+            let value = Timespec {
+                tv_sec: after.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: after.subsec_nanos().into(),
             };
+            let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
+            if timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).is_err() {
+                context.waker().wake_by_ref();
+            }
         }
     }
 }

@@ -5,28 +5,36 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use control::{Choice, Remembered};
-use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
 use quinn::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig,
-    MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+    AckFrequencyConfig, Connecting, Connection, ConnectionError, Endpoint, EndpointConfig,
+    MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, ValidationTokenConfig, VarInt,
 };
+use rustls::server::ServerSessionMemoryCache;
 use tokio::time::timeout;
 use wire::{Error, ErrorKind, Result};
 
 use super::adapter::{Factory, SharedPace};
+use super::crypto::Counting;
+use super::early::{Early, Proof, Proving, proving};
+use super::familiar::{self, Whom};
 use super::lanes::{CLIENT_LANES, Lanes, RECORD_LANES, SERVER_LANES};
 use super::lossy::{
     RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
 };
 use super::pace::Pace;
 use super::probe::Prober;
+use super::rejected::{Names, Rejecting};
 use super::socket::{PacedSocket, bind};
 use super::stretch::{STRETCH_BYTES, most_streams};
+use super::tokens::{TOKEN_LIFETIME, TOKENS_SENT, UsedTokens};
 use crate::Link;
-use crate::carrier::broken;
+use crate::carrier::{broken, ended};
 use crate::flow::{Flow, Statistics};
 use crate::tcp::{CONNECT_TIMEOUT, too_slow};
-use crate::tls::{self, ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
+use crate::tls::{ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 
 /// A silent connection is over after this time; the protocol above asks and gives up earlier.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,6 +50,8 @@ const MAX_PACKET_BYTES: u16 = 8952;
 const HEADER_BYTES: (u16, u16) = (28, 48);
 /// What a server takes of a client that it has not acted on, bytes: requests are small.
 const SERVER_WINDOW_BYTES: u32 = 4 << 20;
+/// Tickets that a server keeps for its clients' next connections, two for each; some 2 KiB each.
+const MAX_TICKETS: usize = 1024;
 /// Beyond the window for bulk, bytes: heads of items and what goes with them.
 const WINDOW_MARGIN_BYTES: u64 = 20 << 20;
 
@@ -56,6 +66,20 @@ pub struct Options {
     pub window_bytes: u64,
     /// How bulk crosses; a client's to say.
     pub bulk: Bulk,
+    /// When a client asks; of a server, from when on it hears.
+    pub start: Start,
+}
+
+/// When something is asked of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// When the handshake is over.
+    #[default]
+    Proven,
+    /// In a client's first packets, where this process has been connected to that server before and the server hears it: a
+    /// round trip earlier. Who overhears that can have it done once more, so a server that hears it only reads until
+    /// [`Flow::proven`]. Bulk by datagrams waits.
+    AtOnce,
 }
 
 /// How the bulk of large items crosses.
@@ -139,7 +163,9 @@ fn endpoint(
     server: Option<ServerConfig>,
 ) -> Result<Endpoint> {
     let mut config = EndpointConfig::default();
+    let rejections = Arc::clone(&socket.rejections);
     config
+        .cid_generator(move || Box::new(Names::new(Arc::clone(&rejections))))
         // A packet whose first two bits are zero is none of the stack's: it is one of a train.
         .grease_quic_bit(false)
         .max_udp_payload_size(max_packet_bytes)
@@ -180,7 +206,8 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
         Bulk::Ordered => (ALPN_WIRE, 0),
         Bulk::Lossy { .. } => (ALPN_LOSSY, RECEIVE_BUFFER_BYTES),
     };
-    let mut config = ClientConfig::new(client_crypto(trust, protocol)?);
+    let whom = Whom { address, host: host.to_owned(), trust: trust.clone(), protocol };
+    let mut config = familiar::config(&whom)?;
     config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES, datagram_bytes));
     let any: IpAddr =
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -190,36 +217,53 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let connecting = socket
         .join(&pace, || endpoint.connect_with(config, address, host))
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
-    let connection = connecting.await.map_err(refused)?;
-    begin(&connection, &pace)?;
+    let (connection, proving) = begun(connecting, &pace, whom, options).await?;
     let name = format!("{host}:{port}", port = address.port());
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
         Bulk::Ordered => {
             let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
-            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None })
+            let lanes = lanes.begun(proving.clone().map(Early::asking), None);
+            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None, proving })
         }
         Bulk::Lossy { redundancy } => {
             let counts = SharedCounts::default();
             let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
-            let flow = QuicFlow { prober, connection, pace, counts: Some(counts) };
+            let flow = QuicFlow { prober, connection, pace, counts: Some(counts), proving };
             Link::new(carrier, name).by_parts().with_flow(flow)
         }
     })
 }
 
-fn client_crypto(trust: &Trust, protocol: &[u8]) -> Result<Arc<QuicClientConfig>> {
-    if matches!(trust, Trust::Plain) {
-        return Err(Error::invalid("expected a fingerprint or a certificate: QUIC is always encrypted"));
-    }
-    let mut config = tls::client_config(trust)?;
-    config.alpn_protocols = vec![protocol.to_vec()];
-    let config = QuicClientConfig::try_from(config);
-    config.map(Arc::new).map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))
+/// A client's connection, as soon as it may ask: at once where the server may know it, else when the handshake is over.
+async fn begun(
+    connecting: Connecting,
+    pace: &Arc<SharedPace>,
+    whom: Whom,
+    options: &Options,
+) -> Result<(Connection, Option<Proving>)> {
+    let may_ask = options.start == Start::AtOnce && options.bulk == Bulk::Ordered;
+    let connecting = match connecting.into_0rtt() {
+        Ok((connection, taken)) => {
+            // A server that could not be reached so is reached as at first the next time.
+            let proving = proving(&connection, pace, taken, move || familiar::forget(&whom));
+            if may_ask {
+                return Ok((connection, Some(proving)));
+            }
+            return match proving.await {
+                Proof::Lost => Err(connection.close_reason().map_or_else(ended, refused)),
+                Proof::Taken | Proof::Refused => Ok((connection, None)),
+            };
+        }
+        Err(connecting) => connecting,
+    };
+    let connection = connecting.await.map_err(refused)?;
+    begin(&connection, pace)?;
+    Ok((connection, None))
 }
 
 /// Tells a server that is not trusted from one that cannot be reached.
-fn refused(error: ConnectionError) -> Error {
+pub(super) fn refused(error: ConnectionError) -> Error {
     /// TLS alerts about certificates (RFC 8446, section 6.2), as QUIC carries them (RFC 9001, section 4.8).
     const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
     /// That the server speaks no such protocol (RFC 7301, section 3.2), likewise.
@@ -250,10 +294,19 @@ impl Listener {
     /// # Errors
     /// `Io` when the address cannot be had, `Corrupt` for an identity that is none.
     pub fn bind(address: SocketAddr, identity: &Identity, options: Options) -> Result<Self> {
-        let crypto = QuicServerConfig::try_from(identity.server_config(&[ALPN_WIRE, ALPN_LOSSY])?)
+        let mut crypto = rustls::ServerConfig::clone(&*identity.server_config(&[ALPN_WIRE, ALPN_LOSSY])?);
+        // Tickets are kept here and each is good once. If they were sealed and handed out instead, what a client asks in its
+        // first packets could be repeated at will.
+        crypto.session_storage = ServerSessionMemoryCache::new(MAX_TICKETS);
+        crypto.max_early_data_size = if options.start == Start::AtOnce { u32::MAX } else { 0 };
+        let crypto = QuicServerConfig::try_from(crypto)
             .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
-        let config = ServerConfig::with_crypto(Arc::new(crypto));
         let socket = PacedSocket::new(bind(address)?, MAX_PACKET_BYTES.into())?;
+        let crypto = Counting::new(crypto, Arc::clone(&socket.rejections));
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        let mut tokens = ValidationTokenConfig::default();
+        tokens.log(Arc::new(UsedTokens::default())).lifetime(TOKEN_LIFETIME).sent(TOKENS_SENT);
+        config.validation_token_config(tokens);
         let endpoint = endpoint(&socket, MAX_PACKET_BYTES, Some(config.clone()))?;
         Ok(Self { endpoint, socket, config, options })
     }
@@ -264,6 +317,12 @@ impl Listener {
     /// The operating system does not say.
     pub fn address(&self) -> Result<SocketAddr> {
         Ok(self.endpoint.local_addr()?)
+    }
+
+    /// What it turned away.
+    #[must_use]
+    pub fn rejecting(&self) -> Rejecting {
+        Rejecting(Arc::clone(&self.socket.rejections))
     }
 
     /// The next client that begins a handshake.
@@ -319,22 +378,37 @@ impl Incoming {
         config.transport_config(transport(&pace, peer, window_bytes, CLIENT_LANES, UNWANTED_BUFFER_BYTES));
         let establishing = async {
             let accepted = socket.join(&pace, || incoming.accept_with(Arc::new(config))).map_err(broken)?;
-            let connection = accepted.await.map_err(broken)?;
-            begin(&connection, &pace)?;
-            Ok(connection)
+            let none = |_| Error::internal("expected a server's connection, found a client's");
+            let (connection, taken) = accepted.into_0rtt().map_err(none)?;
+            let proving = proving(&connection, &pace, taken, || ());
+            // Whoever is known here may ask before the handshake is over.
+            let first = tokio::select! {
+                biased;
+                proof = proving.clone() => (proof != Proof::Lost).then_some(None),
+                first = connection.accept_uni() => first.ok().map(Some),
+            };
+            let lost = || connection.close_reason().map_or_else(ended, broken);
+            let first = first.ok_or_else(lost)?;
+            Ok((connection, proving, first))
         };
         let done = timeout(CONNECT_TIMEOUT, establishing).await;
-        let connection: Connection = done.unwrap_or_else(|_| Err(too_slow()))?;
+        let (connection, proving, first) = done.unwrap_or_else(|_| Err(too_slow()))?;
+        let proving = proving.clone().now_or_never().is_none().then_some(proving);
         let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
         let name = peer.to_string();
-        Ok(if is_lossy(&connection) {
-            let counts = SharedCounts::default();
-            let carrier = Sending::new(connection.clone(), carried, Arc::clone(&counts));
-            Link::new(carrier, name).with_flow(QuicFlow { prober, connection, pace, counts: Some(counts) })
-        } else {
+        if !is_lossy(&connection) {
             let lanes = Lanes::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
-            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None })
-        })
+            let lanes = lanes.begun(proving.clone().map(Early::answering), first);
+            let flow = QuicFlow { prober, connection, pace, counts: None, proving };
+            return Ok(Link::new(lanes, name).with_flow(flow));
+        }
+        if proving.is_some() {
+            return Err(Error::corrupt("expected the end of the handshake, found bulk wanted by datagrams"));
+        }
+        let counts = SharedCounts::default();
+        let carrier = Sending::new(connection.clone(), carried, Arc::clone(&counts), first);
+        let flow = QuicFlow { prober, connection, pace, counts: Some(counts), proving };
+        Ok(Link::new(carrier, name).with_flow(flow))
     }
 }
 
@@ -351,6 +425,8 @@ struct QuicFlow {
     pace: Arc<SharedPace>,
     /// Of the link `lossy`.
     counts: Option<SharedCounts>,
+    /// The end of the handshake, where somebody asked before it.
+    proving: Option<Proving>,
 }
 
 impl Flow for QuicFlow {
@@ -367,6 +443,18 @@ impl Flow for QuicFlow {
 
     fn peer(&self) -> Option<SocketAddr> {
         Some(self.connection.remote_address())
+    }
+
+    fn is_proven(&self) -> bool {
+        let proof = |proving: &Proving| proving.clone().now_or_never();
+        self.proving.as_ref().is_none_or(|proving| proof(proving).is_some_and(|proof| proof != Proof::Lost))
+    }
+
+    fn proven(&self) -> BoxFuture<'static, bool> {
+        match &self.proving {
+            Some(proving) => proving.clone().map(|proof| proof != Proof::Lost).boxed(),
+            None => std::future::ready(true).boxed(),
+        }
     }
 
     fn prober(&self) -> Option<&Prober> {
@@ -391,7 +479,8 @@ impl Flow for QuicFlow {
                 streams: 1,
                 controller: Some(pace.choice()),
                 kernel_controller: None,
-                rtt: Some(rtt),
+                // Before anything was measured the stack has a guess.
+                rtt: pace.least_rtt().map(|_| rtt),
                 least_rtt: pace.least_rtt(),
                 sent_bytes: stack.udp_tx.bytes,
                 received_bytes: stack.udp_rx.bytes,

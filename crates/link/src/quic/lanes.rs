@@ -24,10 +24,12 @@ use quinn::{Connection, ConnectionError, RecvStream};
 use wire::{Error, Message, Result};
 
 use super::adapter::SharedPace;
+use super::early::{Early, Proof};
+use super::endpoint::refused;
 use super::inlet::{Arriving, Inlet};
 use super::outlet::Outlet;
 use crate::Carrier;
-use crate::carrier::{Received, broken};
+use crate::carrier::{Received, broken, ended};
 
 /// Lanes that a client sends on.
 pub(super) const CLIENT_LANES: u8 = 1;
@@ -90,6 +92,8 @@ pub(super) struct Lanes {
     last: u32,
     has_begun: bool,
     kept_bytes: u64,
+    /// Until the handshake is over.
+    early: Option<Early>,
 }
 
 impl Lanes {
@@ -111,7 +115,16 @@ impl Lanes {
             last: 0,
             has_begun: false,
             kept_bytes: 0,
+            early: None,
         }
+    }
+
+    /// The same, of a connection whose handshake is under way, or was: `first` has come of the other side.
+    pub(super) fn begun(mut self, early: Option<Early>, first: Option<RecvStream>) -> Self {
+        self.early = early;
+        self.arriving.extend(first.map(Arriving::new));
+        self.rung |= 1 << ARRIVING;
+        self
     }
 
     /// The same, with a lane for records more.
@@ -154,6 +167,42 @@ impl Lanes {
         }
     }
 
+    /// Looks whether the handshake is over. What a server took nothing of is said again.
+    fn poll_early(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        let Some(early) = &mut self.early else { return Ok(()) };
+        let Poll::Ready(proof) = early.poll(cx) else { return Ok(()) };
+        let said = self.early.take().map(Early::into_said).unwrap_or_default();
+        match proof {
+            Proof::Taken => Ok(()),
+            Proof::Refused => {
+                self.outlets = (0..).take(self.outlets.len()).map(Outlet::new).collect();
+                for (lane, bytes) in said {
+                    if let Some(outlet) = self.outlets.get_mut(lane) {
+                        outlet.push_bytes(bytes);
+                    }
+                }
+                Ok(())
+            }
+            Proof::Lost => Err(self.connection.close_reason().map_or_else(ended, refused)),
+        }
+    }
+
+    /// Takes what is to be sent, as far as it may be sent now.
+    fn queue(&mut self, outgoing: &mut VecDeque<Message>) {
+        while !self.early.as_ref().is_some_and(Early::is_full)
+            && let Some(message) = outgoing.pop_front()
+        {
+            let lane = self.lane(&message);
+            let Some(outlet) = self.outlets.get_mut(lane) else { continue };
+            for bytes in message.into_stream_parts() {
+                if let Some(early) = &mut self.early {
+                    early.note(lane, &bytes);
+                }
+                outlet.push_bytes(bytes);
+            }
+        }
+    }
+
     fn hears(&mut self, bell: u32) -> bool {
         let is_rung = self.rung & (1 << bell) != 0;
         self.rung &= !(1 << bell);
@@ -164,7 +213,8 @@ impl Lanes {
     fn accept(&mut self) -> Result<()> {
         let bell = self.bells.bell(ACCEPTING);
         while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&bell)) {
-            self.arriving.push(Arriving::new(accepted.map_err(broken)?));
+            let lost = if self.early.is_some() { refused } else { broken };
+            self.arriving.push(Arriving::new(accepted.map_err(lost)?));
             self.accepting = accepting(&self.connection);
             self.rung |= 1 << ARRIVING;
         }
@@ -214,6 +264,7 @@ impl Lanes {
         take: &mut dyn FnMut(bool, Received<'_>),
     ) -> Poll<Result<bool>> {
         self.bells.driver.register(cx.waker());
+        self.poll_early(cx)?;
         self.rung |= self.bells.rung.swap(0, Ordering::AcqRel);
         if self.hears(ACCEPTING) {
             self.accept()?;
@@ -248,12 +299,8 @@ fn accepting(connection: &Connection) -> Accepting {
 
 impl Carrier for Lanes {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
-        while let Some(message) = outgoing.pop_front() {
-            let lane = self.lane(&message);
-            if let Some(outlet) = self.outlets.get_mut(lane) {
-                outlet.push(message);
-            }
-        }
+        self.poll_early(cx)?;
+        self.queue(outgoing);
         let has_room = self.pace.with(|pace| {
             let has_room = pace.has_room();
             pace.writer = (!has_room).then(|| cx.waker().clone());
@@ -263,14 +310,17 @@ impl Carrier for Lanes {
             return Poll::Pending;
         }
         self.adjust_kept();
-        let mut is_done = true;
+        let mut is_done = outgoing.is_empty();
         for outlet in self.outlets.iter_mut().filter(|outlet| !outlet.is_empty()) {
             let written = outlet.poll_write(cx, &self.connection);
             let bytes = outlet.take_written_bytes();
             self.written_bytes += bytes;
             self.pace.with(|pace| pace.on_written(bytes));
             match written {
-                Poll::Ready(result) => result?,
+                Poll::Ready(Ok(())) => {}
+                // The handshake has just ended otherwise; what it came to is about to be told.
+                Poll::Ready(Err(_)) if self.early.is_some() => is_done = false,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => is_done = false,
             }
         }

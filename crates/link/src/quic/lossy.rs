@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use quinn::{Connection, ConnectionError, SendDatagramError};
+use quinn::{Connection, ConnectionError, RecvStream, SendDatagramError};
 use tokio::time::Sleep;
 use wire::{Error, Message, Result, Said};
 
@@ -105,9 +105,16 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, counts: SharedCounts) -> Self {
+    /// `first` has come of the client already.
+    pub(super) fn new(
+        connection: Connection,
+        pace: Arc<SharedPace>,
+        counts: SharedCounts,
+        first: Option<RecvStream>,
+    ) -> Self {
+        let lanes = Lanes::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
         Self {
-            lanes: Lanes::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES),
+            lanes: lanes.begun(None, first),
             frames: VecDeque::new(),
             sender: Sender::new(),
             connection,

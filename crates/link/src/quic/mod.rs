@@ -11,20 +11,29 @@
 //!
 //! On request ([`Bulk`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
 //!
+//! A client that has been at a server before asks there in its first packets ([`early`]), with what the server gave it
+//! for that ([`familiar`]).
+//!
 //! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
 //! (crate `control`), what frames mean, who may come in.
 
 mod adapter;
 mod alarm;
+mod crypto;
+mod early;
 mod endpoint;
+mod familiar;
 mod inlet;
 mod lanes;
 mod lossy;
 mod outlet;
 mod pace;
 mod probe;
+mod rejected;
 mod socket;
 mod stretch;
+mod tokens;
 
-pub use endpoint::{Bulk, Incoming, Listener, Options, connect};
+pub use endpoint::{Bulk, Incoming, Listener, Options, Start, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};
+pub use rejected::{Rejected, Rejecting};

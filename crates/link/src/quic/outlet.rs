@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quinn::{Connection, ConnectionError, SendStream};
-use wire::{Message, Result};
+use wire::Result;
 
 use super::stretch::{Head, STRETCH_BYTES};
 use crate::carrier::broken;
@@ -37,10 +37,6 @@ impl Outlet {
             parts: VecDeque::new(),
             written_bytes: 0,
         }
-    }
-
-    pub(super) fn push(&mut self, message: Message) {
-        self.parts.extend(message.into_stream_parts());
     }
 
     pub(super) fn push_bytes(&mut self, bytes: Bytes) {

@@ -163,9 +163,14 @@ impl Pace {
         Ok(pace)
     }
 
-    /// The handshake is over: the controller begins anew, knowing its round trip.
+    /// The handshake is over: the controller begins anew, knowing its round trip; unless it has begun before by what is
+    /// remembered of the path, and that is the round trip's.
     pub(super) fn begin(&mut self, now: Duration, handshake_rtt: Duration) -> Result<(), Refusal> {
         (self.srtt, self.least_rtt) = (Some(handshake_rtt), Some(handshake_rtt));
+        if self.remembered.is_some_and(|known| is_same_path(known.rtt, handshake_rtt)) {
+            return Ok(());
+        }
+        self.remembered = None;
         self.choose(now, self.choice)
     }
 
@@ -181,9 +186,9 @@ impl Pace {
     }
 
     /// The path is known from earlier: the controller begins anew from that. What does not go with the round trip that
-    /// was measured is of another path.
+    /// was measured is of another path; before the handshake is over none was, and for that one round trip it is believed.
     pub(super) fn remember(&mut self, now: Duration, known: Remembered) {
-        if self.srtt.is_some_and(|measured| is_same_path(known.rtt, measured)) {
+        if self.srtt.is_none_or(|measured| is_same_path(known.rtt, measured)) {
             self.remembered = Some(known);
             // The choice was made before, so it is one that can be made.
             self.choose(now, self.choice).unwrap_or_default();
@@ -355,6 +360,16 @@ impl Pace {
         }
     }
 
+    /// The other side's address changed. What was under way to the old one is not waited for: the stack's own account begins
+    /// anew, and nothing could be acknowledged before the first packet has gone to the new address. What the controller
+    /// knows stays; if the way is another one, it will see.
+    pub(super) fn on_new_path(&mut self) {
+        self.end_quantum();
+        self.in_flight_bytes = 0;
+        self.acked = None;
+        self.turn = Turn::default();
+    }
+
     /// Packets are this large now.
     pub(super) fn on_packet_size(&mut self, bytes: u64) {
         self.packet_bytes = bytes;
@@ -452,6 +467,25 @@ mod tests {
         pace
     }
 
+    #[test]
+    fn what_was_under_way_to_an_old_address_holds_nothing_back() {
+        let mut pace = pace("rate=100Mb/s", None);
+        let mut now = Duration::ZERO;
+        let until_full = (0..100_000).find(|_| {
+            let answer = pace.ask(now);
+            match answer {
+                Answer::Yes => pace.on_sent(now, PACKET),
+                Answer::At(at) => now = at,
+                Answer::Full => {}
+            }
+            answer == Answer::Full
+        });
+        assert!(until_full.is_some(), "nothing was acknowledged, so the window is full at some time");
+        pace.on_new_path();
+        // At its time, as ever, but not only once something is acknowledged.
+        assert_ne!(pace.ask(now), Answer::Full);
+    }
+
     /// Sends until `secs` as QUIC's stack does, on a path of 150 ms that acknowledges everything, waking up `late`.
     /// Gives the bytes of each release with their times.
     fn send(pace: &mut Pace, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
@@ -527,6 +561,21 @@ mod tests {
             pace.remember(Duration::ZERO, known);
             let sent: u64 = send(&mut pace, 0.14, Duration::ZERO).iter().map(|(_, bytes)| bytes).sum();
             assert_eq!(sent as f64 > 0.8 * 50e6 * 0.14, is_filled, "{now_rtt:?}: {sent}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_remembered_before_the_handshake_is_over_is_filled_at_once_and_then_proven() {
+        let rtt = Duration::from_millis(150);
+        let known = Remembered { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
+        for (now_rtt, is_filled) in [(rtt, true), (rtt / 5, false), (rtt * 2, false)] {
+            let mut pace = pace("auto", None);
+            pace.remember(Duration::ZERO, known);
+            let sent: u64 = send(&mut pace, 0.1, Duration::ZERO).iter().map(|(_, bytes)| bytes).sum();
+            assert!(sent as f64 > 0.8 * 50e6 * 0.1, "{sent}");
+            pace.begin(Duration::from_millis(100), now_rtt).unwrap();
+            let rate = pace.limits().rate_bytes_per_sec();
+            assert_eq!(rate > 0.8 * 50e6, is_filled, "{now_rtt:?}: {rate}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! The UDP socket under QUIC's stack: knows which pace belongs to the connection that is being made, and keeps batches
-//! within what a datagram can hold.
+//! The UDP socket under QUIC's stack: knows which pace belongs to the connection that is being made, keeps batches
+//! within what a datagram can hold, and gives the stack what can be one of its packets only.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -16,6 +16,7 @@ use wire::probe::is_quic;
 
 use super::adapter::SharedPace;
 use super::probe::Arrivals;
+use super::rejected::Rejections;
 
 /// Largest batch that the system takes in one call, bytes; a larger one would be refused and look like a packet that
 /// is too large for the path.
@@ -52,6 +53,8 @@ pub(super) struct PacedSocket {
     joining: Mutex<Option<Arc<SharedPace>>>,
     /// Trains that measure the path.
     pub(super) arrivals: Arc<Arrivals>,
+    /// What was turned away here.
+    pub(super) rejections: Arc<Rejections>,
 }
 
 impl fmt::Debug for PacedSocket {
@@ -69,6 +72,7 @@ impl PacedSocket {
             making: Mutex::default(),
             joining: Mutex::default(),
             arrivals: Arc::default(),
+            rejections: Arc::default(),
         }))
     }
 
@@ -86,11 +90,12 @@ impl PacedSocket {
         Arc::clone(&self.inner).create_io_poller()
     }
 
-    /// Takes what is not QUIC's out of a buffer of datagrams that were read together.
-    fn pick_probes(&self, buf: &mut [u8], meta: &mut RecvMeta) {
+    /// Takes what is not QUIC's, or larger than a packet, out of a buffer of datagrams that were read together.
+    fn sift(&self, buf: &mut [u8], meta: &mut RecvMeta) {
         let stride = meta.stride.max(1);
         let Some(datagrams) = buf.get_mut(..meta.len) else { return };
-        if datagrams.chunks(stride).all(is_quic) {
+        let is_packet = |datagram: &[u8]| is_quic(datagram) && datagram.len() <= self.max_packet_bytes;
+        if datagrams.chunks(stride).all(is_packet) {
             return;
         }
         let at = self.arrivals.now_micros();
@@ -98,7 +103,9 @@ impl PacedSocket {
         for start in (0..meta.len).step_by(stride) {
             let end = (start + stride).min(meta.len);
             let datagram = &datagrams[start..end];
-            if is_quic(datagram) {
+            if datagram.len() > self.max_packet_bytes {
+                self.rejections.note_oversized();
+            } else if is_quic(datagram) {
                 datagrams.copy_within(start..end, kept);
                 kept += end - start;
             } else {
@@ -127,7 +134,7 @@ impl AsyncUdpSocket for PacedSocket {
     ) -> Poll<io::Result<usize>> {
         let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(count) {
-            self.pick_probes(buf, meta);
+            self.sift(buf, meta);
         }
         Poll::Ready(Ok(count))
     }

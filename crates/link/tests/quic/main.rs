@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod early;
 mod lossy;
+mod moves;
+mod rejected;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

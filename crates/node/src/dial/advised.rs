@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
-use link::quic::Options;
+use link::quic::{Options, Start};
 use link::streams::MAX_STREAMS;
 use link::{Link, Protocol, Trust, Ways};
 use plan::{Advised, Measurement, link_protocol, link_streams};
@@ -81,7 +81,9 @@ async fn connect_within(
     protocol: Protocol,
     (ways, options): (Ways, &Options),
 ) -> Result<Link> {
-    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, ways, options);
+    // With an answer: a ticket of an earlier connection says nothing of today's path.
+    let options = Options { start: Start::Proven, ..*options };
+    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options);
     if protocol != Protocol::Quic {
         return connecting.await;
     }
@@ -99,12 +101,16 @@ fn is_unreached(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::sync::Arc;
 
     use super::*;
     use crate::dial::Reach;
+    use link::{Identity, quic};
     use plan::Path;
     use tokio::net::{TcpListener, UdpSocket};
+    use tokio::task::JoinSet;
+    use wire::{ClientConfig, ServerConfig};
 
     fn advised(value: &'static str) -> Advised<&'static str> {
         Advised {
@@ -114,14 +120,12 @@ mod tests {
         }
     }
 
-    /// A server's address whose UDP port swallows everything, which serves TLS over TCP.
-    async fn without_udp() -> (Server, UdpSocket, tokio::task::JoinSet<()>) {
-        let identity = link::Identity::self_signed(&["localhost".into()]).expect("an identity");
+    /// A server's address which serves TLS over TCP; nothing listens to UDP there.
+    async fn by_tcp(identity: &Identity) -> (Server, SocketAddr, JoinSet<()>) {
         let config = identity.server_config(&[link::tls::ALPN_WIRE]).expect("an identity");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let udp = UdpSocket::bind(address).await.expect("the same port of UDP");
-        let mut tasks = tokio::task::JoinSet::new();
+        let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut sessions = Vec::new();
             while let Ok((stream, _)) = listener.accept().await {
@@ -137,12 +141,60 @@ mod tests {
             reach: Reach::default(),
             paths: None,
         };
-        (server, udp, tasks)
+        (server, address, tasks)
+    }
+
+    fn identity() -> Identity {
+        Identity::self_signed(&["localhost".into()]).expect("an identity")
+    }
+
+    fn at_once() -> Options {
+        Options { start: Start::AtOnce, ..Options::default() }
+    }
+
+    /// A server's UDP port for one visit, of which this process keeps a ticket.
+    async fn visit(server: &Server, address: SocketAddr, identity: &Identity) {
+        let listener = quic::Listener::bind(address, identity, at_once()).expect("the same port of UDP");
+        let serving = async {
+            let link = listener.accept().await.expect("a client").establish().await.expect("a handshake");
+            let (connection, driver) = link::serve(link, ServerConfig::default()).expect("a link");
+            let welcoming = async {
+                connection.hello().await.expect("a hello");
+                connection.accept();
+                while connection.next().await.is_some() {}
+            };
+            tokio::join!(driver, welcoming);
+        };
+        let asking = async {
+            let link = quic::connect(&server.host, server.port, &server.trust, &at_once()).await;
+            let (client, driver) =
+                link::connect(link.expect("a link"), ClientConfig::default()).expect("a client");
+            tokio::select! {
+                () = driver => {}
+                welcome = client.welcomed() => drop(welcome.expect("a welcome")),
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = asking => {}
+        }
+    }
+
+    /// A UDP port that swallows everything, once nobody else has it.
+    async fn swallowing(address: SocketAddr) -> UdpSocket {
+        loop {
+            match UdpSocket::bind(address).await {
+                Ok(socket) => return socket,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
     }
 
     #[tokio::test]
     async fn where_udp_is_blocked_tcp_is_taken_and_that_is_remembered() {
-        let (server, _udp, _tasks) = without_udp().await;
+        let identity = identity();
+        let (server, address, _tasks) = by_tcp(&identity).await;
+        let _udp = swallowing(address).await;
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
@@ -155,5 +207,18 @@ mod tests {
         let next = link_protocol(&known, now());
         assert_eq!(next.value, Some("tcp"));
         assert!(next.basis.contains("did not get through"), "{}", next.basis);
+    }
+    #[tokio::test]
+    async fn a_ticket_from_before_udp_was_blocked_is_not_taken_for_an_answer() {
+        let identity = identity();
+        let (server, address, _tasks) = by_tcp(&identity).await;
+        visit(&server, address, &identity).await;
+        let _udp = swallowing(address).await;
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        let host: IpAddr = "192.0.2.8".parse().unwrap();
+        let link =
+            connect_by(&advised("quic"), &server, (Ways::default(), &at_once()), &paths, host).await.unwrap();
+        assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
     }
 }

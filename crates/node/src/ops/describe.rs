@@ -16,6 +16,10 @@ impl Handler for Describe {
         ops::DESCRIBE
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Describe>> {
         ops::Describe::decode(parameters).map(Begun::Work)
     }

@@ -15,6 +15,10 @@ impl Handler for List {
         ops::LIST
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }

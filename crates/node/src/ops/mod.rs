@@ -16,8 +16,9 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use link::Flow;
+use link::quic::Rejecting;
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
@@ -54,6 +55,12 @@ pub trait Handler: Send + Sync + 'static {
 
     /// True when `run` listens to notes, adjustments and withdrawal itself.
     fn hears_changes(&self) -> bool {
+        false
+    }
+
+    /// True when it only reads, and so may be done before the client's handshake is over: whoever overheard a client that
+    /// asks in its first packets may have it done once more.
+    fn only_reads(&self) -> bool {
         false
     }
 
@@ -114,6 +121,8 @@ pub struct Shared {
     pub peers: Vec<Url>,
     /// What this server is called among others, once it listens.
     pub name: OnceLock<String>,
+    /// What its UDP port turned away, once it listens by QUIC.
+    pub rejecting: OnceLock<Rejecting>,
     /// What is remembered of the ways to clients.
     pub paths: Paths,
 }
@@ -182,8 +191,29 @@ impl Registry {
         self.0.get(name).map_or(1, |handler| handler.most_together())
     }
 
-    /// Begins calls of one name; what is left of them is to be run in tasks of their own.
+    /// Whether calls of this name may begin before it is proven who asks.
+    pub(crate) fn only_reads(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|handler| handler.only_reads())
+    }
+
+    /// Begins calls of one name; what is left of them is to be run in tasks of their own. What does more than read waits
+    /// there until it is proven who asks, and is dropped where that does not come.
     pub(crate) fn begin(&self, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+        let Some(first) = calls.first() else { return Vec::new() };
+        let waiting = first.flow.as_ref().filter(|flow| !flow.is_proven());
+        let Some(flow) = waiting.filter(|_| !self.only_reads(first.operation.name())) else {
+            return self.begin_proven(calls);
+        };
+        let (proven, registry) = (flow.proven(), self.clone());
+        let waiting = async move {
+            if proven.await {
+                join_all(registry.begin_proven(calls)).await;
+            }
+        };
+        vec![waiting.boxed()]
+    }
+
+    fn begin_proven(&self, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
         let Some(name) = calls.first().map(|call| call.operation.name()) else { return Vec::new() };
         if let Some(handler) = self.0.get(name) {
             return Arc::clone(handler).begin(calls);
@@ -264,11 +294,16 @@ fn end(call: &Call, result: Result<()>) {
 
 /// A [`Handler`] of any kind of work.
 trait AnyHandler: Send + Sync {
+    fn only_reads(&self) -> bool;
     fn most_together(&self) -> usize;
     fn begin(self: Arc<Self>, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>>;
 }
 
 impl<H: Handler> AnyHandler for H {
+    fn only_reads(&self) -> bool {
+        Handler::only_reads(self)
+    }
+
     fn most_together(&self) -> usize {
         Handler::most_together(self)
     }

@@ -39,6 +39,10 @@ impl Handler for Read {
         ops::READ
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Read>> {
         let read = ops::Read::decode(parameters)?;
         Ok(if is_small(&read) { Begun::Together(read) } else { Begun::Work(read) })

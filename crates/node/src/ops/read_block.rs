@@ -23,6 +23,10 @@ impl Handler for ReadBlock {
         ops::READ_BLOCK
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, parameters: Bytes) -> Result<Begun<BlockKey>> {
         Ok(Begun::Work(ops::ReadBlock::decode(parameters)?.key))
     }

@@ -25,6 +25,10 @@ impl Handler for TellServers {
         ops::SERVERS
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }

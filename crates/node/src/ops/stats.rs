@@ -16,6 +16,10 @@ impl Handler for Stats {
         ops::STATS
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, parameters: Bytes) -> Result<Begun<StatsRequest>> {
         StatsRequest::decode(parameters).map(Begun::Work)
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::ClientHandle;
+use link::quic::Rejecting;
 use plan::Measurement;
 use plan::text::time;
 use tokio::net::TcpStream;
@@ -17,6 +18,7 @@ use crate::asks::{Ask, List};
 use crate::assemble::{self, Context};
 use crate::describe::size;
 use crate::dial::{self, Protocol};
+use crate::ops::Shared;
 use crate::runtime;
 use crate::url::Url;
 
@@ -91,9 +93,10 @@ pub async fn look(target: &Target, context: &Context, probing: Probing) -> Resul
     of_host(paths, address.ip(), measured).await
 }
 
-/// What this host knows of the path to a client that asks.
-pub(crate) async fn of_client(paths: &Paths, client: IpAddr) -> Result<Report> {
-    of_host(paths, client, "from connections so far".into()).await
+/// What this host knows of the path to a client that asks, and what its UDP port turned away.
+pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
+    let report = of_host(&node.paths, client, "from connections so far".into()).await?;
+    Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
 }
 
 async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {

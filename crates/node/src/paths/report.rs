@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use link::quic::Rejected;
 use plan::text::{rate, time};
 use plan::{
     Advice, Advised, Direction, Estimate, Got, Host, Limit, Told, Trend, advise, link_protocol, preflight,
@@ -32,6 +33,17 @@ pub struct Report {
     from: OneWay,
     /// Facts of the host that answers.
     this_host: Host,
+    /// What the UDP port of a server that answers turned away since it began; null where there is none.
+    rejected: Option<Rejections>,
+}
+
+/// See [`link::quic::Rejected`].
+#[derive(Debug, Serialize)]
+struct Rejections {
+    unknown: u64,
+    oversized: u64,
+    unauthenticated: u64,
+    replayed: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,7 +96,20 @@ impl Report {
             to: OneWay::new(&path, Direction::Up, &facts, now),
             from: OneWay::new(&path, Direction::Down, &facts, now),
             this_host: facts,
+            rejected: None,
         }
+    }
+
+    /// The same, of a server with a UDP port.
+    #[must_use]
+    pub(super) fn rejecting(self, rejected: Option<Rejected>) -> Self {
+        let told = |Rejected { unknown, oversized, unauthenticated, replayed }| Rejections {
+            unknown,
+            oversized,
+            unauthenticated,
+            replayed,
+        };
+        Self { rejected: rejected.map(told), ..self }
     }
 
     /// For people.

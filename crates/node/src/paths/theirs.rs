@@ -61,6 +61,10 @@ impl Handler for TellPath {
         ops::PATH
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }
@@ -69,7 +73,7 @@ impl Handler for TellPath {
         let peer = call.flow.as_ref().and_then(|flow| flow.peer());
         let none = "expected a connection by TCP or QUIC, found one of which no path is known";
         let peer = peer.ok_or_else(|| Error::unsupported(none))?;
-        let report = of_client(&call.node.paths, peer.ip()).await?;
+        let report = of_client(&call.node, peer.ip()).await?;
         call.operation.item(encode_json(&report)?, Bytes::new()).await
     }
 }

@@ -11,6 +11,7 @@ use super::Address;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
 use crate::dial::{Reach, Server, open};
+use crate::receiver;
 
 /// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
 /// then the running `ssh` says that there is hope.
@@ -33,7 +34,7 @@ impl Login {
         let mut config =
             ClientConfig { window_bytes, welcome_within: LOGIN_WITHIN, ..ClientConfig::default() };
         config.capabilities.extend(reach.compression.capabilities());
-        let (handle, driver) = link::connect(link, config)?;
+        let (handle, driver) = receiver::connect(link, config)?;
         let (tell, told) = watch::channel(None);
         let attending = Attending { channel, tell, handle: handle.clone(), window_bytes, reach };
         Ok((Self(told), handle, driver, attending))

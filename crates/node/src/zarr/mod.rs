@@ -70,7 +70,7 @@ async fn path_to_caller(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
 ) -> Response {
-    let known = paths::of_client(&service.shared.paths, caller.from).await;
+    let known = paths::of_client(&service.shared, caller.from).await;
     let text = known.and_then(|report| {
         serde_json::to_string(&report).map_err(|e| Error::internal(format!("a path in JSON: {e}")))
     });

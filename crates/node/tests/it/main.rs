@@ -11,6 +11,7 @@ mod compression;
 mod copies;
 mod counts;
 mod crowd;
+mod early;
 mod hostile;
 mod operations;
 mod paths;

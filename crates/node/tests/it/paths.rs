@@ -119,11 +119,23 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     };
     assert!(ask(String::new()).await.starts_with("HTTP/1.1 401"));
     let token = served.url().token.clone().unwrap();
-    let told = ask(format!("Authorization: Bearer {token}\r\n")).await;
-    let body: serde_json::Value = serde_json::from_str(told.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    let tell = async || {
+        let told = ask(format!("Authorization: Bearer {token}\r\n")).await;
+        let body = told.split("\r\n\r\n").nth(1).unwrap();
+        (serde_json::from_str::<serde_json::Value>(body).unwrap(), told)
+    };
+    let (body, told) = tell().await;
     assert_eq!(body["host"], "127.0.0.1", "{told}");
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("cache-control: no-store"), "{told}");
     assert!(body["to"]["advice"]["rate_bytes_per_sec"]["basis"].is_string());
+    let none = serde_json::json!({"unknown": 0, "oversized": 0, "unauthenticated": 0, "replayed": 0});
+    assert_eq!(body["rejected"], none);
+    // Of a connection that there never was.
+    let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    stranger.send_to(&[0x5a; 200], &authority).await.unwrap();
+    while tell().await.0["rejected"]["unknown"] != 1 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// A server, and its memory of paths.

@@ -1,8 +1,9 @@
-//! What is written into an exported picture: the volume's box with what it spans, a scale bar, and a legend of colours.
+//! What is written into an exported picture: the volume's box with what it spans, a scale bar, a legend of colours, and a time.
 //!
 //! Edges that lie behind the volume are drawn behind what the picture shows, the others in front of it, which is exact for a convex
 //! box around all there is. Pictures in a viewer are left alone; it has a page around them.
 
+mod keys;
 mod text;
 
 use array::Result;
@@ -11,8 +12,10 @@ use glam::{DVec2, DVec3};
 use crate::camera::{Bounds, Camera, Lens};
 use crate::colour::{COLOURS, colour_map_table, is_categorical};
 use crate::image::Image;
+use crate::raster::line;
 use crate::scene::ImageSize;
 use crate::transfer::TransferFunction;
+pub use keys::Key;
 use text::{Place, Writer};
 
 /// What is known of a picture.
@@ -30,6 +33,10 @@ pub struct Notes {
     pub spans: [Option<Span>; 3],
     /// What the values are, over the legend: name and units.
     pub values: String,
+    /// In the upper left corner, such as a time; may be empty.
+    pub title: String,
+    /// What colours mean that are no scale, such as those of isosurfaces.
+    pub keys: Vec<Key>,
     /// Their colours; no legend where `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
     /// Whether the picture lies over something dark.
@@ -78,6 +85,7 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     if let Some(legend) = legend {
         legend.draw(&mut pen, notes);
     }
+    keys::draw(&mut pen, notes);
     Ok(())
 }
 
@@ -115,26 +123,10 @@ impl Pen<'_> {
     }
 
     /// A line one pixel wide with soft edges.
-    #[expect(clippy::cast_possible_truncation, reason = "within the image")]
     fn line(&mut self, a: DVec2, b: DVec2, depth: Depth) {
-        let (width, height) = self.size();
-        let Some((a, b)) = within(a, b, DVec2::new(width as f64, height as f64)) else { return };
-        let along = b - a;
-        let is_steep = along.y.abs() > along.x.abs();
-        let (from, to) = if is_steep { (a.y, b.y) } else { (a.x, b.x) };
-        let (first, last) = (from.min(to).floor() as i64, from.max(to).ceil() as i64);
         let ink = self.ink;
-        for main in first..=last {
-            let share = if from == to { 0.0 } else { ((main as f64 - from) / (to - from)).clamp(0.0, 1.0) };
-            let at = a + along * share;
-            let across = if is_steep { at.x } else { at.y };
-            let low = across.floor();
-            let high_share = (across - low) as f32;
-            for (offset, share) in [(0, 1.0 - high_share), (1, high_share)] {
-                let (x, y) = if is_steep { (low as i64 + offset, main) } else { (main, low as i64 + offset) };
-                self.dot(x, y, ink, share * LINE_OPACITY, depth);
-            }
-        }
+        let size = self.image.size;
+        line(a, b, size, |x, y, covered, _| self.dot(x, y, ink, covered * LINE_OPACITY, depth));
     }
 
     /// A row of text; `place` says which part of it lies at `at`. It is moved into the image where it fits.
@@ -153,25 +145,6 @@ impl Pen<'_> {
             self.dot(x, y, ink, coverage, Depth::Before);
         }
     }
-}
-
-/// The part of a line within an image and a margin, so that what is drawn is bounded (Liang and Barsky 1984).
-fn within(a: DVec2, b: DVec2, size: DVec2) -> Option<(DVec2, DVec2)> {
-    const MARGIN: f64 = 2.0;
-    let along = b - a;
-    let (mut enters, mut leaves) = (0.0f64, 1.0f64);
-    for (from, step, most) in [(a.x, along.x, size.x), (a.y, along.y, size.y)] {
-        if step == 0.0 {
-            if !(-MARGIN..=most + MARGIN).contains(&from) {
-                return None;
-            }
-            continue;
-        }
-        let (one, other) = ((-MARGIN - from) / step, (most + MARGIN - from) / step);
-        (enters, leaves) = (enters.max(one.min(other)), leaves.min(one.max(other)));
-    }
-    let is_seen = enters < leaves && a.is_finite() && b.is_finite();
-    is_seen.then(|| (a + along * enters, a + along * leaves))
 }
 
 /// Corner `number` of a box: bit 0 is x, bit 1 y, bit 2 z.
@@ -247,7 +220,7 @@ fn write_beside(
 fn place(lens: &Lens, size: ImageSize, point: DVec3) -> DVec2 {
     let to = point - lens.eye;
     let depth = if lens.perspective { to.dot(lens.forward) } else { 1.0 };
-    let across = to.dot(lens.right) / depth / lens.half[0];
+    let across = (to.dot(lens.right) / depth - lens.middle) / lens.half[0];
     let upward = to.dot(lens.up) / depth / lens.half[1];
     DVec2::new((across + 1.0) / 2.0 * f64::from(size.width), (1.0 - upward) / 2.0 * f64::from(size.height))
 }
@@ -411,6 +384,8 @@ mod tests {
             world_units: "mm".into(),
             spans: [const { None }; 3],
             values: "rho [kg/m³]".into(),
+            title: String::new(),
+            keys: Vec::new(),
             transfer: Some(TransferFunction::ramp(0.0, 2.5, 0.5)),
             is_dark: true,
         }
@@ -467,6 +442,33 @@ mod tests {
                 |pixel: &[f32; 4]| pixel.iter().all(|c| (0.0..=1.0001).contains(c)) && pixel[3] >= 0.5;
             assert!(image.rgba.iter().all(is_colour), "{camera:?}");
         }
+    }
+
+    #[test]
+    fn keys_have_their_colours_one_below_the_other_and_end_above_the_scale_bar() {
+        let camera = Camera::framing(&bounds(), [0.0, 1.0, 0.0]);
+        let colours: Vec<[u8; 3]> = (0..40).map(|n| [250, 5 * n, 40]).collect();
+        let keys = colours.iter().map(|&colour| Key::of_value(colour, 0.25, "kg")).collect();
+        let mut image = filled([0.0; 4]);
+        let notes = Notes { title: "2001-02-03".into(), keys, transfer: None, ..notes(camera) };
+        annotate(&mut image, &notes).unwrap();
+        let rows: Vec<Option<usize>> = colours
+            .iter()
+            .map(|colour| {
+                let is_it = |pixel: &[f32; 4]| {
+                    pixel[3] == 1.0
+                        && pixel[..3]
+                            .iter()
+                            .zip(colour)
+                            .all(|(p, c)| (p * 255.0 - f32::from(*c)).abs() < 0.01)
+                };
+                image.rgba.iter().position(is_it).map(|at| at / SIZE.width as usize)
+            })
+            .collect();
+        let shown: Vec<usize> = rows.iter().copied().map_while(|row| row).collect();
+        assert!(shown.len() > 5 && shown.is_sorted_by(|a, b| a + 10 < *b), "{rows:?}");
+        assert!(rows[shown.len()..].iter().all(Option::is_none) && shown.len() < 20, "{rows:?}");
+        assert_eq!(Key::of_value([0; 3], 1e-7, "").text, "1e-7");
     }
 
     #[test]

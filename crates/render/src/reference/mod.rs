@@ -72,7 +72,9 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let aside = right * across + right.cross(forward) * upward;
         match camera.projection {
             Projection::Perspective { fov_y_rad } => {
-                (eye, (forward + aside * (fov_y_rad / 2.0).tan()).normalize())
+                let origin = eye + right * camera.aside;
+                let window = eye + (forward + aside * (fov_y_rad / 2.0).tan()) * eye.distance(target);
+                (origin, (window - origin).normalize())
             }
             Projection::Orthographic { height_world } => (eye + aside * height_world / 2.0, forward),
         }

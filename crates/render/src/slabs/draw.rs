@@ -63,7 +63,7 @@ impl Slabs {
     pub fn check(&self) -> Result<()> {
         let corrupt = |e: Error| Error::corrupt(format!("slabs: {e}"));
         self.size.check().map_err(corrupt)?;
-        self.camera.check().map_err(corrupt)?;
+        super::check_camera(&self.camera).map_err(corrupt)?;
         let length = DVec3::from(self.normal).length();
         let ascend =
             self.borders.iter().all(|border| border.is_finite()) && self.borders.is_sorted_by(|a, b| a < b);

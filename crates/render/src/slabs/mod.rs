@@ -84,7 +84,7 @@ impl SlabRequest {
     /// `Invalid`, naming what is wrong.
     pub fn check(&self, size: ImageSize) -> Result<()> {
         size.check()?;
-        self.camera.check()?;
+        check_camera(&self.camera)?;
         let is_legal = (1..=Slabs::MAX_COUNT).contains(&self.count)
             && (1..=Self::MAX_REDUCTION).contains(&self.reduction)
             && (0.0..=1.0).contains(&self.guard);
@@ -209,6 +209,18 @@ pub fn cast_with_slabs(
     let (frame, slabs) =
         rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
     Ok((frame?, slabs?.0))
+}
+
+/// That slabs can be cast from a camera: `Invalid` where it is none, or stands aside of its eye, which a set does not say.
+fn check_camera(camera: &Camera) -> Result<()> {
+    camera.check()?;
+    if camera.aside == 0.0 {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected slabs from a camera that stands at its eye, found one {} aside",
+        camera.aside
+    )))
 }
 
 /// `Unsupported` where a scene has what cannot be cut into slabs.

@@ -167,6 +167,7 @@ impl Synthetic {
             transfer: TransferFunction::ramp(0.0, 200.0, 0.08),
             surfaces: Vec::new(),
             slices: Vec::new(),
+            wires: Default::default(),
             mode: Mode::Composite,
             is_lit: false,
             size: ImageSize { width: 96, height: 80 },

@@ -218,6 +218,16 @@ impl Grids {
         Affine::from_spacing(xyz.map(|(step, _)| step), xyz.map(|(_, first)| first))
     }
 
+    /// Lower and upper corner, x, y, z, of samples of a level from `low` to before `high`: those of their cells, or the outermost
+    /// vertices themselves.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    pub(super) fn corners(&self, tier: usize, low: [u64; 3], high: [u64; 3]) -> [[f64; 3]; 2] {
+        let beyond = u64::from(self.centring == Centring::Vertices);
+        let step = |axis: usize| self.spacing[axis] / self.tiers[tier].ratio[axis] as f64;
+        [low, high.map(|end| end - beyond)]
+            .map(|corner| [2, 1, 0].map(|axis| self.lower[axis] + step(axis) * corner[axis] as f64))
+    }
+
     /// Where a sample of a level lies among those of the next coarser one.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn in_coarser(&self, step: u64, index: u64) -> f64 {

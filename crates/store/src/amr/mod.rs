@@ -8,6 +8,7 @@
 //! flash     one array holds a field of all grids          carpet    attributes of each array say where it lies
 //! enzo      a text file says where grids lie              grids     where they lie, as levels of one domain
 //! composite reading a level from its grids, and from coarser ones between them
+//! table     where grids lie, as an array beside the fields
 //! ```
 
 mod carpet;
@@ -15,6 +16,7 @@ mod composite;
 mod enzo;
 mod flash;
 mod grids;
+mod table;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use array::{
 
 use self::composite::{Place, Reader};
 use self::grids::Grids;
+use self::table::Table;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions, describe, hdf5};
 
 pub(crate) use self::enzo::{open as open_enzo, recognises as is_enzo};
@@ -90,15 +93,18 @@ pub(crate) struct Amr {
     dataset: Arc<Dataset>,
     files: Vec<Arc<dyn Format>>,
     fields: Vec<Field>,
+    /// Arrays after them.
+    tables: Vec<Table>,
     /// Says where grids lie; must stay as it was.
     index: Option<Arc<FileBytes>>,
-    /// Whether arrays after the fields are those of the only file.
+    /// Whether arrays after these are those of the only file.
     shows_stored: bool,
 }
 
 impl Amr {
     /// A mesh that lies in several files.
-    fn of_files(name: &str, format: &str, files: Vec<Arc<dyn Format>>, fields: Vec<Field>) -> Self {
+    fn of_files(name: &str, format: &str, files: Vec<Arc<dyn Format>>, mut fields: Vec<Field>) -> Self {
+        let tables = Table::of_fields(&mut fields);
         let stored: Vec<_> = files.iter().map(|file| file.dataset()).collect();
         let ids = stored.iter().map(|dataset| dataset.id.0.to_le_bytes());
         let dataset = Dataset {
@@ -106,21 +112,31 @@ impl Amr {
             generation: array::Generation(0),
             name: name.into(),
             format: format.into(),
-            arrays: fields.iter().map(Field::describe).collect(),
+            arrays: fields.iter().map(Field::describe).chain(tables.iter().map(Table::describe)).collect(),
             attributes: Attributes::new(),
             left_out: Vec::new(),
             warnings: stored.iter().flat_map(|dataset| dataset.warnings.clone()).collect(),
         };
-        Self { dataset: Arc::new(dataset), files, fields, index: None, shows_stored: false }
+        Self { dataset: Arc::new(dataset), files, fields, tables, index: None, shows_stored: false }
     }
 
     /// The fields of a mesh in front of the arrays of the file in which they are stored.
     fn before_stored(file: Arc<dyn Format>, mut fields: Vec<Field>, warning: Option<String>) -> Self {
         fields.iter_mut().for_each(|field| field.name = format!("amr/{}", field.name));
+        let tables = Table::of_fields(&mut fields);
         let mut dataset = Dataset::clone(&file.dataset());
-        dataset.arrays.splice(0..0, fields.iter().map(Field::describe));
+        dataset
+            .arrays
+            .splice(0..0, fields.iter().map(Field::describe).chain(tables.iter().map(Table::describe)));
         dataset.warnings.extend(warning);
-        Self { dataset: Arc::new(dataset), files: vec![file], fields, index: None, shows_stored: true }
+        Self {
+            dataset: Arc::new(dataset),
+            files: vec![file],
+            fields,
+            tables,
+            index: None,
+            shows_stored: true,
+        }
     }
 
     /// Says which file tells where grids lie.
@@ -131,9 +147,13 @@ impl Amr {
         self.index = Some(index);
     }
 
+    fn table(&self, array: u32) -> Option<&Table> {
+        self.tables.get((array as usize).checked_sub(self.fields.len())?)
+    }
+
     fn stored(&self, array: u32) -> Result<(&Arc<dyn Format>, u32)> {
-        let fields = u32::try_from(self.fields.len()).unwrap_or(u32::MAX);
-        match (self.shows_stored, array.checked_sub(fields), self.files.first()) {
+        let own = u32::try_from(self.fields.len() + self.tables.len()).unwrap_or(u32::MAX);
+        match (self.shows_stored, array.checked_sub(own), self.files.first()) {
             (true, Some(stored), Some(file)) => Ok((file, stored)),
             _ => Err(Error::not_found(format!(
                 "expected an array below {}, found {array}",
@@ -167,6 +187,9 @@ impl Format for Amr {
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
+        if let Some(table) = self.table(array) {
+            return table.read(selection, into);
+        }
         let Some(field) = self.fields.get(array as usize) else {
             let (file, stored) = self.stored(array)?;
             return file.read(stored, level, selection, into, cancel);

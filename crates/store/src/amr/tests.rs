@@ -210,16 +210,52 @@ fn levels(format: &dyn Format, array: usize) -> Vec<Vec<u64>> {
     format.dataset().arrays[array].levels.iter().map(|level| level.shape.clone()).collect()
 }
 
+/// The grids of a field, as its table tells of them.
+fn grids_of(format: &dyn Format, field: u32) -> Vec<array::GridBox> {
+    let dataset = format.dataset();
+    let (number, table) =
+        dataset.grids_of(&dataset.arrays[field as usize]).expect("a field of a mesh has a table");
+    let selection = Selection::all(table.shape());
+    let (target, region) = Target::new(table.shape(), table.dtype.size_bytes()).unwrap();
+    format.read(number, 0, &selection, region, &Cancel::default()).unwrap();
+    array::GridBox::from_rows(&target.into_vec().unwrap(), table).unwrap()
+}
+
+#[test]
+fn where_grids_lie_is_an_array_of_its_own() {
+    let base = Told { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
+    let fine = Told { lower: [10.0, 11.0, 12.0], spacing: [0.5; 3], count: [20, 16, 12] };
+    for (centring, shrinks) in [(Centring::Cells, 0.0), (Centring::Vertices, 1.0)] {
+        let amr = mesh(vec![fine, base], centring, linear).unwrap();
+        let grids = grids_of(&amr, 0);
+        let whole = array::GridBox { level: 1, lower: [0.0; 3], upper: [64.0 - shrinks; 3] };
+        let upper = [18.0, 19.0, 20.0].map(|upper| upper - 0.5 * shrinks);
+        assert_eq!(grids, [whole, array::GridBox { level: 0, lower: [12.0, 11.0, 10.0], upper }]);
+        let some = Selection::new([
+            AxisRange { start: 1, count: 1, step: 1 },
+            AxisRange { start: 0, count: 3, step: 3 },
+        ]);
+        assert_eq!(read(&amr, 1, 0, &some.unwrap()), [0.0, 10.0, upper[2]]);
+    }
+}
+
 #[test]
 fn flash_blocks_become_one_array_in_front_of_those_of_the_file() {
     let Some(file) = open_real("flash_rayleigh/INS_Rayleigh_hdf5_plt_cnt_0030") else { return };
     let dataset = file.dataset();
     let (number, temp) = dataset.find("amr/temp").unwrap();
     assert_eq!((number, temp.shape()), (2, &[1, 256, 256][..]));
+    let grids = grids_of(&*file, number);
+    assert_eq!(grids.len(), 64);
     let (stored, _) = dataset.find("temp").unwrap();
     let (boxes, _) = dataset.find("bounding box").unwrap();
     let corners = read(&*file, boxes, 0, &Selection::all(&[64, 3, 2]));
     let level = &temp.levels[0];
+    for (grid, corner) in grids.iter().zip(corners.as_chunks::<6>().0) {
+        let [x0, x1, y0, y1, ..] = *corner;
+        let found = [grid.lower[0], grid.upper[0], grid.lower[1], grid.upper[1]];
+        assert!(found.iter().zip([x0, x1, y0, y1]).all(|(a, b)| (a - b).abs() < 1e-6), "{grid:?} {corner:?}");
+    }
     // Each block is found where its corner says.
     for block in 0..64 {
         let of = &corners[6 * usize::try_from(block).unwrap()..];
@@ -239,6 +275,10 @@ fn enzo_grids_lie_on_three_levels() {
     let (density, info) = dataset.find("Density").unwrap();
     let shapes = levels(&*file, density as usize);
     assert_eq!(shapes.last().unwrap(), &[16; 3]);
+    let grids = grids_of(&*file, density);
+    let coarsest = u8::try_from(shapes.len() - 1).unwrap();
+    assert_eq!(grids[0], array::GridBox { level: coarsest, lower: [0.0; 3], upper: [1.0; 3] });
+    assert_eq!(grids.len(), 10);
     assert!(shapes.windows(2).all(|pair| pair[0][0] == 2 * pair[1][0]), "{shapes:?}");
     assert_eq!(
         info.levels[0].world_from_voxel.spacing()[0] * f64::from(u32::try_from(shapes[0][0]).unwrap()),
@@ -260,7 +300,7 @@ fn carpet_components_of_all_files_are_one_field() {
     let dataset = folder.dataset();
     assert_eq!(
         dataset.arrays.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(),
-        ["HYDROBASE::rho", "HYDROBASE::vel[0]"]
+        ["HYDROBASE::rho", "HYDROBASE::vel[0]", "amr/grids"]
     );
     let shapes = levels(&*folder, 0);
     assert_eq!((shapes.len(), shapes.last().unwrap().as_slice()), (5, &[30; 3][..]));

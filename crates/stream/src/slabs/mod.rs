@@ -76,7 +76,7 @@ fn head(slabs: &Slabs, form: SlabForm) -> Vec<u8> {
         Cutting::Axis(SpaceAxis::Y) => 2,
         Cutting::Axis(SpaceAxis::Z) => 3,
     };
-    let Camera { eye, target, up, projection } = slabs.camera;
+    let Camera { eye, target, up, projection, .. } = slabs.camera;
     let (projection, span) = match projection {
         Projection::Perspective { fov_y_rad } => (0, fov_y_rad),
         Projection::Orthographic { height_world } => (1, height_world),
@@ -187,7 +187,7 @@ impl<'a> Rest<'a> {
             1 => Projection::Orthographic { height_world: span },
             _ => return Err(unknown("projection", projection)),
         };
-        let camera = Camera { eye, target, up, projection };
+        let camera = Camera { eye, target, up, projection, aside: 0.0 };
         size.check().map_err(|e| Error::corrupt(format!("slabs: {e}")))?;
         let texels = u64::from(size.width) * u64::from(size.height) * u64::from(count);
         if count > Slabs::MAX_COUNT || texels > Slabs::MAX_TEXELS {
@@ -227,6 +227,7 @@ mod tests {
                 target: [0.0; 3],
                 up: [0.0, 0.0, 1.0],
                 projection: Projection::Orthographic { height_world: 7.5 },
+                aside: 0.0,
             },
             size: ImageSize { width: width + 40, height: height + 40 },
             normal: [0.0, 1.0, 0.0],

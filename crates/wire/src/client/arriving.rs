@@ -122,6 +122,9 @@ impl Client {
             ))
         })?;
         self.window.handle_arrived(size_bytes);
+        if let Some(turns) = &mut self.turns {
+            turns.handle_arrived(size_bytes);
+        }
         Ok(())
     }
 

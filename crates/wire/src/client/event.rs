@@ -7,6 +7,7 @@ use array::Error;
 use bytes::Bytes;
 
 use crate::limits::{BATCH, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION};
+use crate::turns::InTurns;
 use crate::{OpId, Welcome};
 
 /// What a client says of itself.
@@ -25,6 +26,8 @@ pub struct ClientConfig {
     pub window_bytes: u64,
     /// What fills the path, bytes, where that is known from earlier: sent ahead from the start, within the window.
     pub path_bytes: Option<u64>,
+    /// Credit is returned in turns, which somebody gives who divides what a receiver can take among connections.
+    pub in_turns: Option<InTurns>,
     /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
     /// somebody has to log in first.
     pub welcome_within: Duration,
@@ -39,6 +42,7 @@ impl Default for ClientConfig {
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             window_bytes: DEFAULT_WINDOW_BYTES,
             path_bytes: None,
+            in_turns: None,
             welcome_within: HANDSHAKE_TIMEOUT,
         }
     }

@@ -61,6 +61,7 @@ pub(super) fn scene(
         transfer: function.transfer(),
         surfaces: Vec::new(),
         slices: Vec::new(),
+        wires: Default::default(),
         mode: Mode::Composite,
         is_lit: false,
         size,

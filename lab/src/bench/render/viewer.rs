@@ -99,7 +99,7 @@ impl Viewer {
         };
         let projection = render::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
         let Camera { eye, target, up, .. } = *camera;
-        camera.eye = render::Camera { eye, target, up, projection }.orbit(yaw_rad, 0.0).eye;
+        camera.eye = render::Camera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
         let patch = json!({ "camera": camera });
         self.change(&patch, moving)
     }

@@ -15,6 +15,11 @@ use render::{BlockPool, Inserted, VolumeView};
 
 /// Aprons and cells cost a pool less than this share of the voxels.
 const OVERHEAD: f64 = 0.5;
+/// The same of blocks that are small for the sake of a skewed volume.
+const SKEWED_OVERHEAD: f64 = 4.0;
+
+/// Blocks along a side of a skewed volume.
+const SKEWED_BLOCKS: u64 = 8;
 
 /// See the module. Values are 0 to 255; voxel centres lie at whole numbers of world space.
 pub(super) struct Volume {
@@ -24,15 +29,35 @@ pub(super) struct Volume {
     pub(super) view: Arc<VolumeView>,
     dataset: Dataset,
     bytes: Vec<u8>,
+    overhead: f64,
 }
 
 impl Volume {
     pub(super) fn new(side: u64, is_float: bool) -> Result<Self> {
         let dataset = dataset(side, is_float)?;
+        Self::of(side, is_float, dataset, slab)
+    }
+
+    /// Bytes of which nearly all that is not 0 lies in one corner.
+    pub(super) fn skewed(side: u64) -> Result<Self> {
+        let mut dataset = dataset(side, false)?;
+        // Small ones: what is in a corner would be in one block of the usual size, and work is measured by blocks.
+        for level in dataset.arrays.iter_mut().flat_map(|array| &mut array.levels) {
+            level.block = vec![side.div_ceil(SKEWED_BLOCKS); 3];
+        }
+        Ok(Self { overhead: SKEWED_OVERHEAD, ..Self::of(side, false, dataset, skewed_slab)? })
+    }
+
+    fn of(
+        side: u64,
+        is_float: bool,
+        dataset: Dataset,
+        slab: fn(f64, &[f64], bool) -> Vec<u8>,
+    ) -> Result<Self> {
         let view = Arc::new(VolumeView::new(&dataset, 0, &[])?);
         let places: Vec<f64> = (0..side).map(|i| (i as f64 + 0.5) * 2.0 / side as f64 - 1.0).collect();
         let slabs: Vec<Vec<u8>> = places.par_iter().map(|&z| slab(z, &places, is_float)).collect();
-        Ok(Self { side, is_float, view, dataset, bytes: slabs.concat() })
+        Ok(Self { side, is_float, view, dataset, bytes: slabs.concat(), overhead: OVERHEAD })
     }
 
     /// In reports.
@@ -57,7 +82,7 @@ impl Volume {
     /// A pool that holds all of it.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few gigabytes")]
     pub(super) fn pool(&self) -> Result<BlockPool> {
-        let limit_bytes = (self.bytes.len() as f64 * (1.0 + OVERHEAD)) as usize;
+        let limit_bytes = (self.bytes.len() as f64 * (1.0 + self.overhead)) as usize;
         let mut pool = BlockPool::new(Arc::clone(&self.view), limit_bytes);
         for index in 0..self.level()?.block_count() {
             if pool.insert(&self.block(index)?)? != Inserted::Placed {
@@ -129,6 +154,17 @@ fn slab(z: f64, places: &[f64], is_float: bool) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The same of a ball in one corner, in bytes.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "values are 0 to 255")]
+fn skewed_slab(z: f64, places: &[f64], _is_float: bool) -> Vec<u8> {
+    /// Its middle and its radius, where the volume runs from -1 to 1.
+    const MIDDLE: f64 = -0.55;
+    const RADIUS: f64 = 0.4;
+    let square = |at: f64| (at - MIDDLE).powi(2);
+    let value = |y: f64, x: f64| 255.0 * (1.0 - (square(x) + square(y) + square(z)).sqrt() / RADIUS).max(0.0);
+    places.iter().flat_map(|&y| places.iter().map(move |&x| value(y, x) as u8)).collect()
 }
 
 fn dataset(side: u64, is_float: bool) -> Result<Dataset> {

@@ -1,6 +1,7 @@
 //! Long flows, one at a time: every protocol and controller of ours beside others on the same link in the same run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use array::{Error, Result};
 use link::Choice;
@@ -23,6 +24,10 @@ const LONG_RTT: f64 = 0.1;
 /// `auto` is to be so many times as fast as TCP's cubic at this loss.
 const BESIDE_CUBIC: (f64, f64) = (1e-4, 8.0);
 
+/// How long datagrams are sent blindly, and the size of packets where nothing is said.
+const BLIND: Duration = Duration::from_secs(5);
+const QUICK_BLIND: Duration = Duration::from_secs(1);
+const DEFAULT_MTU: u32 = 1500;
 /// Streams of one link, at the most.
 const MOST_STREAMS: u32 = 6;
 
@@ -62,6 +67,19 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     }
     cases.extend(beside_cubic(scene, &ours, &peers));
     Ok(cases)
+}
+
+/// The same on a link that limits nothing, beside datagrams that are sent blindly: what the machine can do.
+pub(super) async fn most(scene: &Scene<'_>) -> Result<Vec<Case>> {
+    let mtu = scene.options.link.mtu.unwrap_or(DEFAULT_MTU);
+    let during = if scene.options.is_quick { QUICK_BLIND } else { BLIND };
+    let blind = scene.blind(mtu, during).await?;
+    let why = "datagrams of this size, sent blindly: not encrypted, not acknowledged, not paced";
+    let limited = |case: Case| {
+        let limit = if case.unit == "B/s" { blind.bytes_per_sec() } else { blind.cpu_secs_per_gb() };
+        case.with("mtu", mtu).limited(limit, why)
+    };
+    Ok(run(scene).await?.into_iter().map(limited).collect())
 }
 
 /// Ours, by the names of their cases; of those that cannot run, why.

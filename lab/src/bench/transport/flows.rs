@@ -15,7 +15,7 @@ use tokio::time::{Duration, timeout};
 use super::super::options::Options;
 use super::super::process::{Running, Side, own_cpu_secs};
 use super::messages::{Client, MAX_MESSAGE_BYTES, Ready, Way};
-use super::stock;
+use super::{blind, stock};
 
 /// Ports of peers' servers.
 const IPERF3_PORT: u16 = 5201;
@@ -31,6 +31,8 @@ const DEFAULT_WITHIN: Duration = Duration::from_secs(60);
 /// Windows and peers' buffers: so many bandwidth-delay products of the link, and never less.
 const WINDOW_PRODUCTS: f64 = 4.0;
 const LEAST_WINDOW_BYTES: f64 = 64e6;
+/// Of IPv4 and UDP.
+const HEADER_BYTES: u32 = 28;
 /// UDT's packets, bytes.
 const PACKET_BYTES: f64 = 1500.0;
 
@@ -96,6 +98,25 @@ impl<'a> Scene<'a> {
     fn within(&self) -> Duration {
         let least = |rate: f64| Duration::from_secs_f64(PATIENCE * self.bytes as f64 / rate);
         self.options.link.rate.map_or(DEFAULT_WITHIN, |rate| least(rate).max(LEAST_PATIENCE))
+    }
+
+    /// The memory that the server's side holds now, bytes.
+    pub(super) fn server_bytes(&self) -> Option<f64> {
+        self.server.resident_bytes()
+    }
+
+    /// Datagrams of packets of `mtu` bytes, sent blindly.
+    pub(super) async fn blind(&self, mtu: u32, during: Duration) -> Result<Flowed> {
+        let payload_bytes = mtu.saturating_sub(HEADER_BYTES);
+        let mut secs = 0.0;
+        let work = async {
+            let (bytes, took) =
+                blind::receive(self.ready.blind, &self.ready.fingerprint, payload_bytes, during).await?;
+            secs = took;
+            Ok(bytes as f64)
+        };
+        let measured = measured(&self.server, work).await?;
+        Ok(Flowed { secs, ..measured })
     }
 
     /// A long flow of ours on a new connection, its start included; the handshake is over before.

@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use super::super::options::Options;
 use super::super::report::{Case, Link, Report};
+use super::is_chosen;
 
 /// Round trips, seconds, and losses, shares.
 const RTTS: [f64; 3] = [7.6e-3, 19e-3, 150e-3];
@@ -18,51 +19,96 @@ const QUICK: [(f64, f64); 2] = [(19e-3, 0.0), (150e-3, 1e-3)];
 /// Where nothing else is said: 1 Gb/s.
 const RATE: f64 = 125e6;
 const MTU: u32 = 1500;
-/// What `lab` stands for, after this program's name, and where the server's side is then.
-const LAB: (&str, &str) = ("lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --", "10.77.0.1");
+/// Paths of which advice is asked: bytes per second, round trips in seconds, losses.
+const ADVISED: [(f64, f64, f64); 6] = [
+    (1.25e6, 0.1, 0.0),
+    (6.25e6, 0.06, 1e-2),
+    (12.5e6, 0.02, 1e-3),
+    (25e6, 0.15, 1e-4),
+    (62.5e6, 0.02, 0.0),
+    (125e6, 0.15, 1e-3),
+];
+/// Packets of links that limit nothing, bytes.
+const MTUS: [u32; 2] = [1500, 9000];
+/// The path that changes.
+const SOAKED: (f64, f64, f64) = (12.5e6, 0.04, 0.0);
+/// What `lab` stands for, after this program's name, and where the server's side is then; for a link that limits nothing
+/// as well.
+const LAB: (&str, &str) =
+    ("lab up {name} --engine tun --rate {rate} --rtt {rtt} --loss {loss} --", "10.77.0.1");
+const LAB_PLAIN: &str = "lab up {name} --engine veth --rate none --rtt 0ms --mtu {mtu} --";
 
 /// A link to be made.
 struct Place {
+    /// Bytes per second; nothing limits it otherwise.
+    rate: Option<f64>,
     rtt_secs: f64,
     loss: f64,
+    mtu: u32,
+    groups: Vec<&'static str>,
 }
 
 impl Place {
-    /// What tells something on it. `bulk` does everywhere.
-    fn groups(&self) -> Vec<&'static str> {
-        let is_clean = self.loss == 0.0;
-        let of = [
-            ("bulk", true),
-            ("streams", self.rtt_secs == RTTS[2]),
-            ("messages", is_clean && self.rtt_secs == RTTS[1]),
-            ("small", is_clean && self.rtt_secs == RTTS[2]),
-            ("senders", is_clean && self.rtt_secs == RTTS[1]),
-            ("clients", self.loss == LOSSES[3] && self.rtt_secs == RTTS[2]),
-            ("fairness", is_clean && self.rtt_secs == RTTS[1]),
-            ("evenness", is_clean && self.rtt_secs == RTTS[2]),
-            ("lossy", self.loss == LOSSES[4] && self.rtt_secs != RTTS[0]),
-        ];
-        of.iter().filter(|(_, is_here)| *is_here).map(|(group, _)| *group).collect()
+    fn new((rate, rtt_secs, loss): (f64, f64, f64), groups: Vec<&'static str>) -> Self {
+        Self { rate: Some(rate), rtt_secs, loss, mtu: MTU, groups }
     }
+
+    fn label(&self) -> String {
+        let Some(rate) = self.rate else { return format!("no limit, packets of {} bytes", self.mtu) };
+        let rate = if rate == RATE { String::new() } else { format!("{} Mb/s, ", rate * 8e-6) };
+        format!("{rate}{} ms, loss {} %", self.rtt_secs * 1e3, self.loss * 100.0)
+    }
+}
+
+/// All links, each with what tells something on it.
+fn places(options: &Options) -> Vec<Place> {
+    let rate = options.link.rate.unwrap_or(RATE);
+    let all = || RTTS.iter().flat_map(|&rtt_secs| LOSSES.iter().map(move |&loss| (rtt_secs, loss)));
+    let grid: Vec<(f64, f64)> = if options.is_quick { QUICK.to_vec() } else { all().collect() };
+    let mut places: Vec<Place> =
+        grid.into_iter().map(|(rtt, loss)| Place::new((rate, rtt, loss), groups(rtt, loss))).collect();
+    let few = |count: usize| if options.is_quick { 1 } else { count };
+    places.extend(ADVISED.into_iter().take(few(6)).map(|path| Place::new(path, vec!["advice"])));
+    places.extend(MTUS.into_iter().take(few(2)).map(|mtu| Place {
+        rate: None,
+        rtt_secs: 0.0,
+        loss: 0.0,
+        mtu,
+        groups: vec!["most"],
+    }));
+    places.push(Place::new(SOAKED, vec!["soak"]));
+    places
+}
+
+/// What tells something on a link of the grid. `bulk` does everywhere.
+fn groups(rtt_secs: f64, loss: f64) -> Vec<&'static str> {
+    let is_clean = loss == 0.0;
+    let of = [
+        ("bulk", true),
+        ("streams", rtt_secs == RTTS[2]),
+        ("messages", is_clean && rtt_secs == RTTS[1]),
+        ("small", is_clean && rtt_secs == RTTS[2]),
+        ("fresh", is_clean && rtt_secs == RTTS[2]),
+        ("senders", is_clean && rtt_secs == RTTS[1]),
+        ("clients", loss == LOSSES[3] && rtt_secs == RTTS[2]),
+        ("fairness", is_clean && rtt_secs == RTTS[1]),
+        ("evenness", is_clean && rtt_secs == RTTS[2]),
+        ("lossy", loss == LOSSES[4] && rtt_secs != RTTS[0]),
+    ];
+    of.iter().filter(|(_, is_here)| *is_here).map(|(group, _)| *group).collect()
 }
 
 /// All cases of all links, as they stand in the reports, each with the link that it is of; and what failed.
 pub(super) async fn run(program: &Path, options: &Options, maker: &str) -> Result<(Vec<Case>, Vec<String>)> {
-    let places: Vec<Place> = if options.is_quick {
-        QUICK.iter().map(|&(rtt_secs, loss)| Place { rtt_secs, loss }).collect()
-    } else {
-        let all = RTTS.iter().flat_map(|&rtt_secs| LOSSES.iter().map(move |&loss| Place { rtt_secs, loss }));
-        all.collect()
-    };
     let (mut cases, mut failures) = (Vec::new(), Vec::new());
-    for place in places {
-        let is_chosen = |group: &&str| options.has(group) || (*group == "bulk" && options.has("all"));
-        let mut groups: Vec<&str> = place.groups().into_iter().filter(is_chosen).collect();
+    for place in places(options) {
+        let is_wanted = |group: &&str| is_chosen(options, group) || (*group == "bulk" && options.has("all"));
+        let mut groups: Vec<&str> = place.groups.iter().copied().filter(is_wanted).collect();
         if groups.is_empty() {
             continue;
         }
         groups.extend(options.only.iter().any(|name| name == "all").then_some("all"));
-        let label = format!("{} ms, loss {} %", place.rtt_secs * 1e3, place.loss * 100.0);
+        let label = place.label();
         match on(program, options, maker, &place, &groups).await {
             Ok(report) => {
                 let link = serde_json::to_value(&report.link).unwrap_or_default();
@@ -85,21 +131,28 @@ async fn on(
     place: &Place,
     groups: &[&str],
 ) -> Result<Report> {
-    let rate = options.link.rate.unwrap_or(RATE);
     let name = format!("bench{}", std::process::id());
     let (maker, address) = match maker {
-        "lab" => (format!("{} {}", program.display(), LAB.0), LAB.1.to_owned()),
+        "lab" => {
+            let words = if place.rate.is_some() { LAB.0 } else { LAB_PLAIN };
+            (format!("{} {words}", program.display()), LAB.1.to_owned())
+        }
+        _ if place.rate.is_none() => {
+            return Err(Error::unsupported("a link that limits nothing is made by `--make-link lab` only"));
+        }
         other => (other.to_owned(), options.server_address.to_string()),
     };
     let maker = maker
         .replace("{name}", &name)
-        .replace("{rate}", &format!("{:.0}bit", rate * 8.0))
+        .replace("{rate}", &place.rate.map_or("none".to_owned(), |rate| format!("{:.0}bit", rate * 8.0)))
+        .replace("{mtu}", &place.mtu.to_string())
         .replace("{rtt}", &format!("{}ms", place.rtt_secs * 1e3))
         .replace("{loss}", &format!("{}%", place.loss * 100.0));
     let mut words = maker.split_whitespace();
     let first =
         words.next().ok_or_else(|| Error::invalid("expected a command that makes a link, found none"))?;
-    let link = Link { rate: Some(rate), rtt: Some(place.rtt_secs), loss: Some(place.loss), mtu: Some(MTU) };
+    let link =
+        Link { rate: place.rate, rtt: Some(place.rtt_secs), loss: Some(place.loss), mtu: Some(place.mtu) };
     let mut command = Command::new(first);
     command.args(words).args(["ip", "netns", "exec", &format!("{name}-b")]).arg(program);
     command.args(["bench", "transport", "--json", "--only", &groups.join(",")]);
@@ -143,9 +196,9 @@ mod tests {
 
     #[test]
     fn every_group_has_a_link() {
+        let places = places(&Options::default());
         for group in super::super::GROUPS {
-            let places = RTTS.iter().flat_map(|&rtt_secs| LOSSES.map(|loss| Place { rtt_secs, loss }));
-            assert!(places.into_iter().any(|place| place.groups().contains(group)), "{group}");
+            assert!(places.iter().any(|place| place.groups.contains(group)), "{group}");
         }
     }
 }

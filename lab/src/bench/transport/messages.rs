@@ -2,26 +2,28 @@
 //! sides of every flow of ours, by QUIC and by TCP with TLS.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::streams::{self, Arrived, Desk, Rails};
 use link::{
-    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving, Trust,
-    quic, tcp, tls,
+    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving,
+    Remembered, Trust, quic, tcp, tls,
 };
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ServerConfig};
 
-use super::stock;
+use super::{blind, stock};
 
 /// Largest message: what one item may hold.
 pub(super) const MAX_MESSAGE_BYTES: u64 = 32 << 20;
+/// A client lets come at first so many times what fills a path that is remembered.
+const PATHS_AHEAD: u64 = 2;
 /// Sends messages: `u64` how many, `u64` of how many bytes.
 const SEND: &str = "send";
 /// Sends messages in time: `u64` how many, `u64` of how many bytes, `u64` microseconds from one to the next. The body of each is
@@ -39,6 +41,8 @@ pub struct Ready {
     pub tcp: SocketAddr,
     /// Where QUIC's stack answers with its own defaults, without any of ours.
     pub stock: SocketAddr,
+    /// Where datagrams are sent blindly.
+    pub blind: SocketAddr,
     /// Whom to trust.
     pub fingerprint: String,
 }
@@ -64,19 +68,24 @@ pub(super) struct Sent {
 /// The address cannot be had.
 pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let identity = Identity::self_signed(&["messages".to_owned()])?;
-    let by_quic = quic::Listener::bind(listen, &identity, quic::Options::default())?;
+    // It only sends, so it may for whoever asks.
+    let options = quic::Options { start: quic::Start::AtOnce, ..quic::Options::default() };
+    let by_quic = quic::Listener::bind(listen, &identity, options)?;
     let by_tcp = TcpListener::bind((listen.ip(), 0)).await?;
     let stock = stock::Server::bind((listen.ip(), 0).into(), &identity)?;
+    let blind = blind::Server::bind((listen.ip(), 0).into(), identity.fingerprint().to_string()).await?;
     ready(&Ready {
         quic: by_quic.address()?,
         tcp: by_tcp.local_addr()?,
         stock: stock.address()?,
+        blind: blind.address()?,
         fingerprint: identity.fingerprint().to_string(),
     })?;
     let config = identity.server_config(&tls::SERVED)?;
     let desk = Desk::default();
     let mut tasks = JoinSet::new();
     let mut stock_tasks = JoinSet::new();
+    tasks.spawn(blind.run());
     loop {
         tokio::select! {
             Some(incoming) = by_quic.accept() => {
@@ -118,6 +127,9 @@ async fn answer(link: Link) -> Result<()> {
     if let (Some(choice), Some(flow)) = (link::asked(&hello.capabilities)?, &flow) {
         flow.control(choice)?;
     }
+    if let (Some(known), Some(flow)) = (link::told(&hello.capabilities), &flow) {
+        flow.remember(known);
+    }
     connection.accept();
     while let Some(operation) = connection.next().await {
         let flow = flow.clone();
@@ -146,8 +158,14 @@ fn numbers<const N: usize>(operation: &Operation) -> Result<[u64; N]> {
     Ok(numbers)
 }
 
-fn message(size: u64) -> Bytes {
-    vec![0; usize::try_from(size.min(MAX_MESSAGE_BYTES)).unwrap_or_default()].into()
+/// A message of so many bytes, each of which tells something of its place.
+pub(super) fn message(size: u64) -> Bytes {
+    static LARGEST: LazyLock<Bytes> = LazyLock::new(|| {
+        // Weyl's sequence: every word differs from its neighbours.
+        let words = (0..MAX_MESSAGE_BYTES / 8).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        words.flat_map(u64::to_le_bytes).collect()
+    });
+    LARGEST.slice(..usize::try_from(size.min(MAX_MESSAGE_BYTES)).unwrap_or_default())
 }
 
 async fn send(operation: &Operation) -> Result<()> {
@@ -212,14 +230,30 @@ impl Way {
 /// A client of such a server.
 pub(super) struct Client {
     handle: ClientHandle,
+    flow: Option<Arc<dyn Flow>>,
     _tasks: JoinSet<()>,
 }
 
 impl Client {
     /// Connects; the handshake is over then. `window_bytes` may be on their way.
     pub(super) async fn connect(ready: &Ready, way: Way, window_bytes: u64) -> Result<Self> {
+        let client = Self::begin(ready, way, window_bytes, quic::Start::Proven, None).await?;
+        client.handle.welcomed().await?;
+        Ok(client)
+    }
+
+    /// Connects, as soon as something can be asked; with what is remembered of the path from the server.
+    pub(super) async fn begin(
+        ready: &Ready,
+        way: Way,
+        window_bytes: u64,
+        start: quic::Start,
+        known: Option<Remembered>,
+    ) -> Result<Self> {
         let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
-        let mut config = ClientConfig { window_bytes, ..ClientConfig::default() };
+        let path_bytes = known.map(|known| PATHS_AHEAD * known.filling_bytes());
+        let mut config = ClientConfig { window_bytes, path_bytes, ..ClientConfig::default() };
+        config.capabilities.extend(known.map(link::telling));
         let link = match way {
             Way::Tcp { streams } => {
                 streams::connect(
@@ -234,15 +268,20 @@ impl Client {
             Way::Quic(choice) | Way::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
                 let bulk = way.bulk();
-                let options = quic::Options { choice, window_bytes, bulk, ..quic::Options::default() };
+                let options = quic::Options { choice, window_bytes, bulk, start, ..quic::Options::default() };
                 quic::connect(&ready.quic.ip().to_string(), ready.quic.port(), &trust, &options).await?
             }
         };
+        let flow = link.flow();
         let (handle, driver) = link::connect(link, config)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(driver);
-        handle.welcomed().await?;
-        Ok(Self { handle, _tasks: tasks })
+        Ok(Self { handle, flow, _tasks: tasks })
+    }
+
+    /// What the connection tells of itself.
+    pub(super) fn flow(&self) -> Option<&dyn Flow> {
+        self.flow.as_deref()
     }
 
     /// Asks for messages; `arrived` counts their bytes. Dropping it withdraws them.
@@ -252,9 +291,18 @@ impl Client {
         message_bytes: u64,
         arrived: Arc<AtomicU64>,
     ) -> Result<Receiving> {
+        self.receive_by(count, message_bytes, Box::new(Counting(arrived))).await
+    }
+
+    /// Asks for messages, which go to `receiver`. Dropping it withdraws them.
+    pub(super) async fn receive_by(
+        &self,
+        count: u64,
+        message_bytes: u64,
+        receiver: Box<dyn Receiver>,
+    ) -> Result<Receiving> {
         let parameters = [count.to_le_bytes(), message_bytes.to_le_bytes()].concat();
-        let urgency = Urgency::of(Priority::NORMAL);
-        self.handle.receive(SEND, parameters.into(), urgency, Box::new(Counting(arrived))).await
+        self.handle.receive(SEND, parameters.into(), Urgency::of(Priority::NORMAL), receiver).await
     }
 
     /// Asks for messages that are sent in time, which go to `receiver`. Dropping it withdraws them.

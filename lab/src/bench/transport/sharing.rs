@@ -50,7 +50,11 @@ impl Endless {
     pub(super) async fn start(scene: &Scene<'_>, ready: &Ready, choice: &str) -> Result<Self> {
         let choice: Choice =
             choice.parse().map_err(|refusal: link::Refusal| Error::invalid(refusal.to_string()))?;
-        let client = Client::connect(ready, Way::Quic(choice), scene.window_bytes()).await?;
+        Self::start_by(Way::Quic(choice), scene, ready).await
+    }
+
+    async fn start_by(way: Way, scene: &Scene<'_>, ready: &Ready) -> Result<Self> {
+        let client = Client::connect(ready, way, scene.window_bytes()).await?;
         let arrived = Arc::<AtomicU64>::default();
         let receiving = client.receive(u64::MAX, MESSAGE_BYTES, Arc::clone(&arrived)).await?;
         Ok(Self { client, arrived, _receiving: receiving })
@@ -81,28 +85,42 @@ fn spans(scene: &Scene<'_>) -> (Duration, Duration) {
     (Duration::from_secs_f64(rtt_secs(scene).mul_add(20.0, least)), Duration::from_secs_f64(during))
 }
 
-/// What 1 to 6 streams reach together, from one sender and from two.
+/// What 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike they are.
 pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let (_second, ready) = message_server(&scene.side, scene.program).await?;
-    let (before, during) = spans(scene);
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
     let mut cases = Vec::new();
-    for (from, servers) in [("one sender", vec![&scene.ready]), ("two senders", vec![&scene.ready, &ready])] {
-        for &count in counts.iter().filter(|count| **count >= servers.len()) {
-            let servers = servers.iter().cycle().take(count);
-            let flows = try_join_all(servers.map(|ready| Endless::start(scene, ready, "auto"))).await?;
-            sleep(before).await;
-            let total = rates(&flows, during).await.iter().sum();
-            let name = format!("auto, streams from {from}, together: {count}");
-            let case = Case::measured(&name, "B/s", Better::Higher, vec![total]);
-            let case = limited(scene, case.with("streams", count).with("settled_secs", before.as_secs_f64()));
-            cases.push(match goodput(&scene.options.link) {
-                Some(goodput) => case.aiming(TOGETHER * goodput),
-                None => case,
-            });
+    for (protocol, way) in [("auto", Way::Quic(Choice::default())), ("tcp", Way::Tcp { streams: 1 })] {
+        for (from, servers) in
+            [("one sender", vec![&scene.ready]), ("two senders", vec![&scene.ready, &ready])]
+        {
+            for &count in counts.iter().filter(|count| **count >= servers.len()) {
+                let case = together(scene, servers.iter().copied().cycle().take(count), way).await?;
+                let name = format!("{protocol}, streams from {from}, together: {count}");
+                cases.push(Case { name, ..case }.with("streams", count));
+            }
         }
     }
     Ok(cases)
+}
+
+/// What one stream from each of `servers` bring at a time, once they have settled.
+async fn together<'a>(scene: &Scene<'_>, servers: impl Iterator<Item = &'a Ready>, way: Way) -> Result<Case> {
+    let (before, during) = spans(scene);
+    let flows = try_join_all(servers.map(|ready| Endless::start_by(way, scene, ready))).await?;
+    sleep(before).await;
+    let shares = rates(&flows, during).await;
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    let alike = shares.iter().copied().fold(largest, f64::min) / largest.max(1.0);
+    let case = Case::measured("", "B/s", Better::Higher, vec![shares.iter().sum()])
+        .with("settled_secs", before.as_secs_f64())
+        .with("smallest_over_largest", alike)
+        .with("shares", shares);
+    let case = limited(scene, case);
+    Ok(match goodput(&scene.options.link) {
+        Some(goodput) => case.aiming(TOGETHER * goodput),
+        None => case,
+    })
 }
 
 /// One port, 16 clients with rates of their own: the one that is furthest from it, on the wire.

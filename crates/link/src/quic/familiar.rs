@@ -1,0 +1,118 @@
+//! Servers that this process was connected to lately, with what they gave it for the next time: tickets, by which a
+//! handshake goes on where an earlier one ended (RFC 8446, section 2.2), and tokens, which prove the client's address.
+//! With both, a client asks in its first packets and is answered at once.
+//!
+//! Both are good for who gave them only. What was given is kept by the address and by whom the client trusts there, and
+//! never shown to a server that is to be somebody else; a server that lost its tickets proves itself anew, as at first.
+//! TLS keeps tickets in memory and offers no way to write them down: another process begins anew.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, TokenMemoryCache};
+use wire::{Error, Result};
+
+use crate::Trust;
+use crate::drive::now;
+use crate::tls;
+
+/// Servers that are kept; the one that was asked longest ago goes first.
+const MAX_FAMILIAR: usize = 64;
+/// A certificate is looked at anew after this time, whatever tickets there are.
+const FAMILIAR_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Tokens that are kept of a server.
+const MAX_TOKENS: usize = 4;
+
+/// Which server, by which protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Whom {
+    pub(super) address: SocketAddr,
+    pub(super) host: String,
+    pub(super) trust: Trust,
+    pub(super) protocol: &'static [u8],
+}
+
+struct Familiar {
+    whom: Whom,
+    /// With tickets and tokens in it.
+    config: ClientConfig,
+    since: Instant,
+}
+
+/// Of this process, the one asked last at the end.
+static FAMILIAR: Mutex<VecDeque<Familiar>> = Mutex::new(VecDeque::new());
+
+/// How to connect to a server, with what it gave before.
+///
+/// # Errors
+/// `Invalid` without encryption, `Internal` where TLS 1.3 is not to be had.
+pub(super) fn config(whom: &Whom) -> Result<ClientConfig> {
+    let now = now();
+    let mut all = FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|one| now.saturating_duration_since(one.since) < FAMILIAR_FOR);
+    let at = all.iter().position(|one| one.whom == *whom);
+    let found = match at.and_then(|at| all.remove(at)) {
+        Some(found) => found,
+        None => Familiar { whom: whom.clone(), config: new_config(whom)?, since: now },
+    };
+    let config = found.config.clone();
+    all.push_back(found);
+    let excess = all.len().saturating_sub(MAX_FAMILIAR);
+    all.drain(..excess);
+    Ok(config)
+}
+
+/// The next connection begins as the first one did.
+pub(super) fn forget(whom: &Whom) {
+    FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.whom != *whom);
+}
+
+fn new_config(whom: &Whom) -> Result<ClientConfig> {
+    if matches!(whom.trust, Trust::Plain) {
+        return Err(Error::invalid("expected a fingerprint or a certificate: QUIC is always encrypted"));
+    }
+    let mut crypto = tls::client_config(&whom.trust)?;
+    crypto.alpn_protocols = vec![whom.protocol.to_vec()];
+    crypto.enable_early_data = true;
+    let crypto = QuicClientConfig::try_from(crypto)
+        .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.token_store(Arc::new(TokenMemoryCache::new(1, MAX_TOKENS)));
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whom(port: u16, fingerprint: char) -> Whom {
+        let fingerprint = format!("sha256:{}", fingerprint.to_string().repeat(64));
+        Whom {
+            address: SocketAddr::from(([192, 0, 2, 1], port)),
+            host: "familiar.test".into(),
+            trust: Trust::Fingerprint(fingerprint.parse().unwrap()),
+            protocol: tls::ALPN_WIRE,
+        }
+    }
+
+    fn is_kept(whom: &Whom) -> bool {
+        FAMILIAR.lock().unwrap().iter().any(|one| one.whom == *whom)
+    }
+
+    #[test]
+    fn what_a_server_gave_is_kept_for_that_one_only_and_for_so_many() {
+        let (first, other) = (whom(1, 'a'), whom(1, 'b'));
+        config(&first).unwrap();
+        assert!(is_kept(&first) && !is_kept(&other), "another certificate at the same address");
+        config(&other).unwrap();
+        forget(&first);
+        assert!(!is_kept(&first) && is_kept(&other));
+        for port in 2..=u16::try_from(MAX_FAMILIAR).unwrap() + 1 {
+            config(&whom(port, 'a')).unwrap();
+        }
+        assert!(!is_kept(&other) && is_kept(&whom(2, 'a')), "the oldest has gone");
+    }
+}

@@ -1,0 +1,104 @@
+//! What a server's port turned away, counted: datagrams of no connection, too large ones, packets that were not sealed by
+//! the other end, packets that came before.
+//!
+//! The stack turns them away and tells nobody. It is seen from outside: the socket knows sizes, whoever makes names of
+//! connections is asked about strange ones, and keys (see [`crypto`](super::crypto)) open each packet. Not counted:
+//! broken headers, packets of a handshake that nobody began.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quinn::{ConnectionId, ConnectionIdGenerator};
+use quinn_proto::{HashedConnectionIdGenerator, InvalidCid};
+
+/// What a port turned away since it was opened. The connections that it was meant for go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rejected {
+    /// Datagrams that name a connection that there is not: made up, or over.
+    pub unknown: u64,
+    /// Datagrams larger than this side takes. Where the system does not put datagrams together they come cut, and count
+    /// as unauthenticated.
+    pub oversized: u64,
+    /// Packets that do not bear the seal of the other end: forged, or damaged on the way.
+    pub unauthenticated: u64,
+    /// Packets that were opened before, or are so late that this cannot be told: replayed, or repeated by the network.
+    pub replayed: u64,
+}
+
+/// Counts, shared by all who see some of it.
+#[derive(Debug, Default)]
+pub(super) struct Rejections {
+    unknown: AtomicU64,
+    oversized: AtomicU64,
+    unauthenticated: AtomicU64,
+    replayed: AtomicU64,
+}
+
+impl Rejections {
+    pub(super) fn count(&self) -> Rejected {
+        let told = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Rejected {
+            unknown: told(&self.unknown),
+            oversized: told(&self.oversized),
+            unauthenticated: told(&self.unauthenticated),
+            replayed: told(&self.replayed),
+        }
+    }
+
+    pub(super) fn note_oversized(&self) {
+        self.oversized.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_unauthenticated(&self) {
+        self.unauthenticated.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_replayed(&self) {
+        self.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The counts of a port, for whoever shows them while it is being served.
+#[derive(Clone, Debug)]
+pub struct Rejecting(pub(super) Arc<Rejections>);
+
+impl Rejecting {
+    /// So far.
+    #[must_use]
+    pub fn so_far(&self) -> Rejected {
+        self.0.count()
+    }
+}
+
+/// Names connections as the stack's own generator does, and is asked about names that belong to none.
+pub(super) struct Names {
+    inner: HashedConnectionIdGenerator,
+    rejections: Arc<Rejections>,
+}
+
+impl Names {
+    pub(super) fn new(rejections: Arc<Rejections>) -> Self {
+        Self { inner: HashedConnectionIdGenerator::new(), rejections }
+    }
+}
+
+impl ConnectionIdGenerator for Names {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.inner.generate_cid()
+    }
+
+    /// Asked only about packets that found no connection.
+    fn validate(&self, name: &ConnectionId) -> Result<(), InvalidCid> {
+        self.rejections.unknown.fetch_add(1, Ordering::Relaxed);
+        self.inner.validate(name)
+    }
+
+    fn cid_len(&self) -> usize {
+        self.inner.cid_len()
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        self.inner.cid_lifetime()
+    }
+}

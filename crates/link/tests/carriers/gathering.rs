@@ -1,0 +1,78 @@
+//! Connections of one receiver that share a rate, over real sockets: what is under way of all together, by counts.
+
+use link::Gathering;
+use tokio::time::Instant;
+
+use super::*;
+
+/// Bytes per second.
+const RATE: f64 = 4_194_304.0;
+/// What all together bring.
+const TOTAL: u64 = 2 << 20;
+/// Turns that were missed are made up for as long, seconds.
+const BURST_SECS: f64 = 0.008;
+
+async fn flood(operation: Arc<Operation>) {
+    while operation.item(Bytes::new(), Bytes::from(vec![1; 1 << 20])).await.is_ok() {}
+}
+
+/// A connection of `gathering`, whose server always has more to send.
+async fn flooded(gathering: &Gathering, kind: Kind, tasks: &mut JoinSet<()>) -> ClientHandle {
+    let (ours, theirs) = links(kind).await;
+    let (client, driver) = link::connect_among(gathering, ours, ClientConfig::default()).unwrap();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    tasks.spawn(answer_all(connection, flood));
+    client
+}
+
+#[tokio::test]
+async fn connections_that_share_a_rate_never_hold_more_than_that_together() {
+    let (began, gathering, mut tasks) = (Instant::now(), Gathering::new(RATE), JoinSet::new());
+    let (mut clients, mut streams) = (Vec::new(), Vec::new());
+    for kind in [Kind::Tls, Kind::Quic, Kind::Plain, Kind::WebSocket] {
+        let client = flooded(&gathering, kind, &mut tasks).await;
+        streams.push(client.request("all", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap());
+        clients.push(client);
+    }
+    assert_eq!(gathering.connections(), 4);
+    let at_first = gathering.most_held_bytes();
+    let (mut taken, mut most) = (0, at_first);
+    while taken < TOTAL {
+        for stream in &mut streams {
+            if let Reply::Piece { bytes, .. } = stream.next().await.unwrap().unwrap() {
+                taken += bytes.len() as u64;
+            }
+            let arrived: u64 = clients.iter().map(|client| client.counts().bulk_bytes).sum();
+            most = most.max(gathering.most_held_bytes());
+            assert!(arrived - taken <= most, "{} of {most} bytes", arrived - taken);
+            let by_rate = RATE * (began.elapsed().as_secs_f64() + BURST_SECS);
+            assert!(
+                arrived as f64 <= at_first as f64 + by_rate,
+                "{arrived} bytes, {by_rate} of them in turns"
+            );
+        }
+    }
+    drop((clients, streams));
+    while gathering.connections() > 0 {
+        tasks.join_next().await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_its_turn_is_woken_when_it_comes() {
+    let (gathering, mut tasks) = (Gathering::new(RATE), JoinSet::new());
+    let began = Instant::now();
+    let client = flooded(&gathering, Kind::Local, &mut tasks).await;
+    let mut stream = client.request("all", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
+    let mut taken = 0;
+    while taken < 4 << 22 {
+        if let Reply::Piece { bytes, .. } = stream.next().await.unwrap().unwrap() {
+            taken += bytes.len() as u64;
+        }
+    }
+    // In virtual time: nobody is woken later than he asked to be.
+    let secs = began.elapsed().as_secs_f64();
+    assert!((3.9..4.2).contains(&secs), "{secs}");
+}

@@ -1,0 +1,51 @@
+//! What this process is to receive, of all servers together: one rate for all its connections, for what they share is this host.
+//! Not here: how it is divided (`control::allotment`, `link::Gathering`).
+
+use std::sync::OnceLock;
+
+use array::{Error, Result};
+use control::allotment::LEAST_RATE;
+use link::{ClientHandle, Driver, Gathering, Link};
+use wire::ClientConfig;
+
+static RECEIVER: OnceLock<(f64, Gathering)> = OnceLock::new();
+
+/// Divides `bytes_per_sec` among all connections that are made from now on. To be called within a runtime.
+///
+/// # Errors
+/// `Invalid` when it is less than 64 KiB a second, or another rate was named before.
+pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
+    if bytes_per_sec.is_nan() || bytes_per_sec < LEAST_RATE {
+        return Err(Error::invalid(format!(
+            "expected a rate of at least {LEAST_RATE} bytes per second for what is received, found {bytes_per_sec}"
+        )));
+    }
+    let (named, _) = RECEIVER.get_or_init(|| (bytes_per_sec, Gathering::new(bytes_per_sec)));
+    if named.to_bits() != bytes_per_sec.to_bits() {
+        return Err(Error::invalid(format!(
+            "expected {named} bytes per second, which was named before in this process, found {bytes_per_sec}"
+        )));
+    }
+    Ok(())
+}
+
+/// Puts a client on a link, among the others where a rate was named.
+pub(crate) fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
+    match RECEIVER.get() {
+        Some((_, gathering)) => link::connect_among(gathering, link, config),
+        None => link::connect(link, config),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::receive_at_most;
+
+    #[test]
+    fn a_rate_at_which_nothing_would_come_is_refused() {
+        for wrong in [0.0, -1.0, f64::NAN, 1e4] {
+            let error = receive_at_most(wrong).unwrap_err().to_string();
+            assert!(error.contains("at least 65536 bytes per second"), "{error}");
+        }
+    }
+}

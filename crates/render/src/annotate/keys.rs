@@ -1,0 +1,60 @@
+//! What stands in a picture's upper left corner: a line of its own, and below it what colours mean that are no scale: a square of
+//! each, and a text.
+
+use glam::DVec2;
+
+use super::text::Place;
+use super::{Depth, Notes, Pen, number_text};
+
+/// A colour, and what it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// sRGB.
+    pub colour: [u8; 3],
+    /// In a few words.
+    pub text: String,
+}
+
+impl Key {
+    /// That of a value, in units that may be empty.
+    #[must_use]
+    pub fn of_value(colour: [u8; 3], value: f64, units: &str) -> Self {
+        Self { colour, text: format!("{} {units}", number_text(value)).trim_end().to_owned() }
+    }
+}
+
+/// From row to row, in heights of letters.
+const SPACING: f64 = 1.5;
+
+/// Draws them; rows that do not fit are left out.
+pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
+    let letters = f64::from(pen.writer.letters());
+    let (_, height) = pen.size();
+    let mut at = DVec2::new(1.5 * letters, 1.5 * letters);
+    // The scale bar stands below.
+    let lowest = height as f64 - 4.5 * letters;
+    if !notes.title.is_empty() {
+        pen.write(&notes.title, at, Place::Left);
+        at.y += SPACING * letters;
+    }
+    for key in &notes.keys {
+        if at.y > lowest {
+            return;
+        }
+        square(pen, at, letters, key.colour);
+        pen.write(&key.text, at + DVec2::new(1.5 * letters, 0.0), Place::Left);
+        at.y += SPACING * letters;
+    }
+}
+
+/// A square beside whose middle a row of text stands.
+#[expect(clippy::cast_possible_truncation, reason = "within the image")]
+fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, colour: [u8; 3]) {
+    let colour = colour.map(|c| f32::from(c) / 255.0);
+    let (left, top, side) = (at.x as i64, (at.y - side / 2.0) as i64, side as i64);
+    for y in top..top + side {
+        for x in left..left + side {
+            pen.dot(x, y, colour, 1.0, Depth::Before);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Lines one pixel wide with soft edges, for whoever draws them: which pixels they cover, and how much of each (Wu 1991).
+
+use glam::DVec2;
+
+use crate::ImageSize;
+
+/// Tells `dot` of the pixels of a line from `a` to `b` (columns and rows, whole where a pixel's middle is) that may lie in an image of
+/// `size`: column, row, how much of it is covered, and the share of the way from `a` to `b`. Pixels just beside the image are
+/// told too.
+#[expect(clippy::cast_possible_truncation, reason = "within the image")]
+pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64, i64, f32, f64)) {
+    let Some((from, to)) = within(a, b, DVec2::new(size.width.into(), size.height.into())) else { return };
+    let along = b - a;
+    let is_steep = along.y.abs() > along.x.abs();
+    let main = |v: DVec2| if is_steep { v.y } else { v.x };
+    let (first, last) = (main(from).min(main(to)).floor() as i64, main(from).max(main(to)).ceil() as i64);
+    let shares =
+        [from, to].map(|end| if main(along) == 0.0 { 0.0 } else { (main(end) - main(a)) / main(along) });
+    let (least, most) = (shares[0].min(shares[1]), shares[0].max(shares[1]));
+    for place in first..=last {
+        let share = if main(along) == 0.0 { 0.0 } else { (place as f64 - main(a)) / main(along) };
+        let share = share.clamp(least, most);
+        let at = a + along * share;
+        let across = if is_steep { at.x } else { at.y };
+        let low = across.floor();
+        let high_share = (across - low) as f32;
+        for (offset, covered) in [(0, 1.0 - high_share), (1, high_share)] {
+            let beside = low as i64 + offset;
+            let (x, y) = if is_steep { (beside, place) } else { (place, beside) };
+            dot(x, y, covered, share);
+        }
+    }
+}
+
+/// The part of a line within an image and a margin, so that what is drawn is bounded (Liang and Barsky 1984).
+fn within(a: DVec2, b: DVec2, size: DVec2) -> Option<(DVec2, DVec2)> {
+    const MARGIN: f64 = 2.0;
+    let along = b - a;
+    let (mut enters, mut leaves) = (0.0f64, 1.0f64);
+    for (from, step, most) in [(a.x, along.x, size.x), (a.y, along.y, size.y)] {
+        if step == 0.0 {
+            if !(-MARGIN..=most + MARGIN).contains(&from) {
+                return None;
+            }
+            continue;
+        }
+        let (one, other) = ((-MARGIN - from) / step, (most + MARGIN - from) / step);
+        (enters, leaves) = (enters.max(one.min(other)), leaves.min(one.max(other)));
+    }
+    let is_seen = enters < leaves && a.is_finite() && b.is_finite();
+    is_seen.then(|| (a + along * enters, a + along * leaves))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_covers_one_pixel_s_worth_at_each_step() {
+        let size = ImageSize { width: 40, height: 30 };
+        for (a, b) in [([3.0, 4.25], [20.0, 10.5]), ([8.5, 25.0], [6.0, 2.0]), ([-1e6, -1e6], [1e6, 1e6])] {
+            let mut columns = std::collections::BTreeMap::<i64, f32>::new();
+            let is_steep = f64::abs(b[1] - a[1]) > f64::abs(b[0] - a[0]);
+            line(DVec2::from(a), DVec2::from(b), size, |x, y, covered, share| {
+                *columns.entry(if is_steep { y } else { x }).or_default() += covered;
+                let at = DVec2::from(a).lerp(b.into(), share);
+                assert!(at.distance(DVec2::new(x as f64, y as f64)) < 1.5, "{at} {x} {y}");
+            });
+            assert!((10..60).contains(&columns.len()), "bounded by the image: {}", columns.len());
+            assert!(columns.values().all(|covered| (covered - 1.0).abs() < 1e-5), "{columns:?}");
+        }
+    }
+}

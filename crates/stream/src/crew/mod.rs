@@ -1,0 +1,412 @@
+//! Ranks that draw the pictures of a session together, view after view.
+//!
+//! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`Order`] after another, by one small broadcast
+//! each, and all take part in what follows from it; so there is one order of pictures, and nobody waits in an exchange that
+//! others have left. The others [`follow`](crate::follow()).
+//!
+//! ```text
+//!   rank 0    view -> fit, cut -> Look ------> Outlook ------> Draw ----> join strips -> viewer
+//!                                  | share        ^ lacking     | cast, exchange  ^
+//!   others                         '-> wants -> blocks -------->'---- encode -----'
+//! ```
+//!
+//! That a picture is not wanted any more is said beside the orders, by a lane of its own: whoever hears it casts nothing more
+//! but goes on exchanging, so that the picture ends everywhere, only sooner.
+
+mod fit;
+mod order;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use array::{BlockKey, Error, ErrorKind, Result};
+use bytes::Bytes;
+use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
+use render::{Cancel, Demand, Demanded, ImageSize, Quality, Scene, VolumeView};
+use session::{ParticipantId, View};
+
+use crate::aim::Aim;
+use crate::film::scene_of;
+use crate::host::Host;
+use crate::loader::Trouble;
+use crate::pace::Plan;
+use crate::picture::any_transfer;
+use crate::strips::{STRIP_UNIT, Strip, joined};
+use crate::volume::{Volume, Watching};
+
+pub(crate) use fit::fit;
+pub(crate) use order::{Order, Outlook, Wish};
+
+/// How often rank 0 asks the others how many blocks they lack, while they lack some.
+pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
+/// The same while none is under way: some are tried again from time to time.
+pub(crate) const ASKED_SELDOM: Duration = Duration::from_secs(1);
+/// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
+const EVEN: f64 = 1.2;
+/// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
+const PICTURES_BETWEEN: u64 = 3;
+
+/// How the ranks of a session reach one another.
+#[derive(Clone)]
+pub struct Ranks {
+    /// What all do together.
+    pub work: Arc<dyn Communicator>,
+    /// The same ranks by another way, whose messages pass the others'.
+    pub news: Arc<dyn Communicator>,
+}
+
+/// Rank 0's hold on the others.
+pub(crate) struct Crew {
+    ranks: Ranks,
+    schedule: Schedule,
+    line: Mutex<Line>,
+    /// The picture that is being drawn.
+    drawing: Mutex<Option<(ParticipantId, u64)>>,
+    /// Who left while orders were under way.
+    gone: Mutex<Vec<ParticipantId>>,
+}
+
+/// What is known from order to order; whoever has it gives the next one.
+#[derive(Default)]
+struct Line {
+    /// Pictures so far.
+    pictures: u64,
+    people: BTreeMap<ParticipantId, Shares>,
+}
+
+/// Who draws what of a participant's pictures.
+struct Shares {
+    view: Arc<VolumeView>,
+    tree: Tree,
+    balance: Balance,
+    /// What the last picture's blocks took this rank.
+    took: Vec<(BlockKey, f64)>,
+    /// Blocks that this rank needs.
+    wanted: u64,
+    /// The busiest rank's work for the last picture over the average rank's.
+    imbalance: f64,
+    /// Pictures since they were cut, and the number of the view they were cut for.
+    pictures: u64,
+    seq: u64,
+}
+
+impl Shares {
+    /// Whether they should be cut anew for a view.
+    fn is_uneven(&self, seq: u64) -> bool {
+        self.imbalance > EVEN && self.seq != seq && self.pictures >= PICTURES_BETWEEN
+    }
+}
+
+/// What is drawn for somebody.
+pub(crate) struct Picture {
+    pub(crate) scene: Scene,
+    pub(crate) view: Arc<View>,
+    pub(crate) plan: Plan,
+}
+
+impl Crew {
+    /// # Errors
+    /// `Invalid` for a rank other than 0.
+    pub(crate) fn new(ranks: Ranks) -> Result<Self> {
+        if ranks.work.rank() != 0 {
+            let rank = ranks.work.rank();
+            return Err(Error::invalid(format!("expected rank 0 to have the session, found rank {rank}")));
+        }
+        let schedule = schedule(&*ranks.work)?;
+        let (line, drawing, gone) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { ranks, schedule, line, drawing, gone })
+    }
+
+    /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares that were uneven are cut anew, by
+    /// what the last picture took. Blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`Aim::look`] and [`fit`], and of the communicator.
+    pub(crate) fn aim(
+        &self,
+        host: &Host,
+        who: ParticipantId,
+        (seq, view): (u64, Arc<View>),
+        size: ImageSize,
+        old: Option<Watching>,
+    ) -> Result<Aim> {
+        let ranks = self.ranks.work.size();
+        let mut aim = Aim::look(host, who, view, size, old, ranks)?;
+        let volume = Arc::clone(&aim.watching.volume);
+        let mut line = self.line()?;
+        let known = line.people.remove(&who).filter(|shares| *shares.view == *volume.view);
+        let mut shares = match known {
+            Some(mut shares) if shares.is_uneven(seq) => {
+                self.order(&Order::Tell { who })?;
+                shares.balance.hear(&*self.ranks.work, volume.view.key(0, [0; 3]), &shares.took)?;
+                let tree = fit(&mut aim, ranks, &mut shares.balance, None)?;
+                Shares { tree, seq, imbalance: 1.0, pictures: 0, ..shares }
+            }
+            Some(mut shares) => {
+                let known = Some(shares.tree.clone());
+                let tree = fit(&mut aim, ranks, &mut shares.balance, known)?;
+                Shares { tree, ..shares }
+            }
+            None => {
+                let mut balance = Balance::new();
+                let tree = fit(&mut aim, ranks, &mut balance, None)?;
+                let view = Arc::clone(&volume.view);
+                Shares { view, tree, balance, took: Vec::new(), wanted: 0, imbalance: 1.0, pictures: 0, seq }
+            }
+        };
+        shares.took.clear();
+        let wish = Wish {
+            view: (*aim.view).clone(),
+            size: [size.width, size.height],
+            wanted: aim.demand.wanted,
+            tree: shares.tree.to_bytes(),
+            data: host.data(),
+        };
+        self.order(&Order::Look { who, wish })?;
+        let own = first_share(&aim, &shares.tree)?;
+        shares.wanted = own.blocks.len() as u64;
+        host.feed.wish(who, || aim.watching.want(&Arc::new(own)));
+        line.people.insert(who, shares);
+        Ok(aim)
+    }
+
+    /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
+    pub(crate) fn is_uneven(&self, who: ParticipantId, seq: u64) -> bool {
+        // Whoever is busy with orders will know better in a moment.
+        let Ok(line) = self.line.try_lock() else { return false };
+        line.people.get(&who).is_some_and(|shares| shares.is_uneven(seq))
+    }
+
+    /// How many blocks `who` lacks at all ranks together, one that two lack twice, and what is wrong with some. Blocks the thread.
+    ///
+    /// # Errors
+    /// Why another rank cannot draw the view; those of the communicator.
+    pub(crate) fn outlook(&self, host: &Host, who: ParticipantId) -> Result<Outlook> {
+        let line = self.line()?;
+        let wanted = line.people.get(&who).map_or(0, |shares| shares.wanted);
+        self.order(&Order::Outlook { who })?;
+        let all = Outlook::of(wanted, host.feed.outlook(who), None).told(&*self.ranks.work)?;
+        if let Some(refused) = all.refused {
+            return Err(refused);
+        }
+        if all.is_stale {
+            host.feed.suspect(&host.dataset());
+        }
+        Ok(all)
+    }
+
+    /// Draws a picture of what `who` is aimed at, encoded by all ranks. Blocks the thread.
+    ///
+    /// # Errors
+    /// The worst of all ranks'; `Cancelled` for a picture that was [withdrawn](Self::withdraw).
+    pub(crate) fn draw(
+        &self,
+        who: ParticipantId,
+        volume: &Volume,
+        picture: &Picture,
+        cancel: &Cancel,
+    ) -> Result<(Bytes, render::Truth)> {
+        if picture.view.grids || picture.view.stereo.is_some() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected neither grids as lines nor a picture for each eye by several ranks: one process draws them",
+            ));
+        }
+        let mut line = self.line()?;
+        let number = line.pictures + 1;
+        // Also of one that is withdrawn at once: others may hear of that, and must not take the next one for it.
+        line.pictures = number;
+        *self.drawing() = Some((who, number));
+        // Whoever withdraws it says so before looking whether it is drawn.
+        let drawn = if cancel.is_cancelled() {
+            Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
+        } else {
+            self.picture(&mut line, who, volume, picture, cancel)
+        };
+        *self.drawing() = None;
+        drawn
+    }
+
+    fn picture(
+        &self,
+        line: &mut Line,
+        who: ParticipantId,
+        volume: &Volume,
+        Picture { scene, view, plan }: &Picture,
+        cancel: &Cancel,
+    ) -> Result<(Bytes, render::Truth)> {
+        let number = line.pictures;
+        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
+        let ranks = &*self.ranks.work;
+        let drawn = volume.draw_together(ranks, scene, &shares.tree, &self.schedule, cancel);
+        let own = drawn.and_then(|part| {
+            let strip = strip_of(&part, plan, view.background)?;
+            Ok((strip, part))
+        });
+        // The others send what they have, whatever became of this rank's part.
+        let theirs: Vec<Strip> = (1..ranks.size())
+            .map(|rank| Strip::from_message(&ranks.receive(rank)?))
+            .collect::<Result<_>>()?;
+        let (own, part) = own?;
+        let strips: Vec<Strip> = std::iter::once(own).chain(theirs).collect();
+        let work = strips.iter().map(|strip| strip.work);
+        let (most, sum) = work.fold((0.0, 0.0), |(most, sum), work| (f64::max(most, work), sum + work));
+        shares.pictures += 1;
+        shares.imbalance = if sum > 0.0 { most * strips.len() as f64 / sum } else { 1.0 };
+        shares.took = part.work;
+        Ok((joined(plan.codec, scene.size, strips)?, part.tally.truth(scene)?))
+    }
+
+    /// Nobody wants the picture that is drawn for `who` any more; its flag was set before. Waits for nobody for long: the others
+    /// listen all the time.
+    ///
+    /// # Errors
+    /// Those of the communicator.
+    pub(crate) fn withdraw(&self, who: ParticipantId) -> Result<()> {
+        let drawing = *self.drawing();
+        match drawing {
+            Some((whose, number)) if whose == who => {
+                broadcast(&*self.ranks.news, number.to_le_bytes().to_vec()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `who` looks away. The others hear it at once, or with the next order where one is under way.
+    pub(crate) fn forget(&self, who: ParticipantId) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(who);
+        if let Ok(mut line) = self.line.try_lock()
+            && let Err(error) = self.dismiss(&mut line)
+        {
+            tracing::warn!(%error, "other ranks were not told who left");
+        }
+    }
+
+    fn dismiss(&self, line: &mut Line) -> Result<()> {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        gone.into_iter().try_for_each(|who| {
+            line.people.remove(&who);
+            self.order(&Order::Forget { who })
+        })
+    }
+
+    /// The right to give orders.
+    fn line(&self) -> Result<MutexGuard<'_, Line>> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        self.dismiss(&mut line)?;
+        Ok(line)
+    }
+
+    fn drawing(&self) -> MutexGuard<'_, Option<(ParticipantId, u64)>> {
+        self.drawing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, order: &Order) -> Result<()> {
+        broadcast(&*self.ranks.work, order.to_message()?).map(drop)
+    }
+
+    /// The busiest rank's work for a participant's last picture over the average rank's.
+    #[cfg(test)]
+    pub(crate) fn imbalance_of(&self, who: ParticipantId) -> Option<f64> {
+        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.imbalance)
+    }
+
+    /// The shares of a participant.
+    #[cfg(test)]
+    pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<Tree> {
+        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.tree.clone())
+    }
+}
+
+/// The others go home.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        let ended = self.order(&Order::End).and(broadcast(&*self.ranks.news, Vec::new()));
+        if let Err(error) = ended {
+            tracing::debug!(%error, "other ranks had ended before");
+        }
+    }
+}
+
+/// What of a picture each rank encodes.
+pub(crate) fn schedule(ranks: &dyn Communicator) -> Result<Schedule> {
+    Ok(Schedule::new(Method::Auto, ranks.size())?.by_rows(STRIP_UNIT))
+}
+
+/// What is drawn of an aim by a plan.
+///
+/// # Errors
+/// `Invalid` for a transfer function that is none.
+pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
+    let transfer = aim.view.transfer.clone().unwrap_or_else(any_transfer);
+    let size = ImageSize { width: plan.width, height: plan.height };
+    let quality = if plan.is_moving { Quality::MOVING } else { Quality::STILL };
+    Ok(Scene { size, quality, ..scene_of(aim, &transfer)? })
+}
+
+/// This rank's rows of a picture, encoded.
+pub(crate) fn strip_of(part: &compose::Composed, plan: &Plan, background: [u8; 3]) -> Result<Strip> {
+    let mut strip = Strip::encoded(plan.codec, &part.image(), part.region.top, background)?;
+    strip.work = part.work.iter().map(|(_, work)| work).sum();
+    Ok(strip)
+}
+
+/// What rank 0 fetches: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and
+/// guesses who has how much to do.
+fn first_share(aim: &Aim, tree: &Tree) -> Result<Demand> {
+    let view = &aim.watching.volume.view;
+    let scene = scene_of(aim, &any_transfer())?;
+    let own = tree.share(0).demand(&scene, &aim.demand);
+    let rank = |key: &BlockKey| view.rank_of(key.level).unwrap_or(0);
+    let coarsest = aim.demand.blocks.iter().map(|block| rank(&block.key)).max();
+    let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
+    let is_first = |block: &&Demanded| is_own.contains(&block.key) || Some(rank(&block.key)) == coarsest;
+    let blocks: Vec<Demanded> = aim.demand.blocks.iter().filter(is_first).copied().collect();
+    let pool_bytes = blocks.iter().map(|block| view.pool_bytes(&block.key)).sum();
+    Ok(if pool_bytes <= aim.share_bytes { Demand { blocks, pool_bytes, ..own } } else { own })
+}
+
+impl Outlook {
+    /// As one host knows it of itself, of `total` blocks: those that several ranks need are counted in proportion. Something is
+    /// there as soon as any block is, all once every block is, and what is under way somewhere is never taken for failed.
+    pub(crate) fn within(&self, total: u64) -> (u64, Trouble) {
+        let shown = |count: u64| {
+            let exact = u128::from(count) * u128::from(total);
+            u64::try_from(exact.div_ceil(u128::from(self.wanted.max(1)))).unwrap_or(total).min(total)
+        };
+        let is_any_there = self.lacking < self.wanted;
+        let most_lacking = if total > 1 { total - u64::from(is_any_there) } else { total };
+        let lacking = shown(self.lacking).min(most_lacking);
+        let is_under_way = self.lacking > self.failed;
+        let most_failed = lacking.saturating_sub(u64::from(is_under_way));
+        let trouble = Trouble {
+            failed: shown(self.failed).min(most_failed),
+            given_up: shown(self.given_up).min(most_failed),
+            retrying: shown(self.retrying).min(lacking),
+            reason: self.reason.clone(),
+        };
+        (lacking, trouble)
+    }
+
+    /// When to ask again; `None` when nothing is lacking.
+    pub(crate) fn asked_again_after(&self) -> Option<Duration> {
+        match (self.lacking, self.failed) {
+            (0, _) => None,
+            (lacking, failed) if failed >= lacking => Some(ASKED_SELDOM),
+            _ => Some(ASKED_EVERY),
+        }
+    }
+
+    /// That of all ranks together, at rank 0.
+    pub(crate) fn told(self, ranks: &dyn Communicator) -> Result<Self> {
+        let all = reduce(ranks, self.to_message()?, |a, b| {
+            Self::from_message(&a)?.and(Self::from_message(&b)?).to_message()
+        })?;
+        Self::from_message(&all)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The grids of an adaptive mesh as boxes in a picture, in a colour for each level.
+//!
+//! Where they lie is an array of the data set, which is read once; the last one is kept.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{
+    Dataset, DatasetId, Generation, GridBox, Priority, ReadRequest, Result, Selection, Source, Target,
+};
+use render::{Bounds, MAX_BOXES, WireBox, WireBoxes};
+use session::View;
+
+/// Colours of levels, the coarsest first; after the last they begin anew. Apart from each other for most colour-blind eyes too.
+const COLOURS: [[u8; 3]; 8] = [
+    [190, 190, 190],
+    [86, 180, 233],
+    [230, 159, 0],
+    [0, 158, 115],
+    [240, 228, 66],
+    [204, 121, 167],
+    [213, 94, 0],
+    [0, 114, 178],
+];
+
+/// The colour of a level of an array that has so many.
+#[must_use]
+pub fn grid_colour(level: usize, levels: usize) -> [u8; 3] {
+    COLOURS[levels.saturating_sub(level + 1) % COLOURS.len()]
+}
+
+/// The boxes of a picture.
+#[derive(Debug, Default)]
+pub(crate) struct Boxes {
+    pub(crate) wires: WireBoxes,
+    /// What is not drawn, in words.
+    pub(crate) lacks: Option<String>,
+}
+
+/// Which table was read, of which data.
+type Of = (DatasetId, Generation, u32);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Grids(Mutex<Option<(Of, Arc<Boxes>)>>);
+
+impl Grids {
+    /// The boxes that a view shows; none where it asks for none, and where its array is no field of a mesh.
+    ///
+    /// # Errors
+    /// Those of reading, the first time; then none are drawn.
+    ///
+    /// # Cancel safety
+    /// Safe: reads anew.
+    pub(crate) async fn of(&self, view: &View, source: &dyn Source, dataset: &Dataset) -> Result<Arc<Boxes>> {
+        let field = if view.grids { dataset.find(&view.array).ok() } else { None };
+        let Some((field, number, table)) = field
+            .and_then(|(_, field)| dataset.grids_of(field).map(|(number, table)| (field, number, table)))
+        else {
+            return Ok(Arc::default());
+        };
+        let of = (dataset.id, dataset.generation, number);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, boxes)) = known.filter(|(known, _)| *known == of) {
+            return Ok(boxes);
+        }
+        let read = read(source, number, table).await;
+        let boxes = read.as_ref().map_or_else(
+            |_| Arc::default(),
+            |grids| Arc::new(boxes(grids, table.shape()[0], field.levels.len())),
+        );
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((of, Arc::clone(&boxes)));
+        read.map(|_| boxes).map_err(|e| e.context("read where the mesh's grids lie"))
+    }
+}
+
+/// The first rows of a table: those of the coarsest grids.
+async fn read(source: &dyn Source, number: u32, table: &array::ArrayInfo) -> Result<Vec<GridBox>> {
+    let rows = table.shape()[0].min(MAX_BOXES as u64);
+    let selection = Selection::of_box(&[0, 0], &[rows, array::GRID_COLUMNS as u64]);
+    let (target, region) = Target::new(&selection.shape(), table.dtype.size_bytes())?;
+    let request = ReadRequest { array: number, level: 0, selection, priority: Priority::INTERACTIVE };
+    source.read(request, region).await?;
+    GridBox::from_rows(&target.into_vec()?, table)
+}
+
+/// Boxes of grids, of `all` that there are.
+fn boxes(grids: &[GridBox], all: u64, levels: usize) -> Boxes {
+    let wire = |grid: &GridBox| WireBox {
+        bounds: Bounds { min: grid.lower, max: grid.upper },
+        colour: grid_colour(grid.level.into(), levels),
+    };
+    let drawn = grids.len() as u64;
+    let lacks =
+        (drawn < all).then(|| format!("{drawn} of {all} grids are drawn as lines, without the finest."));
+    Boxes { wires: grids.iter().map(wire).collect(), lacks }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::{MemorySource, one_array};
+    use array::{Attribute, GRIDS_ATTRIBUTE};
+
+    use super::*;
+
+    /// A field of one level, and a table of so many grids on it.
+    fn mesh(grids: usize) -> (Dataset, Vec<Vec<bytes::Bytes>>) {
+        let mut dataset = one_array("<f8".parse().unwrap(), &[4; 3], &[4; 3]);
+        let name = dataset.arrays[0].name.clone();
+        dataset.arrays[0].attributes.insert(GRIDS_ATTRIBUTE.into(), Attribute::Text("amr/grids".into()));
+        let mut table = one_array("<f8".parse().unwrap(), &[grids as u64, 7], &[64, 7]).arrays.remove(0);
+        table.name = "amr/grids".into();
+        dataset.arrays.push(table);
+        assert_ne!(name, "amr/grids");
+        let row =
+            |grid: usize| [0.0, grid as f64, 0.0, 0.0, grid as f64 + 0.5, 1.0, 2.0].map(f64::to_le_bytes);
+        let rows: Vec<u8> = (0..grids).flat_map(row).flatten().collect();
+        let field: Vec<u8> = [0.5f64; 64].map(f64::to_le_bytes).concat();
+        (dataset, vec![vec![field.into()], vec![rows.into()]])
+    }
+
+    #[tokio::test]
+    async fn the_coarsest_boxes_of_a_mesh_are_drawn_and_a_word_is_said_of_the_others() {
+        for (count, drawn) in [(3, 3), (MAX_BOXES + 5, MAX_BOXES)] {
+            let (dataset, elements) = mesh(count);
+            let source = MemorySource::new(dataset.clone(), elements).unwrap();
+            let view = View { grids: true, array: dataset.arrays[0].name.clone(), ..View::default() };
+            let grids = Grids::default();
+            let boxes = grids.of(&view, &source, &dataset).await.unwrap();
+            assert_eq!((boxes.wires.len(), boxes.lacks.is_some()), (drawn, drawn < count));
+            assert_eq!(
+                (boxes.wires[2].bounds.min, boxes.wires[2].bounds.max),
+                ([2.0, 0.0, 0.0], [2.5, 1.0, 2.0])
+            );
+            let again = grids.of(&view, &source, &dataset).await.unwrap();
+            assert!(Arc::ptr_eq(&boxes, &again), "read once");
+            let plain = View { grids: false, ..view };
+            assert!(grids.of(&plain, &source, &dataset).await.unwrap().wires.is_empty());
+        }
+    }
+}

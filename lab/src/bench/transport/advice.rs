@@ -1,0 +1,143 @@
+//! What the advice of a path is worth: an array fetched as is advised after a probe and after a transfer, beside the same
+//! fetched by hand over a grid of protocols, streams and controllers, and beside TCP as the system comes.
+//!
+//! Each fetch is a `corridor get` from its start to its end. Those by hand have a server and a memory of paths of their
+//! own, those by advice others, which know nothing at first.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use array::{Error, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::super::process::{Running, command};
+use super::super::report::{Better, Case};
+use super::flows::{Scene, rounded};
+use super::limited;
+
+/// What a fetch takes at the link's rate, seconds, and where it only has to work.
+const FETCH_SECS: f64 = 6.0;
+const QUICK_SECS: f64 = 1.0;
+/// Share of the best by hand that advice is to reach.
+const GOAL: f64 = 0.95;
+/// Share of the link's rate that is asked for by hand: headers, acknowledgements, and some room.
+const RATE_SHARE: f64 = 0.95;
+/// What the system's own TCP is called among the peers.
+const UNTUNED: &str = "iperf3-cubic";
+
+/// A server of one array of zeros, with what clients of it remember.
+struct Place {
+    server: Running,
+    home: TempDir,
+}
+
+impl Place {
+    async fn open(scene: &Scene<'_>, file: &Path) -> Result<Self> {
+        let arguments = ["serve", &file.to_string_lossy()];
+        let server = Running::start_at(&scene.side, scene.program, &arguments).await?;
+        Ok(Self { server, home: tempfile::tempdir()? })
+    }
+
+    /// Bytes per second of one fetch, everything included.
+    async fn fetch(&self, scene: &Scene<'_>, bytes: u64, how: &[&str]) -> Result<f64> {
+        let into = self.home.path().join("fetched.npy");
+        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+        let start = Instant::now();
+        let mut arguments = vec!["get", self.server.text("url")?, "--compression", "none", "--output"];
+        let output = into.to_string_lossy();
+        arguments.push(&output);
+        self.run(scene, &[&arguments, how].concat()).await?;
+        let rate = bytes as f64 / start.elapsed().as_secs_f64();
+        std::fs::remove_file(&into)?;
+        Ok(rate)
+    }
+
+    async fn run(&self, scene: &Scene<'_>, arguments: &[&str]) -> Result<Vec<u8>> {
+        let mut command = command(scene.program, self.home.path());
+        command.env("XDG_STATE_HOME", self.home.path()).args(arguments);
+        let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().await?;
+        if done.status.success() {
+            return Ok(done.stdout);
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        Err(Error::internal(format!("`corridor {}` ended with: {}", arguments[0], said.trim())))
+    }
+
+    /// Sends packet trains; what is advised then for what comes here, and why.
+    async fn probe(&self, scene: &Scene<'_>) -> Result<Value> {
+        let told = self.run(scene, &["path", "--probe", "--json", self.server.text("url")?]).await?;
+        let report: Value = serde_json::from_slice(&told)
+            .map_err(|e| Error::internal(format!("expected the JSON of a path: {e}")))?;
+        Ok(report["link"].clone())
+    }
+}
+
+/// See the module.
+pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+    let rate = scene
+        .options
+        .link
+        .rate
+        .ok_or_else(|| Error::invalid("expected the rate of the link, `--link rate=N`"))?;
+    let bytes = rounded(rate * if scene.options.is_quick { QUICK_SECS } else { FETCH_SECS });
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("zeros.npy");
+    zeros(&file, bytes)?;
+    let by_hand = by_hand(rate);
+    let mut rates = vec![Vec::new(); by_hand.len()];
+    let (mut probed, mut taught, mut untuned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut advice = Value::Null;
+    let place = Place::open(scene, &file).await?;
+    for _ in 0..scene.options.runs.unwrap_or(1) {
+        for ((_, how), rates) in by_hand.iter().zip(&mut rates) {
+            let how: Vec<&str> = how.split_whitespace().collect();
+            rates.push(place.fetch(scene, bytes, &how).await?);
+        }
+        let place = Place::open(scene, &file).await?;
+        advice = place.probe(scene).await?;
+        let how = ["--link", "auto", "--streams", "auto"];
+        probed.push(place.fetch(scene, bytes, &how).await?);
+        taught.push(place.fetch(scene, bytes, &how).await?);
+        if scene.options.wants_peer(UNTUNED) {
+            untuned.push(scene.peer(UNTUNED, Some(&["-C", "cubic"])).await?.bytes_per_sec());
+        }
+    }
+    let case = |name: &str, values: Vec<f64>| {
+        let case = Case::measured(name, "B/s", Better::Higher, values);
+        let mut case = limited(scene, case.with("bytes", bytes).with("advice", advice.clone()));
+        let middle = |values: &[f64]| Case::measured("", "", Better::Higher, values.to_vec()).ours;
+        let peers = by_hand.iter().zip(&rates).map(|((name, _), rates)| (name.clone(), middle(rates)));
+        case.peers = peers.collect();
+        let best = case.peers.values().flatten().copied().fold(0.0, f64::max);
+        case.peers.insert(UNTUNED.to_owned(), middle(&untuned));
+        case.aiming(GOAL * best)
+    };
+    Ok(vec![case("fetched as advised after a probe", probed), case("and after one transfer", taught)])
+}
+
+/// Names and arguments of what somebody may try.
+fn by_hand(rate_bytes_per_sec: f64) -> Vec<(String, String)> {
+    let by_tcp = [1, 4, 16]
+        .map(|streams| (format!("tcp, {streams} streams"), format!("--link tcp --streams {streams}")));
+    let fixed = format!("rate={:.3}Mb/s", rate_bytes_per_sec * 8e-6 * RATE_SHARE);
+    let by_quic = ["auto", "polite", "cubic", "bbr", &fixed].map(|choice| {
+        let name = choice.split('=').next().unwrap_or_default();
+        (format!("quic, {name}"), format!("--link quic --controller {choice}"))
+    });
+    by_tcp.into_iter().chain(by_quic).collect()
+}
+
+/// An array of zeros of which none rest on a disk.
+fn zeros(path: &Path, bytes: u64) -> Result<()> {
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
+    // NumPy's format 1.0: the header ends a multiple of 64 bytes after the file's beginning.
+    let padding = (64 - (10 + header.len() + 1) % 64) % 64;
+    header.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
+    let length =
+        u16::try_from(header.len()).map_err(|_| Error::internal("a header of .npy that is too long"))?;
+    std::fs::write(path, [&b"\x93NUMPY\x01\x00"[..], &length.to_le_bytes(), header.as_bytes()].concat())?;
+    let file = std::fs::File::options().write(true).open(path)?;
+    Ok(file.set_len(10 + u64::from(length) + bytes)?)
+}
