@@ -126,13 +126,28 @@ pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, St
     Ok((stack, array))
 }
 
-/// Options of a server. `port` is taken where none is named.
-pub(crate) fn server(locations: &[String], listening: &Listening, is_viewer: bool) -> Result<Options> {
+/// What a server is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    Data,
+    Viewing,
+    /// Drawing with another process that views, which says how far things are.
+    Assisting,
+}
+
+/// Options of a server, with that purpose's memory and port where none is named.
+pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) -> Result<Options> {
     let bytes = memory(listening.resources.memory.as_deref())?;
-    let budget = if is_viewer { Budget::viewing(bytes) } else { Budget::serving(bytes) };
-    let port = if is_viewer { VIEWER_PORT } else { DEFAULT_PORT };
+    let (budget, port) = match purpose {
+        For::Data => (Budget::serving(bytes), DEFAULT_PORT),
+        For::Viewing | For::Assisting => (Budget::viewing(bytes), VIEWER_PORT),
+    };
     // The first lines of a server's output are its exports.
-    let progress = if listening.json { Progress::JsonAside } else { Progress::Bar };
+    let progress = match purpose {
+        For::Assisting => Progress::Hidden,
+        For::Data | For::Viewing if listening.json => Progress::JsonAside,
+        For::Data | For::Viewing => Progress::Bar,
+    };
     let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
     Ok(Options {
         locations: parsed?,

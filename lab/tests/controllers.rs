@@ -277,6 +277,26 @@ fn auto_follows_a_path_that_changes() {
     assert_near("more again", out.total_bytes_per_sec(secs(6.0), secs(8.0)), GBPS, 0.05);
 }
 
+#[test]
+fn auto_follows_a_path_that_becomes_longer() {
+    for rate in [1.0, 0.6] {
+        let path = Path::new(0.1 * GBPS, ms(40), 1.0);
+        let change = |at, rate: f64, rtt| Change {
+            at: secs(at),
+            rate_bytes_per_sec: rate * path.rate_bytes_per_sec,
+            rtt: ms(rtt),
+            is_down: false,
+        };
+        let changes = [change(4.0, rate, 80), change(10.0, 1.0, 40)];
+        let out = run(&path, vec![Flow::new(make("auto", &path), Duration::ZERO)], &changes, secs(14.0), 1);
+        let share = |from, to| out.total_bytes_per_sec(secs(from), secs(to)) / path.rate_bytes_per_sec;
+        assert!(share(6.0, 10.0) > 0.9 * rate, "{rate}: {}", share(6.0, 10.0));
+        assert!(share(11.0, 14.0) > 0.95, "back, {rate}: {}", share(11.0, 14.0));
+        // Nor is what others fill taken for the way.
+        assert!(out.queue_secs(0.95, secs(6.0), secs(10.0)) < 25e-3);
+    }
+}
+
 /// Two flows, the second ten round trips later; their shares from 400 to 1000 round trips.
 fn beside(first: &str, second: &str, path: &Path) -> (f64, f64) {
     let flows =

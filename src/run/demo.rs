@@ -6,11 +6,11 @@ use node::lobby::Limits;
 use serde_json::json;
 
 use crate::cli::Demo;
-use crate::common::{print, server, warn_of_port};
+use crate::common::{For, print, server, warn_of_port};
 
 pub(crate) async fn run(options: &Demo) -> Result<()> {
     let is_json = options.listening.json;
-    let server = server(&[], &options.listening, true)?;
+    let server = server(&[], &options.listening, For::Viewing)?;
     let mut demo = demo::start(&server).await?;
     demo.viewer = demo.viewer.with_limits(Limits::of_clients(options.listening.clients));
     if options.check {

@@ -1,11 +1,11 @@
 //! `corridor lab`
 
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use lab::emulate::{self, Change, Options, Running};
 use node::array::{Error, Result};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::cli::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 use crate::common::{print, say};
@@ -33,26 +33,30 @@ async fn up(options: &LabUp) -> Result<ExitCode> {
     let mut link = emulate::up(&options.name, &link_options(&options.link), engine(options.engine))?;
     let mut looks = tokio::time::interval(FOLLOW_EVERY);
     let mut ticks = tokio::time::interval(PUBLISH_EVERY);
-    let code = if options.command.is_empty() {
+    let mut child = match options.command.is_empty() {
+        true => None,
+        false => Some(started(&options.command, &link)?),
+    };
+    if child.is_none() {
         say(&described(&link));
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => link.publish()?,
-                _ = looks.tick() => follow(&mut link),
-            }
-        }
-    } else {
-        let mut child = started(&options.command, &link)?;
-        loop {
-            tokio::select! {
-                status = child.wait() => break exit_code(status.map_err(Error::from)?),
-                _ = ticks.tick() => link.publish()?,
-                _ = looks.tick() => follow(&mut link),
-            }
+    }
+    let code = loop {
+        tokio::select! {
+            status = ended(child.as_mut()) => break exit_code(status?),
+            _ = ticks.tick() => link.publish()?,
+            _ = looks.tick() => follow(&mut link),
         }
     };
     say(&json(serde_json::to_string(&link.stats()))?);
     Ok(code)
+}
+
+/// The end of a command; without one there is none.
+async fn ended(child: Option<&mut Child>) -> Result<ExitStatus> {
+    match child {
+        Some(child) => Ok(child.wait().await?),
+        None => std::future::pending().await,
+    }
 }
 
 /// A change that cannot be made is told to whoever asked for it; the link goes on.
@@ -62,7 +66,7 @@ fn follow(link: &mut Running) {
     }
 }
 
-fn started(command: &[String], link: &Running) -> Result<tokio::process::Child> {
+fn started(command: &[String], link: &Running) -> Result<Child> {
     let [program, arguments @ ..] = command else { return Err(Error::invalid("expected a command")) };
     let (names, addresses) = (link.namespaces(), link.addresses());
     let place = |prefix: &str, host: usize| {
@@ -80,7 +84,7 @@ fn started(command: &[String], link: &Running) -> Result<tokio::process::Child> 
         .map_err(|e| Error::from(e).context(format!("starting `{program}`")))
 }
 
-fn exit_code(status: std::process::ExitStatus) -> ExitCode {
+fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let signal = || status.signal().and_then(|s| u8::try_from(s).ok()).unwrap_or_default();
     let code = status.code().map(|code| u8::try_from(code).unwrap_or(1));

@@ -10,7 +10,7 @@ use node::token::{Admission, Token, ZarrReaders};
 use serde_json::json;
 
 use crate::cli::Serve;
-use crate::common::{context, memory, print, rate, server, warn_of_port};
+use crate::common::{For, context, memory, print, rate, server, warn_of_port};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     let clients: Result<_> = options.to.iter().map(|client| client.parse()).collect();
     let most = options.max_rate.as_deref().map(rate).transpose()?;
     let readers = readers(options)?;
-    let mut options = server(&options.locations, &options.listening, false)?;
+    let mut options = server(&options.locations, &options.listening, For::Data)?;
     if let (Admission::Token(token), Some(readers)) = (&options.admission, readers) {
         options.admission = Admission::TokenAndReaders(token.clone(), readers);
     }

@@ -8,8 +8,7 @@ use node::view;
 use node::stream::{Device, Ranks};
 
 use crate::cli::{self, Cut, View};
-use crate::common::{context, device, print, server, viewer_line, warn_of_port};
-use crate::progress::Progress;
+use crate::common::{For, device, print, server, viewer_line, warn_of_port};
 
 /// `ranks` are the processes of an MPI program that draw together, of which this is one.
 pub(crate) async fn run(options: &View, ranks: Option<Ranks>) -> Result<()> {
@@ -20,20 +19,19 @@ pub(crate) async fn run(options: &View, ranks: Option<Ranks>) -> Result<()> {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
     let is_json = options.listening.json;
-    let mut server = server(std::slice::from_ref(&options.location), &options.listening, true)?;
+    let assisting = ranks.clone().filter(|ranks| ranks.work.rank() > 0);
+    let purpose = if assisting.is_some() { For::Assisting } else { For::Viewing };
+    let mut server = server(std::slice::from_ref(&options.location), &options.listening, purpose)?;
     let mut first_view = None;
     if let Some(location) = server.locations.pop() {
         let (location, array) = location.split_array();
         server.locations.push(location);
         first_view = (!array.is_empty()).then(|| session::View { array, ..session::View::default() });
     }
-    let device = if ranks.is_some() { Device::Cpu } else { device(options.drawing) };
-    if let Some(ranks) = ranks.clone().filter(|ranks| ranks.work.rank() > 0) {
-        let resources = &options.listening.resources;
-        let (budget, reaching) = (server.context.budget, &options.listening.reaching);
-        server.context = context(budget, resources.cache_dir.as_deref(), reaching, Progress::Hidden)?;
+    if let Some(ranks) = assisting {
         return view::assist(&server, ranks).await;
     }
+    let device = if ranks.is_some() { Device::Cpu } else { device(options.drawing) };
     let node = view::start(&server, first_view, device, ranks).await?;
     if is_json {
         print(&viewer_line(&node).to_string())?;

@@ -37,8 +37,8 @@ pub use dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use element::{Element, elements};
 pub use error::{Error, ErrorKind, Result, Retry};
 pub use gather::{Piece, Pieces, WINDOW_BLOCKS, expect_target, gather};
-/// The half-precision float that [`with_element!`] names.
 pub use grids::{GRID_COLUMNS, GRIDS_ATTRIBUTE, GridBox};
+/// The half-precision float that [`with_element!`] names.
 pub use half::f16 as F16;
 pub use level::{
     Affine, Level, LevelOrigin, MAX_BLOCK_BYTES, MAX_CHUNK_BLOCK_BYTES, MIN_BLOCK_BYTES, choose_blocks,

@@ -376,13 +376,10 @@ fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
 fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> {
     let axis = &array.axes[array.time_axis()?];
     let count = array.shape()[array.time_axis()?];
-    let which = || format!("step {step} of 0 to {}", count.saturating_sub(1));
-    #[expect(clippy::cast_precision_loss, reason = "a step")]
-    let value = match &axis.coordinates {
-        Coordinates::Index => return Some(which()),
-        Coordinates::Regular { origin, step: apart } => origin + step as f64 * apart,
-        Coordinates::Explicit(samples) => *samples.get(usize::try_from(step).ok()?)?,
-    };
+    if matches!(axis.coordinates, Coordinates::Index) {
+        return Some(format!("step {step} of 0 to {}", count.saturating_sub(1)));
+    }
+    let value = axis.coordinates.at(step);
     let calendar = |array: &ArrayInfo| match array.attributes.get("calendar") {
         Some(Attribute::Text(name)) => Some(name.clone()),
         _ => None,

@@ -10,8 +10,6 @@ use array::{Error, Result};
 use crate::annotate::{Notes, annotate};
 use crate::{Camera, Frame, Image, ImageSize, Projection, Scene, Truth};
 
-/// Distance of the eyes, as a share of that to what is looked at, which most people see without strain.
-pub const DEFAULT_PARALLAX: f64 = 1.0 / 30.0;
 /// Largest such share.
 pub const MAX_PARALLAX: f64 = 0.5;
 
@@ -172,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_has_no_two_eyes_is_refused() {
-        let error = eyes(&camera().orthographic(), DEFAULT_PARALLAX).unwrap_err().to_string();
+        let error = eyes(&camera().orthographic(), 1.0 / 30.0).unwrap_err().to_string();
         assert!(error.contains("perspective"), "{error}");
         for bad in [0.0, -0.1, 0.6, f64::NAN] {
             assert!(eyes(&camera(), bad).is_err(), "{bad}");

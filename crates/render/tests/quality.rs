@@ -8,7 +8,7 @@ mod common;
 mod reference;
 
 use array::Scalar;
-use common::{Synthetic, covered, cubic, difference, points};
+use common::{Synthetic, covered, cubic, difference, points, rms};
 use corridor_render::{
     Bounds, Camera, Cancel, Image, ImageSize, Instructions, Mode, OpacityPoint, Quality, Scene,
     TransferFunction, cast_with,
@@ -64,13 +64,6 @@ fn scene(synthetic: &Synthetic, direction: [f64; 3], transfer: TransferFunction)
 
 fn draw(scene: &Scene, synthetic: &Synthetic, set: Instructions) -> Image {
     cast_with(scene, &synthetic.full_pool().snapshot(), &Cancel::new(), set).unwrap().image
-}
-
-/// Root of the mean square of all differences, 255ths.
-fn rms(a: &Image, b: &Image) -> f64 {
-    let pairs = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened());
-    let sum: f64 = pairs.map(|(a, b)| (f64::from(a - b) * 255.0).powi(2)).sum();
-    (sum / (4 * a.rgba.len()) as f64).sqrt()
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod common;
 
 use array::{Affine, ErrorKind, Meaning};
-use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, voxel_box};
+use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, rms, voxel_box};
 use corridor_render::{
     Bounds, Camera, Cancel, Cutting, Image, ImageSize, Isosurface, Mode, Rect, Scene, SlabRequest, Slabs,
     SpaceAxis, TransferFunction, best_axis, cast_slabs, cast_with_slabs,
@@ -26,12 +26,6 @@ fn exact(camera: Camera, cutting: Cutting, count: u32) -> SlabRequest {
 
 fn slabs_of(scene: &Scene, synthetic: &Synthetic, request: &SlabRequest) -> Slabs {
     cast_slabs(scene, request, &synthetic.full_pool().snapshot(), &Cancel::new()).unwrap().0
-}
-
-fn rms(a: &Image, b: &Image) -> f64 {
-    let pairs = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened());
-    let sum: f64 = pairs.map(|(a, b)| (f64::from(a - b) * 255.0).powi(2)).sum();
-    (sum / (4 * a.rgba.len()) as f64).sqrt()
 }
 
 fn expect_near(found: &Image, expected: &Image, what: &str) {

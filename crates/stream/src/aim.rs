@@ -24,6 +24,15 @@ pub(crate) struct Aim {
     pub(crate) portion: Portion,
 }
 
+/// How far a look at a view reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// To what the memory of so many hosts like this one takes.
+    Memory { hosts: usize },
+    /// To all that is seen of a level: somebody else saw to the memory.
+    Level(u8),
+}
+
 impl Aim {
     /// Aims `who` at `view` and wishes for what is lacking; `old` is what they looked at so far. Blocks the thread.
     ///
@@ -36,12 +45,12 @@ impl Aim {
         size: ImageSize,
         old: Option<Watching>,
     ) -> Result<Self> {
-        let aim = Self::look(host, who, view, size, old, 1)?;
+        let aim = Self::look(host, who, view, size, old, Reach::Memory { hosts: 1 })?;
         aim.wish(host, who);
         Ok(aim)
     }
 
-    /// The same for a picture that `hosts` like this one draw together, with the memory of all; wishes for nothing yet.
+    /// The same as far as `reach` says; wishes for nothing yet.
     ///
     /// # Errors
     /// As [`Aim::new`].
@@ -51,7 +60,7 @@ impl Aim {
         view: Arc<View>,
         size: ImageSize,
         old: Option<Watching>,
-        hosts: usize,
+        reach: Reach,
     ) -> Result<Self> {
         let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
@@ -63,13 +72,16 @@ impl Aim {
             _other => host.volumes.look(who, &dataset, Arc::clone(&volume))?,
         };
         let share_bytes = host.volumes.share_out();
-        let all_bytes = share_bytes.saturating_mul(hosts);
-        let (level, seen) = (view.level, size_of_eye(&view, size));
+        let (level, most_bytes) = match reach {
+            Reach::Memory { hosts } => (view.level, share_bytes.saturating_mul(hosts)),
+            Reach::Level(level) => (Some(level), usize::MAX),
+        };
+        let seen = size_of_eye(&view, size);
         let demand = match view.stereo {
-            None => render::demand(&volume, &camera, seen, &portion, level, all_bytes)?,
+            None => render::demand(&volume, &camera, seen, &portion, level, most_bytes)?,
             Some(parallax) => {
                 let eyes = stereo::eyes(&camera, parallax)?;
-                render::demand_of(&volume, &eyes, seen, &portion, level, all_bytes)?
+                render::demand_of(&volume, &eyes, seen, &portion, level, most_bytes)?
             }
         };
         Ok(Self { dataset, view, size, share_bytes, watching, demand: Arc::new(demand), camera, portion })

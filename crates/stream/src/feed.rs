@@ -127,15 +127,13 @@ impl Feed {
     }
 
     /// Somebody found that a data set has changed since it was described.
-    pub(crate) fn suspect(&self, dataset: &Dataset) {
-        let now = Some((dataset.id, dataset.generation));
-        self.stale.send_if_modified(|known| std::mem::replace(known, now) != now);
+    pub(crate) fn suspect(&self, data: (DatasetId, Generation)) {
+        self.stale.send_if_modified(|known| known.replace(data) != Some(data));
     }
 
     fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
-            let now = Some((key.dataset, key.generation));
-            self.stale.send_if_modified(|known| std::mem::replace(known, now) != now);
+            self.suspect((key.dataset, key.generation));
         }
     }
 

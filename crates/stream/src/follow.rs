@@ -9,7 +9,7 @@ use render::{Cancel, ImageSize};
 use session::{ParticipantId, View};
 use tokio::task::JoinSet;
 
-use crate::aim::Aim;
+use crate::aim::{Aim, Reach};
 use crate::crew::{Order, Outlook, Ranks, Wish, scene_for, schedule, strip_of};
 use crate::film::scene_of;
 use crate::frame_loop::blocking;
@@ -129,13 +129,11 @@ impl Hand {
     }
 
     async fn outlook(&self, who: ParticipantId) -> Result<()> {
-        let refused = match self.places().get(&who) {
-            Some(Ok(_)) => None,
-            Some(Err(error)) => Some(error.clone().context(format!("rank {}", self.ranks.work.rank()))),
-            None => Some(Error::internal("expected to be told what to look at first")),
+        let (wanted, refused) = match self.places().get(&who) {
+            Some(Ok(place)) => (place.wanted, None),
+            Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
+            None => (0, Some(Error::internal("expected to be told what to look at first"))),
         };
-        let wanted =
-            self.places().get(&who).and_then(|place| place.as_ref().ok()).map_or(0, |place| place.wanted);
         let own = Outlook::of(wanted, self.host.feed.outlook(who), refused);
         let ranks = Arc::clone(&self.ranks.work);
         blocking(move || own.told(&*ranks).map(drop)).await?
@@ -176,11 +174,8 @@ impl Place {
         }
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
-        let mut aim =
-            Aim::look(host, who, Arc::new(wish.view), size, old.map(|old| old.aim.watching), ranks)?;
-        let view = Arc::clone(&aim.watching.volume.view);
-        let whole = render::demand(&view, &aim.camera, size, &aim.portion, Some(wish.wanted), usize::MAX)?;
-        aim.demand = Arc::new(whole);
+        let (old, reach) = (old.map(|old| old.aim.watching), Reach::Level(wish.wanted));
+        let aim = Aim::look(host, who, Arc::new(wish.view), size, old, reach)?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
         let own = tree.share(rank).demand(&scene_of(&aim, &any_transfer())?, &aim.demand);
         let wanted = own.blocks.len() as u64;

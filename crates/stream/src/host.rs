@@ -79,9 +79,9 @@ impl Host {
         }
     }
 
-    /// The same with others who draw.
-    pub(crate) fn with_crew(self, crew: Crew) -> Self {
-        Self { crew: Some(Arc::new(crew)), ..self }
+    /// The same with others who draw, if any do.
+    pub(crate) fn with_crew(self, crew: Option<Crew>) -> Self {
+        Self { crew: crew.map(Arc::new), ..self }
     }
 
     /// What the data are, as far as is known.
@@ -107,19 +107,19 @@ impl Host {
         while stale.changed().await.is_ok() {
             let old = *stale.borrow_and_update();
             let known = self.dataset();
-            if old == Some((known.id, known.generation)) {
+            if old == Some(self.data()) {
                 self.describe_again(&known).await;
             }
         }
     }
 
-    /// Describes the data again, because somebody else sees others; what cannot be described stays.
     /// Which data they are, and in which state.
     pub(crate) fn data(&self) -> (DatasetId, Generation) {
         let dataset = self.dataset();
         (dataset.id, dataset.generation)
     }
 
+    /// Describes the data again, because somebody else sees others; what cannot be described stays.
     pub(crate) async fn describe_now(&self) {
         if let Ok(new) = self.source.describe().await
             && new.check().is_ok()

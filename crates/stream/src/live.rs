@@ -81,11 +81,7 @@ impl Session {
             view.camera
                 .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
         );
-        let host = Host::new(dataset, source, means, view, work);
-        let host = Arc::new(match crew {
-            Some(crew) => host.with_crew(crew),
-            None => host,
-        });
+        let host = Arc::new(Host::new(dataset, source, means, view, work).with_crew(crew));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);
         tasks.spawn(async move { fed.feed.run().await });

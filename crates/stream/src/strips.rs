@@ -21,7 +21,7 @@ const SUB: u8 = 1;
 /// The largest prime below 65,536, by which Adler's checksum counts.
 const ADLER_PRIME: u64 = 65_521;
 /// Bytes before those of a strip in a message.
-const HEAD_BYTES: usize = 4 * size_of::<u32>() + size_of::<f64>();
+const HEAD_BYTES: usize = 3 * size_of::<u32>() + size_of::<f64>();
 
 /// Some rows of a picture, encoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,9 +30,8 @@ pub(crate) struct Strip {
     top: u32,
     /// How many, none of a picture that failed.
     rows: u32,
-    /// Of a PNG: Adler's checksum of what was packed, and how much that was.
+    /// Of a PNG: Adler's checksum of what was packed.
     checksum: u32,
-    packed_bytes: u32,
     /// Samples drawn by whoever made it, for the whole picture.
     pub(crate) work: f64,
     bytes: Vec<u8>,
@@ -54,7 +53,6 @@ impl Strip {
                 let filtered = filtered(&rows.to_rgb8(unit(background)), rows.size.width as usize * 3);
                 strip.bytes = packed(&filtered)?;
                 strip.checksum = adler32(&filtered);
-                strip.packed_bytes = u32::try_from(filtered.len()).map_err(|_| too_large())?;
             }
         }
         Ok(strip)
@@ -62,13 +60,13 @@ impl Strip {
 
     /// Of whoever could not draw.
     pub(crate) fn nothing() -> Self {
-        Self { top: 0, rows: 0, checksum: 1, packed_bytes: 0, work: 0.0, bytes: Vec::new() }
+        Self { top: 0, rows: 0, checksum: 1, work: 0.0, bytes: Vec::new() }
     }
 
     /// For rank 0; little-endian.
     pub(crate) fn to_message(&self) -> Vec<u8> {
         let mut message = Vec::with_capacity(HEAD_BYTES + self.bytes.len());
-        for word in [self.top, self.rows, self.checksum, self.packed_bytes] {
+        for word in [self.top, self.rows, self.checksum] {
             message.extend(word.to_le_bytes());
         }
         message.extend(self.work.to_le_bytes());
@@ -83,9 +81,9 @@ impl Strip {
             Error::corrupt(format!("expected rows of a picture, found {} bytes", message.len()))
         })?;
         let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[4 * i + byte]));
-        let work = f64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| head[16 + byte]));
-        let [top, rows, checksum, packed_bytes] = [0, 1, 2, 3].map(word);
-        Ok(Self { top, rows, checksum, packed_bytes, work, bytes: bytes.to_vec() })
+        let work = f64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| head[12 + byte]));
+        let [top, rows, checksum] = [0, 1, 2].map(word);
+        Ok(Self { top, rows, checksum, work, bytes: bytes.to_vec() })
     }
 }
 
@@ -185,10 +183,11 @@ fn png_of(size: ImageSize, strips: &[Strip]) -> Bytes {
     chunk(&mut png, *b"sRGB", &[0]);
     // The head of the stream: Deflate, a window of 32 KiB.
     chunk(&mut png, *b"IDAT", &[0x78, 0x01]);
+    let row_bytes = 1 + 3 * u64::from(size.width);
     let mut checksum = 1;
     for strip in strips {
         chunk(&mut png, *b"IDAT", &strip.bytes);
-        checksum = adler32_of_both(checksum, strip.checksum, u64::from(strip.packed_bytes));
+        checksum = adler32_of_both(checksum, strip.checksum, u64::from(strip.rows) * row_bytes);
     }
     // An empty block ends the stream.
     let mut end = vec![0x03, 0x00];

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use session::{ParticipantId, Transfer, Truth, View};
 
 use crate::StillRequest;
-use crate::aim::Aim;
+use crate::aim::{Aim, Reach};
 use crate::crew::fit;
 use crate::film::{all_blocks, chosen_transfer, scene_of, with_camera};
 use crate::frame_loop::{CancelOnDrop, blocking};
@@ -134,9 +134,9 @@ impl Crew {
         colour_map: Option<String>,
         progress: &mut impl FnMut(u64, u64),
     ) -> Result<Option<Finished>> {
-        let (host, hosts) = (Arc::clone(&self.host), self.ranks.size());
-        let view = Arc::new(view);
-        let mut aim = blocking(move || Aim::look(&host, NOBODY, view, size, None, hosts)).await??;
+        let (host, view) = (Arc::clone(&self.host), Arc::new(view));
+        let reach = Reach::Memory { hosts: self.ranks.size() };
+        let mut aim = blocking(move || Aim::look(&host, NOBODY, view, size, None, reach)).await??;
         let mut plan = Vec::new();
         if self.ranks.rank() == 0 {
             (aim, plan) = self.plan(aim, colour_map).await?;
@@ -145,7 +145,7 @@ impl Crew {
         let plan = blocking(move || broadcast(&*ranks, plan)).await??;
         let plan: Plan = serde_json::from_slice(&plan)
             .map_err(|e| Error::corrupt(format!("expected a plan for a picture: {e}")))?;
-        let tree = Tree::from_bytes(&plan.tree, hosts)?;
+        let tree = Tree::from_bytes(&plan.tree, self.ranks.size())?;
         let whole = self.demand(&aim, Some(plan.wanted), usize::MAX).await?;
         aim.demand = Arc::new(whole.clone());
         let scene = scene_of(&aim, &plan.transfer)?;
@@ -251,9 +251,7 @@ impl Crew {
 /// Puts pixels into an image, three bytes each.
 fn put(rgb: &mut [u8], size: ImageSize, rect: &Rect, pixels: &[u8]) -> Result<()> {
     let whole = Rect::whole(size);
-    let is_inside = u64::from(rect.left) + u64::from(rect.width) <= u64::from(size.width)
-        && u64::from(rect.top) + u64::from(rect.height) <= u64::from(size.height);
-    if !is_inside || pixels.len() != rect.pixels() * 3 {
+    if !rect.is_within(size) || pixels.len() != rect.pixels() * 3 {
         return Err(Error::corrupt(format!("expected a part of an image of {size:?}, found {rect:?}")));
     }
     let width = rect.width as usize * 3;

@@ -439,6 +439,11 @@ impl Client {
         Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) })
     }
 
+    /// Whether the server has begun what it may go on with.
+    fn is_in_transfer(&self) -> bool {
+        self.open_items > 0 && self.credit_bytes > 0
+    }
+
     /// What keeps the connection going does not wait behind requests that a thin link has not taken yet: without credit
     /// the server falls silent.
     fn poll_upkeep(&mut self, now: Instant) -> Option<Frame> {
@@ -486,7 +491,7 @@ impl Machine for Client {
         if let Some(turns) = &mut self.turns {
             turns.handle_timeout(now);
         }
-        if let Err(error) = self.liveness.handle_timeout(now, listening) {
+        if let Err(error) = self.liveness.handle_timeout(now, listening, self.is_in_transfer()) {
             return self.close(error);
         }
         while let Some(op) = self.deadlines.pop_passed(now) {
@@ -524,7 +529,7 @@ impl Machine for Client {
             State::Open => None,
         };
         let turn = self.turns.as_ref().and_then(Turns::poll_timeout);
-        let liveness = Some(self.liveness.poll_timeout());
+        let liveness = Some(self.liveness.poll_timeout(self.is_in_transfer()));
         [greeting, self.deadlines.next(), liveness, turn].into_iter().flatten().min()
     }
 

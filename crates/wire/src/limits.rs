@@ -93,5 +93,8 @@ pub const LOOK_AFTER_ROUNDS: u32 = 4;
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After this much silence a side asks with a ping.
 pub const PING_AFTER: Duration = Duration::from_secs(10);
+/// The same in the midst of a transfer. Whoever only listens is found at a new address by what it sends, and the sender hears
+/// that the path carries something again.
+pub const PING_AFTER_IN_TRANSFER: Duration = Duration::from_millis(500);
 /// After this much silence the peer counts as gone. Longer than a full socket buffer takes on a slow line.
 pub const DEAD_AFTER: Duration = Duration::from_secs(40);

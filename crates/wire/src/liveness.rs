@@ -5,12 +5,13 @@ use std::time::Instant;
 use array::{Error, ErrorKind, Result};
 
 use crate::Frame;
-use crate::limits::{DEAD_AFTER, PING_AFTER};
+use crate::limits::{DEAD_AFTER, PING_AFTER, PING_AFTER_IN_TRANSFER};
 
 #[derive(Debug)]
 pub(crate) struct Liveness {
     heard: Instant,
-    ping_at: Instant,
+    /// When it was last heard, or asked.
+    quiet_since: Instant,
     nonce: u64,
     ping_due: bool,
     /// Only the newest ping is answered, so that pings cannot fill a queue.
@@ -19,12 +20,12 @@ pub(crate) struct Liveness {
 
 impl Liveness {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { heard: now, ping_at: now + PING_AFTER, nonce: 0, ping_due: false, pong_due: None }
+        Self { heard: now, quiet_since: now, nonce: 0, ping_due: false, pong_due: None }
     }
 
     pub(crate) fn handle_heard(&mut self, now: Instant) {
         self.heard = now;
-        self.ping_at = now + PING_AFTER;
+        self.quiet_since = now;
     }
 
     pub(crate) fn handle_ping(&mut self, nonce: u64) {
@@ -32,8 +33,8 @@ impl Liveness {
     }
 
     /// `listening`: frames are being read. While they are not, silence is our own doing and does not count,
-    /// but pings still go out so that the peer hears us.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, listening: bool) -> Result<()> {
+    /// but pings still go out so that the peer hears us. `in_transfer`: the peer is expected to send all the time.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, listening: bool, in_transfer: bool) -> Result<()> {
         if !listening {
             self.heard = now;
         }
@@ -41,8 +42,8 @@ impl Liveness {
             let secs = DEAD_AFTER.as_secs();
             return Err(Error::new(ErrorKind::Unreachable, format!("heard nothing for {secs} s")));
         }
-        if now >= self.ping_at {
-            self.ping_at = now + PING_AFTER;
+        if now >= self.ping_at(in_transfer) {
+            self.quiet_since = now;
             self.nonce += 1;
             self.ping_due = true;
         }
@@ -56,7 +57,12 @@ impl Liveness {
         std::mem::take(&mut self.ping_due).then_some(Frame::Ping { nonce: self.nonce })
     }
 
-    pub(crate) fn poll_timeout(&self) -> Instant {
-        self.ping_at.min(self.heard + DEAD_AFTER)
+    pub(crate) fn poll_timeout(&self, in_transfer: bool) -> Instant {
+        self.ping_at(in_transfer).min(self.heard + DEAD_AFTER)
+    }
+
+    fn ping_at(&self, in_transfer: bool) -> Instant {
+        let after = if in_transfer { PING_AFTER_IN_TRANSFER } else { PING_AFTER };
+        self.quiet_since + after
     }
 }

@@ -454,7 +454,7 @@ impl Machine for Server {
             State::Closed => return,
             _ => {}
         }
-        if let Err(error) = self.liveness.handle_timeout(now, listening) {
+        if let Err(error) = self.liveness.handle_timeout(now, listening, false) {
             return self.close(error);
         }
         while let Some(op) = self.deadlines.pop_passed(now) {
@@ -501,7 +501,7 @@ impl Machine for Server {
             State::AwaitingHello { until } => Some(until),
             State::Deciding { .. } | State::Open => None,
         };
-        [hello, self.deadlines.next(), Some(self.liveness.poll_timeout())].into_iter().flatten().min()
+        [hello, self.deadlines.next(), Some(self.liveness.poll_timeout(false))].into_iter().flatten().min()
     }
 
     fn wants_frames(&self) -> bool {

@@ -624,6 +624,27 @@ fn silence_is_asked_about_and_then_believed() {
 }
 
 #[test]
+fn silence_in_the_midst_of_a_transfer_is_asked_about_soon_and_often() {
+    let (mut now, mut client, mut server) = open();
+    let op = ask(now, &mut client, &mut server, Urgency::of(Priority::NORMAL));
+    server.answer(op, Bytes::new(), Bytes::from(vec![7; 3 * limits::MAX_CHUNK_BYTES]).into()).unwrap();
+    for _ in 0..2 {
+        let frame = server.poll_transmit(now).unwrap();
+        client.handle_frame(now, frame.into_bytes()).unwrap();
+    }
+    for nonce in 1..=4 {
+        now += limits::PING_AFTER_IN_TRANSFER;
+        assert_eq!(client.poll_timeout(), Some(now));
+        client.handle_timeout(now);
+        let asked =
+            std::iter::from_fn(|| client.poll_transmit(now)).map(|m| Frame::decode(m.into_bytes()).unwrap());
+        assert_eq!(asked.last(), Some(Frame::Ping { nonce }));
+    }
+    down(now, &mut server, &mut client);
+    assert_eq!(client.poll_timeout(), Some(now + limits::PING_AFTER), "all has come");
+}
+
+#[test]
 fn who_says_nothing_is_not_kept() {
     let now = Instant::now();
     let mut server = Server::new(ServerConfig::default(), now).unwrap();

@@ -176,9 +176,7 @@ impl Running {
     /// `Unsupported` for engines but [`Engine::Tun`]; else as [`up`].
     pub fn change(&mut self, change: &Change) -> Result<()> {
         if self.engine != Engine::Tun {
-            return Err(Error::unsupported(
-                "expected a link by `--engine tun`: only those change while they are up",
-            ));
+            return Err(unchangeable());
         }
         let options = self.options.changed(change);
         let spec = options.parse()?;
@@ -310,7 +308,11 @@ pub fn change(name: &str, change: &Change) -> Result<()> {
     if read_record(name)?.options == wanted {
         return Ok(());
     }
-    Err(Error::unsupported("expected a link by `--engine tun`: only those change while they are up"))
+    Err(unchangeable())
+}
+
+fn unchangeable() -> Error {
+    Error::unsupported("expected a link by `--engine tun`: only those change while they are up")
 }
 
 /// Ends a link, and removes what one that was killed has left.

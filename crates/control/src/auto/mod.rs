@@ -15,6 +15,8 @@
 //!   has more than its share and almost nothing for one that is alone. How many share it tells from how fast the queue
 //!   rose, as each adds about the same. Equal growth and unequal cuts make shares equal; a lone flow loses two percent.
 //!
+//! - A drain that does not shorten the queue says that there is none: the path is [`longer`] than it was.
+//!
 //! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
 //! lasts; below a millisecond of round trip noise hides the queue. Beside flows that fill every queue: [`company`].
 //!
@@ -22,6 +24,7 @@
 
 mod capacity;
 mod company;
+mod longer;
 mod losses;
 mod queue;
 mod train;
@@ -33,6 +36,7 @@ use crate::round::Round;
 use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
 use capacity::Capacity;
 pub(crate) use company::{Company, Manners};
+use longer::Longer;
 use losses::Losses;
 use queue::Queue;
 use train::{Shown, Train};
@@ -130,6 +134,7 @@ struct Auto {
     /// Bytes per second that arrived over the last round trip.
     arriving: f64,
     queue: Queue,
+    longer: Longer,
     capacity: Capacity,
     losses: Losses,
     round: Round,
@@ -162,6 +167,7 @@ impl Auto {
             rate: known.map_or(train_bytes / rtt, |k| FULL_SHARE * k.rate_bytes_per_sec),
             arriving: 0.0,
             queue: Queue::new(rtt),
+            longer: Longer::default(),
             capacity: Capacity::new(known.map(|k| k.capacity_bytes_per_sec.max(k.rate_bytes_per_sec))),
             losses: Losses::new(config.packet_bytes as f64),
             round: Round::default(),
@@ -277,7 +283,7 @@ impl Auto {
             }
             Phase::Hold => {
                 if is_round {
-                    self.start_climb();
+                    self.end_hold(at);
                 }
             }
             Phase::Climb { calm_rounds, onset } => {
@@ -307,6 +313,18 @@ impl Auto {
             // One train is not much to rest on: go on quickly where no queue appears.
             self.enter(Phase::Climb { calm_rounds: PATIENCE_ROUNDS, onset: None });
             self.send_train();
+        }
+    }
+
+    /// What was sent after a drain has arrived.
+    fn end_hold(&mut self, at: f64) {
+        let (queue, least) = (self.queue.secs(), self.queue.threshold_secs());
+        if self.longer.on_seen(queue, self.capacity.value(), least) {
+            self.queue.begin_anew(at);
+            self.enter(Phase::Ramp { is_doubling: false });
+            self.send_train();
+        } else {
+            self.start_climb();
         }
     }
 
@@ -377,6 +395,7 @@ impl Auto {
     fn cut(&mut self, at: f64, target: f64) {
         let has_lost = self.losses.is_congested();
         self.doubt = (!has_lost).then_some(Doubt { since: at, phase: self.phase, rate: self.rate });
+        self.longer.on_cut(self.queue.secs(), self.in_flight_bytes);
         self.queue.end_cycle(has_lost);
         self.losses.forget_round();
         self.enter(Phase::Drain { since: at, target });
@@ -389,6 +408,7 @@ impl Auto {
         let is_empty = at > since && self.queue.is_empty();
         if excess < packets || is_empty || at - since > 3.0 * self.step_secs() {
             self.rate = target * ALONE * (1.0 - self.give_up(self.share_of(target)));
+            self.longer.on_drained(self.in_flight_bytes);
             self.enter(Phase::Hold);
             return;
         }

@@ -58,6 +58,14 @@ impl Queue {
         self.peak_secs = 0.0;
     }
 
+    /// What it takes now is the way itself: there is no queue.
+    pub(super) fn begin_anew(&mut self, at: f64) {
+        let now_secs = self.recent.value();
+        self.base = SlidingMin::new();
+        self.base.add(at, BASE_SECS, now_secs);
+        self.end_round();
+    }
+
     /// Round trip without queue, seconds.
     pub(super) fn base_secs(&self) -> f64 {
         let base = self.base.value();

@@ -14,6 +14,7 @@ use futures::future::{BoxFuture, Shared};
 use quinn::{Connection, ZeroRttAccepted};
 
 use super::adapter::SharedPace;
+use super::endpoint::begin;
 
 /// Bytes that a client says before the handshake is over, and keeps until then; a frame more at the most.
 pub(super) const MAX_EARLY_BYTES: usize = 64 << 10;
@@ -62,9 +63,8 @@ pub(super) fn proving(
             return Proof::Lost;
         }
         in_vain.forget();
-        let (now, rtt) = (pace.now(), connection.rtt());
         // The choice was made before, so it is one that can be made.
-        pace.with(|pace| pace.begin(now, rtt)).unwrap_or_default();
+        begin(&connection, &pace).unwrap_or_default();
         if is_taken || connection.side().is_server() { Proof::Taken } else { Proof::Refused }
     };
     proving.boxed().shared()

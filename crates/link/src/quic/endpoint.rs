@@ -103,7 +103,7 @@ fn new_pace(options: &Options, peer: SocketAddr) -> Result<Arc<SharedPace>> {
 }
 
 /// Tells the controller what the handshake measured.
-fn begin(connection: &Connection, pace: &SharedPace) -> Result<()> {
+pub(super) fn begin(connection: &Connection, pace: &SharedPace) -> Result<()> {
     let (now, rtt) = (pace.now(), connection.rtt());
     pace.with(|pace| pace.begin(now, rtt)).map_err(|refusal| Error::unsupported(refusal.to_string()))
 }
@@ -251,7 +251,7 @@ async fn begun(
                 return Ok((connection, Some(proving)));
             }
             return match proving.await {
-                Proof::Lost => Err(connection.close_reason().map_or_else(ended, refused)),
+                Proof::Lost => Err(turned_away(&connection)),
                 Proof::Taken | Proof::Refused => Ok((connection, None)),
             };
         }
@@ -260,6 +260,11 @@ async fn begun(
     let connection = connecting.await.map_err(refused)?;
     begin(&connection, pace)?;
     Ok((connection, None))
+}
+
+/// Why a handshake came to nothing.
+pub(super) fn turned_away(connection: &Connection) -> Error {
+    connection.close_reason().map_or_else(ended, refused)
 }
 
 /// Tells a server that is not trusted from one that cannot be reached.

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use quinn::crypto::rustls::QuicClientConfig;
@@ -51,23 +51,38 @@ static FAMILIAR: Mutex<VecDeque<Familiar>> = Mutex::new(VecDeque::new());
 /// `Invalid` without encryption, `Internal` where TLS 1.3 is not to be had.
 pub(super) fn config(whom: &Whom) -> Result<ClientConfig> {
     let now = now();
-    let mut all = FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|one| now.saturating_duration_since(one.since) < FAMILIAR_FOR);
-    let at = all.iter().position(|one| one.whom == *whom);
-    let found = match at.and_then(|at| all.remove(at)) {
-        Some(found) => found,
-        None => Familiar { whom: whom.clone(), config: new_config(whom)?, since: now },
-    };
-    let config = found.config.clone();
-    all.push_back(found);
+    if let Some(known) = known(whom, now) {
+        return Ok(known);
+    }
+    // Certificates are read from the disk for it: nobody waits for that.
+    let config = new_config(whom)?;
+    // Somebody else may have met the same server meanwhile; who came last is kept.
+    let mut all = all();
+    all.retain(|one| one.whom != *whom);
+    all.push_back(Familiar { whom: whom.clone(), config: config.clone(), since: now });
     let excess = all.len().saturating_sub(MAX_FAMILIAR);
     all.drain(..excess);
     Ok(config)
 }
 
+/// What is known of a server, which is now the one asked last; what is too old is forgotten.
+fn known(whom: &Whom, now: Instant) -> Option<ClientConfig> {
+    let mut all = all();
+    all.retain(|one| now.saturating_duration_since(one.since) < FAMILIAR_FOR);
+    let at = all.iter().position(|one| one.whom == *whom)?;
+    let found = all.remove(at)?;
+    let config = found.config.clone();
+    all.push_back(found);
+    Some(config)
+}
+
+fn all() -> MutexGuard<'static, VecDeque<Familiar>> {
+    FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The next connection begins as the first one did.
 pub(super) fn forget(whom: &Whom) {
-    FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.whom != *whom);
+    all().retain(|one| one.whom != *whom);
 }
 
 fn new_config(whom: &Whom) -> Result<ClientConfig> {
@@ -99,7 +114,7 @@ mod tests {
     }
 
     fn is_kept(whom: &Whom) -> bool {
-        FAMILIAR.lock().unwrap().iter().any(|one| one.whom == *whom)
+        all().iter().any(|one| one.whom == *whom)
     }
 
     #[test]

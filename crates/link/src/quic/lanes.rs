@@ -25,7 +25,7 @@ use wire::{Error, Message, Result};
 
 use super::adapter::SharedPace;
 use super::early::{Early, Proof};
-use super::endpoint::refused;
+use super::endpoint::{refused, turned_away};
 use super::inlet::{Arriving, Inlet};
 use super::outlet::Outlet;
 use crate::Carrier;
@@ -183,7 +183,7 @@ impl Lanes {
                 }
                 Ok(())
             }
-            Proof::Lost => Err(self.connection.close_reason().map_or_else(ended, refused)),
+            Proof::Lost => Err(turned_away(&self.connection)),
         }
     }
 
@@ -280,6 +280,8 @@ impl Lanes {
             match polled {
                 Poll::Ready(Ok(true)) => {
                     (self.has_begun, self.last) = (true, lane);
+                    let now = self.pace.now();
+                    self.pace.with(|pace| pace.on_heard(now));
                     return Poll::Ready(Ok(true));
                 }
                 Poll::Ready(Ok(false)) if lane != 0 => *slot = None,

@@ -50,6 +50,9 @@ const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
 /// A batch that was allowed is sent within this time, or was only asked about.
 const BATCH_WITHIN: Duration = Duration::from_micros(200);
+/// Who was heard so long after the last acknowledgement has got none of what is under way: round trips, and at least so long.
+const UNHEARD_RTTS: u32 = 3;
+const UNHEARD_AT_LEAST: Duration = Duration::from_millis(100);
 /// A handshake may take so much longer than the least round trip that is remembered: its computing, a queue.
 const HANDSHAKE_MARGIN: Duration = Duration::from_millis(10);
 
@@ -78,6 +81,10 @@ pub(super) struct Pace {
     batches: VecDeque<Batch>,
     quantum: Quantum,
     in_flight_bytes: u64,
+    /// When something was last acknowledged, or a packet allowed to find out.
+    told_at: Duration,
+    /// A packet may go although too much is under way.
+    may_ask_again: bool,
     /// Acknowledged since the last `on_acks_end`, and when the newest of it left.
     acked: Option<(u64, Duration)>,
     turn: Turn,
@@ -149,6 +156,8 @@ impl Pace {
             batches: VecDeque::new(),
             quantum: Quantum::default(),
             in_flight_bytes: 0,
+            told_at: Duration::ZERO,
+            may_ask_again: false,
             acked: None,
             turn: Turn::default(),
             sender: None,
@@ -230,6 +239,10 @@ impl Pace {
         }
         let room = self.limits.window_bytes().saturating_sub(self.in_flight_bytes);
         if room < self.packet_bytes && self.in_flight_bytes > 0 {
+            if std::mem::take(&mut self.may_ask_again) {
+                (self.turn.asks_left, self.turn.allowed_at) = (ASKS_PER_PACKET - 1, Some(now));
+                return Answer::Yes;
+            }
             self.turn.has_waited = true;
             return Answer::Full;
         }
@@ -317,6 +330,7 @@ impl Pace {
             self.tell(now, Some(Event::AppLimited));
         }
         let Some((bytes, sent_at)) = self.acked.take() else { return };
+        self.told_at = now;
         let batch = self.batch(sent_at);
         let delivery = batch.and_then(|batch| self.sampler.on_ack(now, &batch.stamp, bytes));
         self.forget(sent_at);
@@ -368,6 +382,17 @@ impl Pace {
         self.in_flight_bytes = 0;
         self.acked = None;
         self.turn = Turn::default();
+    }
+
+    /// Something came from the other side, which says nothing of what is under way to it, and has not for long: the path carried
+    /// nothing for a while. One packet may go; its acknowledgement shows what was lost, long before the stack's own timer, which
+    /// waits twice as long each time, looks again.
+    pub(super) fn on_heard(&mut self, now: Duration) {
+        let unheard = self.srtt.map_or(UNHEARD_AT_LEAST, |srtt| UNHEARD_AT_LEAST.max(srtt * UNHEARD_RTTS));
+        if self.in_flight_bytes > 0 && now.saturating_sub(self.told_at) > unheard {
+            (self.may_ask_again, self.told_at) = (true, now);
+            self.sender.iter().for_each(Waker::wake_by_ref);
+        }
     }
 
     /// Packets are this large now.
@@ -467,8 +492,8 @@ mod tests {
         pace
     }
 
-    #[test]
-    fn what_was_under_way_to_an_old_address_holds_nothing_back() {
+    /// One that has sent all that it may, and when.
+    fn full() -> (Pace, Duration) {
         let mut pace = pace("rate=100Mb/s", None);
         let mut now = Duration::ZERO;
         let until_full = (0..100_000).find(|_| {
@@ -481,6 +506,32 @@ mod tests {
             answer == Answer::Full
         });
         assert!(until_full.is_some(), "nothing was acknowledged, so the window is full at some time");
+        (pace, now)
+    }
+
+    #[test]
+    fn who_is_heard_again_is_sent_one_packet_to_find_out_what_was_lost() {
+        let (mut pace, now) = full();
+        pace.on_acks_end(now, now, pace.in_flight_bytes(), false);
+        let later = now + Duration::from_secs(5);
+        assert_eq!(pace.ask(later), Answer::Full);
+        for (heard_at, answer) in [
+            (later, Answer::Yes),
+            (later + Duration::from_millis(100), Answer::Full),
+            (later * 2, Answer::Yes),
+        ] {
+            pace.on_heard(heard_at);
+            assert_eq!(pace.ask(heard_at), answer);
+            if answer == Answer::Yes {
+                pace.on_sent(heard_at, PACKET);
+                assert_eq!(pace.ask(heard_at), Answer::Full, "one packet only");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_under_way_to_an_old_address_holds_nothing_back() {
+        let (mut pace, now) = full();
         pace.on_new_path();
         // At its time, as ever, but not only once something is acknowledged.
         assert_ne!(pace.ask(now), Answer::Full);

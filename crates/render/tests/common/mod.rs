@@ -199,6 +199,13 @@ pub(crate) fn difference(a: &Image, b: &Image) -> f64 {
     components.map(|(a, b)| f64::from((a - b).abs()) * 255.0).fold(0.0, f64::max)
 }
 
+/// Root of the mean square of all differences, 255ths.
+pub(crate) fn rms(a: &Image, b: &Image) -> f64 {
+    let pairs = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened());
+    let sum: f64 = pairs.map(|(a, b)| (f64::from(a - b) * 255.0).powi(2)).sum();
+    (sum / (4 * a.rgba.len()) as f64).sqrt()
+}
+
 /// Share of pixels in which anything is seen.
 pub(crate) fn covered(image: &Image) -> f64 {
     image.rgba.iter().filter(|p| p[3] > 0.01).count() as f64 / image.rgba.len() as f64

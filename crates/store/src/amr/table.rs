@@ -2,6 +2,8 @@
 //!
 //! Its rows are those of [`array::GridBox`], which a field names by [`array::GRIDS_ATTRIBUTE`].
 
+use std::sync::Arc;
+
 use array::{
     ArrayInfo, Attribute, Axis, AxisKind, DType, ElementType, Error, GRID_COLUMNS, GRIDS_ATTRIBUTE, Region,
     Result, Selection,
@@ -33,22 +35,36 @@ impl Table {
     /// The tables of fields, which are told which is theirs; fields on the same grids share one.
     pub(super) fn of_fields(fields: &mut [Field]) -> Vec<Self> {
         let mut tables: Vec<Self> = Vec::new();
+        // Most fields of a file share their grids; those of several files may have equal ones.
+        let mut known: Vec<(Arc<Grids>, String)> = Vec::new();
         for field in fields {
-            let mut table = Self::of(&field.grids, String::new());
-            let name = match tables.iter().find(|known| known.values == table.values) {
-                Some(known) => known.name.clone(),
+            let name = match known.iter().find(|(grids, _)| Arc::ptr_eq(grids, &field.grids)) {
+                Some((_, name)) => name.clone(),
                 None => {
-                    table.name = match tables.len() {
-                        0 => "amr/grids".to_owned(),
-                        more => format!("amr/grids{}", more + 1),
-                    };
-                    tables.push(table);
-                    tables[tables.len() - 1].name.clone()
+                    let name = Self::among(&mut tables, &field.grids);
+                    known.push((Arc::clone(&field.grids), name.clone()));
+                    name
                 }
             };
             field.attributes.insert(GRIDS_ATTRIBUTE.into(), Attribute::Text(name));
         }
         tables
+    }
+
+    /// The name of the table of grids, which is made where there is no equal one.
+    fn among(tables: &mut Vec<Self>, grids: &Grids) -> String {
+        let name = match tables.len() {
+            0 => "amr/grids".to_owned(),
+            more => format!("amr/grids{}", more + 1),
+        };
+        let table = Self::of(grids, name.clone());
+        match tables.iter().find(|known| known.values == table.values) {
+            Some(known) => known.name.clone(),
+            None => {
+                tables.push(table);
+                name
+            }
+        }
     }
 
     fn shape(&self) -> [u64; 2] {

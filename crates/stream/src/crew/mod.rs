@@ -26,7 +26,7 @@ use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
 use render::{Cancel, Demand, Demanded, ImageSize, Quality, Scene, VolumeView};
 use session::{ParticipantId, View};
 
-use crate::aim::Aim;
+use crate::aim::{Aim, Reach};
 use crate::film::scene_of;
 use crate::host::Host;
 use crate::loader::Trouble;
@@ -132,7 +132,7 @@ impl Crew {
         old: Option<Watching>,
     ) -> Result<Aim> {
         let ranks = self.ranks.work.size();
-        let mut aim = Aim::look(host, who, view, size, old, ranks)?;
+        let mut aim = Aim::look(host, who, view, size, old, Reach::Memory { hosts: ranks })?;
         let volume = Arc::clone(&aim.watching.volume);
         let mut line = self.line()?;
         let known = line.people.remove(&who).filter(|shares| *shares.view == *volume.view);
@@ -191,7 +191,7 @@ impl Crew {
             return Err(refused);
         }
         if all.is_stale {
-            host.feed.suspect(&host.dataset());
+            host.feed.suspect(host.data());
         }
         Ok(all)
     }

@@ -4,7 +4,7 @@
 //! Each fetch is a `corridor get` from its start to its end. Those by hand have a server and a memory of paths of their
 //! own, those by advice others, which know nothing at first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -83,8 +83,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         .ok_or_else(|| Error::invalid("expected the rate of the link, `--link rate=N`"))?;
     let bytes = rounded(rate * if scene.options.is_quick { QUICK_SECS } else { FETCH_SECS });
     let folder = tempfile::tempdir()?;
-    let file = folder.path().join("zeros.npy");
-    zeros(&file, bytes)?;
+    let file = zeros(folder.path(), bytes)?;
     let by_hand = by_hand(rate);
     let mut rates = vec![Vec::new(); by_hand.len()];
     let (mut probed, mut taught, mut untuned) = (Vec::new(), Vec::new(), Vec::new());
@@ -129,15 +128,10 @@ fn by_hand(rate_bytes_per_sec: f64) -> Vec<(String, String)> {
     by_tcp.into_iter().chain(by_quic).collect()
 }
 
-/// An array of zeros of which none rest on a disk.
-fn zeros(path: &Path, bytes: u64) -> Result<()> {
-    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
-    // NumPy's format 1.0: the header ends a multiple of 64 bytes after the file's beginning.
-    let padding = (64 - (10 + header.len() + 1) % 64) % 64;
-    header.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
-    let length =
-        u16::try_from(header.len()).map_err(|_| Error::internal("a header of .npy that is too long"))?;
-    std::fs::write(path, [&b"\x93NUMPY\x01\x00"[..], &length.to_le_bytes(), header.as_bytes()].concat())?;
-    let file = std::fs::File::options().write(true).open(path)?;
-    Ok(file.set_len(10 + u64::from(length) + bytes)?)
+/// An array of zeros of which none rest on a disk: where it is described.
+fn zeros(folder: &Path, bytes: u64) -> Result<PathBuf> {
+    std::fs::File::create(folder.join("zeros.bin"))?.set_len(bytes)?;
+    let description = folder.join("zeros.toml");
+    std::fs::write(&description, format!("file = \"zeros.bin\"\nshape = [{bytes}]\ndtype = \"u1\"\n"))?;
+    Ok(description)
 }

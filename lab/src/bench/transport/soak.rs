@@ -166,26 +166,23 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 async fn take(scene: &Scene<'_>, name: &str, step: Step, round: u32) -> Result<f64> {
     let full = scene.options.link.rate.unwrap_or_default();
     let rtt = scene.options.link.rtt.unwrap_or_default();
-    let change = match step {
-        Step::Link { rate, loss, rtts, .. } => Change {
-            rate: Some(format!("{:.0}bit", full * rate * 8.0)),
-            rtt: Some(format!("{}ms", rtt * f64::from(rtts) * 1e3)),
-            loss: Some(loss.to_owned()),
-            ..Change::default()
-        },
-        Step::Outage => Change { loss: Some("100%".to_owned()), ..Change::default() },
-        Step::Address => {
-            move_from(round).await?;
-            return Ok(0.0);
+    let (change, carries) = match step {
+        Step::Link { rate, loss, passes, rtts } => {
+            let change = Change {
+                rate: Some(format!("{:.0}bit", full * rate * 8.0)),
+                rtt: Some(format!("{}ms", rtt * f64::from(rtts) * 1e3)),
+                loss: Some(loss.to_owned()),
+                ..Change::default()
+            };
+            (change, full * rate * passes * DATA_SHARE)
         }
+        Step::Outage => (Change { loss: Some("100%".to_owned()), ..Change::default() }, 0.0),
+        Step::Address => return move_from(round).await.map(|()| 0.0),
     };
     let name = name.to_owned();
     let changing = tokio::task::spawn_blocking(move || emulate::change(&name, &change));
     changing.await.map_err(|e| Error::internal(format!("changing the link: {e}")))??;
-    Ok(match step {
-        Step::Link { rate, passes, .. } => full * rate * passes * DATA_SHARE,
-        Step::Outage | Step::Address => 0.0,
-    })
+    Ok(carries)
 }
 
 /// Gives this side its next address instead of its last one, as a network does to who moves within it.

@@ -1,0 +1,86 @@
+//! Whether the path has become longer: a queue out of which bytes were taken, and which stays as long as it was, is none. It is a
+//! part of the way.
+//!
+//! Each cut takes bytes out of the path anyway, so nothing is tried for it. A queue that others fill falls as well, by what this
+//! flow takes out of it; only a flow with a very small share could not tell.
+
+/// A queue falls by at least this share of what was taken out.
+const SEEN_SHARE: f64 = 0.125;
+/// So many drains, one after another, that brought nothing are no chance.
+const DRAINS_IN_VAIN: u32 = 2;
+
+/// From cut to cut.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Longer {
+    /// The queue at the cut, seconds, and what was under way then, bytes.
+    at_cut: Option<(f64, f64)>,
+    taken_bytes: f64,
+    in_vain: u32,
+}
+
+impl Longer {
+    /// A drain begins.
+    pub(super) fn on_cut(&mut self, queue_secs: f64, in_flight_bytes: f64) {
+        self.at_cut = Some((queue_secs, in_flight_bytes));
+        self.taken_bytes = 0.0;
+    }
+
+    /// It is over; what is sent from now on sees what it brought.
+    pub(super) fn on_drained(&mut self, in_flight_bytes: f64) {
+        self.taken_bytes = self.at_cut.map_or(0.0, |(_, before)| before - in_flight_bytes);
+    }
+
+    /// That has arrived: whether the path is longer. Queues up to `least_secs` say nothing.
+    pub(super) fn on_seen(&mut self, queue_secs: f64, capacity_bytes_per_sec: f64, least_secs: f64) -> bool {
+        let Some((before_secs, _)) = self.at_cut.take() else { return false };
+        let taken_secs = self.taken_bytes / capacity_bytes_per_sec;
+        let has_shown = before_secs - queue_secs > SEEN_SHARE * taken_secs;
+        if queue_secs <= least_secs || has_shown {
+            self.in_vain = 0;
+        } else if taken_secs > least_secs / 2.0 {
+            self.in_vain += 1;
+        }
+        let is_longer = self.in_vain >= DRAINS_IN_VAIN;
+        if is_longer {
+            self.in_vain = 0;
+        }
+        is_longer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drains by 20 ms of a path, after which the queue is `left_ms` of 40 ms.
+    fn drain(longer: &mut Longer, left_ms: f64) -> bool {
+        longer.on_cut(40e-3, 6e6);
+        longer.on_drained(4e6);
+        longer.on_seen(left_ms * 1e-3, 100e6, 5e-3)
+    }
+
+    #[test]
+    fn a_queue_that_does_not_fall_twice_is_the_way() {
+        let mut longer = Longer::default();
+        assert!(!drain(&mut longer, 39.0) && drain(&mut longer, 39.0));
+        assert!(!drain(&mut longer, 39.0), "from now on that is no queue");
+    }
+
+    #[test]
+    fn a_queue_that_falls_is_one() {
+        let mut longer = Longer::default();
+        for left_ms in [39.0, 30.0, 39.0, 36.0, 39.0, 4.0, 39.0] {
+            assert!(!drain(&mut longer, left_ms), "{left_ms} ms");
+        }
+    }
+
+    #[test]
+    fn who_took_nothing_out_learns_nothing() {
+        let mut longer = Longer::default();
+        for _ in 0..4 {
+            longer.on_cut(40e-3, 6e6);
+            longer.on_drained(5.9e6);
+            assert!(!longer.on_seen(40e-3, 100e6, 5e-3));
+        }
+    }
+}
