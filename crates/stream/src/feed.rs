@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{
-    Block, BlockKey, Completion, Completions, Dataset, DatasetId, Error, ErrorKind, Generation, Result,
-    Source,
+    Block, BlockKey, Completion, Completions, DatasetId, Error, ErrorKind, Generation, Result, Source,
 };
 use futures::future::OptionFuture;
 use futures::stream::{BoxStream, SelectAll};

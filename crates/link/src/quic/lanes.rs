@@ -29,7 +29,7 @@ use super::endpoint::{refused, turned_away};
 use super::inlet::{Arriving, Inlet};
 use super::outlet::Outlet;
 use crate::Carrier;
-use crate::carrier::{Received, broken, ended};
+use crate::carrier::{Received, broken};
 
 /// Lanes that a client sends on.
 pub(super) const CLIENT_LANES: u8 = 1;
