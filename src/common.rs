@@ -7,7 +7,7 @@ use std::path::Path;
 use node::array::{Error, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::describe::size;
-use node::dial::{Compression, Protocol, Rails, Reach, Refusal, Streams, parse_rate};
+use node::dial::{Reach, Words, parse_rate};
 use node::identity::IdentityChoice;
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
@@ -72,21 +72,14 @@ pub(crate) fn device(options: Drawing) -> Device {
 
 /// How other servers are reached.
 pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
-    // Who asks for a controller means a protocol that has them.
-    let otherwise = if options.controller.is_some() { Protocol::Quic } else { Protocol::default() };
-    let protocol = options.link.as_deref().map_or(Ok(otherwise), str::parse)?;
-    let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
-    let choice = options.controller.as_deref().map(str::parse).transpose().map_err(unknown)?;
-    let compression = options.compression.as_deref().map_or(Ok(Compression::default()), str::parse)?;
-    let streams = options.streams.as_deref().map_or(Ok(Streams::default()), str::parse)?;
-    let rails = options.rails.as_deref().map_or(Ok(Rails::default()), str::parse)?;
-    let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
-    if is_several && !matches!(protocol, Protocol::Tcp | Protocol::Auto) {
-        return Err(Error::invalid(format!(
-            "expected the link `tcp` or `auto` for several streams or rails, found `{protocol}`"
-        )));
-    }
-    Ok(Reach { protocol, choice, compression, streams, rails })
+    let words = Words {
+        link: options.link.as_deref(),
+        controller: options.controller.as_deref(),
+        compression: options.compression.as_deref(),
+        streams: options.streams.as_deref(),
+        rails: options.rails.as_deref(),
+    };
+    words.reach()
 }
 
 /// A rate such as `400Mb/s`, bytes per second.

@@ -75,6 +75,8 @@ def open(
     memory: str | None = None,
     rule: str = "auto",
     compression: str | None = None,
+    link: str | None = None,
+    controller: str | None = None,
 ) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
@@ -87,7 +89,9 @@ def open(
     ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
     without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
-    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``.
+    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
+    server: ``"tcp"`` (the default), ``"quic"``, ``"auto"`` (by what is known of the path), ``"lossy"`` or ``"lossy+fec"``;
+    ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
@@ -97,9 +101,9 @@ def open(
     below :class:`Error`.
     """
     locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
-    opened_with = (tuple(locations), token, memory, rule, compression)
+    opened_with = (tuple(locations), token, memory, rule, compression, link, controller)
     try:
-        connection = _native.open(locations, token, memory, rule, compression)
+        connection = _native.open(locations, *opened_with[1:])
     except NotFoundError as error:
         if any(_is_missing_file(location) for location in locations):
             raise MissingFileError(str(error)) from None

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from . import _native
 from ._errors import Error
 
-# Locations, token, memory, rule and compression.
-OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, str | None]
+# Locations, token, memory, rule, compression, link and controller.
+OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, str | None, str | None, str | None]
 # Which data they were, and in which state: identity and generation of a description.
 State = tuple[str, int]
 
@@ -62,8 +62,7 @@ def connection(
     with place.lock:
         native = place.good(must_be_current)
         if native is None:
-            locations, token, memory, rule, compression = opened_with
-            native = _native.open(list(locations), token, memory, rule, compression)
+            native = _native.open(list(opened_with[0]), *opened_with[1:])
             place.native, place.looked_at = native, time.monotonic()
         return native
 

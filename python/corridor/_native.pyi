@@ -16,6 +16,8 @@ def open(
     memory: str | None = None,
     rule: str = "auto",
     compression: str | None = None,
+    link: str | None = None,
+    controller: str | None = None,
 ) -> Connection: ...
 
 def read_many(asked: list[Asked], tier: int) -> list[_Bytes]: ...

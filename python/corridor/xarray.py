@@ -43,10 +43,18 @@ class CorridorBackend(BackendEntrypoint):
         memory: str | None = None,
         rule: str = "auto",
         compression: str | None = None,
+        link: str | None = None,
+        controller: str | None = None,
     ) -> xr.Dataset:
         """As xarray's other engines. ``level``: a coarser resolution; ``group``: only arrays below this path."""
         opened = corridor.open(
-            str(filename_or_obj), token=token, memory=memory, rule=rule, compression=compression
+            str(filename_or_obj),
+            token=token,
+            memory=memory,
+            rule=rule,
+            compression=compression,
+            link=link,
+            controller=controller,
         )
         dataset = opened.dataset if isinstance(opened, Array) else opened
         arrays = [opened] if isinstance(opened, Array) else list(dataset.values())

@@ -8,7 +8,7 @@ use futures::future::FutureExt;
 use node::array::{Dataset, Error, Priority, Result, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
-use node::dial::{Compression, Reach};
+use node::dial::Words;
 use node::memory::{Budget, parse_size};
 use node::offer;
 use node::places::Places;
@@ -25,9 +25,10 @@ use crate::tellers;
 use crate::wanted::{Doubt, Reader, Wanted};
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
-/// machine's if not given; `rule` says what several servers have. `compression`: of what servers send.
+/// machine's if not given; `rule` says what several servers have. `compression`: of what servers send;
+/// `link` and `controller`: how they are reached.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, rule="auto", compression=None))]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto", compression=None, link=None, controller=None))]
 #[expect(clippy::needless_pass_by_value, reason = "a list from Python")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -36,8 +37,11 @@ pub(crate) fn open(
     memory: Option<&str>,
     rule: &str,
     compression: Option<&str>,
+    link: Option<&str>,
+    controller: Option<&str>,
 ) -> PyResult<Connection> {
-    let work = prepare(&locations, token, memory, rule, compression).map_err(|e| raise(py, &e))?;
+    let words = Words { link, controller, compression, ..Words::default() };
+    let work = prepare(&locations, token, memory, rule, words).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
@@ -47,17 +51,16 @@ fn prepare(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
-    compression: Option<&str>,
+    words: Words<'_>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
     if let Some(token) = token {
         set_token(&mut location, &token)?;
     }
-    let compression = compression.map_or(Ok(Compression::default()), str::parse)?;
+    let reach = words.reach()?;
     let memory_bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
     let shared = contexts(|contexts| contexts.of_budget(memory_bytes))?;
-    let reach = Reach { compression, ..Reach::default() };
     let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach);
     Ok(async move {
         let stack = assemble(&location, &context).await?;

@@ -70,6 +70,18 @@ def test_compression_on_the_way_changes_nothing_but_the_bytes_that_travel(served
         corridor.open(served, compression="zip")
 
 
+def test_other_links_and_controllers_bring_the_same_values(served: str) -> None:
+    plain = corridor.open(served)
+    for how in ({"link": "quic"}, {"link": "lossy+fec"}, {"controller": "rate=400Mb/s"}, {"link": "auto"}):
+        by_it = pickle.loads(pickle.dumps(corridor.open(served, **how)))
+        for name, array in plain.items():
+            assert np.array_equal(by_it[name][...], array[...], equal_nan=array.dtype.kind == "f")
+    with pytest.raises(corridor.InvalidError, match="carrier pigeon"):
+        corridor.open(served, link="carrier pigeon")
+    with pytest.raises(corridor.InvalidError, match="guess"):
+        corridor.open(served, controller="guess")
+
+
 def random_index(size: int, pick: random.Random) -> int | slice:
     if pick.random() < 0.3:
         return pick.randrange(-size, size)

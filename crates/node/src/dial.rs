@@ -75,6 +75,46 @@ pub struct Reach {
     pub rails: Rails,
 }
 
+/// A way to reach servers as people say it; what is left out is as without a word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Words<'a> {
+    /// The protocol.
+    pub link: Option<&'a str>,
+    /// The controller; who asks for one means a protocol that has them.
+    pub controller: Option<&'a str>,
+    /// Of data on their way here.
+    pub compression: Option<&'a str>,
+    /// By how many connections.
+    pub streams: Option<&'a str>,
+    /// Other ways to the same server.
+    pub rails: Option<&'a str>,
+}
+
+impl Words<'_> {
+    /// What they mean.
+    ///
+    /// # Errors
+    /// `Invalid` for what is none of the words that are known, and where two do not go together.
+    pub fn reach(&self) -> Result<Reach> {
+        fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
+            word.map_or_else(|| Ok(T::default()), str::parse)
+        }
+        let otherwise = if self.controller.is_some() { Protocol::Quic } else { Protocol::default() };
+        let protocol = self.link.map_or(Ok(otherwise), str::parse)?;
+        let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
+        let choice = self.controller.map(str::parse).transpose().map_err(unknown)?;
+        let (compression, streams, rails) =
+            (of(self.compression)?, of(self.streams)?, of::<Rails>(self.rails)?);
+        let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
+        if is_several && !matches!(protocol, Protocol::Tcp | Protocol::Auto) {
+            return Err(Error::invalid(format!(
+                "expected the link `tcp` or `auto` for several streams or rails, found `{protocol}`"
+            )));
+        }
+        Ok(Reach { protocol, choice, compression, streams, rails })
+    }
+}
+
 /// How many TCP connections one link takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Streams {

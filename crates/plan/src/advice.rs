@@ -131,14 +131,11 @@ pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
 pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
     let host = Host::default();
     let facts = Facts::of(path, Direction::Down, &host, now);
-    let lane = path.lane(Direction::Down);
-    let Some(trains) = lane.capacity(now) else {
+    if path.lane(Direction::Down).capacity(now).is_none() {
         return Advised::unknown("packet trains must have measured the path");
-    };
-    if let Some(got) = lane.filling(now, "tcp", ENOUGH * trains.value) {
-        let (rate, carried) = (text::rate(got.bytes_per_sec.value), text::rate(trains.value));
-        let why = format!("so many got {rate}, packet trains say that the path carries {carried}");
-        return Advised::by(got.way.streams, &[&got.bytes_per_sec, &trains], why);
+    }
+    if let Some(seen) = facts.streams_seen() {
+        return seen;
     }
     let advised = facts.streams(Some("tcp"));
     if advised.confidence < LEAST_CONFIDENCE {
@@ -282,6 +279,16 @@ impl Facts<'_> {
         }
     }
 
+    /// As few as were seen to fill the path by TCP.
+    fn streams_seen(&self) -> Option<Advised<u32>> {
+        let lane = self.path.lane(self.direction);
+        let trains = lane.capacity(self.now)?;
+        let got = lane.filling(self.now, "tcp", ENOUGH * trains.value)?;
+        let (rate, carried) = (text::rate(got.bytes_per_sec.value), text::rate(trains.value));
+        let why = format!("so many got {rate}, packet trains say that the path carries {carried}");
+        Some(Advised::by(got.way.streams, &[&got.bytes_per_sec, &trains], why))
+    }
+
     /// As few as fill the path.
     fn streams(&self, protocol: Option<&str>) -> Advised<u32> {
         let (Some(rtt), Some(loss), Some((rate, _))) = (&self.rtt, &self.loss, &self.rate) else {
@@ -290,6 +297,9 @@ impl Facts<'_> {
         if protocol == Some("quic") {
             let why = "one flow of `auto` fills a path that loses packets; more would only take from others";
             return Advised::by(1, &[rtt, loss, rate], why.into()).between(1.0, 1.0);
+        }
+        if let Some(seen) = self.streams_seen() {
+            return seen;
         }
         let Some((tcp, worst, best)) = self.tcp_bytes_per_sec() else {
             return Advised::unknown("round trip and loss must have been measured");

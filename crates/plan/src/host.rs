@@ -21,6 +21,14 @@ pub struct Host {
     pub qdisc: Option<String>,
     /// Of the interface towards the other host, bytes.
     pub mtu_bytes: Option<u32>,
+    /// The interface's name.
+    pub interface: Option<String>,
+    /// What its card says that it does, bits per second.
+    pub card_bits_per_sec: Option<f64>,
+    /// What one core hands to the kernel by UDP in packets of that size, bytes per second.
+    pub udp_bytes_per_sec: Option<f64>,
+    /// Packets that the kernel takes at once from UDP.
+    pub udp_packets_at_once: Option<u32>,
     /// What one core encrypts, bytes per second.
     pub cipher_bytes_per_sec: Option<f64>,
     /// Cores that may be used.

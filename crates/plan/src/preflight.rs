@@ -63,7 +63,9 @@ pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) 
         of_send_buffer(host, &known).filter(|_| direction == Direction::Up),
         of_loss(&known).filter(|_| direction == Direction::Down || cubic_is_used_by(host)),
         of_udp_buffer(host, &known).filter(|_| direction == Direction::Down),
+        of_packets(host),
         of_cipher(host),
+        of_card(host),
         of_capacity(&known),
     ]
     .into_iter()
@@ -157,6 +159,30 @@ fn of_udp_buffer(host: &Host, known: &Known) -> Option<Limit> {
         limit.change = Some(format!("sysctl -w net.core.rmem_max={}", whole(needed)));
     }
     Some(limit)
+}
+
+fn of_packets(host: &Host) -> Option<Limit> {
+    let (rate, at_once) = (host.udp_bytes_per_sec?, host.udp_packets_at_once?);
+    let why = format!(
+        "one core hands {:.1} GB/s to the kernel in packets of the interface's size, {at_once} at a time",
+        rate * 1e-9
+    );
+    let mut limit = limit("udp packets", Some("quic"), rate, why);
+    limit.change = if at_once == 1 {
+        Some("a kernel and a card that cut UDP packets themselves (ethtool -K INTERFACE tx-udp-segmentation on)".into())
+    } else {
+        host.mtu_bytes
+            .filter(|mtu| f64::from(*mtu) <= USUAL_MTU_BYTES)
+            .map(|_| "larger packets, where the whole path takes them (ip link set mtu 9000)".into())
+    };
+    Some(limit)
+}
+
+fn of_card(host: &Host) -> Option<Limit> {
+    let (bits_per_sec, name) =
+        (host.card_bits_per_sec?, host.interface.as_deref().unwrap_or("the interface"));
+    let why = format!("the card of {name} says that it does {}", text::rate(bits_per_sec / 8.0));
+    Some(limit("network card", None, bits_per_sec / 8.0, why))
 }
 
 fn of_cipher(host: &Host) -> Option<Limit> {

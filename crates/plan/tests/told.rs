@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use corridor_plan::{Direction, MAX_AGE, Measurement, Path, Told, Way, link_protocol, link_streams};
+use corridor_plan::{
+    Direction, Host, MAX_AGE, Measurement, Path, Told, Way, advise, link_protocol, link_streams,
+};
 
 const NOW: Duration = Duration::from_secs(1_000_000);
 
@@ -98,6 +100,14 @@ fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_s
             server.tell(NOW, Measurement::Achieved(Direction::Up, way, 122e6));
         });
         assert_eq!(told(&server).value, Some(streams), "as few as were seen to fill it");
+        let known = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
+        let said = advise(&known, Direction::Down, &Host::default(), NOW);
+        assert_eq!(
+            said.protocol.value == Some("tcp"),
+            said.streams.value == Some(streams),
+            "{}",
+            said.streams.basis
+        );
     }
 }
 

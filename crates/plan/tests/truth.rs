@@ -200,3 +200,29 @@ fn the_preflight_names_what_binds_and_what_to_change() {
     assert_eq!(quic.change.as_deref(), Some("sysctl -w net.core.rmem_max=1250000"));
     assert!(limits.windows(2).all(|pair| pair[0].bits_per_sec <= pair[1].bits_per_sec));
 }
+
+#[test]
+fn the_preflight_knows_cards_and_what_packets_cost() {
+    let host = Host {
+        mtu_bytes: Some(1500),
+        interface: Some("eth0".into()),
+        card_bits_per_sec: Some(1e9),
+        udp_bytes_per_sec: Some(3e8),
+        udp_packets_at_once: Some(1),
+        cipher_bytes_per_sec: Some(3e9),
+        ..Host::default()
+    };
+    let of = |host: &Host, name| {
+        let limits = preflight(host, &Path::default(), Direction::Up, NOW);
+        limits.into_iter().find(|limit| limit.name == name).expect("a limit")
+    };
+    let (card, packets) = (of(&host, "network card"), of(&host, "udp packets"));
+    assert!(card.is_binding && card.why.contains("eth0"), "{card:?}");
+    assert!(!packets.is_binding && packets.protocol == Some("quic"), "{packets:?}");
+    assert!(packets.change.expect("a change").contains("tx-udp-segmentation"));
+    let slow = Host { card_bits_per_sec: Some(100e9), udp_packets_at_once: Some(10), ..host };
+    let packets = of(&slow, "udp packets");
+    assert!(
+        packets.is_binding && packets.change.as_deref().is_some_and(|change| change.contains("mtu 9000"))
+    );
+}

@@ -2,18 +2,28 @@
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use link::quic::Sending;
 use plan::Host;
 
-/// How long the cipher is measured, once in a process.
-const CIPHER_WITHIN: Duration = Duration::from_millis(5);
+/// How long the cipher and the kernel are measured, once in a process.
+const MEASURED_WITHIN: Duration = Duration::from_millis(5);
+/// Sizes of packets for which the kernel is.
+const MOST_SIZES: usize = 8;
+/// Of IPv4 and UDP.
+const HEADER_BYTES: usize = 28;
+/// Larger ones do not leave a host (loopback says 65,536).
+const LARGEST_PACKET_BYTES: usize = 9_000;
 
 /// Facts that matter on the way to `peer`. Takes some milliseconds, the first time.
 pub(super) fn facts(peer: IpAddr) -> Host {
     static CIPHER_BYTES_PER_SEC: OnceLock<f64> = OnceLock::new();
-    let cipher = *CIPHER_BYTES_PER_SEC.get_or_init(|| link::tls::cipher_bytes_per_sec(CIPHER_WITHIN));
+    let mtu_bytes = mtu_bytes(peer);
+    let sending = mtu_bytes.and_then(sending);
+    let interface = interface(peer);
+    let cipher = *CIPHER_BYTES_PER_SEC.get_or_init(|| link::tls::cipher_bytes_per_sec(MEASURED_WITHIN));
     Host {
         rmem_max_bytes: number("net/core/rmem_max"),
         wmem_max_bytes: number("net/core/wmem_max"),
@@ -22,7 +32,11 @@ pub(super) fn facts(peer: IpAddr) -> Host {
         tunes_receive_buffers: number("net/ipv4/tcp_moderate_rcvbuf").map(|set| set != 0),
         congestion_control: setting("net/ipv4/tcp_congestion_control"),
         qdisc: setting("net/core/default_qdisc"),
-        mtu_bytes: mtu_bytes(peer),
+        mtu_bytes,
+        card_bits_per_sec: interface.as_deref().and_then(card_bits_per_sec),
+        interface,
+        udp_bytes_per_sec: sending.map(|sending| sending.bytes_per_sec),
+        udp_packets_at_once: sending.and_then(|sending| u32::try_from(sending.packets_at_once).ok()),
         cipher_bytes_per_sec: Some(cipher).filter(|speed| speed.is_finite()),
         cores: std::thread::available_parallelism().ok().and_then(|n| u32::try_from(n.get()).ok()),
     }
@@ -42,11 +56,47 @@ fn third(name: &str) -> Option<u64> {
     setting(name)?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// Of the interface towards `peer`; nothing is sent.
-fn mtu_bytes(peer: IpAddr) -> Option<u32> {
+/// A socket that would send to `peer`; nothing is sent.
+fn towards(peer: IpAddr) -> Option<UdpSocket> {
     let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect((peer, 9)).ok()?;
+    Some(socket)
+}
+
+/// The interface towards `peer`.
+fn interface(peer: IpAddr) -> Option<String> {
+    let own = towards(peer)?.local_addr().ok()?.ip();
+    let all = if_addrs::get_if_addrs().ok()?;
+    all.into_iter().find(|one| one.ip() == own).map(|one| one.name)
+}
+
+/// What the card of an interface says of itself; made-up interfaces say nothing.
+fn card_bits_per_sec(interface: &str) -> Option<f64> {
+    let text = fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
+    let megabits: f64 = text.trim().parse().ok()?;
+    (megabits > 0.0).then_some(megabits * 1e6)
+}
+
+/// How fast UDP packets of the interface's size go, measured once in a process for each of a few sizes.
+fn sending(mtu_bytes: u32) -> Option<Sending> {
+    static KNOWN: Mutex<Vec<(u32, Option<Sending>)>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, sending)) = known.iter().find(|(size, _)| *size == mtu_bytes) {
+        return *sending;
+    }
+    if known.len() >= MOST_SIZES {
+        return None;
+    }
+    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
+    let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURED_WITHIN);
+    known.push((mtu_bytes, sending));
+    sending
+}
+
+/// Of the interface towards `peer`.
+fn mtu_bytes(peer: IpAddr) -> Option<u32> {
+    let socket = towards(peer)?;
     if peer.is_ipv4() {
         rustix::net::sockopt::ip_mtu(&socket).ok()
     } else {
@@ -64,5 +114,7 @@ mod tests {
         assert!(facts.tcp_rmem_max_bytes > Some(4096) && facts.mtu_bytes > Some(1000), "{facts:?}");
         let speed = facts.cipher_bytes_per_sec.unwrap();
         assert!(speed.is_finite() && speed > 1e5, "{speed}");
+        assert_eq!(facts.interface.as_deref(), Some("lo"));
+        assert!(facts.udp_bytes_per_sec > Some(1e6) && facts.udp_packets_at_once >= Some(1), "{facts:?}");
     }
 }

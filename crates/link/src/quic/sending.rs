@@ -1,0 +1,60 @@
+//! How fast this host hands packets to its kernel: what a connection by UDP costs at the least.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use quinn::udp::{Transmit, UdpSocketState};
+
+/// Packets that are handed over at once, at the most: as many as the stack puts together.
+const MOST_AT_ONCE: usize = 10;
+
+/// See [`sending`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sending {
+    /// Of one core, payload and headers of QUIC.
+    pub bytes_per_sec: f64,
+    /// Packets that the kernel takes in one call (generic segmentation offload).
+    pub packets_at_once: usize,
+}
+
+/// Hands packets of `packet_bytes` to the kernel for so long, for nobody, on loopback, and tells how many it took. Blocks the
+/// thread. `None` where the system gives no socket, or takes no packets of this size.
+#[must_use]
+pub fn sending(packet_bytes: usize, within: Duration) -> Option<Sending> {
+    let to = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let from = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let state = UdpSocketState::new((&from).into()).ok()?;
+    let most = super::socket::MAX_BATCH_BYTES.checked_div(packet_bytes)?;
+    let packets_at_once = state.max_gso_segments().min(MOST_AT_ONCE).min(most).max(1);
+    let contents = vec![0; packets_at_once * packet_bytes];
+    let transmit = Transmit {
+        destination: to.local_addr().ok()?,
+        ecn: None,
+        contents: &contents,
+        segment_size: (packets_at_once > 1).then_some(packet_bytes),
+        src_ip: None,
+    };
+    let begun = tokio::time::Instant::now();
+    let mut batches = 0_u32;
+    while begun.elapsed() < within || batches == 0 {
+        state.try_send((&from).into(), &transmit).ok()?;
+        batches += 1;
+    }
+    let bytes = f64::from(batches) * contents.len() as f64;
+    Some(Sending { bytes_per_sec: bytes / begun.elapsed().as_secs_f64(), packets_at_once })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_takes_packets_of_usual_sizes_and_none_that_cannot_be() {
+        for bytes in [1_200, 1_472, 8_972] {
+            let sending = sending(bytes, Duration::from_millis(2)).unwrap();
+            assert!(sending.bytes_per_sec > 1e6 && sending.packets_at_once >= 1, "{bytes}: {sending:?}");
+        }
+        assert_eq!(sending(0, Duration::ZERO), None);
+        assert_eq!(sending(70_000, Duration::ZERO), None);
+    }
+}
