@@ -22,9 +22,17 @@ pub struct OpStream {
     op: OpId,
     client: ClientHandle,
     /// Items of which `next_item` has seen the beginning.
-    open: BTreeMap<u32, (Bytes, BytesMut)>,
-    /// Of an item that `next_item` puts together.
+    open: BTreeMap<u32, Begun>,
+    /// Of all items together that `next_item` puts together at a time.
     most_bulk_bytes: u64,
+}
+
+/// An item that is not whole yet.
+struct Begun {
+    body: Bytes,
+    /// That it will have.
+    bulk_bytes: u64,
+    start: BytesMut,
 }
 
 impl fmt::Debug for OpStream {
@@ -38,8 +46,8 @@ impl OpStream {
         Self { op, client, open: BTreeMap::new(), most_bulk_bytes: u64::MAX }
     }
 
-    /// The same, whose items are put together up to so much bulk; a larger one is the error `TooLarge`, before its bulk is
-    /// taken.
+    /// The same, whose items are put together up to so much bulk, of those that are under way at a time together; more is the
+    /// error `TooLarge`, before it is taken. Whoever expects no bulk says 0: how much comes is the other side's word.
     #[must_use]
     pub fn with_bulk_up_to(mut self, most_bulk_bytes: u64) -> Self {
         self.most_bulk_bytes = most_bulk_bytes;
@@ -72,14 +80,16 @@ impl OpStream {
     /// The only item of an answer that has one, once the operation ended well.
     ///
     /// # Errors
-    /// The operation's, or `Corrupt` when it answered without an item.
+    /// The operation's, or `Corrupt` when it answered without an item, or with several.
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn only_item(mut self) -> Result<Item> {
         let mut first = None;
         while let Some(item) = self.next_item().await {
-            first.get_or_insert(item?);
+            if first.replace(item?).is_some() {
+                return Err(Error::corrupt("expected one item in answer, found more"));
+            }
         }
         first.ok_or_else(|| Error::corrupt("expected an item in answer, found none"))
     }
@@ -111,6 +121,11 @@ impl OpStream {
         reply
     }
 
+    fn room_bytes(&self) -> u64 {
+        let under_way = self.open.values().fold(0, |sum: u64, begun| sum.saturating_add(begun.bulk_bytes));
+        self.most_bulk_bytes.saturating_sub(under_way)
+    }
+
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Item>>> {
         loop {
             match ready!(self.poll_reply(cx)) {
@@ -119,17 +134,19 @@ impl OpStream {
                 Some(Ok(Reply::Item { body, bulk_bytes: 0, .. })) => {
                     return Poll::Ready(Some(Ok(Item { body, bulk: Bytes::new() })));
                 }
-                Some(Ok(Reply::Item { bulk_bytes, .. })) if bulk_bytes > self.most_bulk_bytes => {
+                Some(Ok(Reply::Item { bulk_bytes, .. })) if bulk_bytes > self.room_bytes() => {
                     let most = self.most_bulk_bytes;
-                    let what = format!("expected an item of at most {most} bytes, found {bulk_bytes}");
+                    let found = most - self.room_bytes() + bulk_bytes;
+                    let what = format!("expected at most {most} bytes of bulk at a time, found {found}");
                     return Poll::Ready(Some(Err(Error::too_large(what))));
                 }
                 Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
                     let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);
-                    self.open.insert(item, (body, BytesMut::with_capacity(reserve)));
+                    let start = BytesMut::with_capacity(reserve);
+                    self.open.insert(item, Begun { body, bulk_bytes, start });
                 }
                 Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
-                    if complete && let Some((body, mut start)) = self.open.remove(&item) {
+                    if complete && let Some(Begun { body, mut start, .. }) = self.open.remove(&item) {
                         // One piece is the whole: no copy.
                         if offset == 0 {
                             return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
@@ -137,8 +154,8 @@ impl OpStream {
                         start.extend_from_slice(&bytes);
                         return Poll::Ready(Some(Ok(Item { body, bulk: start.freeze() })));
                     }
-                    if let Some((_, start)) = self.open.get_mut(&item) {
-                        start.extend_from_slice(&bytes);
+                    if let Some(begun) = self.open.get_mut(&item) {
+                        begun.start.extend_from_slice(&bytes);
                     }
                 }
             }

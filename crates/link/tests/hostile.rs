@@ -15,7 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use wire::{
-    ClientConfig, Cut, Deframer, Error, ErrorKind, Frame, Hello, Priority, ServerConfig, Urgency, limits,
+    ClientConfig, Cut, Deframer, Error, ErrorKind, Frame, Hello, ItemHead, OpId, Priority, ServerConfig,
+    Urgency, Welcome, limits,
 };
 
 /// A plain server on a port, and its side of the first connection.
@@ -226,4 +227,44 @@ async fn nobody_at_the_port_is_unreachable() {
     let error = tcp::connect("127.0.0.1", port, &Trust::Plain).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unreachable, wire::Retry::MayHelp));
     assert!(error.to_string().starts_with(&format!("connecting to 127.0.0.1:{port}: ")), "{error}");
+}
+
+/// What becomes of an operation whose answer may have so much bulk, when a server says this.
+async fn answered_by(items: &[ItemHead], most_bulk_bytes: u64) -> Error {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    let (client, driver) = link::connect(tcp::over(stream, "test"), ClientConfig::default()).unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(driver);
+    let asked = client.request("list", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
+    let welcome = Frame::Welcome(Welcome {
+        version: 1,
+        capabilities: vec![],
+        program: "test".into(),
+        most_operations: 16,
+    });
+    let frames = std::iter::once(welcome).chain(items.iter().cloned().map(Frame::Item));
+    for frame in frames {
+        let bytes = frame.encode().into_stream_parts().collect::<Vec<_>>().concat();
+        server.write_all(&bytes).await.unwrap();
+    }
+    asked.with_bulk_up_to(most_bulk_bytes).only_item().await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_server_cannot_make_a_client_keep_more_than_it_wants() {
+    let item = |item, bulk_bytes| ItemHead {
+        op: OpId(1),
+        item,
+        body: Bytes::from_static(b"body"),
+        bulk_bytes,
+        bulk_crc32c: 0,
+    };
+    let bulk = answered_by(&[item(0, 100)], 0).await;
+    assert_eq!(bulk.kind(), ErrorKind::TooLarge, "none was wanted: {bulk}");
+    let several = answered_by(&[item(0, 1 << 20), item(1, 1 << 20), item(2, 1)], 2 << 20).await;
+    assert_eq!(several.kind(), ErrorKind::TooLarge, "each would be small enough: {several}");
+    let second = answered_by(&[item(0, 0), item(1, 0)], 0).await;
+    assert_eq!(second.kind(), ErrorKind::Corrupt, "{second}");
 }

@@ -49,7 +49,7 @@ impl Ask for List {
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Vec<ListEntry>> {
-        ListEntry::decode_all(&replies.only_item().await?.body)
+        ListEntry::decode_all(&replies.with_bulk_up_to(0).only_item().await?.body)
     }
 }
 
@@ -84,6 +84,6 @@ impl Ask for StatsRequest {
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Stats> {
-        Stats::decode(&replies.only_item().await?.body)
+        Stats::decode(&replies.with_bulk_up_to(0).only_item().await?.body)
     }
 }

@@ -1,13 +1,15 @@
-//! Open files of the process: every connection is one.
+//! Open files of the process: every connection is two, one of them to ask the kernel how it goes.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// See [`link::Watch`].
+const PER_CONNECTION: u64 = 2;
 /// Kept for files that are served, and for everything else.
 const OTHERS: u64 = 1024;
 
 /// Allows as many open files as so many connections need, as far as the system lets us; says so when it does not.
 pub(crate) fn allow(connections: usize) {
-    let needed = (connections as u64).saturating_add(OTHERS);
+    let needed = (connections as u64).saturating_mul(PER_CONNECTION).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
         return;

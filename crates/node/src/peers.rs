@@ -74,7 +74,8 @@ impl Ask for AskPeers {
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Peers> {
-        let mut found: Peers = decode_json(&replies.only_item().await?.body, "the peers of a data set")?;
+        let mut found: Peers =
+            decode_json(&replies.with_bulk_up_to(0).only_item().await?.body, "the peers of a data set")?;
         // Nothing in it can be trusted; what is more than anybody needs is left out.
         found.peers.truncate(MAX_SERVERS);
         found.chain.truncate(MAX_CHAIN + 1);

@@ -446,8 +446,9 @@ impl Flow for QuicFlow {
         self.pace.with(|pace| pace.remember(now, known));
     }
 
+    /// Where it was when the connection began: what is known of a path is not told to who only claims its address.
     fn peer(&self) -> Option<SocketAddr> {
-        Some(self.connection.remote_address())
+        Some(self.prober.first_peer())
     }
 
     fn is_proven(&self) -> bool {

@@ -35,11 +35,34 @@ pub const TRAIN_WITHIN: Duration = Duration::from_secs(3);
 pub struct Prober {
     socket: Arc<PacedSocket>,
     connection: Connection,
+    /// Where the other side was when the connection began. An address that somebody only claims gets no train: the stack holds
+    /// itself back there, trains would not.
+    peer: SocketAddr,
 }
 
 impl Prober {
     pub(super) fn new(socket: &Arc<PacedSocket>, connection: &Connection) -> Self {
-        Self { socket: Arc::clone(socket), connection: connection.clone() }
+        let peer = connection.remote_address();
+        Self { socket: Arc::clone(socket), connection: connection.clone(), peer }
+    }
+
+    /// Where the other side was when the connection began.
+    pub(super) fn first_peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Where trains go, and come from.
+    ///
+    /// # Errors
+    /// `Busy` where the other side is somewhere else now.
+    fn peer(&self) -> Result<SocketAddr> {
+        if self.connection.remote_address() == self.peer {
+            return Ok(self.peer);
+        }
+        Err(Error::new(
+            ErrorKind::Busy,
+            "expected the other side where the connection began, found it moved: connect anew",
+        ))
     }
 
     /// Size of a train's packets, payload of UDP: what the path was found to carry.
@@ -51,7 +74,7 @@ impl Prober {
     /// Sends a train as fast as the socket takes it; gives how many packets left.
     ///
     /// # Errors
-    /// The operating system refused.
+    /// The operating system refused; `Busy` for a side that has moved.
     ///
     /// # Cancel safety
     /// Dropping it ends the train early.
@@ -68,7 +91,7 @@ impl Prober {
                 contents.resize(contents.len() - HEADER_BYTES + size, 0);
             }
             let transmit = Transmit {
-                destination: self.connection.remote_address(),
+                destination: self.peer()?,
                 ecn: None,
                 contents: &contents,
                 segment_size: (contents.len() > size).then_some(size),
@@ -94,10 +117,10 @@ impl Prober {
     /// Listens for a train of this number.
     ///
     /// # Errors
-    /// `Busy` when too many are listened for, `Invalid` when this one is already.
+    /// `Busy` when too many are listened for or the other side has moved, `Invalid` when this one is already.
     pub fn listen(&self, train: u64) -> Result<Listening> {
         let arrivals = Arc::clone(&self.socket.arrivals);
-        let of = arrivals.listen(train, self.connection.remote_address())?;
+        let of = arrivals.listen(train, self.peer()?)?;
         Ok(Listening { arrivals, of })
     }
 }

@@ -18,6 +18,8 @@ use crate::Watch;
 use crate::carrier::{broken, ended};
 use crate::tcp_flow::TcpFlow;
 
+/// How long a stream whose link is over may go on.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 /// How often it is looked at, whether what was sent is answered.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
@@ -66,13 +68,14 @@ impl Joined {
         self.session.write_u8(TAKEN).await.map_err(broken)?;
         self.session.flush().await.map_err(broken)?;
         let (messages, queue) = mpsc::channel(0);
-        let (_alive, ended_with_it) = oneshot::channel();
+        let (mut alive, ended_with_it) = oneshot::channel();
         let flow = self.watch.as_ref().map(Watch::flow);
         let outlet = Outlet { messages, ended: ended_with_it, flow };
         self.outlets.try_send(outlet).map_err(|_| ended())?;
         tokio::select! {
             done = send_all(&mut self.session, queue) => done,
             error = silence(self.watch.as_ref()) => Err(error),
+            error = ends_with(&mut alive) => Err(error),
         }
     }
 }
@@ -85,6 +88,14 @@ async fn send_all(session: &mut TlsStream<TcpStream>, mut queue: mpsc::Receiver<
         session.flush().await.map_err(broken)?;
     }
     session.shutdown().await.map_err(broken)
+}
+
+/// Waits for the end of the link: what is still to be written then is wanted by nobody, and a side that reads nothing would
+/// keep the stream for ever.
+async fn ends_with(alive: &mut oneshot::Sender<()>) -> Error {
+    alive.cancellation().await;
+    tokio::time::sleep(LAST_WORDS_WITHIN).await;
+    ended()
 }
 
 /// Waits until what was sent was not answered for as long as a peer may be silent. The link's own questions cross by its first

@@ -155,6 +155,7 @@ impl Relay {
 async fn pump(near: TcpStream, far: TcpStream, mut way: watch::Receiver<Way>) {
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (near.into_split(), far.into_split());
+    let mut held = way.clone();
     let back = async {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -172,9 +173,14 @@ async fn pump(near: TcpStream, far: TcpStream, mut way: watch::Receiver<Way>) {
             }
         }
     };
+    // Who is held is not let go either.
+    let forth = async {
+        drop(tokio::io::copy(&mut from_client, &mut to_server).await);
+        drop(held.wait_for(|way| *way != Way::Held).await);
+    };
     tokio::select! {
         () = back => {}
-        _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+        () = forth => {}
     }
 }
 
@@ -471,4 +477,25 @@ async fn a_sender_beside_its_card_brings_the_same_bytes() {
     client.receive(24 * ITEM_BYTES + 3, true).await.unwrap();
     drop(client);
     until("the core to be given back", || server.desk.berths().taken() == 0).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_ends_with_its_link() {
+    let server = Server::start(&SERVED).await;
+    let relay = Relay::to(server.address).await;
+    let client = Client::connect(relay.address, &server.trust, 2).await;
+    joined(&server, &client, 2).await;
+    relay.set(1, Way::Held);
+    let bytes = Bytes::copy_from_slice(&(64_u64 << 20).to_le_bytes());
+    let _asked = client.handle.request("bulk", bytes, Urgency::of(Priority::NORMAL)).await.unwrap();
+    // What is sent on the stream waits in sockets, until those are full.
+    let sent = || server.flow().statistics().sent_bytes;
+    let mut before = 0;
+    while before == 0 || sent() > before {
+        before = sent();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(server.ends.lock().unwrap().is_empty());
+    relay.set(0, Way::Cut);
+    until("the end of the stream", || !server.ends.lock().unwrap().is_empty()).await;
 }

@@ -48,7 +48,12 @@ fn a_client_that_moves_gets_every_byte() {
         let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, rate("auto")).unwrap();
         let mut tasks = JoinSet::new();
         let address = listener.address().unwrap();
-        tasks.spawn(async move { answer(listener.accept().await.unwrap().establish().await.unwrap()).await });
+        let (tell, told) = tokio::sync::oneshot::channel();
+        tasks.spawn(async move {
+            let link = listener.accept().await.unwrap().establish().await.unwrap();
+            tell.send(link.flow().unwrap()).ok().unwrap();
+            answer(link).await;
+        });
         // To another host's address, to another port of it, and twice more.
         let addresses = &["127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.1"];
         let path = moving(address, addresses, &mut tasks).await;
@@ -58,6 +63,12 @@ fn a_client_that_moves_gets_every_byte() {
         let config = ClientConfig { window_bytes: options.window_bytes, ..ClientConfig::default() };
         let (client, driver) = link::connect(link, config).unwrap();
         tasks.spawn(driver);
+        let flow = told.await.unwrap();
+        let first = flow.peer();
         fetch(&client, 40_000_000).await;
+        // Nobody is sent a train because somebody else says that it is there.
+        assert_eq!(flow.peer(), first);
+        let refused = flow.prober().unwrap().send(1, 17).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Busy, "{refused}");
     });
 }

@@ -101,13 +101,13 @@ impl Probing<'_> {
         let train = random_train()?;
         let listening = self.prober.listen(train)?;
         let replies = self.ask(Way::Down, train, packets).await?;
-        let packets = Probed::decode(replies.only_item().await?.body)?.sent;
+        let packets = Probed::decode(replies.with_bulk_up_to(0).only_item().await?.body)?.sent;
         Ok(arrived(packets, &listening.arrived(packets, FIRST_WITHIN).await))
     }
 
     async fn up(&self, packets: u16) -> Result<Train> {
         let train = random_train()?;
-        let mut replies = self.ask(Way::Up, train, packets).await?;
+        let mut replies = self.ask(Way::Up, train, packets).await?.with_bulk_up_to(0);
         next_body(&mut replies).await?;
         let packets = self.prober.send(train, packets).await?;
         let arrivals = Probed::decode(next_body(&mut replies).await?)?.arrivals;

@@ -39,7 +39,7 @@ impl Ask for AskPath {
     }
 
     async fn answer(&self, replies: OpStream) -> Result<Told> {
-        read(&replies.only_item().await?.body)
+        read(&replies.with_bulk_up_to(0).only_item().await?.body)
     }
 }
 
