@@ -104,7 +104,7 @@ async fn a_client_that_breaks_off_within_a_frame_is_unreachable() {
 async fn nothing_is_read_before_the_client_is_let_in() {
     let (mut stream, connection, _tasks) = accept_one().await;
     let request = Frame::Request(wire::Request {
-        op: wire::OpId(1),
+        op: OpId(1),
         name: "list".into(),
         priority: Priority::NORMAL,
         deadline_ms: 0,
