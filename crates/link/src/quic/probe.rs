@@ -205,18 +205,21 @@ impl Arrivals {
         self.clock.micros()
     }
 
-    /// A datagram that is not QUIC's was read.
-    pub(super) fn note(&self, datagram: &[u8], from: SocketAddr, received_micros: u64) {
-        let Some(Packet { train, number, sent_micros }) = Packet::read(datagram) else { return };
+    /// A datagram that is not QUIC's was read; false where nobody listens for it.
+    pub(super) fn note(&self, datagram: &[u8], from: SocketAddr, received_micros: u64) -> bool {
+        let Some(Packet { train, number, sent_micros }) = Packet::read(datagram) else { return false };
         let trains = self.trains();
-        let Some(of) = trains.iter().find(|of| of.train == train && of.from == from) else { return };
+        let Some(of) = trains.iter().find(|of| of.train == train && of.from == from) else { return false };
         let size_bytes = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
         let mut packets = of.packets.lock().unwrap_or_else(PoisonError::into_inner);
         // One that comes twice counts once.
-        if packets.len() < usize::from(MAX_PACKETS) && packets.iter().all(|known| known.number != number) {
+        let is_new =
+            packets.len() < usize::from(MAX_PACKETS) && packets.iter().all(|known| known.number != number);
+        if is_new {
             packets.push(Arrival { number, size_bytes, sent_micros, received_micros });
             of.changed.notify_one();
         }
+        is_new
     }
 }
 
@@ -254,14 +257,14 @@ mod tests {
         let arrivals = Arrivals::default();
         let of = arrivals.listen(7, address(1)).unwrap();
         let packet = |train, number| Packet { train, number, sent_micros: 5 }.header();
-        for (header, from) in [
-            (packet(7, 0), address(1)),
-            (packet(7, 0), address(1)),
-            (packet(7, 2), address(2)),
-            (packet(8, 1), address(1)),
-            ([0; HEADER_BYTES], address(1)),
+        for (header, from, counts) in [
+            (packet(7, 0), address(1), true),
+            (packet(7, 0), address(1), false),
+            (packet(7, 2), address(2), false),
+            (packet(8, 1), address(1), false),
+            ([0; HEADER_BYTES], address(1), false),
         ] {
-            arrivals.note(&header, from, 9);
+            assert_eq!(arrivals.note(&header, from, 9), counts, "{header:?} from {from}");
         }
         assert_eq!(of.count(), 1);
         assert!(arrivals.listen(7, address(1)).is_err(), "it is listened for");

@@ -1,5 +1,5 @@
 //! What a server's port turned away, counted: datagrams of no connection, too large ones, packets that were not sealed by
-//! the other end, packets that came before.
+//! the other end, packets that came before, packets of trains that nobody waits for.
 //!
 //! The stack turns them away and tells nobody. It is seen from outside: the socket knows sizes, whoever makes names of
 //! connections is asked about strange ones, and keys (see [`crypto`](super::crypto)) open each packet. Not counted:
@@ -24,6 +24,9 @@ pub struct Rejected {
     pub unauthenticated: u64,
     /// Packets that were opened before, or are so late that this cannot be told: replayed, or repeated by the network.
     pub replayed: u64,
+    /// Datagrams that are not QUIC's, and of no packet train that is listened for from there, or of one for the second time: late,
+    /// stray or forged.
+    pub stray: u64,
 }
 
 /// Counts, shared by all who see some of it.
@@ -33,6 +36,7 @@ pub(super) struct Rejections {
     oversized: AtomicU64,
     unauthenticated: AtomicU64,
     replayed: AtomicU64,
+    stray: AtomicU64,
 }
 
 impl Rejections {
@@ -43,6 +47,7 @@ impl Rejections {
             oversized: told(&self.oversized),
             unauthenticated: told(&self.unauthenticated),
             replayed: told(&self.replayed),
+            stray: told(&self.stray),
         }
     }
 
@@ -56,6 +61,10 @@ impl Rejections {
 
     pub(super) fn note_replayed(&self) {
         self.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_stray(&self) {
+        self.stray.fetch_add(1, Ordering::Relaxed);
     }
 }
 

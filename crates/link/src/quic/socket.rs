@@ -108,8 +108,8 @@ impl PacedSocket {
             } else if is_quic(datagram) {
                 datagrams.copy_within(start..end, kept);
                 kept += end - start;
-            } else {
-                self.arrivals.note(datagram, meta.addr, at);
+            } else if !self.arrivals.note(datagram, meta.addr, at) {
+                self.rejections.note_stray();
             }
         }
         meta.len = kept;

@@ -44,6 +44,7 @@ struct Rejections {
     oversized: u64,
     unauthenticated: u64,
     replayed: u64,
+    stray: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,11 +104,12 @@ impl Report {
     /// The same, of a server with a UDP port.
     #[must_use]
     pub(super) fn rejecting(self, rejected: Option<Rejected>) -> Self {
-        let told = |Rejected { unknown, oversized, unauthenticated, replayed }| Rejections {
+        let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| Rejections {
             unknown,
             oversized,
             unauthenticated,
             replayed,
+            stray,
         };
         Self { rejected: rejected.map(told), ..self }
     }

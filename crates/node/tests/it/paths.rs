@@ -128,13 +128,18 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     assert_eq!(body["host"], "127.0.0.1", "{told}");
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("cache-control: no-store"), "{told}");
     assert!(body["to"]["advice"]["rate_bytes_per_sec"]["basis"].is_string());
-    let none = serde_json::json!({"unknown": 0, "oversized": 0, "unauthenticated": 0, "replayed": 0});
+    let none =
+        serde_json::json!({"unknown": 0, "oversized": 0, "unauthenticated": 0, "replayed": 0, "stray": 0});
     assert_eq!(body["rejected"], none);
     // Of a connection that there never was.
     let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     stranger.send_to(&[0x5a; 200], &authority).await.unwrap();
-    while tell().await.0["rejected"]["unknown"] != 1 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    // Of a packet train that nobody waits for.
+    stranger.send_to(&[0; 200], &authority).await.unwrap();
+    for kind in ["unknown", "stray"] {
+        while tell().await.0["rejected"][kind] != 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 
