@@ -177,8 +177,9 @@ pub(crate) struct Reaching {
     /// lead nowhere are done without.
     #[arg(long, env = "CORRIDOR_RAILS", hide_env = true, value_name = "[FROM@]TO,...")]
     pub(crate) rails: Option<String>,
-    /// How fast data may come, of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is
-    /// that rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto].
+    /// How fast data may come. Of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is that
+    /// rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto]. By TCP (`--link tcp`) only
+    /// `rate=400Mb/s`, which is not exceeded.
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
     /// Compression of data on the way: `auto` where the server measures that it is faster, `none`, or always `lz4` or `zstd`
@@ -245,7 +246,7 @@ pub(crate) struct Serve {
     /// several times [default: no pages of other sites].
     #[arg(long = "cors", value_name = "ORIGIN", conflicts_with = "no_token")]
     pub(crate) pages: Vec<String>,
-    /// The most that one client is sent by QUIC, such as `400Mb/s`, whatever controller it asks for.
+    /// The most that is sent by one connection, such as `400Mb/s`, whatever controller its client asks for; by TCP on Linux.
     #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
     /// How to listen.

@@ -91,7 +91,8 @@ def open(
     without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
     where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
     server: ``"tcp"`` (the default), ``"quic"``, ``"auto"`` (by what is known of the path), ``"lossy"`` or ``"lossy+fec"``;
-    ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others.
+    ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others; by TCP
+    there is only ``"rate=400Mb/s"``.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype

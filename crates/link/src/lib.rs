@@ -55,6 +55,7 @@ pub mod streams;
 pub mod tcp;
 mod tcp_flow;
 mod tcp_info;
+mod tcp_rate;
 pub mod tls;
 pub mod topology;
 mod waiting;

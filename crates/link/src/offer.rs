@@ -18,7 +18,7 @@ use wire::{Error, ErrorKind, Result};
 
 use crate::Link;
 use crate::carrier::{broken, ended};
-use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, over_buffered, prepare, too_slow, unreachable};
+use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, hold_to, over_buffered, prepare, too_slow, unreachable};
 use crate::tls::{self, Trust};
 
 /// The protocol name of such a connection.
@@ -27,7 +27,7 @@ pub const ALPN_OFFER: &[u8] = b"corridor-offer/1";
 const TAKEN: u8 = 1;
 
 /// Connects to a client that waits, as the server; the link is to be served, once the client wants it. Waits for that as
-/// long as the client is there.
+/// long as the client is there. Where the system can hold TCP to a rate, no more than `most_bytes_per_sec` is sent.
 ///
 /// # Errors
 /// `Unreachable` or `TimedOut` when nobody waits there, `Denied` when it is not who it should be, or when it does not
@@ -35,11 +35,19 @@ const TAKEN: u8 = 1;
 ///
 /// # Cancel safety
 /// Dropping it closes the socket.
-pub async fn offer(host: &str, port: u16, trust: &Trust, token: &str) -> Result<(Link, IpAddr)> {
+pub async fn offer(
+    host: &str,
+    port: u16,
+    trust: &Trust,
+    token: &str,
+    most_bytes_per_sec: Option<f64>,
+) -> Result<(Link, IpAddr)> {
     let peer = format!("{host}:{port}");
     let connecting = async {
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         prepare(&stream)?;
+        // Where it cannot, whoever listens has been told.
+        most_bytes_per_sec.map_or(Ok(()), |most| hold_to(&stream, most)).unwrap_or_default();
         let ip = stream.peer_addr().map_err(broken)?.ip();
         let mut session = tls::connect(stream, host, &[ALPN_OFFER], trust).await?;
         if session.get_ref().1.alpn_protocol() != Some(ALPN_OFFER) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -12,8 +13,9 @@ use tokio::net::TcpStream;
 use wire::{Deframer, Error, ErrorKind, Message, Result, Retry};
 
 use crate::carrier::{Received, broken, ended, give};
+use crate::tcp_flow::unheld;
 use crate::tls::{self, Trust};
-use crate::{Carrier, Link, Watch};
+use crate::{Carrier, Link, Watch, tcp_rate};
 
 /// From the first packet until TLS is agreed on.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,6 +73,15 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
     #[cfg(target_os = "linux")]
     socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
     Ok(())
+}
+
+/// Sends by a socket no faster than this, bytes per second, whatever is asked for later; of a listening one, by each connection
+/// that it accepts from now on. Their further streams share it.
+///
+/// # Errors
+/// `Unsupported` where the system does not pace, with what to do.
+pub fn hold_to(socket: &impl AsFd, most_bytes_per_sec: f64) -> Result<()> {
+    tcp_rate::hold(socket.as_fd(), most_bytes_per_sec).map_err(unheld)
 }
 
 /// A link over any stream of bytes.

@@ -1,5 +1,6 @@
-//! A TCP connection as a [`Flow`]: the kernel decides how fast, and tells how it goes.
+//! A TCP connection as a [`Flow`]: the kernel decides how fast, within the rate that was asked for, and tells how it goes.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use wire::{Error, Result};
 
 use crate::flow::{Flow, Statistics};
 use crate::tcp_info::TcpInfo;
+use crate::tcp_rate;
 
 /// Names of congestion controls that Linux has; others are told as `other`.
 const KERNEL_CONTROLLERS: [&str; 15] = [
@@ -38,6 +40,10 @@ pub struct Watch(Arc<Watched>);
 struct Watched {
     peer: Option<SocketAddr>,
     controller: Option<&'static str>,
+    /// What it was held to when it was made, bytes per second: no more whatever is asked for.
+    most_bytes_per_sec: Option<f64>,
+    /// The rate that was asked for.
+    choice: Mutex<Option<Choice>>,
     state: Mutex<State>,
 }
 
@@ -47,13 +53,19 @@ enum State {
 }
 
 impl Watch {
-    /// Of a connected socket; none where the system gives no second descriptor.
+    /// Of a connected socket; none where the system gives no second descriptor. What the socket is
+    /// [held to](crate::tcp::hold_to) already is the most that can be asked for.
     #[must_use]
     pub fn on(stream: &TcpStream) -> Option<Self> {
         let socket = stream.as_fd().try_clone_to_owned().ok()?;
-        let peer = stream.peer_addr().ok();
-        let controller = kernel_controller(stream);
-        Some(Self(Arc::new(Watched { peer, controller, state: Mutex::new(State::Open(socket)) })))
+        let info = TcpInfo::of(socket.as_fd()).unwrap_or_default();
+        Some(Self(Arc::new(Watched {
+            peer: stream.peer_addr().ok(),
+            controller: kernel_controller(stream),
+            most_bytes_per_sec: info.most_bytes_per_sec().map(|rate| rate as f64),
+            choice: Mutex::default(),
+            state: Mutex::new(State::Open(socket)),
+        })))
     }
 
     /// True when something is under way and nothing was acknowledged for so long.
@@ -80,6 +92,32 @@ impl Watched {
             State::Ended(last) => last.clone(),
         }
     }
+
+    /// Holds the socket to a rate; one that has ended sends nothing anyway.
+    fn hold(&self, bytes_per_sec: f64) -> Result<()> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(socket) => tcp_rate::hold(socket.as_fd(), bytes_per_sec).map_err(unheld),
+            State::Ended(_) => Ok(()),
+        }
+    }
+}
+
+/// Why a socket cannot be held to a rate, and what to do.
+pub(crate) fn unheld(error: io::Error) -> Error {
+    Error::unsupported(format!(
+        "expected a system that holds TCP to a rate, found: {error}; use the link `quic`"
+    ))
+}
+
+/// The rate of the only controller that TCP has here.
+fn rate_of(choice: Choice) -> Result<f64> {
+    let rate = choice.rate_bytes_per_sec().filter(|_| choice.name() == "rate");
+    rate.ok_or_else(|| {
+        Error::unsupported(format!(
+            "expected the controller `rate` with its rate (`rate=400Mb/s`), which is all that can be chosen over TCP, found \
+             `{choice}`; leave it out, or ask for the link `quic`"
+        ))
+    })
 }
 
 fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
@@ -92,9 +130,47 @@ fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
 #[derive(Clone)]
 pub(crate) struct TcpFlow(Arc<Watched>);
 
+impl TcpFlow {
+    /// What all streams of a link may send together whose first one this is, bytes per second; none where the kernel decides.
+    pub(crate) fn allowed_bytes_per_sec(&self) -> Option<f64> {
+        let asked = self.choice().and_then(|choice| choice.rate_bytes_per_sec());
+        let most = self.0.most_bytes_per_sec;
+        asked.map_or(most, |asked| Some(most.map_or(asked, |most| most.min(asked))))
+    }
+
+    /// Sends no faster than that, whatever the link may.
+    ///
+    /// # Errors
+    /// `Unsupported` where the system does not pace.
+    pub(crate) fn hold(&self, bytes_per_sec: f64) -> Result<()> {
+        self.0.hold(bytes_per_sec)
+    }
+
+    /// Notes what was asked for; whoever calls holds the streams to it.
+    ///
+    /// # Errors
+    /// `Unsupported` for what is no rate.
+    pub(crate) fn choose(&self, choice: Choice) -> Result<()> {
+        rate_of(choice)?;
+        *self.0.choice.lock().unwrap_or_else(PoisonError::into_inner) = Some(choice);
+        Ok(())
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        *self.0.choice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the socket is held to now.
+    #[cfg(test)]
+    pub(crate) fn held_bytes_per_sec(&self) -> Option<u64> {
+        self.0.info().most_bytes_per_sec()
+    }
+}
+
 impl Flow for TcpFlow {
-    fn control(&self, _: Choice) -> Result<()> {
-        Err(Error::unsupported("this protocol has no choice of controllers; ask for the link `quic`"))
+    fn control(&self, choice: Choice) -> Result<()> {
+        self.choose(choice)?;
+        self.allowed_bytes_per_sec().map_or(Ok(()), |rate| self.hold(rate))
     }
 
     /// The kernel keeps a memory of its own.
@@ -110,7 +186,7 @@ impl Flow for TcpFlow {
         Statistics {
             protocol: "tcp",
             streams: 1,
-            controller: None,
+            controller: self.choice(),
             kernel_controller: self.0.controller,
             rtt: info.rtt(),
             least_rtt: info.least_rtt(),
@@ -122,6 +198,7 @@ impl Flow for TcpFlow {
             reordered: info.reordered(),
             in_flight_bytes: info.in_flight_segments() * segment_bytes,
             window_bytes: info.window_segments() * segment_bytes,
+            // The kernel's is never above what the socket is held to.
             rate_bytes_per_sec: info.rate_bytes_per_sec().map(|rate| rate as f64),
             delivery_bytes_per_sec: info.delivery_bytes_per_sec().map(|rate| rate as f64),
             packet_bytes: segment_bytes,
@@ -138,6 +215,73 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::tcp::hold_to;
+
+    /// A connection whose server's side is held to `most` by its listener, if any.
+    async fn connected(most: Option<f64>) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        most.iter().for_each(|most| hold_to(&listener, *most).expect("Linux paces"));
+        let address = listener.local_addr().expect("an address");
+        let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (ours.expect("a connection"), theirs.expect("a connection").0)
+    }
+
+    #[tokio::test]
+    async fn a_rate_that_was_asked_for_is_what_the_kernel_holds_and_tells() {
+        let (ours, _theirs) = connected(None).await;
+        let watch = Watch::on(&ours).unwrap();
+        let flow = watch.flow();
+        assert_eq!((flow.held_bytes_per_sec(), flow.statistics().controller), (None, None));
+        for (text, rate) in
+            [("rate=100Mb/s", 12_500_000), ("rate=50GB/s", 50_000_000_000), ("rate=1MB/s", 1_000_000)]
+        {
+            let choice = text.parse().unwrap();
+            flow.control(choice).unwrap();
+            let seen = flow.statistics();
+            assert_eq!((flow.held_bytes_per_sec(), seen.controller), (Some(rate), Some(choice)));
+            assert!(seen.rate_bytes_per_sec <= Some(rate as f64), "{seen:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_controllers_are_refused_with_what_to_do_and_change_nothing() {
+        let (ours, _theirs) = connected(None).await;
+        let watch = Watch::on(&ours).unwrap();
+        let flow = watch.flow();
+        for text in ["auto", "cubic", "polite=1Gb/s", "rate"] {
+            let choice: Choice = text.parse().unwrap();
+            let error = flow.control(choice).unwrap_err();
+            assert_eq!(error.kind(), wire::ErrorKind::Unsupported);
+            let said = error.to_string();
+            assert!(said.contains(&format!("`{choice}`")) && said.contains("`quic`"), "{said}");
+        }
+        assert_eq!((flow.held_bytes_per_sec(), flow.statistics().controller), (None, None));
+    }
+
+    #[tokio::test]
+    async fn what_a_listener_is_held_to_is_the_most_that_can_be_asked_for() {
+        let (_ours, theirs) = connected(Some(2e6)).await;
+        let watch = Watch::on(&theirs).unwrap();
+        let flow = watch.flow();
+        assert_eq!((flow.held_bytes_per_sec(), flow.statistics().controller), (Some(2_000_000), None));
+        for (text, held) in [("rate=1GB/s", 2_000_000), ("rate=1MB/s", 1_000_000), ("rate=3MB/s", 2_000_000)]
+        {
+            flow.control(text.parse().unwrap()).unwrap();
+            assert_eq!(flow.held_bytes_per_sec(), Some(held), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_held_to_a_rate_takes_its_time() {
+        let (mut ours, mut theirs) = connected(Some(1e6)).await;
+        let (began, bytes) = (crate::drive::now(), 3_000_000);
+        let sending = async { theirs.write_all(&vec![7; bytes]).await.unwrap() };
+        let mut taken = vec![0; bytes];
+        let ((), received) = tokio::join!(sending, ours.read_exact(&mut taken));
+        received.unwrap();
+        // A kernel does not pace the first ten packets, which are of 64 KiB here.
+        assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    }
 
     #[tokio::test]
     async fn a_socket_tells_how_it_goes_and_is_let_go_with_its_owner() {

@@ -99,6 +99,11 @@ impl TcpInfo {
         self.u64_at(104).filter(|rate| *rate != 0 && *rate != u64::MAX)
     }
 
+    /// The most that it is held to, bytes per second; none where it is not.
+    pub(crate) fn most_bytes_per_sec(&self) -> Option<u64> {
+        self.u64_at(112).filter(|rate| *rate != 0 && *rate != u64::MAX)
+    }
+
     /// What arrived lately, bytes per second; none where there was not enough to send.
     pub(crate) fn delivery_bytes_per_sec(&self) -> Option<u64> {
         let is_limited_by_sender = self.0.get(7).is_some_and(|bits| bits & 1 == 1);

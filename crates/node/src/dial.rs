@@ -547,6 +547,10 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     config.capabilities.extend(choice.map(link::asking));
     config.capabilities.extend(compression.capabilities());
     let flow = link.flow();
+    // By QUIC we send by it already.
+    if let Some((choice, flow)) = choice.zip(flow.as_ref()).filter(|_| protocol == Protocol::Tcp) {
+        flow.control(choice)?;
+    }
     let known = remember(server, flow.as_deref()).await;
     config.path_bytes = known.map(|known| ahead(flow.as_deref()) * known.filling_bytes());
     config.capabilities.extend(known.map(link::telling));

@@ -63,7 +63,8 @@ pub struct Options {
     pub peers: Vec<Url>,
     /// Clients that wait for this server, as they printed it.
     pub waiting_clients: Vec<Url>,
-    /// The most that one client is sent by QUIC, bytes per second, whatever it asks for.
+    /// The most that is sent by one connection, bytes per second, whatever its client asks for; the streams of one link count as
+    /// one connection.
     pub most_bytes_per_sec: Option<f64>,
 }
 
@@ -124,6 +125,11 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let tls = identity.server_config(&link::tls::SERVED)?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
+    if let Some(most) = options.most_bytes_per_sec
+        && let Err(error) = link::tcp::hold_to(&listener, most)
+    {
+        tracing::warn!(%error, "TCP connections are not held to the rate that is the most");
+    }
     let pace = quic::Options {
         most_bytes_per_sec: options.most_bytes_per_sec,
         // What does more than read waits (`ops`).
@@ -139,7 +145,8 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     for export in shared.exports.all() {
         check_chain(export, name).await?;
     }
-    let offerings = options.waiting_clients.iter().map(Offering::of).collect::<Result<_>>()?;
+    let offering = |client| Offering::of(client, options.most_bytes_per_sec);
+    let offerings = options.waiting_clients.iter().map(offering).collect::<Result<_>>()?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut names = options.names.clone();
     names.push(machine);

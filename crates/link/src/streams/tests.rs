@@ -316,6 +316,19 @@ async fn every_byte_comes_once_by_any_number_of_streams() {
 }
 
 #[tokio::test]
+async fn a_rate_that_was_asked_for_is_that_of_all_streams_together() {
+    let server = Server::start(&SERVED).await;
+    let client = Client::connect(server.address, &server.trust, 4).await;
+    server.flow().control("rate=40MB/s".parse().unwrap()).unwrap();
+    // They join when the server has answered, and each has its part then.
+    client.receive(ITEM_BYTES, true).await.unwrap();
+    joined(&server, &client, 4).await;
+    client.receive(24 * ITEM_BYTES, true).await.unwrap();
+    let seen = server.flow().statistics();
+    assert!(seen.rate_bytes_per_sec <= Some(40e6) && seen.streams == 4, "{seen:?}");
+}
+
+#[tokio::test]
 async fn a_stream_that_is_cut_ends_the_link_and_another_one_may_do() {
     for number in [0, 1, 3] {
         let server = Server::start(&SERVED).await;

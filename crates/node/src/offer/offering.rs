@@ -1,11 +1,12 @@
 //! The server's side: connects to a client that waits, serves it, and comes again when it has ended.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
-use link::Trust;
 use link::offer::offer;
+use link::{Link, Trust};
 
 use crate::connection::Service;
 use crate::dial::trust_of;
@@ -24,14 +25,15 @@ pub(crate) struct Offering {
     port: u16,
     trust: Trust,
     token: Token,
+    most_bytes_per_sec: Option<f64>,
 }
 
 impl Offering {
-    /// Of the URL that the waiting client printed.
+    /// Of the URL that the waiting client printed; it is sent `most_bytes_per_sec`, whatever it asks for.
     ///
     /// # Errors
     /// `Invalid` for a URL of several servers, or without its token.
-    pub(crate) fn of(url: &Url) -> Result<Self> {
+    pub(crate) fn of(url: &Url, most_bytes_per_sec: Option<f64>) -> Result<Self> {
         let bad = |what: &str| {
             Error::invalid(format!("expected the whole URL that the waiting client printed, {what}"))
         };
@@ -40,7 +42,7 @@ impl Offering {
         }
         let token = url.token.as_deref().ok_or_else(|| bad("found no token in it"))?;
         let (trust, token) = (trust_of(url)?, Token::chosen(token)?);
-        Ok(Self { host: url.host.clone(), port: url.port, trust, token })
+        Ok(Self { host: url.host.clone(), port: url.port, trust, token, most_bytes_per_sec })
     }
 
     /// Serves it, again and again, for ever.
@@ -65,8 +67,13 @@ impl Offering {
         }
     }
 
+    async fn link(&self) -> Result<(Link, IpAddr)> {
+        let (token, most) = (self.token.secret(), self.most_bytes_per_sec);
+        offer(&self.host, self.port, &self.trust, token, most).await
+    }
+
     async fn serve(&self, service: Arc<Service>, lobby: &Lobby) -> Result<()> {
-        let (link, ip) = offer(&self.host, self.port, &self.trust, self.token.secret()).await?;
+        let (link, ip) = self.link().await?;
         tracing::info!("serving the client at {}:{}", self.host, self.port);
         let visit = lobby.enter(ip);
         // Whoever waits there holds the certificate, and has seen the token.

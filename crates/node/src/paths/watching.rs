@@ -126,9 +126,9 @@ fn measured(
     measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
     measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
-    // Over QUIC both sides send by the controller that the client asked for; over TCP the other kernel's is not told.
+    // Both sides send by the controller that the client asked for; over TCP without one the other kernel's is not told.
     let theirs = now.controller.map(|choice| choice.name());
-    let ours = now.kernel_controller.or(theirs);
+    let ours = theirs.or(now.kernel_controller);
     let way = |controller: Option<&str>| Way {
         protocol: now.protocol.into(),
         controller: controller.unwrap_or(OF_OTHER_HOST).into(),

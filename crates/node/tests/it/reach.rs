@@ -1,11 +1,14 @@
 //! The same data by another protocol, with the controllers that were asked for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use node::array::conformance::check_source;
 use node::array::{ErrorKind, Selection, Source};
-use node::dial::{Dialer, Protocol, Reach, Server, Streams};
+use node::dial::{Compression, Dialer, Protocol, Reach, Server, Streams};
+use node::node::Options;
 use node::remote::RemoteSource;
+use tokio::time::Instant;
 
 use crate::common::{Served, local, read};
 
@@ -83,4 +86,37 @@ async fn controllers_that_cannot_run_are_refused_with_the_reason() {
     let by_tcp = source(&served, Protocol::Tcp, Some("cubic")).describe().await.unwrap_err();
     assert_eq!(by_tcp.kind(), ErrorKind::Unsupported);
     assert!(by_tcp.to_string().contains("`quic`"), "{by_tcp}");
+}
+
+/// 4 MB by TCP, not compressed, in so many streams; how long they took.
+async fn taken(served: &Served, choice: Option<&str>, streams: u32) -> Duration {
+    let reach = Reach {
+        protocol: Protocol::Tcp,
+        choice: choice.map(|text| text.parse().expect("a controller")),
+        streams: Streams::Of(streams),
+        compression: Compression::None,
+        ..Reach::default()
+    };
+    let server = Server::of(served.url(), 16 << 20).expect("a server").by(reach);
+    let there: Arc<dyn Source> = Arc::new(RemoteSource::new(Dialer::new(server), String::new()));
+    there.describe().await.expect("a description");
+    let began = Instant::now();
+    read(&there, 0, Selection::all(&[128, 128, 128])).await.expect("the data");
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_tcp_nobody_is_sent_faster_than_he_asked_for_or_the_server_allows() {
+    const VOLUME: &str = "synthetic:waves?shape=128,128,128&dtype=u16";
+    // A kernel does not pace the first packets of a connection, which are large here; and it catches up on what was late.
+    const LEAST: Duration = Duration::from_millis(800);
+    let served = Served::start(&[VOLUME]).await;
+    let asked = taken(&served, Some("rate=2MB/s"), 1).await;
+    assert!(asked > LEAST, "{asked:?}");
+    let most = |options: &mut Options| options.most_bytes_per_sec = Some(2e6);
+    let holding = Served::changed(&[VOLUME], most).await.unwrap();
+    for choice in [None, Some("rate=1GB/s")] {
+        let allowed = taken(&holding, choice, 1).await;
+        assert!(allowed > LEAST, "{choice:?}: {allowed:?}");
+    }
 }
