@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Error, Result};
 use control::{Config, Controller, Signal, registry};
 
-use super::report::{Better, Case, Link, Report};
+use super::report::{Better, Case, Link, Report, median, smallest_over_largest};
 use crate::simulate::{Flow, Outcome, Path, run as simulate};
 
 /// Runs with different seeds of ours on the reference link, and of flows that share; peers run once.
@@ -84,8 +84,7 @@ fn reference(cases: &mut Vec<Case>) -> Result<()> {
                     "the link's rate less what is lost at random; start and acknowledgement not taken off",
                 );
                 for (peer, values) in all.iter().filter(|(peer, _)| **peer != name) {
-                    let median = Case::measured("", "share", Better::Higher, values.clone()).ours;
-                    case.peers.insert((*peer).to_owned(), median);
+                    case.peers.insert((*peer).to_owned(), median(&mut values.clone()));
                 }
                 cases.push(if is_goal { case.aiming(goal) } else { case });
             }
@@ -161,8 +160,7 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
                 &path,
             );
             for peer in ["reno", "cubic", "bbr", "udt", "tfrc"] {
-                let median = Case::measured("", "ratio", Better::Higher, alike(peer, &path, count)?).ours;
-                case.peers.insert(peer.to_owned(), median);
+                case.peers.insert(peer.to_owned(), median(&mut alike(peer, &path, count)?));
             }
             cases.push(case.with("flows", count).limited(1.0, "all alike").aiming(0.9));
         }
@@ -204,15 +202,14 @@ fn alike(name: &str, path: &Path, count: u32) -> Result<Vec<f64>> {
             let (from, until) = (last + path.rtt * 60, last + path.rtt * 100);
             let flows: Result<Vec<Flow>> =
                 (0..count).map(|i| Ok(Flow::new(make(name, path, None)?, path.rtt * 10 * i))).collect();
-            Ok(smallest_over_largest(&simulate(path, flows?, &[], until, seed), from))
+            Ok(smallest_over_largest(&rates(&simulate(path, flows?, &[], until, seed), from)))
         })
         .collect()
 }
 
-fn smallest_over_largest(out: &Outcome, from: Duration) -> f64 {
-    let rates: Vec<f64> = out.flows.iter().map(|f| f.rate_bytes_per_sec(from, out.until)).collect();
-    let largest = rates.iter().copied().fold(0.0, f64::max);
-    rates.iter().copied().fold(largest, f64::min) / largest.max(1.0)
+/// Bytes per second of each flow from then on.
+fn rates(out: &Outcome, from: Duration) -> Vec<f64> {
+    out.flows.iter().map(|flow| flow.rate_bytes_per_sec(from, out.until)).collect()
 }
 
 /// `auto` over rates, round trips, losses, buffers and numbers of flows: one run each.
@@ -269,7 +266,7 @@ fn grid_point(path: &Path, buffer: f64, count: u32) -> Result<Vec<Case>> {
         }
         cases.push(case);
     } else {
-        let alike = smallest_over_largest(&out, until / 2);
+        let alike = smallest_over_largest(&rates(&out, until / 2));
         cases.push(one("smallest share over largest in the second half", "ratio", Better::Higher, alike));
     }
     Ok(cases)

@@ -160,6 +160,12 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
+/// The smallest of `shares` over the largest: 1 where all are alike, 0 where one has nothing.
+pub(crate) fn smallest_over_largest(shares: &[f64]) -> f64 {
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    shares.iter().copied().fold(largest, f64::min) / largest.max(f64::MIN_POSITIVE)
+}
+
 impl Report {
     /// An empty report of `bench` on this machine.
     #[must_use]
@@ -202,6 +208,14 @@ mod tests {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn shares_are_alike_or_not() {
+        assert_eq!(smallest_over_largest(&[2.0, 4.0, 3.0]), 0.5);
+        assert_eq!(smallest_over_largest(&[0.3, 0.3]), 1.0);
+        assert_eq!(smallest_over_largest(&[0.0, 4.0]), 0.0);
+        assert_eq!(smallest_over_largest(&[0.0, 0.0]), 0.0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::options::Options;
 use super::process::Running;
 use super::relay::Relay;
-use super::report::{Better, Case, Link, Report};
+use super::report::{Better, Case, Link, Report, median};
 
 /// Rate of each server's link, bytes per second.
 const RATE: f64 = 25e6;
@@ -72,7 +72,7 @@ async fn rates(program: &Path, folder: &TempDir, runs: usize, bytes: u64, report
             found.push(bytes as f64 / read_all(&source, bytes).await?.0);
         }
     }
-    let one = Case::measured("", "B/s", Better::Higher, found[0].clone()).ours.unwrap_or_default();
+    let one = median(&mut found[0]).unwrap_or_default();
     for (shares, found) in groups.iter().zip(found) {
         let sum: f64 = shares.iter().sum();
         let equal = shares.iter().all(|s| *s == shares[0]);

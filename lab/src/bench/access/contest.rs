@@ -6,7 +6,7 @@ use std::time::Instant;
 use array::Result;
 
 use super::super::process::{Running, own_cpu_secs};
-use super::super::report::{Better, Case, Link};
+use super::super::report::{Better, Case, Link, median};
 
 /// Bytes of IPv4 and TCP headers with time stamps in each packet.
 const HEADER_BYTES: f64 = 52.0;
@@ -97,7 +97,7 @@ impl Contest {
 
     fn peer(&self, peer: &str, figure: impl Fn(&Measured) -> f64) -> Option<f64> {
         let all = self.peers.get(peer)?.as_ref().ok()?;
-        Case::measured("", "", Better::Lower, all.iter().map(figure).collect()).ours
+        median(&mut all.iter().map(figure).collect::<Vec<_>>())
     }
 
     /// A case of one figure of all contestants.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::super::process::{Running, command};
-use super::super::report::{Better, Case};
+use super::super::report::{Better, Case, median};
 use super::flows::{Scene, rounded};
 use super::limited;
 
@@ -106,7 +106,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let case = |name: &str, values: Vec<f64>| {
         let case = Case::measured(name, "B/s", Better::Higher, values);
         let mut case = limited(scene, case.with("bytes", bytes).with("advice", advice.clone()));
-        let middle = |values: &[f64]| Case::measured("", "", Better::Higher, values.to_vec()).ours;
+        let middle = |values: &[f64]| median(&mut values.to_vec());
         let peers = by_hand.iter().zip(&rates).map(|((name, _), rates)| (name.clone(), middle(rates)));
         case.peers = peers.collect();
         let best = case.peers.values().flatten().copied().fold(0.0, f64::max);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use array::{Error, Result};
 use link::Choice;
 
-use super::super::report::{Better, Case};
+use super::super::report::{Better, Case, median};
 use super::flows::{Flowed, PEERS, Scene};
 use super::messages::Way;
 use super::{goodput, limited};
@@ -14,7 +14,7 @@ use super::{goodput, limited};
 /// Controllers that run first, and those that `all` adds; the last two cannot run by QUIC, and say why.
 const FIRST: &[&str] = &["auto", "polite", "cubic", "bbr"];
 const OTHERS: &[&str] = &["reno", "bic", "highspeed", "scalable", "westwood", "vegas", "udt", "tfrc"];
-/// Share of the link's rate that is asked of `rate`: headers of IP and UDP, acknowledgements, and some room.
+/// Share of the link's rate that is asked of `rate`, and by `lossy`: headers of IP and UDP, acknowledgements, and some room.
 const RATE_SHARE: f64 = 0.975;
 /// Losses with the shares of the link's goodput that `rate` and `auto` are to reach on a long path, their start included.
 const GOALS: &[(f64, f64, f64)] =
@@ -87,12 +87,23 @@ fn ways(scene: &Scene<'_>) -> Vec<(String, std::result::Result<Way, String>)> {
     let wants_all = scene.options.only.iter().any(|name| name == "all");
     let others = if wants_all { OTHERS } else { &[] };
     let rate = scene.options.link.rate.map(|rate| format!("rate={:.3}Mb/s", rate * 8e-6 * RATE_SHARE));
-    let names = rate.into_iter().chain(FIRST.iter().chain(others).map(|name| (*name).to_owned()));
+    let names = rate.clone().into_iter().chain(FIRST.iter().chain(others).map(|name| (*name).to_owned()));
     let by_quic = names.map(|name| {
         let label = format!("{} by QUIC", name.split('=').next().unwrap_or_default());
-        (label, name.parse::<Choice>().map(Way::Quic).map_err(|refusal| refusal.to_string()))
+        (label, chosen(name).map(Way::Quic))
     });
-    by_quic.chain([("TCP with TLS".to_owned(), Ok(Way::Tcp { streams: 1 }))]).collect()
+    let by_datagrams = rate.iter().flat_map(|rate| {
+        [("lossy", false), ("lossy+fec", true)].map(|(link, redundancy)| {
+            let way = chosen(rate.clone()).map(|choice| Way::Lossy { choice, redundancy });
+            (format!("rate by {link}"), way)
+        })
+    });
+    let by_tcp = [("TCP with TLS".to_owned(), Ok(Way::Tcp { streams: 1 }))];
+    by_quic.chain(by_datagrams).chain(by_tcp).collect()
+}
+
+fn chosen(name: String) -> std::result::Result<Choice, String> {
+    name.parse().map_err(|refusal: link::Refusal| refusal.to_string())
 }
 
 /// The same by TCP with several streams: 1 to 6, or the least and the most of these where it only has to work.
@@ -138,10 +149,10 @@ fn case(
     let better = if unit == "B/s" { Better::Higher } else { Better::Lower };
     let of = |results: &Results, name: &str| {
         let all = results.get(name).and_then(|all| all.as_ref().ok()).map(Vec::as_slice).unwrap_or_default();
-        Case::measured("", unit, better, all.iter().map(&figure).collect())
+        all.iter().map(&figure).collect::<Vec<_>>()
     };
-    let mut case = Case { name: name.to_owned(), ..of(ours, label) }.with("bytes", scene.bytes);
-    case.peers = peers.keys().map(|name| (name.clone(), of(peers, name).ours)).collect();
+    let mut case = Case::measured(name, unit, better, of(ours, label)).with("bytes", scene.bytes);
+    case.peers = peers.keys().map(|name| (name.clone(), median(&mut of(peers, name)))).collect();
     let failed = ours.get_key_value(label).into_iter().chain(peers);
     let why = failed.filter_map(|(name, all)| Some(format!("{name}: {}", all.as_ref().err()?)));
     case.why = why.collect::<Vec<_>>().join("; ");
@@ -171,7 +182,7 @@ fn beside_cubic(scene: &Scene<'_>, ours: &Results, peers: &Results) -> Option<Ca
         && link.rtt.is_some_and(|rtt| rtt >= LONG_RTT);
     let rates = |results: &Results, name: &str| {
         let all = results.get(name)?.as_ref().ok()?;
-        Case::measured("", "", Better::Higher, all.iter().map(Flowed::bytes_per_sec).collect()).ours
+        median(&mut all.iter().map(Flowed::bytes_per_sec).collect::<Vec<_>>())
     };
     let ratio =
         rates(ours, "auto by QUIC").zip(rates(peers, "iperf3-cubic")).map(|(ours, cubic)| ours / cubic);

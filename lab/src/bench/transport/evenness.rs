@@ -27,9 +27,44 @@ const IP: u16 = 0x0800_u16.to_be();
 const BUFFER_BYTES: usize = 32 << 20;
 /// The watch looks this often whether it is over.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// An IP header without options, and where it names the sender.
-const HEADER_BYTES: usize = 20;
+/// What is looked at of a packet: an IP header without options, where it names the protocol and the sender, and where UDP's
+/// names the port that it is for.
+const HEADER_BYTES: usize = 24;
+const PROTOCOL: usize = 9;
+const UDP: u8 = 17;
 const SENDER: std::ops::Range<usize> = 12..16;
+const PORT: [usize; 2] = [22, 23];
+
+/// A datagram that came.
+struct Arrival {
+    /// Since the watch began.
+    at_secs: f64,
+    /// The port that it is for.
+    port: u16,
+}
+
+/// How packets are spread over milliseconds.
+pub(super) struct Spread {
+    /// Packets in each on average.
+    pub(super) mean: f64,
+    /// Standard deviation over mean.
+    pub(super) variation: f64,
+}
+
+impl Spread {
+    fn of(bins: &[u32]) -> Self {
+        let count = bins.len().max(1) as f64;
+        let mean = bins.iter().map(|bin| f64::from(*bin)).sum::<f64>() / count;
+        let square = bins.iter().map(|bin| (f64::from(*bin) - mean).powi(2)).sum::<f64>() / count;
+        Self { mean, variation: square.sqrt() / mean.max(f64::MIN_POSITIVE) }
+    }
+
+    /// The least that whole packets of this mean can vary: each bin has the whole number above it or below.
+    pub(super) fn least_variation(&self) -> f64 {
+        let part = self.mean.fract();
+        (part * (1.0 - part)).sqrt() / self.mean.max(f64::MIN_POSITIVE)
+    }
+}
 
 pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let rate = scene.options.link.rate;
@@ -46,9 +81,8 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         tokio::time::sleep(SETTLE).await;
         let watched = watch(scene.side.address).await;
         drop(flow);
-        cases.push(match watched {
-            Ok(bins) => {
-                let (mean, variation) = spread(&bins);
+        cases.push(match watched.and_then(|arrivals| spread(&arrivals, |_| true)) {
+            Ok(Spread { mean, variation }) => {
                 case(vec![variation]).with("asked", share * rate).with("packets_per_bin", mean)
             }
             Err(error) => Case { why: error.to_string(), ..case(Vec::new()) },
@@ -57,8 +91,14 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Packets from `sender` in each millisecond.
-async fn watch(sender: IpAddr) -> Result<Vec<u32>> {
+/// Of the packets from `sender` for each of `ports`, all at the same time, from now on.
+pub(super) async fn spreads(sender: IpAddr, ports: &[u16]) -> Result<Vec<Spread>> {
+    let arrivals = watch(sender).await?;
+    ports.iter().map(|port| spread(&arrivals, |arrival| arrival.port == *port)).collect()
+}
+
+/// Datagrams from `sender`, from now on.
+async fn watch(sender: IpAddr) -> Result<Vec<Arrival>> {
     let IpAddr::V4(sender) = sender else { return Err(Error::unsupported("expected an IPv4 address")) };
     let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(i32::from(IP))))?;
     socket.set_recv_buffer_size(BUFFER_BYTES)?;
@@ -72,11 +112,10 @@ async fn watch(sender: IpAddr) -> Result<Vec<u32>> {
     ends.store(true, Ordering::Relaxed);
     let arrivals = tokio::task::spawn_blocking(move || watching.join()).await;
     let arrivals = arrivals.map(|joined| joined.map_err(|_| Error::internal("the watch ended in a panic")));
-    binned(&arrivals.map_err(|e| Error::internal(e.to_string()))???)
+    arrivals.map_err(|e| Error::internal(e.to_string()))??
 }
 
-/// Seconds since the watch began, of each packet.
-fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Vec<f64>> {
+fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Vec<Arrival>> {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     let start = Instant::now();
     let mut header = [0; HEADER_BYTES];
@@ -85,9 +124,9 @@ fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Ve
     while !is_over.load(Ordering::Relaxed) {
         match socket.read(&mut header) {
             Ok(count) if count == HEADER_BYTES => {
-                let at = start.elapsed().as_secs_f64();
-                if header[SENDER] == sender {
-                    found.push(at);
+                let at_secs = start.elapsed().as_secs_f64();
+                if header[SENDER] == sender && header[PROTOCOL] == UDP {
+                    found.push(Arrival { at_secs, port: u16::from_be_bytes(PORT.map(|at| header[at])) });
                 }
             }
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -99,36 +138,61 @@ fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Ve
     Ok(found)
 }
 
-fn binned(arrivals: &[f64]) -> Result<Vec<u32>> {
+/// How those of the packets are spread that are `wanted`, from the first packet of all to the last.
+fn spread(arrivals: &[Arrival], wanted: impl Fn(&Arrival) -> bool) -> Result<Spread> {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(Error::internal("expected packets, found none"));
     };
-    let place = |at: f64| usize::try_from(rounded(((at - first) / BIN_SECS).floor())).unwrap_or(usize::MAX);
-    let mut bins = vec![0; place(*last).saturating_add(1)];
-    arrivals.iter().for_each(|at| bins.get_mut(place(*at)).into_iter().for_each(|bin| *bin += 1));
-    Ok(bins)
-}
-
-/// Mean, and standard deviation over mean.
-fn spread(bins: &[u32]) -> (f64, f64) {
-    let count = bins.len().max(1) as f64;
-    let mean = bins.iter().map(|bin| f64::from(*bin)).sum::<f64>() / count;
-    let square = bins.iter().map(|bin| (f64::from(*bin) - mean).powi(2)).sum::<f64>() / count;
-    (mean, square.sqrt() / mean.max(f64::MIN_POSITIVE))
+    let place = |arrival: &Arrival| {
+        usize::try_from(rounded(((arrival.at_secs - first.at_secs) / BIN_SECS).floor())).unwrap_or(usize::MAX)
+    };
+    let mut bins = vec![0; place(last).saturating_add(1)];
+    for arrival in arrivals.iter().filter(|arrival| wanted(arrival)) {
+        bins.get_mut(place(arrival)).into_iter().for_each(|bin| *bin += 1);
+    }
+    if bins.iter().all(|bin| *bin == 0) {
+        return Err(Error::internal("expected packets of every client, found none of one"));
+    }
+    Ok(Spread::of(&bins))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(places: impl Iterator<Item = f64>, port: u16) -> Vec<Arrival> {
+        places.map(|at_secs| Arrival { at_secs, port }).collect()
+    }
+
     #[test]
     fn even_packets_vary_little_and_bursts_much() {
-        let even: Vec<f64> = (0..10_000).map(|n| f64::from(n) * 0.25e-3 + 1e-5).collect();
-        let (mean, variation) = spread(&binned(&even).unwrap());
-        assert!((mean - 4.0).abs() < 0.01 && variation < 0.1, "{mean} {variation}");
-        let bursts: Vec<f64> = (0..10_000).map(|n| f64::from(n / 40) * 10e-3 + 1e-5).collect();
-        let (mean, variation) = spread(&binned(&bursts).unwrap());
-        assert!((mean - 4.0).abs() < 0.1 && (variation - 3.0).abs() < 0.05, "{mean} {variation}");
-        assert!(binned(&[]).is_err());
+        let even = at((0..10_000).map(|n| f64::from(n) * 0.25e-3 + 1e-5), 1);
+        let found = spread(&even, |_| true).unwrap();
+        assert!(
+            (found.mean - 4.0).abs() < 0.01 && found.variation < 0.1,
+            "{} {}",
+            found.mean,
+            found.variation
+        );
+        let bursts = at((0..10_000).map(|n| f64::from(n / 40) * 10e-3 + 1e-5), 1);
+        let found = spread(&bursts, |_| true).unwrap();
+        assert!((found.mean - 4.0).abs() < 0.1, "{}", found.mean);
+        assert!((found.variation - 3.0).abs() < 0.05, "{}", found.variation);
+        assert!(spread(&[], |_| true).is_err());
+    }
+
+    #[test]
+    fn each_port_is_looked_at_by_itself() {
+        // A packet in every fourth millisecond is as even as it can be; the other one's come eight at a time.
+        let slow = at((0..1_000).map(|n| f64::from(n) * 4e-3 + 1e-5), 1);
+        let bursts = at((0..1_000).map(|n| f64::from(n / 8) * 32e-3 + 1e-5), 2);
+        let mut both: Vec<Arrival> = slow.into_iter().chain(bursts).collect();
+        both.sort_by(|a, b| a.at_secs.total_cmp(&b.at_secs));
+        let of = |port| spread(&both, |arrival| arrival.port == port).unwrap();
+        let (slow, bursts) = (of(1), of(2));
+        assert!((slow.mean - 0.25).abs() < 0.01 && (bursts.mean - 0.25).abs() < 0.01);
+        assert!((slow.variation / slow.least_variation() - 1.0).abs() < 0.05, "{}", slow.variation);
+        assert!(bursts.variation > 3.0 * slow.variation, "{} {}", bursts.variation, slow.variation);
+        assert!(spread(&both, |arrival| arrival.port == 3).is_err());
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use link::{Choice, Receiver};
 use tokio::time::Duration;
 
-use super::super::report::{Better, Case};
+use super::super::report::{Better, Case, median};
 use super::flows::{Scene, rounded};
 use super::messages::{Client, MAX_MESSAGE_BYTES, Sent, Way, now_micros};
 
@@ -63,7 +63,6 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         ordered.push(by_quic.usable);
         off.push((sent_rate(scene, choice).await? / (rate * RATE_SHARE) - 1.0).abs());
     }
-    let median = |mut values: Vec<f64>| super::super::report::median(&mut values);
     let mut cases = vec![
         Case::measured(
             "bytes at their place within the way and 10 ms, lossy",
@@ -83,8 +82,8 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         Case::measured("off the rate that was asked for, lossy", "share", Better::Lower, off)
             .aiming(RATE_GOAL),
     ];
-    cases[0].peers.insert("ordered QUIC".into(), median(ordered));
-    cases[1].peers.insert("lossy without parity".into(), median(repaired));
+    cases[0].peers.insert("ordered QUIC".into(), median(&mut ordered));
+    cases[1].peers.insert("lossy without parity".into(), median(&mut repaired));
     if let Some(loss) = scene.options.link.loss {
         cases[0].limit = Some(1.0 - loss);
         "what is not lost".clone_into(&mut cases[0].limit_why);

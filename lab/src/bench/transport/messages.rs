@@ -10,7 +10,7 @@ use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::streams::{self, Arrived, Desk, Rails};
 use link::{
-    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, Receiver, Receiving,
+    Choice, ClientHandle, Fingerprint, Flow, Gathering, Identity, Item, Link, Operation, Receiver, Receiving,
     Remembered, Trust, quic, tcp, tls,
 };
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,8 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
     pub(super) lost_packets: u64,
     pub(super) packets: u64,
+    /// Where it sends to, as it sees it.
+    pub(super) peer: Option<SocketAddr>,
     /// Of the link `lossy`: datagrams of bulk, of parity, and those that left again.
     pub(super) datagrams: u64,
     pub(super) parity: u64,
@@ -195,7 +197,8 @@ pub(super) fn now_micros() -> u64 {
 }
 
 async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) -> Result<()> {
-    let statistics = flow.map(Flow::statistics).ok_or_else(|| Error::unsupported("expected statistics"))?;
+    let flow = flow.ok_or_else(|| Error::unsupported("expected statistics"))?;
+    let statistics = flow.statistics();
     let datagrams = statistics.datagrams.unwrap_or_default();
     let sent = Sent {
         datagrams: datagrams.datagrams,
@@ -205,6 +208,7 @@ async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) ->
         bytes: statistics.sent_bytes,
         lost_packets: statistics.lost_packets,
         packets: statistics.sent_packets,
+        peer: flow.peer(),
     };
     let body = serde_json::to_vec(&sent).map_err(|e| Error::internal(format!("statistics: {e}")))?;
     operation.item(Bytes::from(body), Bytes::new()).await
@@ -237,7 +241,18 @@ pub(super) struct Client {
 impl Client {
     /// Connects; the handshake is over then. `window_bytes` may be on their way.
     pub(super) async fn connect(ready: &Ready, way: Way, window_bytes: u64) -> Result<Self> {
-        let client = Self::begin(ready, way, window_bytes, quic::Start::Proven, None).await?;
+        Self::connect_among(ready, way, window_bytes, None).await
+    }
+
+    /// The same; what comes shares the rate of `gathering`, where there is one.
+    pub(super) async fn connect_among(
+        ready: &Ready,
+        way: Way,
+        window_bytes: u64,
+        gathering: Option<&Gathering>,
+    ) -> Result<Self> {
+        let config = ClientConfig { window_bytes, ..ClientConfig::default() };
+        let client = Self::open(ready, way, quic::Start::Proven, config, gathering).await?;
         client.handle.welcomed().await?;
         Ok(client)
     }
@@ -250,10 +265,21 @@ impl Client {
         start: quic::Start,
         known: Option<Remembered>,
     ) -> Result<Self> {
-        let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
         let path_bytes = known.map(|known| PATHS_AHEAD * known.filling_bytes());
         let mut config = ClientConfig { window_bytes, path_bytes, ..ClientConfig::default() };
         config.capabilities.extend(known.map(link::telling));
+        Self::open(ready, way, start, config, None).await
+    }
+
+    async fn open(
+        ready: &Ready,
+        way: Way,
+        start: quic::Start,
+        mut config: ClientConfig,
+        gathering: Option<&Gathering>,
+    ) -> Result<Self> {
+        let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
+        let window_bytes = config.window_bytes;
         let link = match way {
             Way::Tcp { streams } => {
                 streams::connect(
@@ -273,7 +299,10 @@ impl Client {
             }
         };
         let flow = link.flow();
-        let (handle, driver) = link::connect(link, config)?;
+        let (handle, driver) = match gathering {
+            Some(gathering) => link::connect_among(gathering, link, config)?,
+            None => link::connect(link, config)?,
+        };
         let mut tasks = JoinSet::new();
         tasks.spawn(driver);
         Ok(Self { handle, flow, _tasks: tasks })

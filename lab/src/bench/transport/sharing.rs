@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use array::{Error, Result};
 use futures::future::try_join_all;
-use link::{Choice, Receiving};
+use link::{Choice, Gathering, Receiving};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::{Duration, sleep};
 
 use super::super::process::Running;
-use super::super::report::{Better, Case};
+use super::super::report::{Better, Case, median, smallest_over_largest};
+use super::evenness::{self, Spread};
 use super::flows::{Scene, message_server};
 use super::messages::{Client, Ready, Sent, Way};
 use super::{goodput, limited};
@@ -22,6 +23,8 @@ const MESSAGE_BYTES: u64 = 8 << 20;
 /// Share of the link's goodput that any number of streams is to reach together.
 const TOGETHER: f64 = 0.95;
 const MOST_STREAMS: usize = 6;
+/// Share of the link's rate that the receiver is said to take, where it divides that among the streams.
+const RECEIVED_SHARE: f64 = 0.95;
 /// Rates of clients with own rates, as shares of the link's: 5 to 400 Mb/s of 1 Gb/s, 79 % together.
 const CLIENT_SHARES: [f64; 16] =
     [0.005, 0.005, 0.005, 0.005, 0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.02, 0.04, 0.06, 0.06, 0.1, 0.4];
@@ -50,11 +53,16 @@ impl Endless {
     pub(super) async fn start(scene: &Scene<'_>, ready: &Ready, choice: &str) -> Result<Self> {
         let choice: Choice =
             choice.parse().map_err(|refusal: link::Refusal| Error::invalid(refusal.to_string()))?;
-        Self::start_by(Way::Quic(choice), scene, ready).await
+        Self::start_among(None, Way::Quic(choice), scene, ready).await
     }
 
-    async fn start_by(way: Way, scene: &Scene<'_>, ready: &Ready) -> Result<Self> {
-        let client = Client::connect(ready, way, scene.window_bytes()).await?;
+    async fn start_among(
+        gathering: Option<&Gathering>,
+        way: Way,
+        scene: &Scene<'_>,
+        ready: &Ready,
+    ) -> Result<Self> {
+        let client = Client::connect_among(ready, way, scene.window_bytes(), gathering).await?;
         let arrived = Arc::<AtomicU64>::default();
         let receiving = client.receive(u64::MAX, MESSAGE_BYTES, Arc::clone(&arrived)).await?;
         Ok(Self { client, arrived, _receiving: receiving })
@@ -85,45 +93,65 @@ fn spans(scene: &Scene<'_>) -> (Duration, Duration) {
     (Duration::from_secs_f64(rtt_secs(scene).mul_add(20.0, least)), Duration::from_secs_f64(during))
 }
 
-/// What 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike they are.
+/// What 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike they are: each by
+/// its own path, and with a rate that the receiver divides.
 pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let (_second, ready) = message_server(&scene.side, scene.program).await?;
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
+    let divided =
+        scene.options.link.rate.map(|rate| (", received at a named rate", Some(rate * RECEIVED_SHARE)));
     let mut cases = Vec::new();
     for (protocol, way) in [("auto", Way::Quic(Choice::default())), ("tcp", Way::Tcp { streams: 1 })] {
         for (from, servers) in
             [("one sender", vec![&scene.ready]), ("two senders", vec![&scene.ready, &ready])]
         {
             for &count in counts.iter().filter(|count| **count >= servers.len()) {
-                let case = together(scene, servers.iter().copied().cycle().take(count), way).await?;
-                let name = format!("{protocol}, streams from {from}, together: {count}");
-                cases.push(Case { name, ..case }.with("streams", count));
+                for (how, received) in [("", None)].into_iter().chain(divided) {
+                    let servers = servers.iter().copied().cycle().take(count);
+                    let name = format!("{protocol}, streams from {from}{how}, together: {count}");
+                    cases.push(together(scene, &name, servers, way, received).await?.with("streams", count));
+                }
             }
         }
     }
     Ok(cases)
 }
 
-/// What one stream from each of `servers` bring at a time, once they have settled.
-async fn together<'a>(scene: &Scene<'_>, servers: impl Iterator<Item = &'a Ready>, way: Way) -> Result<Case> {
+/// What one stream from each of `servers` bring at a time, once they have settled. `received` is what they share, bytes per
+/// second, where that is named.
+async fn together<'a>(
+    scene: &Scene<'_>,
+    name: &str,
+    servers: impl Iterator<Item = &'a Ready>,
+    way: Way,
+    received: Option<f64>,
+) -> Result<Case> {
     let (before, during) = spans(scene);
-    let flows = try_join_all(servers.map(|ready| Endless::start_by(way, scene, ready))).await?;
+    let gathering = received.map(Gathering::new);
+    let starting = servers.map(|ready| Endless::start_among(gathering.as_ref(), way, scene, ready));
+    let flows = try_join_all(starting).await?;
     sleep(before).await;
     let shares = rates(&flows, during).await;
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    let alike = shares.iter().copied().fold(largest, f64::min) / largest.max(1.0);
-    let case = Case::measured("", "B/s", Better::Higher, vec![shares.iter().sum()])
+    let alike = smallest_over_largest(&shares);
+    let case = Case::measured(name, "B/s", Better::Higher, vec![shares.iter().sum()])
         .with("settled_secs", before.as_secs_f64())
         .with("smallest_over_largest", alike)
         .with("shares", shares);
-    let case = limited(scene, case);
+    let mut case = limited(scene, case);
+    if let Some(rate) = received {
+        case = case.with("receive_rate", rate);
+        if case.limit.is_none_or(|limit| rate < limit) {
+            case = case.limited(rate, "what the receiver is said to take");
+        }
+    }
     Ok(match goodput(&scene.options.link) {
         Some(goodput) => case.aiming(TOGETHER * goodput),
         None => case,
     })
 }
 
-/// One port, 16 clients with rates of their own: the one that is furthest from it, on the wire.
+/// One port, 16 clients with rates of their own: the one that is furthest from it, on the wire; and how bursty each is
+/// beside all others.
 pub(super) async fn clients(scene: &Scene<'_>) -> Result<Case> {
     let name = "16 clients with own rates at one port, furthest from its rate on the wire";
     let Some(rate) = scene.options.link.rate else {
@@ -147,11 +175,36 @@ pub(super) async fn clients(scene: &Scene<'_>) -> Result<Case> {
     let furthest = wire.iter().zip(asked).map(|(wire, asked)| (wire / asked - 1.0).abs()).fold(0.0, f64::max);
     let packets: u64 = last.iter().map(|sent| sent.packets).sum();
     let lost: u64 = last.iter().map(|sent| sent.lost_packets).sum();
-    Ok(Case::measured(name, "1", Better::Lower, vec![furthest])
+    let case = Case::measured(name, "1", Better::Lower, vec![furthest])
         .with("asked", asked.to_vec())
         .with("wire", wire)
         .with("lost_share", lost as f64 / packets.max(1) as f64)
-        .aiming(CLIENT_GOAL))
+        .aiming(CLIENT_GOAL);
+    // Afterwards: whoever watches takes processor time, too.
+    Ok(match spreads(scene, &last).await {
+        Ok(spreads) => bursty(case, &spreads),
+        Err(error) => Case { why: format!("how even packets come: {error}"), ..case },
+    })
+}
+
+/// How the packets of each client are spread over milliseconds, from now on.
+async fn spreads(scene: &Scene<'_>, sent: &[Sent]) -> Result<Vec<Spread>> {
+    let ports: Option<Vec<u16>> = sent.iter().map(|sent| Some(sent.peer?.port())).collect();
+    let ports = ports.ok_or_else(|| Error::internal("expected each client's address, found none"))?;
+    evenness::spreads(scene.side.address, &ports).await
+}
+
+/// Adds variations, in the order of the rates that are asked. One that is small has few packets in a bin, and varies by
+/// that: what counts is how far each is beyond the most even one.
+fn bursty(case: Case, spreads: &[Spread]) -> Case {
+    let of = |figure: fn(&Spread) -> f64| spreads.iter().map(figure).collect::<Vec<_>>();
+    let mut beyond = of(|spread| spread.variation - spread.least_variation());
+    let middle = median(&mut beyond);
+    case.with("packets_per_bin", of(|spread| spread.mean))
+        .with("variation", of(|spread| spread.variation))
+        .with("least_variation", of(Spread::least_variation))
+        .with("beyond_least_median", middle)
+        .with("beyond_least_furthest", beyond.last().copied())
 }
 
 async fn sent(flows: &[Endless]) -> Result<Vec<Sent>> {
@@ -160,18 +213,7 @@ async fn sent(flows: &[Endless]) -> Result<Vec<Sent>> {
 
 /// Whether flows of a kind share alike, and what one leaves to TCP.
 pub(super) async fn fairness(scene: &Scene<'_>) -> Result<Vec<Case>> {
-    let mut cases = vec![alike(scene, 2).await?, alike(scene, 4).await?, beside_cubic(scene).await?];
-    let tfrc =
-        Case::measured("tfrc at 1.3 % reordering, of what it gets without", "share", Better::Higher, vec![]);
-    let why = match "tfrc".parse::<Choice>() {
-        Ok(choice) => match Client::connect(&scene.ready, Way::Quic(choice), scene.window_bytes()).await {
-            Ok(_) => "it runs, and this link's reordering is not known".to_owned(),
-            Err(error) => error.to_string(),
-        },
-        Err(refusal) => refusal.to_string(),
-    };
-    cases.push(Case { why, ..tfrc });
-    Ok(cases)
+    Ok(vec![alike(scene, 2).await?, alike(scene, 4).await?, beside_cubic(scene).await?])
 }
 
 async fn alike(scene: &Scene<'_>, count: usize) -> Result<Case> {
@@ -185,8 +227,7 @@ async fn alike(scene: &Scene<'_>, count: usize) -> Result<Case> {
     }
     sleep(round(SETTLE_ROUNDS)).await;
     let shares = rates(&flows, round(LOOK_ROUNDS)).await;
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    let ratio = shares.iter().copied().fold(largest, f64::min) / largest.max(1.0);
+    let ratio = smallest_over_largest(&shares);
     let name =
         format!("{count} auto flows started {APART_ROUNDS} round trips apart, smallest share over largest");
     let case = Case::measured(&name, "1", Better::Higher, vec![ratio]).with("shares", shares);
