@@ -17,8 +17,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use control::{
-    Ack, Choice, Config, Controller, Event, Limits, Loss, MAX_WINDOW_BYTES, Pacer, Refusal, Remembered,
-    Sampler, Signal, Stamp,
+    Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Sampler, Signal, Stamp,
 };
 
 /// What this engine can tell a controller. Not: packets that were late and not lost, and what the receiver measures.
@@ -30,6 +29,8 @@ pub(super) const SIGNALS: &[Signal] =
 const MAX_BATCHES: usize = 1 << 17;
 /// Batches older than the newest acknowledged one that are still remembered: reordering.
 const LATE_BATCHES: usize = 256;
+/// The most that may be in flight, whatever the controller says: the stack keeps an account of each packet. 10 Gb/s over 200 ms.
+const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 /// Packets that QUIC's stack puts together at most.
 const MOST_PACKETS_PER_BATCH: u64 = 10;
 /// How often it asks per packet of a batch.
@@ -434,7 +435,7 @@ impl Pace {
     /// Bytes that the stack may keep until they are acknowledged: twice the window, as a lost packet keeps back what
     /// came after it.
     pub(super) fn kept_bytes(&self) -> u64 {
-        self.limits.window_bytes().min(MAX_WINDOW_BYTES / 4) * 2 + (1 << 20)
+        self.limits.window_bytes() * 2 + (1 << 20)
     }
 
     fn tell(&mut self, now: Duration, event: Option<Event>) {
@@ -449,14 +450,16 @@ impl Pace {
         self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.min(self.limits.quantum_bytes());
     }
 
-    /// What the controller says, within what the operator allows.
+    /// What the controller says, within what the operator allows and the stack can keep account of.
     fn allowed(&self) -> Limits {
         let limits = self.controller.limits();
-        let Some(most) = self.most_bytes_per_sec.filter(|most| *most < limits.rate_bytes_per_sec()) else {
-            return limits;
+        let window = limits.window_bytes().min(MAX_IN_FLIGHT_BYTES) as f64;
+        let (rate, quantum) = (limits.rate_bytes_per_sec(), limits.quantum_bytes() as f64);
+        let Some(most) = self.most_bytes_per_sec.filter(|most| *most < rate) else {
+            return Limits::new(self.packet_bytes, rate, window, quantum);
         };
-        let quantum = (limits.quantum_bytes() as f64).min((most * 1e-3).max(self.packet_bytes as f64));
-        Limits::new(self.packet_bytes, most, limits.window_bytes() as f64, quantum)
+        let quantum = quantum.min((most * 1e-3).max(self.packet_bytes as f64));
+        Limits::new(self.packet_bytes, most, window, quantum)
     }
 }
 
@@ -664,6 +667,14 @@ mod tests {
         assert_eq!(pace.ask(now), Answer::Full);
         pace.on_loss(now, Duration::ZERO, cap, true);
         assert_eq!(pace.ask(now), Answer::Yes);
+    }
+
+    #[test]
+    fn what_is_in_flight_is_capped_whatever_is_asked_for() {
+        for most in [None, Some(1e9)] {
+            let pace = pace("rate=10000Gb/s", most);
+            assert_eq!(pace.limits().window_bytes(), MAX_IN_FLIGHT_BYTES, "{most:?}");
+        }
     }
 
     #[test]
