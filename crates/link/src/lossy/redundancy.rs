@@ -175,6 +175,9 @@ impl Decoder {
         let made: Vec<(u64, Bytes)> =
             made.filter_map(|(at, shard)| Some((first + at as u64, datagram(shard)?))).collect();
         self.datagrams.extend(made.iter().cloned());
+        while self.datagrams.len() as u64 > KEPT {
+            self.datagrams.pop_first();
+        }
         made.into_iter().map(|(_, datagram)| datagram).collect()
     }
 }
@@ -244,5 +247,16 @@ mod tests {
             decoder.add_parity(number * 3, (2, 2), 1, Bytes::from_static(&[0xff; 66]));
         }
         assert!(decoder.groups.len() <= MAX_GROUPS && decoder.datagrams.len() as u64 <= KEPT);
+    }
+
+    #[test]
+    fn what_is_made_of_parity_alone_is_bounded_too() {
+        let alone = parity_of(&datagrams(1)).swap_remove(0);
+        let Packet::Parity { shard, .. } = alone else { unreachable!("parity") };
+        let mut decoder = Decoder::default();
+        for number in 0..2 * KEPT {
+            assert_eq!(decoder.add_parity(number, (1, 3), 0, shard.clone()).len(), 1);
+        }
+        assert_eq!(decoder.datagrams.len() as u64, KEPT);
     }
 }
