@@ -23,7 +23,8 @@
 //!   again as there is parity; numbers are reported only when that has failed.
 //!
 //! What is received is bounded by the credit that the client gave ([`wire::Client`]); what the sender keeps by
-//! [`MAX_KEPT_BYTES`]; what the receiver knows of missing numbers by [`MAX_RUNS`].
+//! [`MAX_KEPT_BYTES`] and [`MAX_KEPT_DATAGRAMS`], what it has to say by [`MAX_WAITING_RECORDS`] and what it keeps, what a report
+//! makes it do by [`MAX_ANSWERED`]; what the receiver knows of missing numbers by [`MAX_RUNS`].
 
 mod packet;
 mod receiver;
@@ -37,7 +38,9 @@ pub use packet::Packet;
 pub use receiver::{MAX_RUNS, Receiver};
 pub use record::{MAX_ASKED_RUNS, Record};
 pub use redundancy::{GROUP, parities};
-pub use sender::{LEAST_DATAGRAM_BYTES, MAX_KEPT_BYTES, Sender};
+pub use sender::{
+    LEAST_DATAGRAM_BYTES, MAX_ANSWERED, MAX_KEPT_BYTES, MAX_KEPT_DATAGRAMS, MAX_WAITING_RECORDS, Sender,
+};
 
 /// What happened on one side of a link so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

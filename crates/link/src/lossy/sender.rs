@@ -16,6 +16,12 @@ use crate::apart::Items;
 pub const MAX_KEPT_BYTES: u64 = 256 << 20;
 /// A path whose datagrams are smaller than this carries none of ours.
 pub const LEAST_DATAGRAM_BYTES: usize = 512;
+/// Numbers of datagrams that are kept, also where nothing is left of the datagram itself: as many as there are of the smallest.
+pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
+/// Missing numbers that one report makes a sender look at; those above are asked for again.
+pub const MAX_ANSWERED: usize = 65_536;
+/// Records that wait to be taken, with the bulk in them; while there are more, no new bulk leaves and nothing is repaired.
+pub const MAX_WAITING_RECORDS: usize = 1_024;
 /// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.
 const MARK_AFTER: Duration = Duration::from_millis(5);
 /// How long a short group waits for more datagrams.
@@ -28,8 +34,18 @@ struct Kept {
     bulk_bytes: u32,
     /// None once it was withdrawn.
     datagram: Option<Bytes>,
-    /// It waits to be sent again, or was said to be void.
-    is_answered: bool,
+    asked: Asked,
+}
+
+/// What became of the client's asking for a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// It has not asked since the datagram last left.
+    No,
+    /// The number waits to be sent again.
+    Waits,
+    /// It was told by a record, which is not lost: that it is void, or the datagram itself.
+    Told,
 }
 
 /// See the module. Ask [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
@@ -42,9 +58,9 @@ pub struct Sender {
     kept: VecDeque<Kept>,
     settled: u64,
     kept_bytes: u64,
-    /// Numbers of the datagrams kept for each operation, in order.
+    /// Numbers of the datagrams kept for each operation and not withdrawn, in order.
     kept_of: HashMap<OpId, VecDeque<u64>>,
-    /// To be sent again.
+    /// To be sent again, each once; what was withdrawn or settled meanwhile is passed over.
     again: VecDeque<u64>,
     parity: VecDeque<Bytes>,
     encoder: Option<Encoder>,
@@ -78,7 +94,12 @@ impl Sender {
 
     /// True when more chunks can be taken: what waits and what is kept is within bounds.
     fn has_room(&self) -> bool {
-        self.kept_bytes < MAX_KEPT_BYTES
+        self.kept_bytes < MAX_KEPT_BYTES && self.kept.len() < MAX_KEPT_DATAGRAMS && self.may_tell()
+    }
+
+    /// False while a client takes no records: only what it has been promised is told then.
+    fn may_tell(&self) -> bool {
+        self.records.len() < MAX_WAITING_RECORDS
     }
 
     /// Datagrams that are not known to be settled.
@@ -120,26 +141,24 @@ impl Sender {
             gone += if stays { 0 } else { waiting.bytes.len() as u64 };
             stays
         });
-        if gone > 0 {
-            self.records.push_back(Record::Gone(gone));
-        }
-        let Some(numbers) = self.kept_of.get(&op) else { return };
-        for &number in numbers {
-            let kept = at(self.settled, number).and_then(|at| self.kept.get_mut(at));
-            let datagram = kept.and_then(|kept| kept.datagram.take());
-            self.kept_bytes -= datagram.map_or(0, |datagram| datagram.len() as u64);
-        }
-        let (settled, kept) = (self.settled, &mut self.kept);
-        // Those that wait to be sent again were asked for.
-        for number in std::mem::take(&mut self.again) {
-            match at(settled, number).and_then(|at| kept.get_mut(at)) {
-                Some(Kept { op: of, bulk_bytes, .. }) if *of == op => {
-                    self.counts.void += 1;
-                    self.records.push_back(Record::Void { number, bytes: u64::from(*bulk_bytes) });
-                }
-                Some(_) => self.again.push_back(number),
-                None => {}
+        self.tell_gone(gone);
+        for number in self.kept_of.remove(&op).unwrap_or_default() {
+            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
+            self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
+            // Those that wait to be sent again were asked for.
+            if kept.asked == Asked::Waits {
+                kept.asked = Asked::Told;
+                self.counts.void += 1;
+                self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
             }
+        }
+    }
+
+    fn tell_gone(&mut self, bytes: u64) {
+        match self.records.back_mut() {
+            Some(Record::Gone(before)) => *before = before.saturating_add(bytes),
+            _ if bytes > 0 => self.records.push_back(Record::Gone(bytes)),
+            _ => {}
         }
     }
 
@@ -178,12 +197,13 @@ impl Sender {
             self.settled += 1;
             self.forget(&kept);
         }
-        missing.into_iter().flatten().for_each(|number| self.answer(number));
+        missing.into_iter().flatten().take(MAX_ANSWERED).for_each(|number| self.answer(number));
         Ok(())
     }
 
     fn forget(&mut self, kept: &Kept) {
-        self.kept_bytes -= kept.datagram.as_ref().map_or(0, |datagram| datagram.len() as u64);
+        let Some(datagram) = &kept.datagram else { return };
+        self.kept_bytes -= datagram.len() as u64;
         if let Some(numbers) = self.kept_of.get_mut(&kept.op) {
             numbers.pop_front();
             if numbers.is_empty() {
@@ -196,12 +216,14 @@ impl Sender {
     fn answer(&mut self, number: u64) {
         let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return };
         self.counts.missed += 1;
-        if std::mem::replace(&mut kept.is_answered, true) {
+        if kept.asked != Asked::No {
             return;
         }
         if kept.datagram.is_some() {
+            kept.asked = Asked::Waits;
             self.again.push_back(number);
         } else {
+            kept.asked = Asked::Told;
             self.counts.void += 1;
             self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
         }
@@ -209,16 +231,8 @@ impl Sender {
 
     /// The next datagram to leave, of at most `most_bytes`.
     pub fn poll_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
-        while let Some(number) = self.again.pop_front() {
-            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
-            let Some(datagram) = kept.datagram.clone() else { continue };
-            // It may be lost again, and asked for again.
-            kept.is_answered = false;
-            self.counts.again += 1;
-            if datagram.len() <= most_bytes {
-                return Some(datagram);
-            }
-            self.records.push_back(Record::Repair(datagram));
+        if let Some(datagram) = self.poll_again(most_bytes) {
+            return Some(datagram);
         }
         while let Some(parity) = self.parity.pop_front() {
             if parity.len() <= most_bytes {
@@ -227,6 +241,25 @@ impl Sender {
             }
         }
         self.make_datagram(now, most_bytes)
+    }
+
+    /// The next that leaves again. Those that are too long by now become records.
+    fn poll_again(&mut self, most_bytes: usize) -> Option<Bytes> {
+        while self.may_tell()
+            && let Some(number) = self.again.pop_front()
+        {
+            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
+            let Some(datagram) = kept.datagram.clone() else { continue };
+            self.counts.again += 1;
+            if datagram.len() <= most_bytes {
+                // It may be lost again, and asked for again.
+                kept.asked = Asked::No;
+                return Some(datagram);
+            }
+            kept.asked = Asked::Told;
+            self.records.push_back(Record::Repair(datagram));
+        }
+        None
     }
 
     /// One more datagram of what waits.
@@ -246,7 +279,7 @@ impl Sender {
             self.waiting.pop_front();
         }
         let bulk_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), is_answered: false });
+        self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), asked: Asked::No });
         self.kept_bytes += datagram.len() as u64;
         self.kept_of.entry(op).or_default().push_back(number);
         self.counts.datagrams += 1;

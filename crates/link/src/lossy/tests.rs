@@ -1,6 +1,7 @@
 //! Sender and receiver over a path that loses, repeats and reorders, in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -346,4 +347,129 @@ fn a_client_that_reports_what_never_left_is_refused() {
     assert!(pair.sender.handle_record(Record::Report { settled: 1, missing: vec![] }).is_err());
     assert!(pair.sender.handle_record(Record::Mark(0)).is_err());
     assert!(pair.receiver.handle_record(pair.now, Record::Want { redundancy: true }).is_err());
+}
+
+/// A server that has sent an item of `datagrams` datagrams, as small as they can be.
+fn small(datagrams: usize) -> Pair {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    pair.push_small(1, datagrams as u64);
+    assert_eq!(pair.leave(), datagrams);
+    pair
+}
+
+impl Pair {
+    /// An item of one byte a datagram.
+    fn push_small(&mut self, op: u32, bulk_bytes: u64) {
+        let bulk_bytes = bulk_bytes.max(16 << 10);
+        let head = ItemHead { op: OpId(op), item: 0, body: Bytes::new(), bulk_bytes, bulk_crc32c: 0 };
+        self.sender.take(Said::Item(head));
+        for offset in 0..bulk_bytes {
+            let bytes = Bytes::from_static(b"x");
+            assert!(self.sender.take(Said::Chunk(Chunk { op: OpId(op), item: 0, offset, bytes })));
+        }
+    }
+
+    /// All that may leave now; gives how many datagrams.
+    fn leave(&mut self) -> usize {
+        std::iter::from_fn(|| self.sender.poll_datagram(self.now, DATAGRAM_BYTES)).count()
+    }
+
+    fn said(&mut self) -> Vec<Record> {
+        std::iter::from_fn(|| self.sender.poll_record()).collect()
+    }
+
+    fn report(&mut self, settled: u64, missing: Range<u64>) {
+        let missing = vec![missing];
+        self.sender.handle_record(Record::Report { settled, missing }).unwrap();
+    }
+}
+
+#[test]
+fn one_report_makes_the_server_look_at_so_many_numbers_and_the_rest_is_asked_for_again() {
+    let most = u64::try_from(MAX_ANSWERED).unwrap();
+    let mut pair = small(MAX_ANSWERED + 10);
+    for looked in [most, 2 * most] {
+        pair.report(0, 0..most + 10);
+        assert_eq!(pair.sender.counts().missed, looked);
+    }
+    assert_eq!(pair.leave(), MAX_ANSWERED, "each once, however often it is asked for before it leaves");
+    pair.report(most, most..most + 10);
+    assert_eq!(pair.leave(), 10);
+}
+
+#[test]
+fn an_operation_that_is_withdrawn_again_and_sent_again_keeps_its_account() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    pair.push(1, 20_000);
+    let first = pair.leave() as u64;
+    pair.report(0, 0..first / 2);
+    pair.withdraw(1);
+    let void = |said: &[Record]| said.iter().filter(|record| matches!(record, Record::Void { .. })).count();
+    assert_eq!(void(&pair.said()) as u64, first / 2, "those that were asked for");
+    pair.withdraw(1);
+    assert_eq!((pair.said(), pair.leave()), (vec![], 0));
+    // The client's word may come before the server has ended the operation.
+    pair.push(1, 20_000);
+    let second = pair.leave() as u64;
+    pair.report(first, first..first + second);
+    pair.withdraw(1);
+    assert_eq!(void(&pair.said()) as u64, second);
+    pair.report(first + second, first + second..first + second);
+    assert_eq!((pair.leave(), pair.sender.kept_datagrams()), (0, 0));
+}
+
+#[test]
+fn what_is_too_long_by_now_is_repaired_once_and_no_faster_than_it_is_taken() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    (1..=100).for_each(|op| pair.push(op, 20_000));
+    let sent = std::iter::from_fn(|| pair.sender.poll_datagram(pair.now, DATAGRAM_BYTES).map(|d| d.len()));
+    let sizes: Vec<usize> = sent.collect();
+    let (all, long) = (sizes.len() as u64, sizes.iter().filter(|size| **size > LEAST_DATAGRAM_BYTES).count());
+    assert!(long > 2 * MAX_WAITING_RECORDS, "{long}");
+    let mut repaired = Vec::new();
+    for waiting in 0..6 {
+        for _ in 0..5 {
+            pair.report(0, 0..all);
+            while pair.sender.poll_datagram(pair.now, LEAST_DATAGRAM_BYTES).is_some() {}
+        }
+        let said = pair.said();
+        assert!(said.len() <= MAX_WAITING_RECORDS, "{waiting}: {} wait", said.len());
+        repaired.extend(said);
+    }
+    let is_repair = |record: &Record| matches!(record, Record::Repair(_));
+    assert!(repaired.iter().all(is_repair) && repaired.len() == long, "{} of {long}", repaired.len());
+}
+
+#[test]
+fn what_is_kept_of_datagrams_without_bytes_is_bounded() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    for op in 1.. {
+        pair.push_small(op, 1 << 16);
+        if pair.leave() == 0 {
+            break;
+        }
+        pair.sender.handle_record(Record::Cancel(OpId(op))).unwrap();
+        assert!(pair.sender.kept_datagrams() <= MAX_KEPT_DATAGRAMS);
+    }
+    assert_eq!(pair.sender.kept_datagrams(), MAX_KEPT_DATAGRAMS);
+    pair.report(1, 1..1);
+    assert_eq!(pair.leave(), 1, "as soon as one is settled");
+}
+
+#[test]
+fn a_client_that_takes_no_records_is_sent_no_more_bulk_at_last() {
+    let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
+    let mut next = 0;
+    for op in 1..500 {
+        pair.push(op, 20_000);
+        let left = pair.leave() as u64;
+        pair.report(next, next..next + left);
+        pair.withdraw(op);
+        next += left;
+        pair.report(next, next..next);
+    }
+    let said = pair.said();
+    assert!(said.len() < MAX_WAITING_RECORDS + 100, "{} wait", said.len());
+    pair.push(500, 20_000);
+    assert!(pair.leave() > 0, "once they are taken");
 }

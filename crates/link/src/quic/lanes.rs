@@ -149,6 +149,11 @@ impl Lanes {
         self.outlets.last_mut().into_iter().for_each(|outlet| outlet.push_bytes(record.clone()));
     }
 
+    /// True while records wait to be handed to the stack: the other side takes them no faster.
+    pub(super) fn is_telling(&self) -> bool {
+        self.outlets.last().is_some_and(|outlet| !outlet.is_empty())
+    }
+
     /// Which lane a message goes on.
     fn lane(&self, message: &Message) -> usize {
         let answers = self.outlets.len() - 1 - usize::from(self.record_lane.is_some());

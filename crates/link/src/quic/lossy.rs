@@ -33,6 +33,8 @@ pub(super) const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 pub(super) const UNWANTED_BUFFER_BYTES: usize = 4 << 10;
 /// Bytes of each packet that are left to frames.
 const LEFT_BYTES: usize = 64;
+/// Records, or datagrams of no use, that are taken before other tasks get their turn.
+const ROUNDS_PER_POLL: u32 = 64;
 /// So much written to the lanes gets through beside datagrams.
 const LITTLE_BYTES: u64 = 2 << 10;
 
@@ -129,14 +131,17 @@ impl Sending {
     fn pump(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let mut frames;
         loop {
-            while let Some(record) = self.sender.poll_record() {
-                self.lanes.tell(record.encode());
+            // Those that cannot leave yet wait where they are bounded.
+            if !self.lanes.is_telling() {
+                while let Some(record) = self.sender.poll_record() {
+                    self.lanes.tell(record.encode());
+                }
             }
             frames = self.lanes.poll_send(cx, &mut self.frames)?;
             self.send_datagrams(cx)?;
             if self.timer.poll(cx, self.sender.poll_timeout()) {
                 self.sender.handle_timeout(now());
-            } else if !self.sender.has_records() {
+            } else if !self.sender.has_records() || self.lanes.is_telling() {
                 break;
             }
         }
@@ -212,11 +217,16 @@ impl Carrier for Sending {
     ) -> Poll<Result<bool>> {
         let sender = &mut self.sender;
         let mut record = |record| sender.handle_record(record);
+        let mut rounds = 0;
         while let Poll::Ready(taken) = poll_lanes(&mut self.lanes, cx, limit_bytes, take, &mut record) {
             match taken? {
                 Taken::Frame => return Poll::Ready(Ok(true)),
                 Taken::End => return Poll::Ready(Ok(false)),
-                Taken::Record => {}
+                Taken::Record => rounds += 1,
+            }
+            if rounds >= ROUNDS_PER_POLL {
+                cx.waker().wake_by_ref();
+                break;
             }
         }
         // Nobody calls for sending what is missing.
@@ -278,16 +288,19 @@ impl Receiving {
     fn pump(&mut self, cx: &mut Context<'_>) -> Result<()> {
         self.receiver.set_rtt(self.connection.rtt());
         loop {
-            if let Some(report) = self.receiver.poll_report(now()) {
+            // A report says what there is: while one cannot leave, no other is made.
+            if !self.lanes.is_telling()
+                && let Some(report) = self.receiver.poll_report(now())
+            {
                 self.lanes.tell(report.encode());
             }
-            if !self.timer.poll(cx, self.receiver.poll_timeout()) {
+            // What is not sent now is with the next frames, or when there is room; then this is called again.
+            let _is_done = self.lanes.poll_send(cx, &mut VecDeque::new())?;
+            if self.lanes.is_telling() || !self.timer.poll(cx, self.receiver.poll_timeout()) {
                 break;
             }
         }
         tell(&self.counts, self.receiver.counts());
-        // What is not sent now is with the next frames, or when there is room.
-        let _is_done = self.lanes.poll_send(cx, &mut VecDeque::new())?;
         Ok(())
     }
 }
@@ -308,7 +321,7 @@ impl Carrier for Receiving {
         limit_bytes: usize,
         take: &mut dyn FnMut(Received<'_>),
     ) -> Poll<Result<bool>> {
-        loop {
+        for _ in 0..ROUNDS_PER_POLL {
             if self.give(take) {
                 return Poll::Ready(Ok(true));
             }
@@ -331,9 +344,115 @@ impl Carrier for Receiving {
             self.pump(cx)?;
             return Poll::Pending;
         }
+        cx.waker().wake_by_ref();
+        self.pump(cx)?;
+        Poll::Pending
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         self.lanes.poll_close(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::SocketAddr;
+
+    use quinn::crypto::rustls::QuicServerConfig;
+    use quinn::{Endpoint, ServerConfig};
+    use wire::{Chunk, Frame, ItemHead, OpId, Part};
+
+    use super::*;
+    use crate::lossy::{MAX_ASKED_RUNS, Packet};
+    use crate::quic::familiar::{self, Whom};
+    use crate::quic::pace::Pace;
+    use crate::tls::{ALPN_LOSSY, Identity, Trust};
+
+    /// A client's connection and its server's, whose endpoints are to be kept.
+    async fn connections() -> (Connection, Connection, [Endpoint; 2]) {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let identity = Identity::self_signed(&["localhost".into()]).expect("an identity");
+        let crypto =
+            rustls::ServerConfig::clone(&identity.server_config(&[ALPN_LOSSY]).expect("its own key"));
+        let crypto = Arc::new(QuicServerConfig::try_from(crypto).expect("TLS 1.3"));
+        let server = Endpoint::server(ServerConfig::with_crypto(crypto), any).expect("a socket");
+        let client = Endpoint::client(any).expect("a socket");
+        let address = server.local_addr().expect("an address");
+        let trust = Trust::Fingerprint(identity.fingerprint());
+        let whom = Whom { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
+        let config = familiar::config(&whom).expect("TLS 1.3");
+        let near = async { client.connect_with(config, address, "localhost").expect("a name").await };
+        let far = async { server.accept().await.expect("a client").await };
+        let (near, far) = tokio::join!(near, far);
+        (near.expect("a server"), far.expect("a client"), [client, server])
+    }
+
+    fn pace() -> Arc<SharedPace> {
+        let choice = "rate=1Gb/s".parse().expect("a choice");
+        SharedPace::new(Pace::new(choice, 1_472, None).expect("its signals are there"))
+    }
+
+    fn head() -> ItemHead {
+        ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 1 << 20, bulk_crc32c: 0 }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_says_much_is_heard_in_turns() {
+        const REPORTS: u64 = 2_000;
+        let (near, far, _endpoints) = connections().await;
+        let mut server = Sending::new(far.clone(), pace(), SharedCounts::default(), None);
+        server.sender.take(Said::Item(head()));
+        let bytes = Bytes::from_static(&[1; 4_096]);
+        server.sender.take(Said::Chunk(Chunk { op: OpId(1), item: 0, offset: 0, bytes }));
+        assert!(server.sender.poll_datagram(now(), 1_200).is_some());
+        let mut client = Lanes::with_records(near, pace(), CLIENT_LANES, SERVER_LANES);
+        for _ in 0..REPORTS {
+            client.tell(Record::Report { settled: 0, missing: Vec::from([0..1, 1..1]) }.encode());
+        }
+        let mut outgoing = VecDeque::from([Frame::Ping { nonce: 1 }.encode()]);
+        poll_fn(|cx| client.poll_send(cx, &mut outgoing)).await.unwrap();
+        while far.stats().udp_rx.bytes < REPORTS * 8 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let (mut heard, mut most) = (0, 0);
+        let hearing = poll_fn(|cx| {
+            if let Poll::Ready(taken) = server.poll_take(cx, 1 << 20, &mut |_| ()) {
+                assert!(taken.unwrap(), "the client is still there");
+                cx.waker().wake_by_ref();
+            }
+            let before = std::mem::replace(&mut heard, server.sender.counts().missed);
+            most = most.max(heard - before);
+            if heard == REPORTS { Poll::Ready(()) } else { Poll::Pending }
+        });
+        tokio::time::timeout(Duration::from_secs(60), hearing).await.expect("it goes on by itself");
+        assert!(most <= u64::from(ROUNDS_PER_POLL), "{most} at once");
+    }
+
+    #[tokio::test]
+    async fn reports_that_cannot_leave_do_not_pile_up() {
+        let (near, _far, _endpoints) = connections().await;
+        let pace = pace();
+        let mut client = Receiving::new(near, Arc::clone(&pace), SharedCounts::default(), false);
+        tokio::time::pause();
+        // As where the server gives no credit: nothing is written.
+        pace.with(|pace| pace.on_written(1 << 40));
+        for number in 0..10_000 {
+            let part = Part { head: head(), offset: number, bytes: Bytes::from_static(b"x") };
+            client.receiver.handle_datagram(now(), Packet::Bulk { number: 2 * number + 1, part }.encode());
+        }
+        for _ in 0..50 {
+            tokio::time::advance(Duration::from_millis(10)).await;
+            poll_fn(|cx| Poll::Ready(client.pump(cx))).await.unwrap();
+            let asked = client.receiver.counts().missed;
+            assert!(asked <= MAX_ASKED_RUNS as u64, "{asked} asked for");
+        }
+        let asked = client.receiver.counts().missed;
+        pace.with(|pace| pace.on_acks_end(Duration::ZERO, Duration::ZERO, 0, true));
+        for _ in 0..10 {
+            tokio::time::advance(Duration::from_millis(10)).await;
+            poll_fn(|cx| Poll::Ready(client.pump(cx))).await.unwrap();
+        }
+        assert!(client.receiver.counts().missed > asked, "they are asked for when there is room");
     }
 }
