@@ -1,17 +1,18 @@
 //! WebSockets: each binary message is one frame. For browsers, and for networks that let nothing else through.
 
 use std::collections::VecDeque;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures::{Sink, Stream};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, Take};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::http::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::{Message as WsMessage, Role, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config, tungstenite};
-use wire::limits::MAX_FRAME_BYTES;
+use wire::limits::{MAX_FIRST_FRAME_BYTES, MAX_FRAME_BYTES};
 use wire::{Error, ErrorKind, Message, Result};
 
 use crate::carrier::{Received, give_whole};
@@ -20,6 +21,8 @@ use crate::tcp::{self, CONNECT_TIMEOUT};
 use crate::tls::{self, Trust};
 use crate::{Carrier, Link};
 
+/// Bytes of a frame of RFC 6455 before what it carries, at the most.
+const MOST_HEADER_BYTES: u64 = 14;
 /// Where a node answers WebSockets.
 pub const PATH: &str = "/wire";
 
@@ -71,12 +74,16 @@ pub fn answer<B, C: Default>(request: &Request<B>) -> Result<Response<C>> {
         .map_err(|e| Error::invalid(format!("expected a request for a WebSocket, found: {e}")))
 }
 
-/// A link over a stream of bytes on which a request was [answered](answer).
+/// A link over a stream of bytes on which a request was [answered](answer). No more than a first message is taken before whoever
+/// came is let in.
 pub async fn accepted<S>(stream: S, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    over(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config())).await, peer)
+    let gate = Gate(stream.take(MAX_FIRST_FRAME_BYTES as u64 + MOST_HEADER_BYTES));
+    let socket = WebSocketStream::from_raw_socket(gate, Role::Server, Some(config())).await;
+    let open = |socket: &mut WebSocketStream<Gate<S>>| socket.get_mut().0.set_limit(u64::MAX);
+    Link::new(Socket { socket, needs_flush: false, open: Some(open) }, peer)
 }
 
 /// Limits of a socket: no message beyond one frame.
@@ -90,12 +97,41 @@ pub fn over<S>(socket: WebSocketStream<S>, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    Link::new(Socket { socket, needs_flush: false }, peer)
+    Link::new(Socket { socket, needs_flush: false, open: None }, peer)
+}
+
+/// A stream that ends after so many bytes, until that is lifted.
+struct Gate<S>(Take<S>);
+
+impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(self.0.get_mut()).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.0.get_mut()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.0.get_mut()).poll_shutdown(cx)
+    }
 }
 
 struct Socket<S> {
     socket: WebSocketStream<S>,
     needs_flush: bool,
+    /// Lifts the limit on what is taken of somebody who was not let in yet.
+    open: Option<fn(&mut WebSocketStream<S>)>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
@@ -130,6 +166,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Socket<S> {
         limit_bytes: usize,
         take: &mut dyn FnMut(Received<'_>),
     ) -> Poll<Result<bool>> {
+        if limit_bytes > MAX_FIRST_FRAME_BYTES
+            && let Some(open) = self.open.take()
+        {
+            open(&mut self.socket);
+        }
         loop {
             return Poll::Ready(match ready!(self.socket().poll_next(cx)) {
                 None => Ok(false),

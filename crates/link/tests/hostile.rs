@@ -268,3 +268,16 @@ async fn a_server_cannot_make_a_client_keep_more_than_it_wants() {
     let second = answered_by(&[item(0, 0), item(1, 0)], 0).await;
     assert_eq!(second.kind(), ErrorKind::Corrupt, "{second}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_was_not_let_in_cannot_make_a_server_keep_a_large_message() {
+    let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+    let link = ws::accepted(theirs, "test").await;
+    let (_connection, driver) = link::serve(link, ServerConfig::default()).unwrap();
+    let before = tokio::time::Instant::now();
+    // A binary message of 1 MiB, masked by zeros, of which some comes.
+    let head = [&[0x82, 0xff][..], &(1_u64 << 20).to_be_bytes(), &[0; 4]].concat();
+    ours.write_all(&[head, vec![0; 2 * limits::MAX_FIRST_FRAME_BYTES]].concat()).await.unwrap();
+    driver.await;
+    assert_eq!(before.elapsed(), Duration::ZERO, "it is not waited for");
+}
