@@ -21,6 +21,8 @@ const OURS: [&str; 2] = ["auto", "rate"];
 const TRANSFER_BYTES: u64 = 2_000_000_000;
 /// It is given up after this long.
 const TRANSFER_MOST: Duration = Duration::from_secs(60);
+/// How long a flow runs whose packets come out of order.
+const REORDERED_FOR: Duration = Duration::from_secs(30);
 /// A gigabit per second, in bytes.
 const GBPS: f64 = 125e6;
 /// Rates of the grid, Gb/s.
@@ -43,6 +45,7 @@ pub(super) fn run() -> Result<Report> {
     let mut report = Report::here("controllers", Link { mtu: Some(1500), ..Link::default() });
     reference(&mut report.cases)?;
     evenness(&mut report.cases)?;
+    reordering(&mut report.cases)?;
     sharing(&mut report.cases)?;
     grid(&mut report.cases)?;
     Ok(report)
@@ -135,6 +138,29 @@ fn evenness(cases: &mut Vec<Case>) -> Result<()> {
         cases.push(described(case, &path));
     }
     Ok(())
+}
+
+/// What TFRC keeps of its rate where packets come late and none is lost: a late one is no loss event.
+fn reordering(cases: &mut Vec<Case>) -> Result<()> {
+    let straight = Path::new(0.1 * GBPS, Duration::from_millis(40), 1.0);
+    let late = Path { late: 0.013, late_by: Duration::from_millis(3), ..straight.clone() };
+    let shares = |path: &Path| (1..=SEEDS).map(|seed| later_share("tfrc", path, seed)).collect();
+    let (in_order, reordered): (Result<Vec<f64>>, Result<Vec<f64>>) = (shares(&straight), shares(&late));
+    let (in_order, reordered) = (in_order?, reordered?);
+    let kept = reordered.iter().zip(&in_order).map(|(late, straight)| late / straight).collect();
+    let name = "tfrc with 1.3 % of packets reordered and none lost, of what it gets in order, simulated";
+    let case = described(Case::measured(name, "share", Better::Higher, kept), &late);
+    let case = case.with("late", late.late).with("late_by", late.late_by.as_secs_f64());
+    let case = case.with("shares_in_order", in_order).with("shares_reordered", reordered);
+    cases.push(case.limited(1.0, "what it gets in order").aiming(0.95));
+    Ok(())
+}
+
+/// Share of the rate that one flow gets in the second half of a run.
+fn later_share(name: &str, path: &Path, seed: u64) -> Result<f64> {
+    let flow = Flow::new(make(name, path, None)?, Duration::ZERO);
+    let out = simulate(path, vec![flow], &[], REORDERED_FOR, seed);
+    Ok(out.total_bytes_per_sec(REORDERED_FOR / 2, REORDERED_FOR) / path.rate_bytes_per_sec)
 }
 
 #[expect(
