@@ -102,7 +102,7 @@ def open(
     below :class:`Error`.
     """
     locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
-    opened_with = (tuple(locations), token, memory, rule, compression, link, controller)
+    opened_with = (tuple(locations), token, memory, rule, (compression, link, controller))
     try:
         connection = _native.open(locations, *opened_with[1:])
     except NotFoundError as error:

@@ -7,8 +7,10 @@ from collections import OrderedDict
 from . import _native
 from ._errors import Error
 
-# Locations, token, memory, rule, compression, link and controller.
-OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, str | None, str | None, str | None]
+# Compression, link and controller.
+Way = tuple[str | None, str | None, str | None]
+# Locations, token, memory, rule and way.
+OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, Way]
 # Which data they were, and in which state: identity and generation of a description.
 State = tuple[str, int]
 

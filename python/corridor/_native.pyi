@@ -10,14 +10,15 @@ _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Asked = tuple["Connection", _Wanted, bool]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
+# Compression, link and controller.
+Way = tuple[str | None, str | None, str | None]
+
 def open(
     locations: list[str],
     token: str | None = None,
     memory: str | None = None,
     rule: str = "auto",
-    compression: str | None = None,
-    link: str | None = None,
-    controller: str | None = None,
+    way: Way = (None, None, None),
 ) -> Connection: ...
 
 def read_many(asked: list[Asked], tier: int) -> list[_Bytes]: ...

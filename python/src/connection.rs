@@ -24,23 +24,30 @@ use crate::runtime::{runtime, wait, wait_and};
 use crate::tellers;
 use crate::wanted::{Doubt, Reader, Wanted};
 
+/// Compression, link and controller, as people name them.
+type Way = (Option<String>, Option<String>, Option<String>);
+
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
-/// machine's if not given; `rule` says what several servers have. `compression`: of what servers send;
-/// `link` and `controller`: how they are reached.
+/// machine's if not given; `rule` says what several servers have. `way`: how they are reached, by compression, link and
+/// controller.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, rule="auto", compression=None, link=None, controller=None))]
-#[expect(clippy::needless_pass_by_value, reason = "a list from Python")]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto", way=(None, None, None)))]
+#[expect(clippy::needless_pass_by_value, reason = "made for this call")]
 pub(crate) fn open(
     py: Python<'_>,
     locations: Vec<String>,
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
-    compression: Option<&str>,
-    link: Option<&str>,
-    controller: Option<&str>,
+    way: Way,
 ) -> PyResult<Connection> {
-    let words = Words { link, controller, compression, ..Words::default() };
+    let (compression, link, controller) = &way;
+    let words = Words {
+        link: link.as_deref(),
+        controller: controller.as_deref(),
+        compression: compression.as_deref(),
+        ..Words::default()
+    };
     let work = prepare(&locations, token, memory, rule, words).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
