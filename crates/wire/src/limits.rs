@@ -96,5 +96,8 @@ pub const PING_AFTER: Duration = Duration::from_secs(10);
 /// The same in the midst of a transfer. Whoever only listens is found at a new address by what it sends, and the sender hears
 /// that the path carries something again.
 pub const PING_AFTER_IN_TRANSFER: Duration = Duration::from_millis(500);
+/// So many pings are sent then: together they fill a packet. To an address that is not proven yet a server by QUIC may send
+/// three times what came from there (RFC 9000, section 8.2.1), and what proves it takes a packet.
+pub const PINGS_IN_TRANSFER: u32 = 100;
 /// After this much silence the peer counts as gone. Longer than a full socket buffer takes on a slow line.
 pub const DEAD_AFTER: Duration = Duration::from_secs(40);

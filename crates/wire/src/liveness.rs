@@ -5,7 +5,7 @@ use std::time::Instant;
 use array::{Error, ErrorKind, Result};
 
 use crate::Frame;
-use crate::limits::{DEAD_AFTER, PING_AFTER, PING_AFTER_IN_TRANSFER};
+use crate::limits::{DEAD_AFTER, PING_AFTER, PING_AFTER_IN_TRANSFER, PINGS_IN_TRANSFER};
 
 #[derive(Debug)]
 pub(crate) struct Liveness {
@@ -13,14 +13,14 @@ pub(crate) struct Liveness {
     /// When it was last heard, or asked.
     quiet_since: Instant,
     nonce: u64,
-    ping_due: bool,
+    pings_due: u32,
     /// Only the newest ping is answered, so that pings cannot fill a queue.
     pong_due: Option<u64>,
 }
 
 impl Liveness {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { heard: now, quiet_since: now, nonce: 0, ping_due: false, pong_due: None }
+        Self { heard: now, quiet_since: now, nonce: 0, pings_due: 0, pong_due: None }
     }
 
     pub(crate) fn handle_heard(&mut self, now: Instant) {
@@ -45,7 +45,7 @@ impl Liveness {
         if now >= self.ping_at(in_transfer) {
             self.quiet_since = now;
             self.nonce += 1;
-            self.ping_due = true;
+            self.pings_due = if in_transfer { PINGS_IN_TRANSFER } else { 1 };
         }
         Ok(())
     }
@@ -54,7 +54,8 @@ impl Liveness {
         if let Some(nonce) = self.pong_due.take() {
             return Some(Frame::Pong { nonce });
         }
-        std::mem::take(&mut self.ping_due).then_some(Frame::Ping { nonce: self.nonce })
+        self.pings_due = self.pings_due.checked_sub(1)?;
+        Some(Frame::Ping { nonce: self.nonce })
     }
 
     pub(crate) fn poll_timeout(&self, in_transfer: bool) -> Instant {
