@@ -75,7 +75,8 @@ pub(super) fn join_plainly(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Res
         // A device of one's own cuts super-packets at its end; this one would hand them over whole.
         let features = ["tso", "off", "tx-udp-segmentation", "off"];
         let own = ["netns", "exec", namespace.name(), "ethtool", "-K", DEVICE];
-        command("ip", &[&own[..], &features].concat())?;
+        command("ip", &[&own[..], &features].concat())
+            .map_err(|error| error.context("a plain veth pair needs the program `ethtool`"))?;
     }
     Ok(())
 }

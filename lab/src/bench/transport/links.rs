@@ -167,7 +167,9 @@ async fn on(
     if let Some(peers) = &options.peers {
         command.args(["--peers", &peers.join(",")]);
     }
-    let out = command.stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true).output().await?;
+    // `output` would keep to itself what is said on standard error.
+    let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let out = running.wait_with_output().await?;
     // What makes the link may say something of its own.
     let text = String::from_utf8_lossy(&out.stdout);
     let report = text.lines().find_map(|line| serde_json::from_str::<Report>(line).ok());
