@@ -14,7 +14,6 @@
 //! - After the drain a flow takes the rate that arrived while the queue stood, less a part that is large for a flow that
 //!   has more than its share and almost nothing for one that is alone. How many share it tells from how fast the queue
 //!   rose, as each adds about the same. Equal growth and unequal cuts make shares equal; a lone flow loses two percent.
-//!
 //! - A drain that does not shorten the queue says that there is none: the path is [`longer`] than it was.
 //!
 //! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and

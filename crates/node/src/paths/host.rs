@@ -20,9 +20,10 @@ const LARGEST_PACKET_BYTES: usize = 9_000;
 /// Facts that matter on the way to `peer`. Takes some milliseconds, the first time.
 pub(super) fn facts(peer: IpAddr) -> Host {
     static CIPHER_BYTES_PER_SEC: OnceLock<f64> = OnceLock::new();
-    let mtu_bytes = mtu_bytes(peer);
+    let towards = towards(peer);
+    let mtu_bytes = towards.as_ref().and_then(mtu_bytes);
     let sending = mtu_bytes.and_then(sending);
-    let interface = interface(peer);
+    let interface = towards.as_ref().and_then(interface);
     let cipher = *CIPHER_BYTES_PER_SEC.get_or_init(|| link::tls::cipher_bytes_per_sec(MEASURED_WITHIN));
     Host {
         rmem_max_bytes: number("net/core/rmem_max"),
@@ -64,9 +65,9 @@ fn towards(peer: IpAddr) -> Option<UdpSocket> {
     Some(socket)
 }
 
-/// The interface towards `peer`.
-fn interface(peer: IpAddr) -> Option<String> {
-    let own = towards(peer)?.local_addr().ok()?.ip();
+/// The interface by which a socket sends.
+fn interface(socket: &UdpSocket) -> Option<String> {
+    let own = socket.local_addr().ok()?.ip();
     let all = if_addrs::get_if_addrs().ok()?;
     all.into_iter().find(|one| one.ip() == own).map(|one| one.name)
 }
@@ -80,27 +81,26 @@ fn card_bits_per_sec(interface: &str) -> Option<f64> {
 
 /// How fast UDP packets of the interface's size go, measured once in a process for each of a few sizes.
 fn sending(mtu_bytes: u32) -> Option<Sending> {
-    static KNOWN: Mutex<Vec<(u32, Option<Sending>)>> = Mutex::new(Vec::new());
+    static KNOWN: Mutex<Vec<(usize, Option<Sending>)>> = Mutex::new(Vec::new());
+    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, sending)) = known.iter().find(|(size, _)| *size == mtu_bytes) {
+    if let Some((_, sending)) = known.iter().find(|(size, _)| *size == packet_bytes) {
         return *sending;
     }
     if known.len() >= MOST_SIZES {
         return None;
     }
-    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
     let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURED_WITHIN);
-    known.push((mtu_bytes, sending));
+    known.push((packet_bytes, sending));
     sending
 }
 
-/// Of the interface towards `peer`.
-fn mtu_bytes(peer: IpAddr) -> Option<u32> {
-    let socket = towards(peer)?;
-    if peer.is_ipv4() {
-        rustix::net::sockopt::ip_mtu(&socket).ok()
+/// Of the interface by which a socket sends.
+fn mtu_bytes(socket: &UdpSocket) -> Option<u32> {
+    if socket.local_addr().ok()?.is_ipv4() {
+        rustix::net::sockopt::ip_mtu(socket).ok()
     } else {
-        rustix::net::sockopt::ipv6_mtu(&socket).ok()
+        rustix::net::sockopt::ipv6_mtu(socket).ok()
     }
 }
 
