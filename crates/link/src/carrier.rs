@@ -82,6 +82,8 @@ pub struct Link {
     flow: Option<Arc<dyn Flow>>,
     /// Bulk comes apart from the messages.
     pub(crate) by_parts: bool,
+    /// Whoever sends keeps what waits on the way short.
+    pub(crate) is_paced: bool,
     /// Lets further streams join, once the client may come in.
     pub(crate) opening: Option<Opening>,
 }
@@ -89,12 +91,18 @@ pub struct Link {
 impl Link {
     /// A link over `carrier`. `peer`: the other end's address, for people.
     pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
-        Self { carrier: Box::new(carrier), peer: peer.into(), flow: None, by_parts: false, opening: None }
+        let (carrier, peer) = (Box::new(carrier), peer.into());
+        Self { carrier, peer, flow: None, by_parts: false, is_paced: false, opening: None }
     }
 
     /// The same, whose carrier brings bulk apart from the messages.
     pub(crate) fn by_parts(self) -> Self {
         Self { by_parts: true, ..self }
+    }
+
+    /// The same, over which a controller of ours sends: it keeps what waits on the way short.
+    pub(crate) fn paced(self) -> Self {
+        Self { is_paced: true, ..self }
     }
 
     /// The same, which further streams may join once the client may come in.

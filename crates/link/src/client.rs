@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, Urgency, Welcome};
+use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, SentAhead, Urgency, Welcome};
 
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
@@ -52,7 +52,10 @@ pub fn connect_among(
     put_on(link, config, member)
 }
 
-fn put_on(link: Link, config: ClientConfig, member: Option<Member>) -> Result<(ClientHandle, Driver)> {
+fn put_on(link: Link, mut config: ClientConfig, member: Option<Member>) -> Result<(ClientHandle, Driver)> {
+    if link.is_paced {
+        config.sent_ahead = SentAhead::All;
+    }
     let mut machine = Client::new(config, now())?;
     if link.by_parts {
         machine.expect_parts();

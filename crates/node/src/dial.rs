@@ -20,7 +20,7 @@ use link::{Choice, ClientHandle, Flow, OpStream, Remembered, Trust, Ways};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use wire::ClientConfig;
+use wire::{ClientConfig, SentAhead};
 
 use crate::again::Again;
 use crate::asks::Ask;
@@ -552,7 +552,7 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         flow.control(choice)?;
     }
     let known = remember(server, flow.as_deref()).await;
-    config.path_bytes = known.map(|known| ahead(flow.as_deref()) * known.filling_bytes());
+    config.sent_ahead = known.map_or(SentAhead::Found, |known| SentAhead::Known(known.filling_bytes()));
     config.capabilities.extend(known.map(link::telling));
     let watching = watch(server.paths.clone(), flow.clone());
     let (handle, driver) = receiver::connect(link, config)?;
@@ -577,12 +577,6 @@ async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<Remembered
         flow.remember(up);
     }
     known.down
-}
-
-/// How many times what fills the path is let come at first. By QUIC twice, for the server's controller keeps the queue short
-/// and credit is on its way back for a round trip; by TCP what is beyond the path stands in queues.
-fn ahead(flow: Option<&dyn Flow>) -> u64 {
-    if flow.is_some_and(|flow| flow.statistics().protocol == "tcp") { 1 } else { 2 }
 }
 
 /// For ever, from when somebody was heard: what was only sent says nothing of a path.

@@ -27,7 +27,7 @@ use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
 use arriving::{OpenItem, unknown};
 use parts::Ahead;
 
-pub use event::{ClientConfig, ClientEvent};
+pub use event::{ClientConfig, ClientEvent, SentAhead};
 
 #[derive(Debug)]
 enum State {
@@ -106,7 +106,7 @@ impl Client {
     /// `Invalid` when something in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
-        let mut window = Window::new(config.window_bytes, config.path_bytes);
+        let mut window = Window::new(config.window_bytes, config.sent_ahead);
         window.limit(config.in_turns.map(|turns| turns.window_bytes));
         let hello = Hello {
             lowest_version: *config.versions.start(),

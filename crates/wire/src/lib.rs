@@ -32,7 +32,7 @@ pub mod probe;
 
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 pub use batch::{Answer, Requests, WholeItem};
-pub use client::{Client, ClientConfig, ClientEvent};
+pub use client::{Client, ClientConfig, ClientEvent, SentAhead};
 pub use codec::{Reader, Writer};
 pub use deframer::{Cut, Deframer};
 pub use frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Said, Welcome};

@@ -8,9 +8,12 @@
 //! allowed, it falls to what fills the path, unless that is so for one round only: then some machine was busy for a
 //! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
 //! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
+//!
+//! Where whoever sends keeps the queues short himself ([`SentAhead::All`]) the window is what was reserved, and rounds only measure.
 
 use std::time::{Duration, Instant};
 
+use crate::SentAhead;
 use crate::limits::{FIRST_WINDOW_BYTES, LOOK_AFTER, LOOK_AFTER_ROUNDS, PING_FRACTION, QUEUE_WITHIN};
 
 /// Tells these pings from those that ask whether the peer lives.
@@ -35,8 +38,7 @@ pub(crate) struct Window {
     round: Round,
     path: Option<Path>,
     look: Option<Look>,
-    /// It began with what fills the path.
-    is_known: bool,
+    ahead: SentAhead,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,9 +114,13 @@ impl Path {
 }
 
 impl Window {
-    /// `path_bytes`: what fills the path, if that is known.
-    pub(crate) fn new(most_bytes: u64, path_bytes: Option<u64>) -> Self {
-        let size_bytes = most_bytes.min(FIRST_WINDOW_BYTES.max(path_bytes.unwrap_or(0)));
+    pub(crate) fn new(most_bytes: u64, ahead: SentAhead) -> Self {
+        let first_bytes = match ahead {
+            SentAhead::Found => FIRST_WINDOW_BYTES,
+            SentAhead::Known(path_bytes) => FIRST_WINDOW_BYTES.max(path_bytes),
+            SentAhead::All => most_bytes,
+        };
+        let size_bytes = most_bytes.min(first_bytes);
         Self {
             size_bytes,
             most_bytes,
@@ -124,7 +130,7 @@ impl Window {
             round: Round::Idle,
             path: None,
             look: None,
-            is_known: path_bytes.is_some(),
+            ahead,
         }
     }
 
@@ -175,12 +181,14 @@ impl Window {
             Some(look) => self.go_on_looking(now, look, round_trip),
             None => self.adapt(now, arrived_bytes, round_trip),
         };
-        self.size_bytes = size_bytes.max(FIRST_WINDOW_BYTES).min(self.most_bytes);
+        if self.ahead != SentAhead::All {
+            self.size_bytes = size_bytes.max(FIRST_WINDOW_BYTES).min(self.most_bytes);
+        }
     }
 
     fn adapt(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
         // A window that fills the path already must not double.
-        let quiet_rounds = if self.is_known { 0 } else { NEVER_FULL };
+        let quiet_rounds = if self.ahead == SentAhead::Found { NEVER_FULL } else { 0 };
         let path = self.path.get_or_insert_with(|| Path { quiet_rounds, ..Path::new(round_trip, now) });
         let size_bytes = path.after(now, self.size_bytes, arrived_bytes, round_trip);
         if !path.is_in_doubt(now) {
@@ -240,7 +248,7 @@ mod tests {
 
     #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
     fn start(most_bytes: u64) -> Run {
-        let window = Window::new(most_bytes, None);
+        let window = Window::new(most_bytes, SentAhead::Found);
         Run { under_way_bytes: window.size_bytes(), window, now: Instant::now() }
     }
 
@@ -363,18 +371,35 @@ mod tests {
 
     #[test]
     fn a_path_that_is_known_is_filled_from_the_start() {
-        let window = Window::new(1 << 30, Some(20 * MIB));
+        let window = Window::new(1 << 30, SentAhead::Known(20 * MIB));
         let mut run = Run { under_way_bytes: window.size_bytes(), ..start(1 << 30) };
         run.window = window;
         let found = run.rounds(Way::holding(20 * MIB), 30);
         assert!(found.iter().all(|&(size, waited)| (20..=24).contains(&size) && waited <= 33), "{found:?}");
-        assert_eq!(Window::new(1 << 30, Some(7)).size_bytes(), FIRST_WINDOW_BYTES, "it knew little");
-        assert_eq!(Window::new(MIB, Some(1 << 40)).size_bytes(), MIB, "no more than is reserved");
+        assert_eq!(
+            Window::new(1 << 30, SentAhead::Known(7)).size_bytes(),
+            FIRST_WINDOW_BYTES,
+            "it knew little"
+        );
+        assert_eq!(Window::new(MIB, SentAhead::Known(1 << 40)).size_bytes(), MIB, "no more than is reserved");
+    }
+
+    /// Whatever waits: what follows a gap does, too, and a window that is smaller than that stands still.
+    #[test]
+    fn where_the_sender_keeps_queues_short_all_of_it_is_used() {
+        let window = Window::new(80 * MIB, SentAhead::All);
+        let mut run = Run { under_way_bytes: window.size_bytes(), ..start(80 * MIB) };
+        run.window = window;
+        let crowded = Way { others: Duration::from_millis(100), ..Way::holding(20 * MIB) };
+        for way in [Way::holding(20 * MIB), crowded] {
+            assert!(run.sizes(way, 100).iter().all(|&size| size == 80));
+        }
+        assert!(run.window.shortest() >= Some(ROUND_TRIP), "round trips are measured");
     }
 
     #[test]
     fn a_small_reservation_is_the_window() {
-        let mut window = Window::new(1000, None);
+        let mut window = Window::new(1000, SentAhead::Found);
         assert_eq!(window.size_bytes(), 1000);
         window.handle_arrived(1 << 40);
         assert_eq!(window.round, Round::Idle, "nothing is to be learnt");

@@ -224,13 +224,14 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
         Bulk::Ordered => {
             let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
             let lanes = lanes.begun(proving.clone().map(Early::asking), None);
-            Link::new(lanes, name).with_flow(QuicFlow { prober, connection, pace, counts: None, proving })
+            let flow = QuicFlow { prober, connection, pace, counts: None, proving };
+            Link::new(lanes, name).paced().with_flow(flow)
         }
         Bulk::Lossy { redundancy } => {
             let counts = SharedCounts::default();
             let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
             let flow = QuicFlow { prober, connection, pace, counts: Some(counts), proving };
-            Link::new(carrier, name).by_parts().with_flow(flow)
+            Link::new(carrier, name).by_parts().paced().with_flow(flow)
         }
     })
 }

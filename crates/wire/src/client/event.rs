@@ -22,10 +22,9 @@ pub struct ClientConfig {
     /// Name and version of the program.
     pub program: String,
     /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
-    /// How much of it is used follows the path: what keeps it full.
     pub window_bytes: u64,
-    /// What fills the path, bytes, where that is known from earlier: sent ahead from the start, within the window.
-    pub path_bytes: Option<u64>,
+    /// How much of the window is used.
+    pub sent_ahead: SentAhead,
     /// Credit is returned in turns, which somebody gives who divides what a receiver can take among connections.
     pub in_turns: Option<InTurns>,
     /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
@@ -41,11 +40,24 @@ impl Default for ClientConfig {
             token: String::new(),
             program: concat!("corridor ", env!("CARGO_PKG_VERSION")).into(),
             window_bytes: DEFAULT_WINDOW_BYTES,
-            path_bytes: None,
+            sent_ahead: SentAhead::default(),
             in_turns: None,
             welcome_within: HANDSHAKE_TIMEOUT,
         }
     }
+}
+
+/// How much of its window a client lets the server send ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SentAhead {
+    /// What keeps the path full, which is found out on the way: more would wait in its queues, and what is urgent behind it.
+    #[default]
+    Found,
+    /// The same, beginning with so many bytes, which are known to fill it.
+    Known(u64),
+    /// All of it, from the start: whoever sends keeps the queues short himself. A path that loses packets needs several times
+    /// what fills it, because what follows a gap counts as on its way until that is filled.
+    All,
 }
 
 /// What a client is told.

@@ -16,14 +16,12 @@ use link::{
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use wire::{ClientConfig, ServerConfig};
+use wire::{ClientConfig, SentAhead, ServerConfig};
 
 use super::{blind, stock};
 
 /// Largest message: what one item may hold.
 pub(super) const MAX_MESSAGE_BYTES: u64 = 32 << 20;
-/// A client lets come at first so many times what fills a path that is remembered.
-const PATHS_AHEAD: u64 = 2;
 /// Sends messages: `u64` how many, `u64` of how many bytes.
 const SEND: &str = "send";
 /// Sends messages in time: `u64` how many, `u64` of how many bytes, `u64` microseconds from one to the next. The body of each is
@@ -265,8 +263,8 @@ impl Client {
         start: quic::Start,
         known: Option<Remembered>,
     ) -> Result<Self> {
-        let path_bytes = known.map(|known| PATHS_AHEAD * known.filling_bytes());
-        let mut config = ClientConfig { window_bytes, path_bytes, ..ClientConfig::default() };
+        let sent_ahead = known.map_or(SentAhead::Found, |known| SentAhead::Known(known.filling_bytes()));
+        let mut config = ClientConfig { window_bytes, sent_ahead, ..ClientConfig::default() };
         config.capabilities.extend(known.map(link::telling));
         Self::open(ready, way, start, config, None).await
     }
