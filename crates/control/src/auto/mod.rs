@@ -7,13 +7,15 @@
 //! Probe --train--> Ramp --queue or loss--> Drain --in flight fits--> Hold --a round--> Climb --queue or loss--> Drain
 //! ```
 //!
-//! - *Climb* adds a share of the **capacity** per round trip, not of the own rate: flows of one bottleneck grow alike.
+//! - *Climb* adds a share of the **capacity** per round trip, not of the own rate, and less the longer the queue is, which
+//!   is the same to all: flows of one bottleneck grow alike.
 //! - The signal to stop is common to all of them: the delay in the queue passes a threshold, or losses pass what is lost
 //!   whatever the rate ([`losses`]). They stop together, and *Drain* empties the queue for everyone: each cycle all see
 //!   the true round trip, latecomers too.
-//! - After the drain a flow takes the rate that arrived while the queue stood, less a part that is large for a flow that
-//!   has more than its share and almost nothing for one that is alone. How many share it tells from how fast the queue
-//!   rose, as each adds about the same. Equal growth and unequal cuts make shares equal; a lone flow loses two percent.
+//! - After the drain a flow takes the rate that arrived while the queue stood, less a part of it that is as large as its
+//!   share of the capacity: who has more gives up more. Equal growth and unequal cuts make shares equal (the argument of
+//!   Chiu and Jain, 1989, for equal growth and proportional cuts), and nobody needs to know how many there are. Who has the
+//!   path for himself loses two percent.
 //! - A drain that does not shorten the queue says that there is none: the path is [`longer`] than it was.
 //!
 //! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
@@ -74,18 +76,14 @@ const MOST_DOUBLINGS: i32 = 4;
 const ALONE: f64 = 0.98;
 /// Share of the capacity above which a flow counts as alone.
 const ALONE_SHARE: f64 = 0.92;
-/// Share below which it gives up nothing: equal growth is enough.
-const SMALL_SHARE: f64 = 0.2;
 /// Share below which a queue is not its doing.
 const POOR_SHARE: f64 = 0.02;
-/// Strength of the cut of a flow that has more than its share.
-const YIELD: f64 = 1.5;
-/// Strength where the number of flows is not known.
-const YIELD_BLINDLY: f64 = 0.2;
-/// Most that a cut takes.
-const MOST_YIELD: f64 = 0.15;
-/// The queue's rise is seen this much too slow (late, and through the smallest of some round trips).
-const RISE_UNSEEN: f64 = 1.25;
+/// What a cut takes of a flow that has part of the capacity: this, for each share of it ...
+const YIELD: f64 = 0.3;
+/// ... as if its share were between these.
+const YIELDING: (f64, f64) = (0.15, 0.65);
+/// Growth beside a queue that is about to end it, share of the usual.
+const LEAST_GROWTH: f64 = 0.3;
 /// What arrives is known to about this much in Climb, where sent and arriving are close.
 const ARRIVING_SURE: f64 = 0.85;
 /// The same where losses end the growth.
@@ -109,8 +107,8 @@ enum Phase {
     Drain { since: f64, target: f64 },
     /// A round at the new rate.
     Hold,
-    /// Slow growth; counts rounds without a queue, and remembers when the queue began and how long it was.
-    Climb { calm_rounds: i32, onset: Option<(f64, f64)> },
+    /// Slow growth; counts rounds without a queue.
+    Climb { calm_rounds: i32 },
 }
 
 /// How it was before a cut for which the queue was the only reason.
@@ -146,10 +144,6 @@ struct Auto {
     train_share: f64,
     rounds_since_train: u32,
     cycles: u32,
-    /// Growth of this round and of the one before, shares of the capacity per step.
-    growth: (f64, f64),
-    /// Flows at the bottleneck, from the last rise of the queue.
-    flows: Option<f64>,
     last_at: f64,
 }
 
@@ -177,8 +171,6 @@ impl Auto {
             train_share: 1.0,
             rounds_since_train: 0,
             cycles: 0,
-            growth: (CLIMB, CLIMB),
-            flows: None,
             last_at: 0.0,
         }
     }
@@ -285,16 +277,14 @@ impl Auto {
                     self.end_hold(at);
                 }
             }
-            Phase::Climb { calm_rounds, onset } => {
-                self.on_climb(at, calm_rounds, onset, is_round, is_limited)
-            }
+            Phase::Climb { calm_rounds } => self.on_climb(at, calm_rounds, is_round, is_limited),
         }
     }
 
     fn end_round(&mut self) {
         let is_calm = match self.phase {
             Phase::Ramp { .. } => self.queue.is_calm(),
-            Phase::Climb { calm_rounds, .. } => calm_rounds == 0,
+            Phase::Climb { calm_rounds } => calm_rounds == 0,
             _ => false,
         };
         self.losses.end_round(is_calm);
@@ -310,7 +300,7 @@ impl Auto {
             self.rate = (self.rate * DOUBLING).min(full);
         } else {
             // One train is not much to rest on: go on quickly where no queue appears.
-            self.enter(Phase::Climb { calm_rounds: PATIENCE_ROUNDS, onset: None });
+            self.enter(Phase::Climb { calm_rounds: PATIENCE_ROUNDS });
             self.send_train();
         }
     }
@@ -331,52 +321,37 @@ impl Auto {
         self.cycles = self.cycles.wrapping_add(1);
         // The first cut may have come from a wrong capacity: then there is much to climb.
         let calm_rounds = if self.cycles == 1 { PATIENCE_ROUNDS - 1 } else { 0 };
-        self.enter(Phase::Climb { calm_rounds, onset: None });
+        self.enter(Phase::Climb { calm_rounds });
         let is_alone = self.share_of(self.rate) > ALONE_SHARE && self.capacity.is_settled();
         if !is_alone || self.cycles.is_multiple_of(TRAIN_CYCLES) {
             self.send_train();
         }
     }
 
-    fn on_climb(&mut self, at: f64, calm: i32, onset: Option<(f64, f64)>, is_round: bool, is_limited: bool) {
-        let onset = if self.queue.is_short() { None } else { onset.or(Some((at, self.queue.secs()))) };
+    fn on_climb(&mut self, at: f64, calm_rounds: i32, is_round: bool, is_limited: bool) {
         let has_lost = self.losses.is_congested();
         let is_poor = self.share_of(self.rate) < POOR_SHARE;
         if has_lost || (self.queue.is_long() && !is_poor) {
-            self.flows = onset.and_then(|onset| self.count_flows(at, onset));
             let sure = if has_lost { ARRIVING_SURE_LOSING } else { ARRIVING_SURE };
             self.cut(at, self.arriving.clamp(sure * self.rate, self.rate));
         } else if !is_limited {
-            self.climb(at, calm, onset, is_round);
+            self.climb(at, calm_rounds, is_round);
         }
     }
 
-    fn climb(&mut self, at: f64, calm_rounds: i32, onset: Option<(f64, f64)>, is_round: bool) {
+    fn climb(&mut self, at: f64, calm_rounds: i32, is_round: bool) {
         let doublings = (calm_rounds - PATIENCE_ROUNDS).clamp(0, MOST_DOUBLINGS);
-        let share = self.share_of(self.rate);
-        // Less for small shares: many flows together must not rush.
-        let growth = CLIMB * (2.0 * share).clamp(0.2, 1.0).sqrt() * f64::from(1 << doublings);
-        self.growth = if is_round { (growth, self.growth.0) } else { (growth, self.growth.1) };
+        // Less near the end: many flows together must not rush.
+        let room = 1.0 - self.queue.secs() / self.queue.threshold_secs();
+        let growth = CLIMB * room.max(LEAST_GROWTH) * f64::from(1 << doublings);
         let steps = ((at - self.last_at) / self.step_secs()).clamp(0.0, 1.0);
         self.rate += growth * self.capacity.value() * steps;
-        let is_shared = share < ALONE_SHARE;
+        let is_shared = self.share_of(self.rate) < ALONE_SHARE;
         if is_shared && self.train.is_none() && self.rounds_since_train >= TRAIN_ROUNDS {
             self.send_train();
         }
         let calm_rounds = if self.queue.is_calm() { calm_rounds + i32::from(is_round) } else { 0 };
-        self.phase = Phase::Climb { calm_rounds, onset };
-    }
-
-    /// How many flows grow as this one does. While all grow evenly the queue is a parabola: its root rises with the
-    /// square root of half their growth together.
-    fn count_flows(&self, at: f64, onset: (f64, f64)) -> Option<f64> {
-        let own = self.growth.0.max(self.growth.1);
-        let secs = at - onset.0;
-        if own > CLIMB || secs < self.step_secs() / 4.0 {
-            return None;
-        }
-        let rise = (self.queue.secs().sqrt() - onset.1.sqrt()) / secs;
-        Some(RISE_UNSEEN * 2.0 * self.step_secs() * rise * rise / own)
+        self.phase = Phase::Climb { calm_rounds };
     }
 
     /// Takes a cut back whose reason was a busy host: acknowledgements that were seen late look like a queue, which is gone
@@ -406,26 +381,13 @@ impl Auto {
         let excess = (self.in_flight_bytes - target * self.queue.base_secs()).max(0.0);
         let is_empty = at > since && self.queue.is_empty();
         if excess < packets || is_empty || at - since > 3.0 * self.step_secs() {
-            self.rate = target * ALONE * (1.0 - self.give_up(self.share_of(target)));
+            self.rate = target * ALONE * (1.0 - give_up(self.share_of(target)));
             self.longer.on_drained(self.in_flight_bytes);
             self.enter(Phase::Hold);
             return;
         }
         self.rate = (target - 1.2 * excess / self.step_secs()).clamp(0.2 * target, 0.85 * target);
         self.phase = Phase::Drain { since, target };
-    }
-
-    /// Part of its rate that a flow with this share leaves to the others.
-    fn give_up(&mut self, share: f64) -> f64 {
-        let flows = self.flows.take();
-        if !(SMALL_SHARE..ALONE_SHARE).contains(&share) {
-            return 0.0;
-        }
-        match flows {
-            Some(flows) => YIELD * (1.0 - 1.0 / (flows.clamp(1.0, 2.0 / share) * share)),
-            None => YIELD_BLINDLY * share * (1.0 - share.powi(4)),
-        }
-        .clamp(0.0, MOST_YIELD)
     }
 
     fn on_timeout(&mut self) {
@@ -440,6 +402,11 @@ impl Auto {
             self.enter(Phase::Ramp { is_doubling: false });
         }
     }
+}
+
+/// Part of its rate that a flow with this share of the capacity leaves to the others.
+fn give_up(share: f64) -> f64 {
+    if share < ALONE_SHARE { YIELD * share.clamp(YIELDING.0, YIELDING.1) } else { 0.0 }
 }
 
 fn least_train_bytes(packet_bytes: u64) -> f64 {
