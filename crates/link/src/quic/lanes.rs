@@ -310,7 +310,7 @@ impl Carrier for Lanes {
         self.queue(outgoing);
         let has_room = self.pace.with(|pace| {
             let has_room = pace.has_room();
-            pace.writer = (!has_room).then(|| cx.waker().clone());
+            pace.backlog.writer = (!has_room).then(|| cx.waker().clone());
             has_room
         });
         if !has_room {

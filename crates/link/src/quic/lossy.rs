@@ -162,7 +162,7 @@ impl Sending {
                 let size_bytes = datagram.len();
                 left = left.saturating_sub(size_bytes);
                 match self.connection.send_datagram(datagram) {
-                    Ok(()) => self.pace.with(|pace| pace.on_datagram(size_bytes)),
+                    Ok(()) => self.pace.with(|pace| pace.backlog.on_datagram(size_bytes)),
                     // The path has just become narrower: it is missed and sent again.
                     Err(SendDatagramError::TooLarge) => return Ok(()),
                     Err(SendDatagramError::ConnectionLost(error)) => return Err(broken(error)),
@@ -191,7 +191,7 @@ impl Sending {
             return found;
         }
         // Looked at again, or what left meanwhile would wake nobody.
-        self.pace.with(|pace| pace.writer = Some(cx.waker().clone()));
+        self.pace.with(|pace| pace.backlog.writer = Some(cx.waker().clone()));
         room(waiting())
     }
 }

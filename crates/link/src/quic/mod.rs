@@ -19,12 +19,14 @@
 
 mod adapter;
 mod alarm;
+mod backlog;
 mod crypto;
 mod early;
 mod endpoint;
 mod familiar;
 mod inlet;
 mod lanes;
+mod ledger;
 mod lossy;
 mod outlet;
 mod pace;

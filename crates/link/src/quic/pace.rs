@@ -10,43 +10,27 @@
 //!                          -- too much in flight                  --> no; an acknowledgement will ask again
 //! ```
 //!
-//! Packets that only acknowledge are never asked for, and so are neither held back nor counted.
+//! Packets that only acknowledge are never asked for, and so are neither held back nor counted. What left when is in the
+//! [`ledger`](super::ledger), what waits to leave in the [`backlog`].
 
-use std::collections::VecDeque;
 use std::task::Waker;
 use std::time::Duration;
 
-use control::{
-    Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Sampler, Signal, Stamp,
-};
+use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Signal};
+
+use super::backlog::{self, Backlog};
+use super::ledger::Ledger;
 
 /// What this engine can tell a controller. Not: packets that were late and not lost, and what the receiver measures.
 pub(super) const SIGNALS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
-/// Batches remembered until they are acknowledged; beyond, the oldest are forgotten, and their acknowledgements say
-/// nothing of the path's speed.
-const MAX_BATCHES: usize = 1 << 17;
-/// Batches older than the newest acknowledged one that are still remembered: reordering.
-const LATE_BATCHES: usize = 256;
 /// The most that may be in flight, whatever the controller says: the stack keeps an account of each packet. 10 Gb/s over 200 ms.
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 /// Packets that QUIC's stack puts together at most.
 const MOST_PACKETS_PER_BATCH: u64 = 10;
 /// How often it asks per packet of a batch.
 const ASKS_PER_PACKET: u64 = 2;
-/// Bytes that may wait in the stack, at least: what waits there cannot be overtaken any more.
-const LEAST_UNSENT_BYTES: f64 = 256e3;
-/// The same as a time at the current rate, seconds: a writer may be woken this late.
-const UNSENT_SECS: f64 = 10e-3;
-/// Bytes of datagrams that may wait in the stack, at least, and as a time at the current rate: what is more urgent waits
-/// behind them, and whoever sends is woken this late without a gap on the path.
-const LEAST_WAITING_DATAGRAM_BYTES: f64 = 32e3;
-const WAITING_DATAGRAM_SECS: f64 = 5e-3;
-/// What a packet has besides the datagram in it, bytes, rather too few: an error shows as less that waits.
-const DATAGRAM_OVERHEAD_BYTES: f64 = 28.0;
-/// Headers and tag of a packet, bytes, rather too many: see [`Pace::on_written`].
-const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 /// A quantum that was begun and not finished within this time is over.
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
 /// A batch that was allowed is sent within this time, or was only asked about.
@@ -78,8 +62,7 @@ pub(super) struct Pace {
     most_bytes_per_sec: Option<f64>,
     limits: Limits,
     pacer: Pacer,
-    sampler: Sampler,
-    batches: VecDeque<Batch>,
+    ledger: Ledger,
     quantum: Quantum,
     in_flight_bytes: u64,
     /// When something was last acknowledged, or a packet allowed to find out.
@@ -91,21 +74,11 @@ pub(super) struct Pace {
     turn: Turn,
     /// Wakes the task that sends; without it nothing can be held back yet.
     pub(super) sender: Option<Waker>,
-    /// Wakes the task that writes, when there is room again.
-    pub(super) writer: Option<Waker>,
-    unsent_bytes: f64,
+    pub(super) backlog: Backlog,
     counters: Counters,
     srtt: Option<Duration>,
     least_rtt: Option<Duration>,
     remembered: Option<Remembered>,
-}
-
-/// Packets that left in one go.
-#[derive(Clone, Copy, Debug)]
-struct Batch {
-    stamp: Stamp,
-    /// When they left, as the controller was told: the batches of a train count as one.
-    told_at: Duration,
 }
 
 /// What left of the quantum under way; the controller is told of it as a whole.
@@ -153,8 +126,7 @@ impl Pace {
             packet_bytes,
             most_bytes_per_sec,
             pacer: Pacer::default(),
-            sampler: Sampler::default(),
-            batches: VecDeque::new(),
+            ledger: Ledger::default(),
             quantum: Quantum::default(),
             in_flight_bytes: 0,
             told_at: Duration::ZERO,
@@ -162,8 +134,7 @@ impl Pace {
             acked: None,
             turn: Turn::default(),
             sender: None,
-            writer: None,
-            unsent_bytes: 0.0,
+            backlog: Backlog::default(),
             counters: Counters::default(),
             srtt: None,
             least_rtt: None,
@@ -272,11 +243,7 @@ impl Pace {
         if !std::mem::take(&mut self.turn.was_asked) {
             return;
         }
-        let stamp = self.sampler.on_sent(now, self.in_flight_bytes);
-        if self.batches.len() >= MAX_BATCHES {
-            self.batches.pop_front();
-        }
-        self.batches.push_back(Batch { stamp, told_at: now });
+        self.ledger.on_sent(now, self.in_flight_bytes);
         self.quantum.bytes += bytes;
         self.quantum.batches += 1;
         self.counters.batches += 1;
@@ -288,8 +255,7 @@ impl Pace {
         }
         self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.saturating_sub(bytes);
         self.turn.last_sent_at = now;
-        self.unsent_bytes = (self.unsent_bytes - bytes as f64).max(0.0);
-        self.wake_writer();
+        self.backlog.on_sent(bytes, self.limits.rate_bytes_per_sec());
         if self.turn.quantum_left_bytes < self.packet_bytes {
             self.end_quantum();
         }
@@ -300,7 +266,7 @@ impl Pace {
         let Quantum { bytes, batches } = std::mem::take(&mut self.quantum);
         if bytes > 0 {
             let (at, in_flight_bytes) = (self.turn.last_sent_at, self.in_flight_bytes);
-            self.batches.iter_mut().rev().take(batches).for_each(|batch| batch.told_at = at);
+            self.ledger.tell(batches, at);
             self.tell(at, Some(Event::Sent { bytes, in_flight_bytes }));
         }
     }
@@ -324,17 +290,14 @@ impl Pace {
         self.end_quantum();
         self.in_flight_bytes = in_flight_bytes;
         if is_app_limited {
-            self.sampler.on_app_limited(in_flight_bytes);
-            self.unsent_bytes = 0.0;
+            self.ledger.on_app_limited(in_flight_bytes);
             self.turn.has_waited = false;
-            self.wake_writer();
+            self.backlog.clear(self.limits.rate_bytes_per_sec());
             self.tell(now, Some(Event::AppLimited));
         }
         let Some((bytes, sent_at)) = self.acked.take() else { return };
         self.told_at = now;
-        let batch = self.batch(sent_at);
-        let delivery = batch.and_then(|batch| self.sampler.on_ack(now, &batch.stamp, bytes));
-        self.forget(sent_at);
+        let (delivery, told_at) = self.ledger.on_ack(now, sent_at, bytes);
         self.counters.delivery_bytes_per_sec = delivery
             .filter(|d| !d.is_app_limited)
             .map(|d| d.rate_bytes_per_sec)
@@ -342,30 +305,17 @@ impl Pace {
         let rtt = seen.saturating_sub(sent_at);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
-        let sent_at = batch.map_or(sent_at, |batch| batch.told_at);
-        let ack = Ack { bytes, sent_at, rtt: Some(rtt), delivery, in_flight_bytes };
+        let ack = Ack { bytes, sent_at: told_at, rtt: Some(rtt), delivery, in_flight_bytes };
         self.tell(now, Some(Event::Ack(ack)));
-    }
-
-    /// The batch that left at `sent_at`.
-    fn batch(&self, sent_at: Duration) -> Option<Batch> {
-        let after = self.batches.partition_point(|batch| batch.stamp.sent_at <= sent_at);
-        after.checked_sub(1).and_then(|at| self.batches.get(at)).copied()
-    }
-
-    /// Forgets the batches before that one, but for some that may be late.
-    fn forget(&mut self, sent_at: Duration) {
-        let before = self.batches.partition_point(|batch| batch.stamp.sent_at < sent_at);
-        self.batches.drain(..before.saturating_sub(LATE_BATCHES));
     }
 
     /// Packets were lost, the newest of them sent at `sent_at`. None lost: the path marks them, as RFC 9002 has it,
     /// as if one were.
     pub(super) fn on_loss(&mut self, now: Duration, sent_at: Duration, lost_bytes: u64, is_persistent: bool) {
         self.end_quantum();
-        let sent_at = self.batch(sent_at).map_or(sent_at, |batch| batch.told_at);
+        let sent_at = self.ledger.told_at(sent_at);
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(lost_bytes);
-        self.unsent_bytes += lost_bytes as f64;
+        self.backlog.add(lost_bytes as f64);
         self.counters.lost_bytes += lost_bytes;
         let bytes = if lost_bytes == 0 { self.packet_bytes } else { lost_bytes };
         let in_flight_bytes = self.in_flight_bytes;
@@ -401,35 +351,19 @@ impl Pace {
         self.packet_bytes = bytes;
     }
 
-    /// Bytes were handed to the stack. What of them has left is known by the packet only, so headers are guessed: a
-    /// little too large, so that an error shows as "nothing left to send", which sets the account right.
+    /// Bytes of a stream were handed to the stack.
     pub(super) fn on_written(&mut self, bytes: u64) {
-        let overhead = PACKET_OVERHEAD_BYTES / self.packet_bytes as f64;
-        self.unsent_bytes += bytes as f64 * (1.0 + overhead);
-    }
-
-    /// A datagram was handed to the stack.
-    pub(super) fn on_datagram(&mut self, bytes: usize) {
-        self.unsent_bytes += bytes as f64 + DATAGRAM_OVERHEAD_BYTES;
+        self.backlog.on_written(bytes, self.packet_bytes);
     }
 
     /// Bytes of datagrams that should wait in the stack at most.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
     pub(super) fn waiting_datagram_bytes(&self) -> usize {
-        LEAST_WAITING_DATAGRAM_BYTES.max(WAITING_DATAGRAM_SECS * self.limits.rate_bytes_per_sec()) as usize
+        backlog::waiting_datagram_bytes(self.limits.rate_bytes_per_sec())
     }
 
     /// Whether more should be handed to the stack now.
     pub(super) fn has_room(&self) -> bool {
-        self.unsent_bytes < LEAST_UNSENT_BYTES.max(UNSENT_SECS * self.limits.rate_bytes_per_sec())
-    }
-
-    fn wake_writer(&mut self) {
-        if self.has_room()
-            && let Some(writer) = self.writer.take()
-        {
-            writer.wake();
-        }
+        self.backlog.has_room(self.limits.rate_bytes_per_sec())
     }
 
     /// Bytes that the stack may keep until they are acknowledged: twice the window, as a lost packet keeps back what
@@ -641,7 +575,7 @@ mod tests {
         assert!(first > MOST_PACKETS_PER_BATCH * PACKET, "{first}");
         let releases = send(&mut pace, 0.001, Duration::ZERO);
         assert!(releases.len() >= 3 && pace.limits().quantum_bytes() < first, "{releases:?}");
-        let told: Vec<_> = pace.batches.iter().map(|batch| batch.told_at).collect();
+        let told: Vec<_> = pace.ledger.told().collect();
         assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
     }
 
@@ -691,7 +625,7 @@ mod tests {
         let (mut pace, count) = (pace("rate=100Mb/s", None), Arc::new(Count::default()));
         pace.on_written(1_000_000);
         assert!(!pace.has_room());
-        pace.writer = Some(Arc::clone(&count).into());
+        pace.backlog.writer = Some(Arc::clone(&count).into());
         send(&mut pace, 0.05, Duration::ZERO);
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
         send_from(&mut pace, Duration::from_millis(50), 0.1, Duration::ZERO);

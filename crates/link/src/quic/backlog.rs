@@ -1,0 +1,75 @@
+//! What was handed to the stack and has not left. It cannot be overtaken any more, so it is to be little; and enough that the
+//! path never waits for whoever writes.
+
+use std::task::Waker;
+
+/// Bytes that may wait in the stack, at least: what waits there cannot be overtaken any more.
+const LEAST_BYTES: f64 = 256e3;
+/// The same as a time at the current rate, seconds: a writer may be woken this late.
+const SECS: f64 = 10e-3;
+/// Bytes of datagrams that may wait in the stack, at least, and as a time at the current rate: what is more urgent waits
+/// behind them, and whoever sends is woken this late without a gap on the path.
+const LEAST_DATAGRAM_BYTES: f64 = 32e3;
+const DATAGRAM_SECS: f64 = 5e-3;
+/// What a packet has besides the datagram in it, bytes, rather too few: an error shows as less that waits.
+const DATAGRAM_OVERHEAD_BYTES: f64 = 28.0;
+/// Headers and tag of a packet, bytes, rather too many: see [`Backlog::on_written`].
+const PACKET_OVERHEAD_BYTES: f64 = 48.0;
+
+/// See the module. Rates are the controller's, bytes per second.
+#[derive(Default)]
+pub(super) struct Backlog {
+    bytes: f64,
+    /// Wakes the task that writes, when there is room again.
+    pub(super) writer: Option<Waker>,
+}
+
+impl Backlog {
+    /// Bytes of a stream were handed to the stack. What of them has left is known by the packet only, so headers are guessed: a
+    /// little too large, so that an error shows as "nothing left to send", which sets the account right.
+    pub(super) fn on_written(&mut self, bytes: u64, packet_bytes: u64) {
+        let overhead = PACKET_OVERHEAD_BYTES / packet_bytes as f64;
+        self.add(bytes as f64 * (1.0 + overhead));
+    }
+
+    /// A datagram was handed to the stack.
+    pub(super) fn on_datagram(&mut self, bytes: usize) {
+        self.add(bytes as f64 + DATAGRAM_OVERHEAD_BYTES);
+    }
+
+    /// So much waits more, as packets.
+    pub(super) fn add(&mut self, bytes: f64) {
+        self.bytes += bytes;
+    }
+
+    /// Packets left.
+    pub(super) fn on_sent(&mut self, bytes: u64, rate: f64) {
+        self.bytes = (self.bytes - bytes as f64).max(0.0);
+        self.wake_writer(rate);
+    }
+
+    /// The stack has nothing left to send.
+    pub(super) fn clear(&mut self, rate: f64) {
+        self.bytes = 0.0;
+        self.wake_writer(rate);
+    }
+
+    /// Whether more should be handed to the stack now.
+    pub(super) fn has_room(&self, rate: f64) -> bool {
+        self.bytes < LEAST_BYTES.max(SECS * rate)
+    }
+
+    fn wake_writer(&mut self, rate: f64) {
+        if self.has_room(rate)
+            && let Some(writer) = self.writer.take()
+        {
+            writer.wake();
+        }
+    }
+}
+
+/// Bytes of datagrams that should wait in the stack at most.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+pub(super) fn waiting_datagram_bytes(rate: f64) -> usize {
+    LEAST_DATAGRAM_BYTES.max(DATAGRAM_SECS * rate) as usize
+}
