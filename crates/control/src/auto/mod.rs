@@ -67,7 +67,7 @@ const FULL_SHARE: f64 = 0.95;
 /// Growth per round of Ramp.
 const DOUBLING: f64 = 2.0;
 /// Growth in Climb, share of the capacity per round trip.
-const CLIMB: f64 = 0.018;
+const CLIMB: f64 = 0.017;
 /// Rounds without a queue after which Climb doubles its growth each round: capacity came free.
 const PATIENCE_ROUNDS: i32 = 6;
 /// Most doublings of that.
@@ -78,10 +78,12 @@ const ALONE: f64 = 0.98;
 const ALONE_SHARE: f64 = 0.92;
 /// Share below which a queue is not its doing.
 const POOR_SHARE: f64 = 0.02;
-/// What a cut takes of a flow that has part of the capacity: this, for each share of it ...
+/// Part that a cut takes for each share of the capacity ...
 const YIELD: f64 = 0.3;
-/// ... as if its share were between these.
-const YIELDING: (f64, f64) = (0.15, 0.65);
+/// ... but as if the share were at least this ...
+const LEAST_YIELDING: f64 = 0.15;
+/// ... and less for large ones, by this power: who is alone and does not know it would lose much.
+const YIELD_TAPERS: i32 = 4;
 /// Growth beside a queue that is about to end it, share of the usual.
 const LEAST_GROWTH: f64 = 0.3;
 /// What arrives is known to about this much in Climb, where sent and arriving are close.
@@ -94,6 +96,9 @@ const CAPACITY_RTTS: f64 = 200.0;
 const CAPACITY_SECS: f64 = 10.0;
 /// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
 const DOUBT_RTTS: f64 = 0.5;
+/// What leaves together is no more than this share of what a round trip brings, or so many packets.
+const QUANTUM_RTTS: f64 = 0.05;
+const EVEN_PACKETS: f64 = 10.0;
 /// Steps are not shorter than this many packets: fewer say nothing.
 const LEAST_STEP_PACKETS: f64 = 8.0;
 
@@ -406,7 +411,10 @@ impl Auto {
 
 /// Part of its rate that a flow with this share of the capacity leaves to the others.
 fn give_up(share: f64) -> f64 {
-    if share < ALONE_SHARE { YIELD * share.clamp(YIELDING.0, YIELDING.1) } else { 0.0 }
+    if share >= ALONE_SHARE {
+        return 0.0;
+    }
+    YIELD * share.max(LEAST_YIELDING) * (1.0 - share.powi(YIELD_TAPERS))
 }
 
 fn least_train_bytes(packet_bytes: u64) -> f64 {
@@ -439,7 +447,9 @@ impl Controller for Auto {
     fn limits(&self) -> Limits {
         let packet = self.packet_bytes as f64;
         let train = self.train.as_ref().filter(|t| t.is_leaving()).map(Train::bytes);
-        let quantum = train.unwrap_or_else(|| even_quantum(self.packet_bytes, self.rate));
+        // A buffer may be much smaller than what a quarter of a millisecond brings.
+        let most = (QUANTUM_RTTS * self.queue.base_secs() * self.rate).max(EVEN_PACKETS * packet);
+        let quantum = train.unwrap_or_else(|| even_quantum(self.packet_bytes, self.rate).min(most));
         let window = match self.phase {
             // A few packets behind the train: they tell that its end was lost.
             Phase::Probe => 2.0 * FIRST_TRAIN_PACKETS * packet,

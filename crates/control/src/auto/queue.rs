@@ -3,9 +3,9 @@
 use crate::filter::SlidingMin;
 
 /// Queue that ends growth: this share of the round trip ...
-const QUEUE_RTTS: f64 = 0.08;
+const QUEUE_RTTS: f64 = 0.05;
 /// ... and this much, seconds.
-const QUEUE_SECS: f64 = 2e-3;
+const QUEUE_SECS: f64 = 2.5e-3;
 /// Part of the queue at which losses began that is filled from then on, at most.
 const BELOW_LOSS: f64 = 0.6;
 /// Most halvings of the threshold: below, noise would decide.
