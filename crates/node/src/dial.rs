@@ -102,13 +102,19 @@ impl Words<'_> {
         let otherwise = if self.controller.is_some() { Protocol::Quic } else { Protocol::default() };
         let protocol = self.link.map_or(Ok(otherwise), str::parse)?;
         let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
-        let choice = self.controller.map(str::parse).transpose().map_err(unknown)?;
+        let choice: Option<Choice> = self.controller.map(str::parse).transpose().map_err(unknown)?;
         let (compression, streams, rails) =
             (of(self.compression)?, of(self.streams)?, of::<Rails>(self.rails)?);
         let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
         if is_several && !matches!(protocol, Protocol::Tcp | Protocol::Auto) {
             return Err(Error::invalid(format!(
                 "expected the link `tcp` or `auto` for several streams or rails, found `{protocol}`"
+            )));
+        }
+        if let Some(choice) = choice.filter(|choice| protocol == Protocol::Tcp && choice.name() != "rate") {
+            return Err(Error::invalid(format!(
+                "expected `rate=N` for the link `tcp`, where the kernel decides within that, found the controller \
+                 `{choice}`; `--link quic` has it"
             )));
         }
         Ok(Reach { protocol, choice, compression, streams, rails })
@@ -531,7 +537,8 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     };
     let streams = match (streams, protocol) {
         (Streams::Of(count), _) => count,
-        (Streams::Auto, Protocol::Tcp | Protocol::Auto) => advised::streams(server).await,
+        // A rate that was named needs no second stream, and would be divided among them.
+        (Streams::Auto, Protocol::Tcp | Protocol::Auto) if choice.is_none() => advised::streams(server).await,
         (Streams::Auto, _) => 1,
     };
     let ways = Ways { streams, rails };
@@ -539,6 +546,9 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         Protocol::Auto => advised::connect(server, ways, &options).await?,
         _ => link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?,
     };
+    if let Some(is) = link.flow().map(|flow| flow.statistics()) {
+        tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
+    }
     let mut config = ClientConfig {
         token: server.token.clone(),
         window_bytes: server.window_bytes,

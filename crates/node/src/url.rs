@@ -432,9 +432,11 @@ fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String
     }
     let port = match port {
         None => DEFAULT_PORT,
-        Some(text) => {
-            text.parse().ok().filter(|&p| p != 0).ok_or_else(|| format!("found the port `{text}`"))?
-        }
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|&p| p != 0)
+            .ok_or_else(|| format!("found the port `{text}`, where one is 1 to 65535"))?,
     };
     Ok((host.to_owned(), port))
 }
@@ -570,8 +572,8 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         check("corridor:///d", "found the host ``");
-        check("corridor://h:0/d", "found the port `0`");
-        check("corridor://h:99999/d", "found the port `99999`");
+        check("corridor://h:0/d", "found the port `0`, where one is 1 to 65535");
+        check("corridor://h:99999/d", "found the port `99999`, where one is 1 to 65535");
         check("corridor://me@h/d", "found a user name; tokens go into `#token=...`");
         check("corridor://[::1/d", "found `[` without `]`");
         check("corridor://h/d#tokn=x", "expected `token=`, `fp=` or `view=` behind `#`, found `tokn`");

@@ -119,8 +119,9 @@ impl Lane {
     /// The fastest way by this protocol that was measured often enough to be compared; as the other host saw its sending,
     /// where it says so, for it knows when there was enough to send.
     pub(crate) fn comparable(&self, now: Duration, protocol: &str) -> Option<Got> {
-        let is_comparable =
-            |got: &Got| got.way.protocol == protocol && got.bytes_per_sec.samples >= LEAST_COMPARED;
+        let is_comparable = |got: &Got| {
+            got.way.protocol == protocol && !got.is_held() && got.bytes_per_sec.samples >= LEAST_COMPARED
+        };
         let told = fastest(self.told(now).achieved.into_iter().filter(is_comparable));
         told.or_else(|| fastest(self.achieved(now).into_iter().filter(is_comparable)))
     }
@@ -153,7 +154,11 @@ impl Lane {
         let trains = self.capacity(now);
         match (trains, self.best(now)) {
             (Some(trains), None) => Some((trains, said_of_trains(&trains))),
-            (Some(trains), Some(best)) if trains.high >= best.bytes_per_sec.value => {
+            // For a moment more comes than the path carries: from queues, or because this host was late.
+            (Some(trains), Some(best))
+                if trains.high >= best.bytes_per_sec.value
+                    || trains.confidence >= best.bytes_per_sec.confidence =>
+            {
                 Some((trains, said_of_trains(&trains)))
             }
             (_, Some(Got { way, bytes_per_sec })) => {

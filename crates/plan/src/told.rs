@@ -35,6 +35,14 @@ pub struct Got {
     pub bytes_per_sec: Estimate,
 }
 
+impl Got {
+    /// Whether somebody named the rate: it says nothing of what the way can do.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.way.controller == "rate"
+    }
+}
+
 impl Told {
     /// Whether it says anything at all.
     #[must_use]

@@ -67,7 +67,9 @@ async fn connect_by(
         Err(error) if is_unreached(&error) && first != second => error,
         done => return done,
     };
-    let link = connect_within(server, second, with).await.map_err(|_| error)?;
+    let link = connect_within(server, second, with).await.map_err(|also| {
+        error.context(format!("{second} did not get through either ({also}); {first}, as advised"))
+    })?;
     tracing::warn!(%host, "{first} was advised and did not get through: by {second}");
     if first == Protocol::Quic {
         paths.tell(host, vec![Measurement::Udp(false)]);

@@ -134,8 +134,8 @@ impl Report {
             Some(protocol) => line(&mut text, "link auto", format!("{protocol}: {}", self.link.basis)),
             None => line(&mut text, "link auto", format!("by the round trip; else {}", self.link.basis)),
         }
-        self.to.write(&mut text, "to this host");
-        self.from.write(&mut text, "from this host");
+        self.from.write(&mut text, &format!("receiving from {}", self.host));
+        self.to.write(&mut text, &format!("sending to {}", self.host));
         text
     }
 }
@@ -162,7 +162,8 @@ impl OneWay {
             line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
         }
         for Got { way, bytes_per_sec } in &self.seen.achieved {
-            let by = format!("{} with {}", way.protocol, controller(&way.controller));
+            let several = if way.streams > 1 { format!(", {} streams", way.streams) } else { String::new() };
+            let by = format!("{} with {}{several}", way.protocol, controller(&way.controller));
             line(text, "achieved", format!("{} by {by}{}", rate(bytes_per_sec.value), sure(bytes_per_sec)));
         }
         let advice = &self.advice;
@@ -176,7 +177,7 @@ impl OneWay {
             let mark = if limit.is_binding { "  <- binds" } else { "" };
             let what = format!("{}: {}{mark}; {}", limit.name, rate(limit.bits_per_sec / 8.0), limit.why);
             line(text, "limit", what);
-            if let Some(change) = &limit.change {
+            if let Some(change) = limit.change.as_ref().filter(|_| limit.is_binding) {
                 line(text, "", format!("change: {change}"));
             }
         }

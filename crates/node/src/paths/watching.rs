@@ -20,6 +20,10 @@ const LOOKS_PER_TELLING: u32 = 10;
 const LEAST_BYTES: u64 = 512 << 10;
 const LEAST_TIME: Duration = Duration::from_millis(200);
 
+/// A round trip that is longer than the least one by this share and this time has a queue in it.
+const QUEUE_SHARE: f64 = 0.25;
+const QUEUE_TIME: Duration = Duration::from_millis(2);
+
 /// Stands for the controller of whoever sends by TCP to here.
 pub(super) const OF_OTHER_HOST: &str = "the other host's";
 
@@ -37,7 +41,9 @@ struct Seen {
     looked: Statistics,
     looked_at: Instant,
     looks: u32,
-    /// Of the looks since something was told, bytes per second: sent while there was enough to send.
+    /// Of the looks since something was told: packets that say what the path loses, sent and lost.
+    packets: (u64, u64),
+    /// Bytes per second: sent while there was enough to send.
     sent_rates: Vec<f64>,
     /// The fastest of them, received; 0 where too little was.
     fastest_received: f64,
@@ -49,8 +55,15 @@ impl Watching {
         let flow = flow?;
         let host = flow.peer()?.ip();
         let told = flow.statistics();
-        let (looked_at, sent_rates) = (Instant::now(), Vec::new());
-        let seen = Seen { told, looked: told, looked_at, looks: 0, sent_rates, fastest_received: 0.0 };
+        let seen = Seen {
+            told,
+            looked: told,
+            looked_at: Instant::now(),
+            looks: 0,
+            packets: (0, 0),
+            sent_rates: Vec::new(),
+            fastest_received: 0.0,
+        };
         Some(Self { paths: paths.clone(), flow, host, seen: Mutex::new(seen) })
     }
 
@@ -69,6 +82,10 @@ impl Watching {
         let (found, now) = (self.flow.statistics(), Instant::now());
         let mut seen = self.seen.lock();
         let elapsed = now.saturating_duration_since(seen.looked_at);
+        if elapsed >= LEAST_TIME || is_last {
+            let (sent, lost) = witnessed(&seen.looked, &found);
+            seen.packets = (seen.packets.0 + sent, seen.packets.1 + lost);
+        }
         if elapsed >= LEAST_TIME {
             let (sent, received) = rates(&seen.looked, &found, elapsed);
             seen.sent_rates.extend(sent);
@@ -78,7 +95,8 @@ impl Watching {
         seen.looks += 1;
         if is_last || seen.looks >= LOOKS_PER_TELLING {
             let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
-            self.paths.tell(self.host, measured(&seen.told, &found, rates));
+            let packets = std::mem::take(&mut seen.packets);
+            self.paths.tell(self.host, measured(&seen.told, &found, packets, rates));
             (seen.told, seen.looks, seen.fastest_received) = (found, 0, 0.0);
         }
     }
@@ -106,10 +124,34 @@ fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f6
     (sent, received)
 }
 
+/// Packets between two looks that say what the path loses, sent and lost. Who fills queues until they overflow, as kernels do,
+/// loses by what he does himself: such a flow is a witness only while its queue is short, or it sends little, and not at its start.
+fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
+    let keeps_queues_short =
+        now.controller.is_some_and(|choice| ["auto", "polite", "rate"].contains(&choice.name()))
+            && now.protocol != "tcp";
+    let is_short = |is: &Statistics| {
+        is.sent_packets > 0
+            && is
+                .rtt
+                .zip(is.least_rtt)
+                .is_some_and(|(rtt, least)| rtt <= least.mul_f64(1.0 + QUEUE_SHARE) + QUEUE_TIME)
+    };
+    let fills_nothing = now.sent_bytes.saturating_sub(before.sent_bytes) < LEAST_BYTES;
+    let has_begun = before.sent_bytes >= LEAST_BYTES;
+    if keeps_queues_short || fills_nothing || has_begun && is_short(before) && is_short(now) {
+        let sent = now.sent_packets.saturating_sub(before.sent_packets);
+        (sent, now.lost_packets.saturating_sub(before.lost_packets))
+    } else {
+        (0, 0)
+    }
+}
+
 /// What the time between two looks shows.
 fn measured(
     before: &Statistics,
     now: &Statistics,
+    (witnesses, lost): (u64, u64),
     (sent_rate, received_rate): (f64, f64),
 ) -> Vec<Measurement> {
     let direction = Direction::Up;
@@ -121,8 +163,9 @@ fn measured(
     measured.extend(now.least_rtt.map(|rtt| Measurement::LeastRoundTrip(rtt.as_secs_f64())));
     measured.extend(now.mtu_bytes.map(|bytes| Measurement::Mtu(direction, bytes)));
     let sent = now.sent_packets.saturating_sub(before.sent_packets);
-    let lost = now.lost_packets.saturating_sub(before.lost_packets);
-    measured.push(Measurement::Packets { direction, sent, lost });
+    if witnesses > 0 {
+        measured.push(Measurement::Packets { direction, sent: witnesses, lost });
+    }
     measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
     measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
@@ -175,10 +218,10 @@ mod tests {
 
     #[test]
     fn what_a_connection_shows_is_told_by_direction() {
-        let (before, now) = (statistics(0, 0), statistics(14_480_000, 20_000_000));
+        let (before, now) = (statistics(1 << 20, 0), statistics((1 << 20) + 14_480_000, 20_000_000));
         let (sent, received) = rates(&before, &now, Duration::from_secs(2));
         let (mut path, at) = (Path::default(), Duration::from_secs(1));
-        for one in measured(&before, &now, (sent.unwrap(), received)) {
+        for one in measured(&before, &now, witnessed(&before, &now), (sent.unwrap(), received)) {
             path.tell(at, one);
         }
         let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
@@ -187,6 +230,27 @@ mod tests {
         assert!(path.lane(Direction::Down).loss(at).is_none(), "only the sender knows");
         assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
         assert!((path.lane(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
+    }
+
+    /// A kernel that fills the queue until it overflows loses what the path does not lose.
+    #[test]
+    fn losses_of_a_full_queue_are_not_the_paths() {
+        let (begin, before, now) = (statistics(0, 0), statistics(10 << 20, 0), statistics(20 << 20, 0));
+        let queued = |is: Statistics| Statistics { rtt: Some(Duration::from_millis(40)), ..is };
+        let by = |controller: &str, is: Statistics| Statistics {
+            protocol: "quic",
+            controller: Some(controller.parse().unwrap()),
+            ..is
+        };
+        assert_eq!(witnessed(&begin, &before), (0, 0), "the start of a flow fills the queue");
+        assert_eq!(witnessed(&queued(before), &now), (0, 0));
+        assert_eq!(witnessed(&before, &queued(now)), (0, 0));
+        assert_eq!(witnessed(&by("cubic", before), &by("cubic", queued(now))), (0, 0));
+        assert!(witnessed(&before, &now).0 > 0, "a short queue loses nothing");
+        assert!(
+            witnessed(&by("auto", begin), &by("auto", queued(before))).1 > 0,
+            "it keeps queues short itself"
+        );
     }
 
     #[test]
@@ -200,6 +264,6 @@ mod tests {
     fn little_tells_nothing_of_a_rate_and_silence_nothing_at_all() {
         let (before, now) = (statistics(0, 0), statistics(1000, 1000));
         assert_eq!(rates(&before, &now, Duration::from_secs(1)), (None, 0.0));
-        assert!(measured(&before, &before, (0.0, 0.0)).is_empty());
+        assert!(measured(&before, &before, (0, 0), (0.0, 0.0)).is_empty());
     }
 }
