@@ -116,8 +116,8 @@ fn line(case: &Case) -> String {
         write!(out, "; {peer} {}", figure(*value)).unwrap_or_default();
     }
     match (case.goal, case.meets_goal) {
-        (Some(goal), Some(true)) => write!(out, "; goal {goal} met").unwrap_or_default(),
-        (Some(goal), Some(false)) => write!(out, "; goal {goal} MISSED").unwrap_or_default(),
+        (Some(goal), Some(true)) => write!(out, "; goal {} met", self::figure(goal)).unwrap_or_default(),
+        (Some(goal), Some(false)) => write!(out, "; goal {} MISSED", self::figure(goal)).unwrap_or_default(),
         _ => {}
     }
     if !case.why.is_empty() {

@@ -94,7 +94,12 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 fn described(link: &Running) -> String {
     let hosts = link.namespaces().into_iter().zip(link.addresses());
     let hosts: Vec<String> = hosts.map(|(name, address)| format!("{name} ({address})")).collect();
-    format!("{} are joined ({:?} engine) until this ends.", hosts.join(", "), link.engine()).to_lowercase()
+    let engine = format!("{:?}", link.engine()).to_lowercase();
+    let other = link.namespaces().pop().unwrap_or_default().to_owned();
+    format!(
+        "{} are joined ({engine} engine) until this ends (Ctrl-C); `ip netns exec {other} COMMAND` runs something there.",
+        hosts.join(", ")
+    )
 }
 
 fn link_options(link: &LabLink) -> Options {

@@ -50,13 +50,13 @@ impl FromStr for Choice {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Self, Refusal> {
-        let unknown = || Refusal::Unknown { name: text.chars().take(MAX_CHOICE_BYTES).collect() };
-        let (name, rate) = match text.split_once('=') {
-            Some((name, rate)) => (name, Some(parse_rate(rate).ok_or_else(unknown)?)),
-            None => (text, None),
-        };
-        let entry = registry::ALL.iter().find(|entry| entry.name == name).ok_or_else(unknown)?;
-        Ok(Self { name: entry.name, rate_bytes_per_sec: rate })
+        let told = || text.chars().take(MAX_CHOICE_BYTES).collect();
+        let (name, rate) = text.split_once('=').map_or((text, None), |(name, rate)| (name, Some(rate)));
+        let entry = registry::ALL.iter().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| Refusal::Unknown { name: told() })?;
+        let no_rate = || Refusal::NoRate { text: told() };
+        let rate_bytes_per_sec = rate.map(|rate| parse_rate(rate).ok_or_else(no_rate)).transpose()?;
+        Ok(Self { name: entry.name, rate_bytes_per_sec })
     }
 }
 
@@ -67,16 +67,17 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Reads a rate, `400Mb/s` (bits) or `50MB/s` (bytes), with `k`, `M`, `G` or no prefix; bytes per second. None for
-/// anything else, and for what no host can send.
+/// Reads a rate, `400Mb/s` or `400mbit` (bits) or `50MB/s` (bytes), with `k`, `M`, `G` or no prefix; bytes per second. None
+/// for anything else, and for what no host can send.
 #[must_use]
 pub fn parse_rate(text: &str) -> Option<f64> {
-    let text = text.strip_suffix("/s")?;
-    let (text, bytes) = match text.strip_suffix('b') {
+    let bits =
+        text.strip_suffix("b/s").or_else(|| text.strip_suffix("bit")).or_else(|| text.strip_suffix("bit/s"));
+    let (text, bytes) = match bits {
         Some(text) => (text, 0.125),
-        None => (text.strip_suffix('B')?, 1.0),
+        None => (text.strip_suffix("B/s")?, 1.0),
     };
-    let prefixes = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
+    let prefixes = [('k', 1e3), ('m', 1e6), ('M', 1e6), ('g', 1e9), ('G', 1e9)];
     let prefix = prefixes.iter().find_map(|(letter, factor)| Some((text.strip_suffix(*letter)?, *factor)));
     let (number, factor) = prefix.unwrap_or((text, 1.0));
     let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');

@@ -126,6 +126,11 @@ pub enum Refusal {
         /// What was asked for.
         name: String,
     },
+    /// What stands behind the name is no rate.
+    NoRate {
+        /// What was asked for.
+        text: String,
+    },
     /// The engine cannot tell it what it needs.
     Unfed {
         /// What was asked for.
@@ -143,6 +148,12 @@ impl fmt::Display for Refusal {
                 write!(
                     f,
                     "expected one of the controllers {names:?}, with a rate such as `rate=400Mb/s` if wanted, found `{name}`"
+                )
+            }
+            Self::NoRate { text } => {
+                write!(
+                    f,
+                    "expected a rate such as `400Mb/s` (bits) or `50MB/s` (bytes) behind `=`, found `{text}`"
                 )
             }
             Self::Unfed { name, missing } => {

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use array::Result;
+use array::{Error, Result};
 
 use super::options::Options;
 use super::report::{Better, Case, Link, Report};
@@ -57,6 +57,11 @@ const SMALL_BEYOND: f64 = 10e-3;
 const DATA_SHARE: f64 = 1448.0 / 1500.0;
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
+    if let Some(unknown) = options.only.iter().find(|name| *name != "all" && !GROUPS.contains(&name.as_str()))
+    {
+        let groups = GROUPS.join(", ");
+        return Err(Error::invalid(format!("expected one of {groups} or all for --only, found `{unknown}`")));
+    }
     let mut report = Report::here("transport", options.link.clone());
     if let Some(maker) = &options.make_link {
         let (cases, failures) = links::run(program, options, maker).await?;

@@ -227,13 +227,32 @@ impl LaneSpec {
 
 /// The part of `X/Y` that is meant for a side.
 fn side_of(text: &str, side: usize) -> &str {
-    text.split_once('/').map_or(text, |(forward, backward)| if side == 0 { forward } else { backward })
+    // The stroke of `100Mb/s` parts nothing.
+    let ends = |at: &usize| !text[at + 1..].starts_with('s');
+    match text.match_indices('/').map(|(at, _)| at).find(ends) {
+        Some(at) => {
+            if side == 0 {
+                &text[..at]
+            } else {
+                &text[at + 1..]
+            }
+        }
+        None => text,
+    }
 }
 
 fn named<T>(option: &str, text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    let such = match option {
+        "--rate" => "1gbit, 100Mb/s or none",
+        "--rtt" | "--jitter" => "150ms, at most 60s",
+        "--queue" => "1bdp, 200ms or 2MB",
+        "--late" => "1%:5ms",
+        "--loss" => "0.1%, or 0.1%:20% in bursts, at most 100%",
+        _ => "0.1%, at most 100%",
+    };
     parse(text.trim()).ok_or_else(|| {
         Error::invalid(format!(
-            "expected such as 1gbit, 150ms, 1bdp, 0.1% for {option}, found `{text}`; see corridor lab up --help"
+            "expected such as {such} for {option}, found `{text}`; see corridor lab up --help"
         ))
     })
 }
@@ -252,10 +271,10 @@ fn rate(text: &str) -> Option<Option<f64>> {
     }
     let (number, unit) = quantity(text)?;
     let bits = match unit {
-        "bit" => 1.0,
-        "kbit" => 1e3,
-        "mbit" => 1e6,
-        "gbit" => 1e9,
+        "bit" | "b/s" => 1.0,
+        "kbit" | "kb/s" => 1e3,
+        "mbit" | "Mbit" | "Mb/s" => 1e6,
+        "gbit" | "Gbit" | "Gb/s" => 1e9,
         _ => return None,
     };
     (number > 0.0).then_some(Some(number * bits / 8.0))
@@ -318,7 +337,7 @@ mod tests {
     #[test]
     fn what_people_write_is_understood() {
         let link = Options {
-            rate: "1gbit/100mbit".into(),
+            rate: "1Gb/s/100mbit".into(),
             rtt: "150ms".into(),
             queue: "0.5bdp".into(),
             loss: "0.1%:10%/0".into(),
