@@ -23,6 +23,8 @@ const REPORT_PARTS: u32 = 4;
 const REPORT_WITHIN: Duration = Duration::from_millis(5);
 /// Reports of what is missing are no closer than this.
 const REPORT_APART: Duration = Duration::from_millis(1);
+/// Where more than so many stretches are missing reports are as many times further apart.
+const RUNS_AT_ONCE: usize = 4_096;
 
 /// Numbers in sequence that are missing.
 #[derive(Debug)]
@@ -245,7 +247,7 @@ impl Receiver {
 
     /// The next report, if it is time for one.
     pub fn poll_report(&mut self, now: Instant) -> Option<Record> {
-        let is_apart = self.reported_at.is_none_or(|at| now >= at + REPORT_APART);
+        let is_apart = self.reported_at.is_none_or(|at| now >= at + self.apart());
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if !is_apart || !(is_due(self.due) || is_due(self.report_at)) {
             return None;
@@ -281,6 +283,12 @@ impl Receiver {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = [self.due, self.report_at].into_iter().flatten().min()?;
-        Some(self.reported_at.map_or(at, |reported| at.max(reported + REPORT_APART)))
+        Some(self.reported_at.map_or(at, |reported| at.max(reported + self.apart())))
+    }
+
+    /// Reports are so far apart: each looks through all that is missing, however much somebody leaves out.
+    fn apart(&self) -> Duration {
+        let walks = u32::try_from(self.missing.len() / RUNS_AT_ONCE).unwrap_or(u32::MAX);
+        REPORT_APART.saturating_mul(walks.saturating_add(1))
     }
 }
