@@ -9,6 +9,9 @@ pub const MAX_WINDOW_BYTES: u64 = 1 << 40;
 /// Largest release, bytes: a train that measures 100 Gb/s takes 12 MB.
 pub const MAX_QUANTUM_BYTES: u64 = 1 << 24;
 
+/// Packets that may leave together on any path.
+pub(crate) const EVEN_PACKETS: f64 = 10.0;
+
 /// How much may be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -72,7 +75,7 @@ pub(crate) fn sane_rate(bytes_per_sec: f64) -> f64 {
 /// [`Pacer`](crate::Pacer).
 pub(crate) fn even_quantum(packet_bytes: u64, rate_bytes_per_sec: f64) -> f64 {
     let packet = packet_bytes as f64;
-    (rate_bytes_per_sec * 1e-3).clamp(packet, 10.0 * packet).max(rate_bytes_per_sec * 0.25e-3)
+    (rate_bytes_per_sec * 1e-3).clamp(packet, EVEN_PACKETS * packet).max(rate_bytes_per_sec * 0.25e-3)
 }
 
 #[cfg(test)]

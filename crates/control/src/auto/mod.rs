@@ -12,8 +12,8 @@
 //! - The signal to stop is common to all of them: the delay in the queue passes a threshold, or losses pass what is lost
 //!   whatever the rate ([`losses`]). They stop together, and *Drain* empties the queue for everyone: each cycle all see
 //!   the true round trip, latecomers too.
-//! - After the drain a flow takes the rate that arrived while the queue stood, less a part of it that is as large as its
-//!   share of the capacity: who has more gives up more. Equal growth and unequal cuts make shares equal (the argument of
+//! - After the drain a flow takes the rate that arrived while the queue stood, less a part of it that grows with its share
+//!   of the capacity: who has more gives up more. Equal growth and unequal cuts make shares equal (the argument of
 //!   Chiu and Jain, 1989, for equal growth and proportional cuts), and nobody needs to know how many there are. Who has the
 //!   path for himself loses two percent.
 //! - A drain that does not shorten the queue says that there is none: the path is [`longer`] than it was.
@@ -32,7 +32,7 @@ mod train;
 
 use std::time::Duration;
 
-use crate::limits::even_quantum;
+use crate::limits::{EVEN_PACKETS, even_quantum};
 use crate::round::Round;
 use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
 use capacity::Capacity;
@@ -96,9 +96,8 @@ const CAPACITY_RTTS: f64 = 200.0;
 const CAPACITY_SECS: f64 = 10.0;
 /// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
 const DOUBT_RTTS: f64 = 0.5;
-/// What leaves together is no more than this share of what a round trip brings, or so many packets.
+/// What leaves together is no more than this share of what a round trip brings, or [`EVEN_PACKETS`].
 const QUANTUM_RTTS: f64 = 0.05;
-const EVEN_PACKETS: f64 = 10.0;
 /// Steps are not shorter than this many packets: fewer say nothing.
 const LEAST_STEP_PACKETS: f64 = 8.0;
 
