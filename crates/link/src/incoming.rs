@@ -8,6 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{OpId, Priority};
 
+use crate::waiting::Load;
+
 /// Operations of one group: one of them is found and taken out in few steps.
 const MAX_GROUP: usize = 256;
 
@@ -43,6 +45,11 @@ impl Incoming {
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// What it takes of the waiting room.
+    pub(crate) fn load(&self) -> Load {
+        Load { operations: self.len(), parameter_bytes: self.parameter_bytes }
     }
 
     /// Parameters of all that wait, bytes.

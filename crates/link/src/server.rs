@@ -17,7 +17,7 @@ use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 use crate::incoming::{Incoming, Waiting};
 use crate::streams::Opening;
-use crate::waiting::{Share, WaitingRoom};
+use crate::waiting::{Load, Share, WaitingRoom};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
 pub const MAX_WAITING_NOTES: usize = 1_024;
@@ -111,12 +111,12 @@ impl ServerSide {
             }
             ServerEvent::Adjust { op, urgency } => self.adjust(op, urgency),
             ServerEvent::Cancel { op } => self.cancel(op),
-            ServerEvent::Note { op, body } => self.handle_note(op, body),
+            ServerEvent::Note { op, body } => self.handle_note(op, &body),
             ServerEvent::Closed { error } => {
                 self.ended = Some(error);
                 std::mem::take(&mut self.waiting_for_room).into_values().flatten().for_each(Waker::wake);
                 self.incoming.clear();
-                self.places.shrink(0);
+                self.places.shrink(Load::default());
                 self.ops.values_mut().for_each(|state| {
                     state.cancelled = true;
                     state.wake();
@@ -132,7 +132,11 @@ impl ServerSide {
             let what = format!("expected at most {most} bytes of parameters that wait, found more");
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
-        if !self.places.admit(self.incoming.len()) {
+        let with_it = Load {
+            operations: self.incoming.len() + 1,
+            parameter_bytes: self.incoming.parameter_bytes() + parameters.len(),
+        };
+        if !self.places.admit(with_it) {
             let what = "expected fewer operations of all clients that wait for this server, found too many";
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
@@ -141,7 +145,9 @@ impl ServerSide {
         self.incoming.push(urgency.priority, Waiting { op, name, parameters });
     }
 
-    fn handle_note(&mut self, op: OpId, body: Bytes) {
+    fn handle_note(&mut self, op: OpId, body: &Bytes) {
+        // Copied as parameters are: a frame may be much longer than the note in it.
+        let body = Bytes::copy_from_slice(body);
         self.waiting_notes += 1;
         self.waiting_note_bytes += body.len();
         self.update(op, |state| state.notes.push_back(body));
@@ -154,7 +160,7 @@ impl ServerSide {
 
     fn cancel(&mut self, op: OpId) {
         if self.incoming.remove(op).is_some() {
-            self.places.shrink(self.incoming.len());
+            self.places.shrink(self.incoming.load());
             return self.forget(op);
         }
         if self.ops.contains_key(&op) {
@@ -372,7 +378,7 @@ impl ServerConnection {
                     return Poll::Ready(None);
                 }
                 let taken = side.incoming.take(least_tier, &most);
-                side.places.shrink(side.incoming.len());
+                side.places.shrink(side.incoming.load());
                 if taken.is_empty() {
                     watch(&mut side.acceptor, cx);
                     return Poll::Pending;

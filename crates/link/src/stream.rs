@@ -46,8 +46,8 @@ impl OpStream {
         Self { op, client, open: BTreeMap::new(), most_bulk_bytes: u64::MAX }
     }
 
-    /// The same, whose items are put together up to so much bulk, of those that are under way at a time together; more is the
-    /// error `TooLarge`, before it is taken. Whoever expects no bulk says 0: how much comes is the other side's word.
+    /// The same, whose items are put together up to so much bulk, of those that are under way at a time together, with the
+    /// bodies of those before; more is the error `TooLarge`, before it is taken. Whoever expects no bulk says 0: how much comes is the other side's word.
     #[must_use]
     pub fn with_bulk_up_to(mut self, most_bulk_bytes: u64) -> Self {
         self.most_bulk_bytes = most_bulk_bytes;
@@ -122,7 +122,8 @@ impl OpStream {
     }
 
     fn room_bytes(&self) -> u64 {
-        let under_way = self.open.values().fold(0, |sum: u64, begun| sum.saturating_add(begun.bulk_bytes));
+        let of = |begun: &Begun| begun.bulk_bytes.saturating_add(begun.body.len() as u64);
+        let under_way = self.open.values().map(of).fold(0, u64::saturating_add);
         self.most_bulk_bytes.saturating_sub(under_way)
     }
 

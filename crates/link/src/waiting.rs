@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Operations of one connection that may wait whatever the others do.
 pub const OWN_WAITING_OPERATIONS: usize = 256;
 
+/// Parameters that take a place as an operation does, bytes: a few bytes on their way can stand for many.
+const PLACE_BYTES: usize = 1024;
+
 /// A number of places for operations that wait, shared by connections. Clones are the same places.
 #[derive(Clone, Debug)]
 pub struct WaitingRoom {
@@ -39,20 +42,22 @@ impl Share {
         Self { room, taken: 0 }
     }
 
-    /// A place for one more where `waiting` wait already; false when there is none.
-    pub(crate) fn admit(&mut self, waiting: usize) -> bool {
-        if beyond_own(waiting + 1) <= self.taken {
+    /// Places for all of `waiting`, one more operation among them; false when there are too few.
+    pub(crate) fn admit(&mut self, waiting: Load) -> bool {
+        let lacking = waiting.beyond_own().saturating_sub(self.taken);
+        if lacking == 0 {
             return true;
         }
-        let more = |taken: u64| (taken < self.room.places).then_some(taken + 1);
+        let places = self.room.places;
+        let more = |taken: u64| taken.checked_add(lacking).filter(|&all| all <= places);
         let is_in = self.room.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
-        self.taken += u64::from(is_in);
+        self.taken += if is_in { lacking } else { 0 };
         is_in
     }
 
     /// No more than `waiting` wait now.
-    pub(crate) fn shrink(&mut self, waiting: usize) {
-        let spare = self.taken.saturating_sub(beyond_own(waiting));
+    pub(crate) fn shrink(&mut self, waiting: Load) {
+        let spare = self.taken.saturating_sub(waiting.beyond_own());
         if spare > 0 {
             self.taken -= spare;
             self.room.taken.fetch_sub(spare, Ordering::Relaxed);
@@ -62,12 +67,22 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.shrink(0);
+        self.shrink(Load::default());
     }
 }
 
-fn beyond_own(waiting: usize) -> u64 {
-    waiting.saturating_sub(OWN_WAITING_OPERATIONS) as u64
+/// What waits of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    pub(crate) operations: usize,
+    pub(crate) parameter_bytes: usize,
+}
+
+impl Load {
+    fn beyond_own(self) -> u64 {
+        let places = self.operations + self.parameter_bytes / PLACE_BYTES;
+        places.saturating_sub(OWN_WAITING_OPERATIONS) as u64
+    }
 }
 
 #[cfg(test)]
@@ -78,12 +93,25 @@ mod tests {
     fn each_connection_has_its_own_places_and_all_share_the_others() {
         let room = WaitingRoom::new(100);
         let mut shares: Vec<Share> = (0..3).map(|_| Share::of(room.clone())).collect();
-        let fill = |share: &mut Share| (0..1000).take_while(|&waiting| share.admit(waiting)).count();
+        let small = |operations| Load { operations, parameter_bytes: 0 };
+        let fill = |share: &mut Share| (1..1000).take_while(|&waiting| share.admit(small(waiting))).count();
         assert_eq!(fill(&mut shares[0]), OWN_WAITING_OPERATIONS + 100);
         assert_eq!(fill(&mut shares[1]), OWN_WAITING_OPERATIONS);
-        shares[0].shrink(OWN_WAITING_OPERATIONS + 40);
+        shares[0].shrink(small(OWN_WAITING_OPERATIONS + 40));
         assert_eq!((room.taken(), fill(&mut shares[2])), (40, OWN_WAITING_OPERATIONS + 60));
         shares.clear();
         assert_eq!(room.taken(), 0);
+    }
+    #[test]
+    fn large_parameters_take_as_many_places_as_they_are_large() {
+        let room = WaitingRoom::new(100);
+        let mut share = Share::of(room.clone());
+        let with = |parameter_bytes| Load { operations: 1, parameter_bytes };
+        assert!(share.admit(with(PLACE_BYTES * OWN_WAITING_OPERATIONS - 1)));
+        assert_eq!(room.taken(), 0, "these are its own");
+        assert!(share.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 99))));
+        assert_eq!(room.taken(), 100);
+        assert!(!share.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 100))));
+        assert_eq!(room.taken(), 100, "who is refused takes none");
     }
 }

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use crate::batch::{self, Answer, Requests};
 use crate::codec::{Reader, Writer};
 use crate::limits::{
-    MAGIC, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES,
-    MAX_TOKEN_BYTES,
+    MAGIC, MAX_ADDED_BYTES, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES,
+    MAX_NAME_BYTES, MAX_TOKEN_BYTES,
 };
 use crate::part;
 
@@ -388,11 +388,12 @@ impl Frame {
         }
         let mut r = Reader::new(frame);
         let kind = r.u8("frame kind")?;
-        Self::decode_fields(kind, r).map_err(|e| e.context(format!("frame of kind {kind:#04x}")))
+        Self::decode_fields(kind, &mut r)
+            .and_then(|frame| check_added(r.rest().len()).map(|()| frame))
+            .map_err(|e| e.context(format!("frame of kind {kind:#04x}")))
     }
 
-    fn decode_fields(kind: u8, mut r: Reader) -> Result<Self> {
-        let r = &mut r;
+    fn decode_fields(kind: u8, r: &mut Reader) -> Result<Self> {
         Ok(match kind {
             kind::HELLO => Self::Hello(Hello::decode(r)?),
             kind::REQUEST => Self::Request(Request::decode(r)?),
@@ -416,6 +417,15 @@ impl Frame {
             other => return Err(Error::corrupt(format!("expected a known frame kind, found {other:#04x}"))),
         })
     }
+}
+
+/// Fields of later versions are passed over; but what is kept of a frame keeps all of it in memory, so they have a limit.
+fn check_added(bytes: usize) -> Result<()> {
+    if bytes <= MAX_ADDED_BYTES {
+        return Ok(());
+    }
+    let what = format!("expected at most {MAX_ADDED_BYTES} bytes after the known fields, found {bytes}");
+    Err(Error::corrupt(what))
 }
 
 fn op(r: &mut Reader) -> Result<OpId> {
@@ -486,7 +496,7 @@ impl ItemHead {
 impl Chunk {
     fn decode(r: &mut Reader) -> Result<Self> {
         let (op, item, offset) = (op(r)?, r.u32("item")?, r.u64("offset")?);
-        let bytes = r.clone().rest();
+        let bytes = std::mem::replace(r, Reader::new(Bytes::new())).rest();
         if bytes.is_empty() || bytes.len() > MAX_CHUNK_BYTES {
             return Err(Error::corrupt(format!(
                 "expected a chunk of 1 to {MAX_CHUNK_BYTES} bytes, found {}",

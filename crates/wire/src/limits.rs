@@ -23,6 +23,8 @@ pub const MAX_CHUNK_BYTES: usize = 256 << 10;
 pub const MAX_ITEM_BULK_BYTES: u64 = 64 << 20;
 /// The body of an item, the parameters of a request, a note.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
+/// After the fields of a frame that are known: those of later versions.
+pub const MAX_ADDED_BYTES: usize = 4 << 10;
 /// Operations under way in one connection: a million small ones per second over a round trip of 150 ms are 150,000.
 pub const MAX_OPERATIONS: u32 = 262_144;
 /// Operations, or answers, in one batch.

@@ -247,6 +247,15 @@ proptest! {
     }
 
     #[test]
+    fn a_frame_padded_beyond_what_later_versions_may_add_is_refused(frame in frame()) {
+        if !matches!(frame, Frame::Chunk(_)) {
+            let padding = vec![0; wire::limits::MAX_ADDED_BYTES + 1];
+            let longer = [&frame.encode().into_bytes()[..], &padding].concat();
+            prop_assert_eq!(Frame::decode(longer.into()).unwrap_err().kind(), array::ErrorKind::Corrupt);
+        }
+    }
+
+    #[test]
     fn frames_cut_short_or_changed_do_no_harm(
         frame in frame(), keep in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), flip in 1..=255_u8,
     ) {
