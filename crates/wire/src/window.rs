@@ -171,6 +171,10 @@ impl Window {
     /// A round trip has passed if the pong is ours.
     pub(crate) fn handle_pong(&mut self, now: Instant, nonce: u64) {
         let Round::UnderWay { since } = self.round else { return };
+        if nonce & NONCE_BIT == 0 {
+            // Only the newest ping is answered: a later one, which asked whether the peer lives, took this one's place.
+            (self.round, self.arrived_bytes) = (Round::Idle, 0);
+        }
         if nonce != self.rounds | NONCE_BIT {
             return;
         }
@@ -403,5 +407,20 @@ mod tests {
         assert_eq!(window.size_bytes(), 1000);
         window.handle_arrived(1 << 40);
         assert_eq!(window.round, Round::Idle, "nothing is to be learnt");
+    }
+
+    #[test]
+    fn a_round_whose_ping_was_overtaken_by_another_does_not_last_for_ever() {
+        let mut run = start(64 * MIB);
+        run.rounds(Way::holding(20 * MIB), 2);
+        let before = run.window.size_bytes();
+        run.window.handle_arrived(before);
+        assert!(run.window.poll_ping(run.now).is_some());
+        // After an outage the peer answers the newest ping only, which was not the window's.
+        run.now += Duration::from_secs(2);
+        run.window.handle_pong(run.now, 7);
+        assert_eq!(run.window.size_bytes(), before, "it says nothing of the path");
+        run.rounds(Way::holding(20 * MIB), 6);
+        assert!(run.window.size_bytes() > before, "the window grows again");
     }
 }
