@@ -190,7 +190,14 @@ impl<S: Side> Drive<S> {
         if self.poll_timer(cx, at).is_pending() {
             return false;
         }
-        self.step(|machine, now| machine.handle_timeout(now));
+        self.shared.with(|side| {
+            let now = now();
+            if !side.has_space() {
+                side.machine().handle_unread(now);
+            }
+            side.machine().handle_timeout(now);
+            side.settle();
+        });
         true
     }
 

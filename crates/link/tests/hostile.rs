@@ -136,6 +136,37 @@ async fn a_silent_client_is_closed_after_the_handshake_timeout() {
     drop(silent);
 }
 
+/// A client whose application takes nothing for a while does not read, and so hears nothing.
+#[tokio::test(start_paused = true)]
+async fn an_application_that_lags_does_not_take_the_other_side_for_dead() {
+    const ITEMS: usize = link::MAX_WAITING_REPLIES + link::OWN_REPLIES + 100;
+    let (ours, theirs) = link::local::pair();
+    let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(driver);
+    let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
+    tasks.spawn(driver);
+    tasks.spawn(async move {
+        connection.hello().await.unwrap();
+        connection.accept();
+        let operation = connection.next().await.unwrap();
+        for _ in 0..ITEMS {
+            operation.item(Bytes::new(), Bytes::new()).await.unwrap();
+        }
+        operation.done();
+        connection.closed().await;
+    });
+    client.welcomed().await.unwrap();
+    let mut answer = client.try_request("many", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();
+    tokio::time::sleep(10 * limits::DEAD_AFTER).await;
+    let mut found = 0;
+    while let Some(item) = answer.next_item().await {
+        item.unwrap();
+        found += 1;
+    }
+    assert_eq!(found, ITEMS);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_falls_silent_is_unreachable() {
     let (ours, theirs) = link::local::pair();

@@ -502,6 +502,10 @@ impl Machine for Client {
         }
     }
 
+    fn handle_unread(&mut self, now: Instant) {
+        self.liveness.handle_unread(now);
+    }
+
     fn handle_lost(&mut self, error: Error) {
         self.end(error);
         self.outgoing.clear();

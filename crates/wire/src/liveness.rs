@@ -28,15 +28,19 @@ impl Liveness {
         self.quiet_since = now;
     }
 
+    /// Nothing is read for now: silence does not count, but pings still go out so that the peer hears us.
+    pub(crate) fn handle_unread(&mut self, now: Instant) {
+        self.heard = now;
+    }
+
     pub(crate) fn handle_ping(&mut self, nonce: u64) {
         self.pong_due = Some(nonce);
     }
 
-    /// `listening`: frames are being read. While they are not, silence is our own doing and does not count,
-    /// but pings still go out so that the peer hears us. `in_transfer`: the peer is expected to send all the time.
+    /// `listening`: frames are being read; see [`handle_unread`](Self::handle_unread). `in_transfer`: the peer is expected to send all the time.
     pub(crate) fn handle_timeout(&mut self, now: Instant, listening: bool, in_transfer: bool) -> Result<()> {
         if !listening {
-            self.heard = now;
+            self.handle_unread(now);
         }
         if now >= self.heard + DEAD_AFTER {
             let secs = DEAD_AFTER.as_secs();

@@ -37,6 +37,9 @@ pub trait Machine {
     /// Lets deadlines pass. Early calls do no harm.
     fn handle_timeout(&mut self, now: Instant);
 
+    /// Frames are left in the carrier because the application lags: that nothing is heard is our own doing.
+    fn handle_unread(&mut self, now: Instant);
+
     /// The carrier ended or failed; everything under way fails with `error`.
     fn handle_lost(&mut self, error: Error);
 

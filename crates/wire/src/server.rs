@@ -462,6 +462,10 @@ impl Machine for Server {
         }
     }
 
+    fn handle_unread(&mut self, now: Instant) {
+        self.liveness.handle_unread(now);
+    }
+
     fn handle_lost(&mut self, error: Error) {
         self.end(error);
         self.outbox.clear();
