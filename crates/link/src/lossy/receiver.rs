@@ -89,7 +89,13 @@ impl Receiver {
     /// A datagram has come. What is none is counted.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Bytes) {
         match Packet::decode(datagram.clone()) {
-            Ok(Packet::Bulk { number, part }) => self.handle_bulk(now, number, part, datagram),
+            Ok(Packet::Bulk { number, part }) => {
+                let is_news = self.handle_bulk(now, number, part);
+                if let Some(decoder) = self.decoder.as_mut().filter(|_| is_news) {
+                    let made = decoder.add(number, datagram);
+                    self.restore(now, made);
+                }
+            }
             Ok(Packet::Parity { first, datagrams, parities, which, shard }) => {
                 self.counts.parity += 1;
                 let Some(decoder) = &mut self.decoder else { return self.counts.rejected += 1 };
@@ -103,16 +109,14 @@ impl Receiver {
         }
     }
 
-    fn handle_bulk(&mut self, now: Instant, number: u64, part: Part, datagram: Bytes) {
-        if !self.arrive(now, number) {
-            return;
+    /// True where it is news.
+    fn handle_bulk(&mut self, now: Instant, number: u64, part: Part) -> bool {
+        let is_news = self.arrive(now, number);
+        if is_news {
+            self.counts.datagrams += 1;
+            self.parts.push_back(part);
         }
-        self.counts.datagrams += 1;
-        self.parts.push_back(part);
-        if let Some(decoder) = &mut self.decoder {
-            let made = decoder.add(number, datagram);
-            self.restore(now, made);
-        }
+        is_news
     }
 
     /// Takes datagrams that were made again.
@@ -226,8 +230,11 @@ impl Receiver {
                 }
             }
             Record::Gone(bytes) => self.gone_bytes = self.gone_bytes.saturating_add(bytes),
-            Record::Repair(datagram) => match Packet::decode(datagram.clone())? {
-                Packet::Bulk { number, part } => self.handle_bulk(now, number, part, datagram),
+            // Longer than a datagram of this path: no parity is to be found for it.
+            Record::Repair(datagram) => match Packet::decode(datagram)? {
+                Packet::Bulk { number, part } => {
+                    self.handle_bulk(now, number, part);
+                }
                 Packet::Parity { .. } => return Err(Error::corrupt("expected bulk again, found parity")),
             },
             other => return Err(Error::corrupt(format!("expected a record of a server, found {other:?}"))),

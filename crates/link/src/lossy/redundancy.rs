@@ -103,6 +103,8 @@ struct Group {
     datagrams: usize,
     parities: usize,
     shards: BTreeMap<usize, Bytes>,
+    /// What was missing was made, or cannot be: its parity is of no more use, however often it comes.
+    is_spent: bool,
 }
 
 impl Group {
@@ -137,10 +139,10 @@ impl Decoder {
         shard: Bytes,
     ) -> Vec<Bytes> {
         let (datagrams, parities) = (usize::from(datagrams), usize::from(parities));
-        let new = || Group { datagrams, parities, shards: BTreeMap::new() };
+        let new = || Group { datagrams, parities, shards: BTreeMap::new(), is_spent: false };
         let group = self.groups.entry(first).or_insert_with(new);
         let is_alike = group.shards.is_empty() || group.shard_bytes() == shard.len();
-        if is_alike && (group.datagrams, group.parities) == (datagrams, parities) {
+        if is_alike && !group.is_spent && (group.datagrams, group.parities) == (datagrams, parities) {
             group.shards.insert(usize::from(which), shard);
         }
         while self.groups.len() > MAX_GROUPS {
@@ -170,7 +172,9 @@ impl Decoder {
         let parity = group.shards.iter().map(|(which, shard)| (*which, shard));
         // What cannot be made is asked for again.
         let made = reed_solomon_simd::decode(group.datagrams, group.parities, shards, parity);
-        self.groups.remove(&first);
+        if let Some(group) = self.groups.get_mut(&first) {
+            (group.shards, group.is_spent) = (BTreeMap::new(), true);
+        }
         let made = made.unwrap_or_default().into_iter();
         let made: Vec<(u64, Bytes)> =
             made.filter_map(|(at, shard)| Some((first + at as u64, datagram(shard)?))).collect();
@@ -247,6 +251,21 @@ mod tests {
             decoder.add_parity(number * 3, (2, 2), 1, Bytes::from_static(&[0xff; 66]));
         }
         assert!(decoder.groups.len() <= MAX_GROUPS && decoder.datagrams.len() as u64 <= KEPT);
+    }
+
+    #[test]
+    fn parity_that_was_used_in_vain_is_not_tried_again() {
+        let all = datagrams(40);
+        let mut decoder = Decoder::default();
+        for (datagram, number) in all.iter().zip(100..).skip(1) {
+            decoder.add(number, datagram.clone());
+        }
+        // No parity of these: what is made of it has an impossible length.
+        let lie = Bytes::from(vec![0xff; 1_050]);
+        for which in [0, 0, 1] {
+            assert!(decoder.add_parity(100, (40, 5), which, lie.clone()).is_empty());
+            assert!(decoder.groups[&100].is_spent && decoder.groups[&100].shards.is_empty());
+        }
     }
 
     #[test]

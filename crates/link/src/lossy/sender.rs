@@ -20,6 +20,9 @@ pub const LEAST_DATAGRAM_BYTES: usize = 512;
 pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
 /// Missing numbers that one report makes a sender look at; those above are asked for again.
 pub const MAX_ANSWERED: usize = 65_536;
+/// Numbers of one report that were answered before, after which the rest of it is passed over: so asking for the same again
+/// and again costs little.
+const MAX_ANSWERED_BEFORE: usize = 1_024;
 /// Records that wait to be taken, with the bulk in them; while there are more, no new bulk leaves and nothing is repaired.
 pub const MAX_WAITING_RECORDS: usize = 1_024;
 /// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.
@@ -197,7 +200,13 @@ impl Sender {
             self.settled += 1;
             self.forget(&kept);
         }
-        missing.into_iter().flatten().take(MAX_ANSWERED).for_each(|number| self.answer(number));
+        let mut before = 0;
+        for number in missing.into_iter().flatten().take(MAX_ANSWERED) {
+            before += usize::from(!self.answer(number));
+            if before > MAX_ANSWERED_BEFORE {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -212,12 +221,12 @@ impl Sender {
         }
     }
 
-    /// A number is missing at the client.
-    fn answer(&mut self, number: u64) {
-        let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return };
+    /// A number is missing at the client; false where that was known.
+    fn answer(&mut self, number: u64) -> bool {
+        let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return false };
         self.counts.missed += 1;
         if kept.asked != Asked::No {
-            return;
+            return false;
         }
         if kept.datagram.is_some() {
             kept.asked = Asked::Waits;
@@ -227,6 +236,7 @@ impl Sender {
             self.counts.void += 1;
             self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
         }
+        true
     }
 
     /// The next datagram to leave, of at most `most_bytes`.
