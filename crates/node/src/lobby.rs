@@ -70,10 +70,10 @@ impl Default for Limits {
     }
 }
 
-/// What one subscriber has: an IPv4 address, or 64 bits of an IPv6 one.
+/// What one subscriber has at the most: an IPv4 address, or what 48 bits of an IPv6 one begin.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 80 << 80)),
         ip => ip,
     }
 }

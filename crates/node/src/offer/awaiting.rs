@@ -10,8 +10,10 @@ use link::{Identity, Link};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::Address;
+use crate::lobby::{Limits, Lobby};
 use crate::port::listen;
 use crate::token::Token;
 
@@ -19,6 +21,8 @@ use crate::token::Token;
 const MAX_HEARD: usize = 64;
 /// Servers that wait to be taken; more are sent away, and come again.
 const MAX_OFFERS: usize = 8;
+/// Of those who are no servers one is told of in so long.
+const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// Pause after the system refused a connection: it will not be better at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a server that was there may take to come again: longer than it pauses between attempts.
@@ -100,31 +104,49 @@ fn gone() -> Error {
     )
 }
 
+/// Hears whoever connects; who keeps silent keeps nobody out.
 async fn accept(
     listener: TcpListener,
     config: Arc<tokio_rustls::rustls::ServerConfig>,
     token: Token,
     tell: mpsc::Sender<Offer>,
 ) {
-    let mut heard = JoinSet::new();
+    let lobby = Lobby::new(Limits { most_visitors: MAX_HEARD, ..Limits::default() });
+    let mut heard: JoinSet<std::result::Result<(), (SocketAddr, Error)>> = JoinSet::new();
+    let mut warned: Option<Instant> = None;
     loop {
         tokio::select! {
-            Some(_) = heard.join_next() => {}
-            accepted = listener.accept(), if heard.len() < MAX_HEARD => {
+            Some(done) = heard.join_next() => {
+                let Ok(Err((peer, error))) = done else { continue };
+                // Anybody can make many of them.
+                if warned.is_some_and(|at| at.elapsed() < WARN_AGAIN_AFTER) {
+                    tracing::debug!(%peer, %error, "another that is no server that is waited for");
+                    continue;
+                }
+                warned = Some(Instant::now());
+                tracing::warn!(
+                    "{peer} is no server that is waited for: {error}; start it with the command printed above, or give both the \
+                     same `#token=`"
+                );
+            }
+            // Those who were dismissed for others end at once.
+            accepted = listener.accept(), if heard.len() < 2 * MAX_HEARD => {
                 let Ok((stream, peer)) = accepted else {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
                 let (config, token, tell) = (Arc::clone(&config), token.clone(), tell.clone());
+                let visit = lobby.enter(peer.ip());
                 heard.spawn(async move {
-                    match hear(stream, config, |shown| token.matches(shown)).await {
-                        // Where too many wait already it is dropped, and comes again.
-                        Ok(offer) => drop(tell.try_send(offer)),
-                        Err(error) => tracing::warn!(
-                            "{peer} is no server that is waited for: {error}; start it with the command printed above, or give both the \
-                             same `#token=`"
-                        ),
-                    }
+                    let hearing = hear(stream, config, |shown| token.matches(shown));
+                    let offer = tokio::select! {
+                        heard = hearing => heard.map_err(|error| (peer, error))?,
+                        // Nothing is wrong with it, as far as is known.
+                        _ = visit.over() => return Ok(()),
+                    };
+                    // Where too many wait already it is dropped, and comes again.
+                    drop(tell.try_send(offer));
+                    Ok(())
                 });
             }
         }

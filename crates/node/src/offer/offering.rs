@@ -14,7 +14,7 @@ use crate::lobby::Lobby;
 use crate::token::{Admission, Token};
 use crate::url::Url;
 
-/// Pause before coming again; doubled after each attempt in vain.
+/// Pause before coming again, whatever came of the last time; doubled after each attempt in vain.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
@@ -54,7 +54,11 @@ impl Offering {
         let mut told: Option<ErrorKind> = None;
         loop {
             match self.serve(Arc::clone(&service), lobby).await {
-                Ok(()) => (pause, told) = (FIRST_PAUSE, None),
+                Ok(()) => {
+                    (pause, told) = (FIRST_PAUSE, None);
+                    // Also after one that went well: a client that waits to end at once would have it come without end.
+                    tokio::time::sleep(pause).await;
+                }
                 Err(error) => {
                     // Once for each kind of trouble: a client that waits again tomorrow is usual.
                     if told.replace(error.kind()) != Some(error.kind()) {
