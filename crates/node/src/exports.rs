@@ -42,6 +42,8 @@ pub struct Export {
     zarr: Said,
     /// The servers through which the data come, as last heard.
     pub(crate) chain: Mutex<Vec<String>>,
+    /// When that was; whoever asks for it holds this, so that one question is under way at a time.
+    pub(crate) chain_heard: tokio::sync::Mutex<Option<Instant>>,
 }
 
 /// A text about a data set, made once for each of its states, so that any number of askers share the memory.
@@ -204,6 +206,7 @@ impl Exports {
                 encoded: Said::default(),
                 zarr: Said::default(),
                 chain: Mutex::default(),
+                chain_heard: tokio::sync::Mutex::default(),
             }));
         }
         match no_data {

@@ -29,6 +29,9 @@ pub const MAX_CHAIN: usize = 64;
 /// How long the other servers of a chain may take to say what they are.
 pub(crate) const CHAIN_WITHIN: Duration = Duration::from_secs(5);
 
+/// What was heard of a chain holds for so long.
+const CHAIN_HOLDS: Duration = Duration::from_secs(1);
+
 /// What a server says of itself and others about one data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
@@ -128,7 +131,13 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
 /// The servers through which an export has its data, nearest first: as they say within a time. While one of them does not
 /// answer, those that were heard of last count too.
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
+    // Each question here is one to every server behind.
+    let mut heard_at = export.chain_heard.lock().await;
+    if heard_at.is_some_and(|at| at.elapsed() < CHAIN_HOLDS) {
+        return export.chain.lock().clone();
+    }
     let (heard, is_whole) = heard(&export.stack(), within).await;
+    *heard_at = Some(Instant::now());
     let mut known = export.chain.lock();
     let last = if is_whole { Vec::new() } else { known.clone() };
     let mut seen = BTreeSet::new();

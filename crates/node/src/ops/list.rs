@@ -19,6 +19,10 @@ impl Handler for List {
         true
     }
 
+    fn is_passed_on(&self) -> bool {
+        false
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }

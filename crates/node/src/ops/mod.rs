@@ -64,6 +64,12 @@ pub trait Handler: Send + Sync + 'static {
         false
     }
 
+    /// False for what tells of this server itself. Else a server that has the data answers instead, where parameters say in the
+    /// common way which those are: with what this one may do there, so of data only.
+    fn is_passed_on(&self) -> bool {
+        true
+    }
+
     /// How many calls of one priority that are ready at the same time begin together; those that say
     /// [`Begun::Together`] share a task.
     fn most_together(&self) -> usize {
@@ -252,7 +258,11 @@ async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {
         handler.run(work, &call).await
     } else {
         let working = async {
-            match forward(&call).await? {
+            let forwarded = match handler.is_passed_on() {
+                true => forward(&call).await?,
+                false => Forwarded::NotThere,
+            };
+            match forwarded {
                 Forwarded::Answered => Ok(()),
                 Forwarded::NotThere => handler.run(work, &call).await,
             }

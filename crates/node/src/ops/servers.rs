@@ -29,6 +29,10 @@ impl Handler for TellServers {
         true
     }
 
+    fn is_passed_on(&self) -> bool {
+        false
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }

@@ -20,6 +20,8 @@ use crate::places::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.
 const MAX_HOSTS: u32 = 1024;
+/// Of them, in one network: whoever has a network's addresses cannot make the others forgotten.
+const MAX_HOSTS_PER_NETWORK: u32 = 128;
 /// Hosts of one network that are compared.
 const MAX_NEIGHBOURS: u32 = 32;
 /// Longest text of a path, bytes.
@@ -119,6 +121,10 @@ impl Database {
         change.execute(put, row).map_err(failed)?;
         let oldest = seconds(at.saturating_sub(MAX_AGE));
         change.execute("DELETE FROM path WHERE told_at < ?1", [oldest]).map_err(failed)?;
+        let surplus = "DELETE FROM path WHERE host IN
+            (SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?2)";
+        let network = Network::of(host).to_string();
+        change.execute(surplus, params![network, MAX_HOSTS_PER_NETWORK]).map_err(failed)?;
         let surplus = "DELETE FROM path WHERE host IN
             (SELECT host FROM path ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?1)";
         change.execute(surplus, [MAX_HOSTS]).map_err(failed)?;
@@ -252,6 +258,11 @@ mod tests {
         std::net::Ipv4Addr::from_bits(0xc633_6400 + n).into()
     }
 
+    /// One each of different networks.
+    fn apart(n: u32) -> IpAddr {
+        host(n * 256)
+    }
+
     fn told(database: &mut Database, of: IpAddr, at: Duration) {
         database.tell(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
     }
@@ -300,12 +311,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut database = Database::open(folder.path());
         for n in 0..MAX_HOSTS + 3 {
-            told(&mut database, host(n), AT + Duration::from_secs(n.into()));
+            told(&mut database, apart(n), AT + Duration::from_secs(n.into()));
         }
         assert_eq!(rows(&database), MAX_HOSTS);
-        assert!(database.recall(host(2), None, AT).is_none() && database.recall(host(3), None, AT).is_some());
+        let is_known = |database: &Database, n| database.recall(apart(n), None, AT).is_some();
+        assert!(!is_known(&database, 2) && is_known(&database, 3));
         told(&mut database, host(0), AT + MAX_AGE * 2);
         assert_eq!(rows(&database), 1);
+    }
+
+    #[test]
+    fn one_network_does_not_make_others_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut database = Database::open(folder.path());
+        told(&mut database, apart(9), AT);
+        for n in 0..2 * MAX_HOSTS {
+            let ip = (0x2001_0db8_0000_0000_u128 << 64) + (u128::from(n) << 64);
+            let of_one: IpAddr = std::net::Ipv6Addr::from_bits(ip).into();
+            told(&mut database, of_one, AT + Duration::from_secs(n.into()));
+        }
+        assert_eq!(rows(&database), MAX_HOSTS_PER_NETWORK + 1);
+        assert!(database.recall(apart(9), None, AT).is_some());
     }
 
     #[test]

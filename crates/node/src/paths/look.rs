@@ -28,6 +28,8 @@ const ROUND_TRIPS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 /// QUIC has so long to get through: TCP has, just before.
 const OPENED_WITHIN: Duration = Duration::from_secs(3);
+/// Facts of this host hold for so long.
+const FACTS_FOR: Duration = Duration::from_secs(2);
 /// For all of it.
 const WITHIN: Duration = Duration::from_secs(40);
 
@@ -99,11 +101,28 @@ pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
 }
 
+/// Facts of this host on its way to one, and when they were looked at.
+pub(super) struct Seen {
+    host: IpAddr,
+    at: Instant,
+    facts: plan::Host,
+}
+
 async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {
     let host = host.to_canonical();
+    // One at a time: whoever is connected may ask for thousands, and each takes threads of the process.
+    let mut seen = paths.0.reporting.lock().await;
     let recalled = paths.recall(host, None).await;
-    let facts = tokio::task::spawn_blocking(move || host::facts(host)).await;
-    let facts = facts.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
+    let known = seen.as_ref().filter(|seen| seen.host == host && seen.at.elapsed() < FACTS_FOR);
+    let facts = match known {
+        Some(seen) => seen.facts.clone(),
+        None => {
+            let facts = tokio::task::spawn_blocking(move || host::facts(host)).await;
+            facts.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?
+        }
+    };
+    let at = known.map_or_else(Instant::now, |seen| seen.at);
+    *seen = Some(Seen { host, at, facts: facts.clone() });
     Ok(Report::new(host, recalled, facts, measured, now()))
 }
 

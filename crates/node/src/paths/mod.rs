@@ -73,6 +73,8 @@ struct Inner {
     ended: Mutex<Receiver<()>>,
     /// Networks of which somebody is being probed with this process's part.
     turns: Mutex<Vec<Network>>,
+    /// Whoever makes a report; others wait.
+    reporting: tokio::sync::Mutex<Option<look::Seen>>,
 }
 
 impl fmt::Debug for Paths {
@@ -105,7 +107,7 @@ impl Paths {
             tracing::warn!(%error, "paths are not remembered");
         }
         let (jobs, ended) = (Mutex::new(Some(sender)), Mutex::new(ended));
-        Self(Arc::new(Inner { jobs, ended, turns: Mutex::default() }))
+        Self(Arc::new(Inner { jobs, ended, turns: Mutex::default(), reporting: tokio::sync::Mutex::default() }))
     }
 
     fn send(&self, job: Job) -> bool {

@@ -65,6 +65,10 @@ impl Handler for TellPath {
         true
     }
 
+    fn is_passed_on(&self) -> bool {
+        false
+    }
+
     fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
         Ok(Begun::Work(()))
     }
