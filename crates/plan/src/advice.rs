@@ -20,6 +20,8 @@ pub const LEAST_CONFIDENCE: f64 = 0.2;
 const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
 /// Less than this share of the rate is not enough.
 const ENOUGH: f64 = 0.95;
+/// Where the law leaves less than so many times what TCP got, loss may be what held it back.
+const SLOW_BY_LOSS: f64 = 2.0;
 /// One way is faster than another from this factor on.
 const FASTER: f64 = 1.1;
 /// UDP that did not get through is not tried again for so long.
@@ -240,18 +242,26 @@ impl Facts<'_> {
         Some((law(loss.value), law(loss.high), law(loss.low)))
     }
 
+    /// What one cubic flow would get beside what the path carries. Where nothing but TCP has shown that, the law has to leave
+    /// much more: else loss is what held TCP back, and that it is slow would speak for it.
     fn by_law(&self) -> Option<Advised<&'static str>> {
         let (rtt, loss, (rate, _)) = (self.rtt?, self.loss?, self.rate.as_ref()?);
         let (tcp, worst, best) = self.tcp_bytes_per_sec()?;
-        let is_enough = |tcp: f64| tcp >= ENOUGH * rate.value;
+        let lane = self.path.lane(self.direction);
+        let best_got = lane.best(self.now).filter(|got| !got.is_held());
+        let is_measured = lane.capacity(self.now).is_some();
+        let is_tcps_own = !is_measured && best_got.is_none_or(|got| got.way.protocol == "tcp");
+        let needed = rate.value * if is_tcps_own { SLOW_BY_LOSS } else { ENOUGH };
+        let is_enough = |tcp: f64| tcp >= needed;
         let is_sure = is_enough(worst) == is_enough(best);
         let doubt = if is_sure { "" } else { "; too few packets were seen to be sure" };
         let why = format!(
-            "at {:.4} % loss and {} one cubic flow gets {} (RFC 9438), the path carries {}{doubt}",
+            "at {:.4} % loss and {} one cubic flow gets {} (RFC 9438), the path carries {}{}{doubt}",
             loss.value * 100.0,
             text::time(rtt.value),
             text::rate(tcp),
             text::rate(rate.value),
+            if is_tcps_own { " at least, as TCP has shown" } else { "" },
         );
         let protocol = if is_enough(tcp) { "tcp" } else { "quic" };
         let advised = Advised::by(protocol, &[&rtt, &loss, rate], why);

@@ -51,6 +51,25 @@ fn what_a_server_tells_is_what_comes_to_its_client() {
 }
 
 #[test]
+fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
+    // 0.1 % over 150 ms: a cubic flow gets about a megabyte a second, and this one did.
+    let law = corridor_plan::cubic_bytes_per_sec(1448.0, 0.150, 1e-3);
+    let of = |share: f64, lost: u64| {
+        let mut path = Path::default();
+        for _ in 0..3 {
+            path.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
+            path.tell(NOW, Measurement::Achieved(Direction::Up, way("tcp"), law * share));
+        }
+        link_protocol(&of_client(Some(path.lane(Direction::Up).to_tell(NOW))), NOW)
+    };
+    let advised = of(0.9, 1000);
+    assert_eq!(advised.value, Some("quic"), "{}", advised.basis);
+    assert!(advised.basis.contains("as TCP has shown"), "{}", advised.basis);
+    // The application was slower than any of it.
+    assert_eq!(of(0.1, 1000).value, Some("tcp"));
+}
+
+#[test]
 fn what_is_told_anew_takes_the_place_of_what_was_told_before() {
     let told = |lost| of_server(lost).lane(Direction::Up).to_tell(NOW);
     let mut path = of_client(Some(told(1000)));
