@@ -125,26 +125,29 @@ async fn faster(host: &str, port: u16, trust: &Trust, ways: Ways, options: &quic
     let by_quic = Box::pin(quic::connect(host, port, trust, &options));
     let start = tokio::time::Instant::now();
     match select(by_quic, by_tcp).await {
-        Either::Left((by_quic, by_tcp)) => match if_long(by_quic) {
-            Some(link) => Ok(link),
-            None => by_tcp.await,
-        },
-        Either::Right((by_tcp, by_quic)) => {
+        Either::Left((Ok(by_quic), by_tcp)) => {
+            if is_long(&by_quic) {
+                return Ok(by_quic);
+            }
+            // It costs less there, if it gets through.
+            by_tcp.await.or(Ok(by_quic))
+        }
+        Either::Left((Err(_), by_tcp)) => by_tcp.await,
+        Either::Right((Err(error), by_quic)) => by_quic.await.map_err(|_| error),
+        Either::Right((Ok(by_tcp), by_quic)) => {
             // Two handshakes' round trips so soon: a path that is short needs no waiting for QUIC.
-            if by_tcp.is_ok() && start.elapsed() < 2 * LONG_RTT {
-                return by_tcp;
+            if start.elapsed() < 2 * LONG_RTT {
+                return Ok(by_tcp);
             }
             let by_quic = timeout(start.elapsed().max(LEAST_GRACE), by_quic).await;
-            by_quic.ok().and_then(if_long).map_or(by_tcp, Ok)
+            Ok(by_quic.ok().and_then(Result::ok).filter(is_long).unwrap_or(by_tcp))
         }
     }
 }
 
-/// A connection over a long path.
-fn if_long(connected: Result<Link>) -> Option<Link> {
-    let link = connected.ok()?;
-    let rtt = link.flow()?.statistics().rtt?;
-    (rtt >= LONG_RTT).then_some(link)
+/// Whether it goes over a long path.
+fn is_long(link: &Link) -> bool {
+    link.flow().and_then(|flow| flow.statistics().rtt).is_some_and(|rtt| rtt >= LONG_RTT)
 }
 
 #[cfg(test)]

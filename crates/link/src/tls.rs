@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::{aead, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -251,11 +251,20 @@ pub fn client_config(trust: &Trust) -> Result<ClientConfig> {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth()
         }
         Trust::System | Trust::Plain => {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            builder.with_root_certificates(roots).with_no_client_auth()
+            builder.with_root_certificates(system_roots()).with_no_client_auth()
         }
     })
+}
+
+/// The certificates that this machine trusts: hundreds of files, read once for all connections.
+fn system_roots() -> Arc<RootCertStore> {
+    static FOUND: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let read = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    };
+    Arc::clone(FOUND.get_or_init(read))
 }
 
 fn crypto() -> Arc<CryptoProvider> {

@@ -36,6 +36,8 @@ use crate::flow::{Flow, Statistics};
 use crate::tcp::{CONNECT_TIMEOUT, too_slow};
 use crate::tls::{ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 
+/// An address of several is given up after this: another may answer.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A silent connection is over after this time; the protocol above asks and gives up earlier.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Packets that may overtake one until it counts as lost; after an eighth of a round trip it does anyhow.
@@ -186,10 +188,14 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) ->
     let connecting = async {
         let mut last =
             Error::new(ErrorKind::Unreachable, format!("expected an address of `{host}`, found none"));
-        for address in tokio::net::lookup_host((host, port)).await.map_err(crate::tcp::unreachable)? {
-            match connect_to(address, host, trust, options).await {
-                Ok(link) => return Ok(link),
-                Err(error) => last = error,
+        let found = tokio::net::lookup_host((host, port)).await.map_err(crate::tcp::unreachable)?;
+        let mut addresses = found.peekable();
+        while let Some(address) = addresses.next() {
+            let within = if addresses.peek().is_some() { ATTEMPT_TIMEOUT } else { CONNECT_TIMEOUT };
+            match timeout(within, connect_to(address, host, trust, options)).await {
+                Ok(Ok(link)) => return Ok(link),
+                Ok(Err(error)) => last = error,
+                Err(_) => last = too_slow(),
             }
         }
         Err(last)

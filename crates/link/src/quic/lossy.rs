@@ -163,8 +163,11 @@ impl Sending {
                 left = left.saturating_sub(size_bytes);
                 match self.connection.send_datagram(datagram) {
                     Ok(()) => self.pace.with(|pace| pace.backlog.on_datagram(size_bytes)),
-                    // The path has just become narrower: it is missed and sent again.
-                    Err(SendDatagramError::TooLarge) => return Ok(()),
+                    // The path has just become narrower: it is missed and sent again, the others by what it is now.
+                    Err(SendDatagramError::TooLarge) => {
+                        cx.waker().wake_by_ref();
+                        return Ok(());
+                    }
                     Err(SendDatagramError::ConnectionLost(error)) => return Err(broken(error)),
                     Err(error) => return Err(Error::unsupported(format!("expected datagrams: {error}"))),
                 }

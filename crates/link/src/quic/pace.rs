@@ -117,7 +117,7 @@ impl Pace {
         packet_bytes: u64,
         most_bytes_per_sec: Option<f64>,
     ) -> Result<Self, Refusal> {
-        let controller = choice.make(&Config::new(packet_bytes), SIGNALS)?;
+        let controller = choice.make(&config(choice, packet_bytes, most_bytes_per_sec), SIGNALS)?;
         let mut pace = Self {
             choice,
             limits: controller.limits(),
@@ -158,7 +158,8 @@ impl Pace {
     /// Changes the controller; it begins with what is known of the round trip.
     pub(super) fn choose(&mut self, now: Duration, choice: Choice) -> Result<(), Refusal> {
         let (handshake_rtt, remembered) = (self.srtt, self.remembered);
-        let config = Config { handshake_rtt, remembered, ..Config::new(self.full_bytes) };
+        let most = self.most_bytes_per_sec;
+        let config = Config { handshake_rtt, remembered, ..config(choice, self.full_bytes, most) };
         self.controller = choice.make(&config, SIGNALS)?;
         self.choice = choice;
         self.tell(now, None);
@@ -395,6 +396,13 @@ impl Pace {
         let quantum = quantum.min((most * 1e-3).max(self.packet_bytes as f64));
         Limits::new(self.packet_bytes, most, window, quantum)
     }
+}
+
+/// What a controller starts from that finds a rate, but none beyond what the operator allows: it would take that it may not
+/// send for a path that carries ever more. A fixed rate has to be named.
+fn config(choice: Choice, packet_bytes: u64, most_bytes_per_sec: Option<f64>) -> Config {
+    let rate_bytes_per_sec = most_bytes_per_sec.filter(|_| choice.name() != "rate");
+    Config { rate_bytes_per_sec, ..Config::new(packet_bytes) }
 }
 
 /// Whether a path whose least round trip was `least` can be the one that was `measured` now.
