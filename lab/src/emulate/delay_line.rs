@@ -34,10 +34,10 @@ struct Slot {
 }
 
 impl DelayLine {
-    /// Puts in those segments of a packet that arrive, with their times. Gives the packet back when none does.
-    pub(super) fn put(&mut self, packet: Packet, arrivals: &[(usize, Duration)]) -> Option<Packet> {
+    /// Puts in those segments of a packet that arrive, with their times.
+    pub(super) fn put(&mut self, packet: Packet, arrivals: &[(usize, Duration)]) {
         if arrivals.is_empty() {
-            return Some(packet);
+            return;
         }
         self.bytes += packet.size_bytes();
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -49,7 +49,6 @@ impl DelayLine {
             self.put += 1;
             self.due.push(Reverse(Entry { at: *at, put: self.put, slot, segment: *segment }));
         }
-        None
     }
 
     /// When the next segment arrives.
@@ -62,14 +61,8 @@ impl DelayLine {
         self.bytes
     }
 
-    /// Hands out what arrives until `now`, successive segments of one packet together; gives buffers that are free back
-    /// to `recycle`.
-    pub(super) fn deliver(
-        &mut self,
-        now: Duration,
-        mut out: impl FnMut(&Packet, Range<usize>, Duration),
-        mut recycle: impl FnMut(Packet),
-    ) {
+    /// Hands out what arrives until `now`, successive segments of one packet together.
+    pub(super) fn deliver(&mut self, now: Duration, mut out: impl FnMut(&Packet, Range<usize>, Duration)) {
         while let Some(first) = self.pop(now) {
             let mut end = first.segment + 1;
             while self.continues(&first, end, now) {
@@ -84,7 +77,6 @@ impl DelayLine {
             {
                 self.bytes -= slot.packet.size_bytes();
                 self.free.push(first.slot);
-                recycle(slot.packet);
             }
         }
     }

@@ -84,11 +84,6 @@ impl Packet {
         self.bytes.len()
     }
 
-    /// The buffer, for the next packet.
-    pub(super) fn into_buffer(self) -> Vec<u8> {
-        self.bytes
-    }
-
     /// Where the payload of some segments lies.
     fn payload(&self, segments: Range<usize>) -> Range<usize> {
         let begin = VIRTIO_BYTES + self.header_bytes;

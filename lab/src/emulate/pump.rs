@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::delay_line::DelayLine;
 use super::lane::{Fate, Lane};
-use super::packet::Packet;
+use super::packet::{MAX_PACKET_BYTES, Packet};
 use super::spec::{LaneSpec, MAX_LANE_BYTES};
 use super::stats::{Live, add};
 use super::tun::{Tun, raise_priority};
@@ -26,8 +26,6 @@ const EARLY: Duration = Duration::from_micros(50);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Later than this counts as delayed.
 const MUCH_LATER: Duration = Duration::from_millis(1);
-/// Buffers kept for reuse.
-const MAX_SPARE: usize = 4096;
 
 /// One direction.
 pub(super) struct Pump {
@@ -47,7 +45,8 @@ pub(super) struct Pump {
 struct Work {
     pump: Pump,
     line: DelayLine,
-    spare: Vec<Vec<u8>>,
+    /// Where packets are read to; as many bytes as they have are kept of them.
+    buffer: Box<[u8; MAX_PACKET_BYTES]>,
     arrivals: Vec<(usize, Duration)>,
     start: Instant,
 }
@@ -63,7 +62,7 @@ impl Pump {
         let mut work = Work {
             pump: self,
             line: DelayLine::default(),
-            spare: Vec::new(),
+            buffer: Box::new([0; MAX_PACKET_BYTES]),
             arrivals: Vec::new(),
             start: Instant::now(),
         };
@@ -89,22 +88,18 @@ impl Work {
         let mut came = false;
         for device in 0..self.pump.from.len() {
             for _ in 0..BATCH {
-                let mut buffer = self.spare.pop().unwrap_or_default();
-                if !self.pump.from[device].read(&mut buffer)? {
-                    self.spare.push(buffer);
-                    break;
-                }
+                let Some(size) = self.pump.from[device].read(&mut self.buffer)? else { break };
                 came = true;
-                self.admit(buffer);
+                self.admit(self.buffer[..size].to_vec());
             }
         }
         Ok(came)
     }
 
-    fn admit(&mut self, buffer: Vec<u8>) {
+    fn admit(&mut self, bytes: Vec<u8>) {
         let counters = &self.pump.counters;
         let has_room = (self.line.bytes() as f64) < MAX_LANE_BYTES;
-        let Some(packet) = Packet::parse(buffer).filter(|_| has_room) else {
+        let Some(packet) = Packet::parse(bytes).filter(|_| has_room) else {
             return add(&counters.packets_failed, 1);
         };
         let now = self.start.elapsed();
@@ -125,14 +120,12 @@ impl Work {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, never negative")]
         let queued = self.pump.lane.backlog_bytes(now) as u64;
         counters.most_queued_bytes.fetch_max(queued, Ordering::Relaxed);
-        if let Some(packet) = self.line.put(packet, &self.arrivals) {
-            recycle(&mut self.spare, packet);
-        }
+        self.line.put(packet, &self.arrivals);
     }
 
     fn deliver(&mut self) {
         let now = self.start.elapsed();
-        let (pump, spare) = (&self.pump, &mut self.spare);
+        let pump = &self.pump;
         let out = |packet: &Packet, segments: std::ops::Range<usize>, at: Duration| {
             let host = usize::from(packet.destination_host().saturating_sub(pump.first_host));
             // One host alone may have other addresses too.
@@ -147,7 +140,7 @@ impl Work {
             add(&pump.counters.packets_out, segments.len());
             add(&pump.counters.bytes_out, segments.map(|segment| packet.bytes_of(segment)).sum());
         };
-        self.line.deliver(now + EARLY, out, |packet| recycle(spare, packet));
+        self.line.deliver(now + EARLY, out);
     }
 
     /// Waits for the next arrival or, when none came just now, for the next packet.
@@ -172,11 +165,5 @@ impl Work {
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn recycle(spare: &mut Vec<Vec<u8>>, packet: Packet) {
-    if spare.len() < MAX_SPARE {
-        spare.push(packet.into_buffer());
     }
 }

@@ -73,19 +73,16 @@ impl Tun {
         Ok(Self(file))
     }
 
-    /// The next packet into `buffer`, which gets its size; false when there is none now.
+    /// The size of the next packet, with its virtio header, which is then in `buffer`; `None` when there is none now.
     ///
     /// # Errors
     /// When the device is gone.
-    pub(super) fn read(&self, buffer: &mut Vec<u8>) -> Result<bool> {
-        buffer.resize(MAX_PACKET_BYTES, 0);
-        let size = match (&self.0).read(buffer) {
-            Ok(size) => size,
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => 0,
-            Err(e) => return Err(Error::from(e).context("reading from a TUN device")),
-        };
-        buffer.truncate(size);
-        Ok(size > 0)
+    pub(super) fn read(&self, buffer: &mut [u8; MAX_PACKET_BYTES]) -> Result<Option<usize>> {
+        match (&self.0).read(buffer) {
+            Ok(size) => Ok(Some(size).filter(|size| *size > 0)),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(Error::from(e).context("reading from a TUN device")),
+        }
     }
 
     /// Gives a packet to the host; false when it did not take it.
