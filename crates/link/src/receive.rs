@@ -70,35 +70,6 @@ impl Slot {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Takes;
-
-    impl Receiver for Takes {
-        fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
-            Ok(())
-        }
-
-        fn piece(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<()> {
-            Ok(())
-        }
-
-        fn finish(&mut self) -> Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn an_answer_that_was_refused_has_failed_though_its_end_comes_after() {
-        let mut slot = Slot::new(Box::new(Takes));
-        slot.end(Err(Error::corrupt("it cannot be restored")));
-        slot.end(Ok(()));
-        assert_eq!(slot.end.map(|end| end.is_err()), Some(true));
-    }
-}
-
 /// What has crossed a connection, from the client's view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -231,5 +202,34 @@ impl Drop for Receiving {
         if cancelled {
             self.client.shared().change(|_| ());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Takes;
+
+    impl Receiver for Takes {
+        fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
+            Ok(())
+        }
+
+        fn piece(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<()> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_that_was_refused_has_failed_though_its_end_comes_after() {
+        let mut slot = Slot::new(Box::new(Takes));
+        slot.end(Err(Error::corrupt("it cannot be restored")));
+        slot.end(Ok(()));
+        assert_eq!(slot.end.map(|end| end.is_err()), Some(true));
     }
 }

@@ -12,8 +12,6 @@ mod make;
 mod plan;
 mod slots;
 mod tally;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -198,3 +196,6 @@ impl Source for Levels {
             .boxed()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,6 @@ mod bulk_in_pipeline;
 mod pipeline;
 mod pool;
 mod synchronous;
-#[cfg(test)]
-mod tests;
 mod threaded;
 
 use std::any::Any;
@@ -283,3 +281,6 @@ async fn place(site: &Dialled, name: &str) -> Result<BlockPlace> {
     let dataset = ops::decode_dataset(&item.body)?;
     Ok(BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 })
 }
+
+#[cfg(test)]
+mod tests;

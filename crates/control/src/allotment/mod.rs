@@ -9,9 +9,6 @@
 //!
 //! The rate is named, never guessed. Not here: how credit is given, and what a flow's own path says of it (`wire`).
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -262,3 +259,6 @@ fn filling_bytes(bytes_per_sec: f64, round_trip: Duration) -> u64 {
     let secs = round_trip.as_secs_f64().mul_add(1.0 + SLACK_SHARE, SLACK.as_secs_f64());
     whole(bytes_per_sec * secs).min(MAX_WINDOW_BYTES)
 }
+
+#[cfg(test)]
+mod tests;
