@@ -11,8 +11,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::prelude::*;
 use wire::{
-    Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, OpId, Part, Said, Server, ServerConfig,
-    ServerEvent,
+    Answer, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, OpId, Part, Said, Server,
+    ServerConfig, ServerEvent, WholeItem,
 };
 
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -292,4 +292,37 @@ fn a_wrong_checksum_fails_the_operation_and_nothing_else() {
     );
     let sent: Vec<_> = std::iter::from_fn(|| pair.client.poll_transmit(pair.now)).collect();
     assert!(sent.iter().any(|m| Frame::decode(m.clone().into_bytes()) == Ok(Frame::Cancel { op })));
+}
+
+#[test]
+fn a_chunk_before_its_turn_waits_where_order_is_wanted() {
+    let mut pair = Pair::new(1);
+    let op = pair.ask(false);
+    let bulk: Bytes = (0..4).map(|at| byte(op, 0, at)).collect();
+    let body = Bytes::from_static(b"body");
+    let head = ItemHead { op, item: 0, body, bulk_bytes: 4, bulk_crc32c: crc32c::crc32c(&bulk) };
+    let chunk = |offset, bytes| Frame::Chunk(Chunk { op, item: 0, offset, bytes });
+    let said = [Frame::Item(head), chunk(2, bulk.slice(2..)), chunk(0, bulk.slice(..2)), Frame::Done { op }];
+    pair.frames.extend(said.map(|frame| frame.encode().into_bytes()));
+    pair.finish();
+    pair.check(op, &[4]);
+}
+
+#[test]
+fn a_whole_answer_to_what_was_answered_in_part_ends_the_connection_and_each_operation_is_told() {
+    for any_order in [false, true] {
+        let mut pair = Pair::new(1);
+        let op = pair.ask(any_order);
+        let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: 1_000, bulk_crc32c: 7 };
+        let part = Part { head, offset: 10, bytes: Bytes::from_static(b"0123456789") };
+        pair.client.handle_part(pair.now, part).unwrap();
+        let item = WholeItem { item: 0, body: Bytes::new(), bulk: Bytes::new(), bulk_crc32c: 0 };
+        let whole = Frame::Answers(vec![Answer { op, item: Some(item), done: true }]);
+        assert!(pair.client.handle_frame(pair.now, whole.encode().into_bytes()).is_err());
+        let events: Vec<_> = std::iter::from_fn(|| pair.client.poll_event()).collect();
+        assert!(
+            matches!(&events[..], [.., ClientEvent::Failed { .. }, ClientEvent::Closed { .. }]),
+            "{any_order} {events:?}"
+        );
+    }
 }

@@ -1,13 +1,14 @@
 //! The asking side of a connection against a peer that says anything: what the application is told stays consistent,
 //! and no more arrives than it allowed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use array::{Error, Priority, Urgency};
 use bytes::Bytes;
-use wire::{Client, ClientConfig, ClientEvent, Frame, Machine, OpId};
+use wire::{Client, ClientConfig, ClientEvent, Frame, Machine, OpId, Part};
 
+use crate::frames::part_of;
 use crate::script::{Step, steps};
 
 /// Small, so that a short input can exhaust it.
@@ -20,9 +21,19 @@ const MAX_OPERATIONS: usize = 64;
 /// What the application knows of an operation.
 #[derive(Default)]
 struct Known {
-    next_item: u32,
-    /// Items under way: size of their bulk and how much of it has come.
-    items: BTreeMap<u32, (u64, u64)>,
+    in_any_order: bool,
+    told: BTreeSet<u32>,
+    /// Items under way.
+    items: BTreeMap<u32, Arriving>,
+}
+
+/// Bulk of an item under way.
+#[derive(Default)]
+struct Arriving {
+    bulk_bytes: u64,
+    come_bytes: u64,
+    /// Where pieces that have come begin and end.
+    pieces: BTreeMap<u64, u64>,
 }
 
 /// A client, the application behind it, and what it was told.
@@ -30,6 +41,10 @@ struct Guest {
     client: Client,
     now: Instant,
     is_over: bool,
+    /// The server has said something.
+    has_heard: bool,
+    /// Bulk that comes apart comes by datagrams, not by streams.
+    by_datagrams: bool,
     open: BTreeMap<OpId, Known>,
     allowed_bytes: u64,
     taken_bytes: u64,
@@ -44,17 +59,17 @@ pub fn play(script: &[u8]) {
         client: Client::new(config, now).expect("the configuration is legal"),
         now,
         is_over: false,
+        has_heard: false,
+        by_datagrams: false,
         open: BTreeMap::new(),
         allowed_bytes: WINDOW_BYTES,
         taken_bytes: 0,
         granted_bytes: 0,
     };
-    (0..FIRST_OPERATIONS).for_each(|_| guest.request(0));
+    (0..FIRST_OPERATIONS).for_each(|_| guest.request(0, false));
     for step in steps(script) {
         match step {
-            Step::Frame(frame) if guest.client.wants_frames() => {
-                guest.client.handle_frame(guest.now, frame).unwrap_or_default();
-            }
+            Step::Frame(frame) if guest.client.wants_frames() => guest.hear(frame),
             Step::Frame(_) => {}
             Step::Do { what, which, amount } => guest.act(what, which, amount),
         }
@@ -68,11 +83,45 @@ pub fn play(script: &[u8]) {
 }
 
 impl Guest {
-    fn request(&mut self, deadline_ms: u32) {
+    fn hear(&mut self, frame: Bytes) {
+        self.has_heard = true;
+        match part_of(&frame) {
+            Some(part) => self.hear_part(part),
+            None => self.client.handle_frame(self.now, frame).unwrap_or_default(),
+        }
+    }
+
+    fn hear_part(&mut self, part: Part) {
+        if self.by_datagrams {
+            return self.client.handle_part(self.now, part).unwrap_or_default();
+        }
+        let Part { head, offset, bytes } = part;
+        let placed = self.client.handle_apart(self.now, &head, offset, &bytes).unwrap_or_default();
+        if let Some(complete) = placed {
+            self.take(head.op, head.item, offset, bytes.len() as u64, complete);
+        }
+    }
+
+    /// Bulk may come apart, and the operations whose bits are set are told in any order.
+    fn expect_parts(&mut self, by_datagrams: bool, in_any_order: u32) {
+        self.by_datagrams = by_datagrams;
+        self.client.expect_parts();
+        for (bit, (&op, known)) in (0..u32::BITS).zip(&mut self.open) {
+            if (in_any_order >> bit) & 1 == 1 {
+                self.client.take_in_any_order(op);
+                known.in_any_order = true;
+            }
+        }
+    }
+
+    fn request(&mut self, deadline_ms: u32, in_any_order: bool) {
         let deadline = (deadline_ms > 0).then(|| self.now + Duration::from_millis(u64::from(deadline_ms)));
         let urgency = Urgency { priority: Priority::NORMAL, deadline };
         if let Ok(op) = self.client.request("read", Bytes::from_static(b"parameters"), urgency) {
-            self.open.insert(op, Known::default());
+            if in_any_order {
+                self.client.take_in_any_order(op);
+            }
+            self.open.insert(op, Known { in_any_order, ..Known::default() });
         }
     }
 
@@ -84,7 +133,7 @@ impl Guest {
                 self.client.handle_timeout(self.now);
             }
             (1, _) => self.send(amount as usize),
-            (2, _) if self.open.len() < MAX_OPERATIONS => self.request(amount),
+            (2, _) if self.open.len() < MAX_OPERATIONS => self.request(amount, false),
             (3, Some(op)) => {
                 self.client.cancel(op);
                 self.open.remove(&op);
@@ -100,6 +149,9 @@ impl Guest {
                 self.granted_bytes += bytes;
             }
             (7, _) => self.client.handle_lost(Error::cancelled()),
+            (8, _) if !self.has_heard => self.expect_parts(which % 2 == 1, amount),
+            (9, _) if self.open.len() < MAX_OPERATIONS => self.request(amount, true),
+            (10, _) => self.client.handle_gone(u64::from(amount)).unwrap_or_default(),
             _ => {}
         }
     }
@@ -111,8 +163,7 @@ impl Guest {
                 ClientEvent::Welcomed(_) => {}
                 ClientEvent::Item { op, item, bulk_bytes, .. } => self.known(op).begin(item, bulk_bytes),
                 ClientEvent::Piece { op, item, offset, bytes, complete } => {
-                    self.taken_bytes += bytes.len() as u64;
-                    self.known(op).take(item, offset, bytes.len() as u64, complete);
+                    self.take(op, item, offset, bytes.len() as u64, complete);
                 }
                 ClientEvent::Whole { op, bulk, .. } => {
                     self.taken_bytes += bulk.len() as u64;
@@ -130,6 +181,11 @@ impl Guest {
             }
         }
         assert!(self.taken_bytes <= self.allowed_bytes, "more bulk than was allowed");
+    }
+
+    fn take(&mut self, op: OpId, item: u32, offset: u64, size_bytes: u64, complete: bool) {
+        self.taken_bytes += size_bytes;
+        self.known(op).take(item, offset, size_bytes, complete);
     }
 
     fn known(&mut self, op: OpId) -> &mut Known {
@@ -151,21 +207,31 @@ impl Guest {
 
 impl Known {
     fn begin(&mut self, item: u32, bulk_bytes: u64) {
-        assert_eq!(item, self.next_item, "items come in order");
-        self.next_item += 1;
+        assert!(self.in_any_order || item as usize == self.told.len(), "items come in order");
+        assert!(self.told.insert(item), "item {item} is told twice");
         if bulk_bytes > 0 {
-            self.items.insert(item, (bulk_bytes, 0));
+            self.items.insert(item, Arriving { bulk_bytes, ..Arriving::default() });
         }
     }
 
     fn take(&mut self, item: u32, offset: u64, size_bytes: u64, complete: bool) {
-        let (bulk_bytes, come_bytes) = self.items.get_mut(&item).expect("a piece of an item under way");
-        assert_eq!(offset, *come_bytes, "pieces come in order");
-        *come_bytes += size_bytes;
-        assert!(*come_bytes <= *bulk_bytes, "more than the item has");
-        assert_eq!(complete, come_bytes == bulk_bytes);
+        let arriving = self.items.get_mut(&item).expect("a piece of an item under way");
+        assert!(self.in_any_order || offset == arriving.come_bytes, "pieces come in order");
+        arriving.take(offset, size_bytes);
+        assert_eq!(complete, arriving.come_bytes == arriving.bulk_bytes);
         if complete {
             self.items.remove(&item);
         }
+    }
+}
+
+impl Arriving {
+    fn take(&mut self, offset: u64, size_bytes: u64) {
+        let before = self.pieces.range(..=offset).next_back().map_or(0, |(_, &end)| end);
+        let after = self.pieces.range(offset..).next().map_or(self.bulk_bytes, |(&start, _)| start);
+        let is_missing = before <= offset && offset + size_bytes <= after;
+        assert!(size_bytes > 0 && is_missing, "bulk comes that was there, or more than the item has");
+        self.pieces.insert(offset, offset + size_bytes);
+        self.come_bytes += size_bytes;
     }
 }

@@ -52,7 +52,7 @@ fn apart(frames: &mut Vec<Bytes>, head: ItemHead, offset: u64, bytes: &[u8]) {
 }
 
 /// The bulk that a frame of its own holds.
-fn part_of(frame: &Bytes) -> Option<Part> {
+pub(crate) fn part_of(frame: &Bytes) -> Option<Part> {
     let length = u32::try_from(frame.len()).ok()?.to_le_bytes();
     let stream = [&length[..], frame].concat();
     match Deframer::new().cut(&mut &stream[..], MAX_FRAME_BYTES) {

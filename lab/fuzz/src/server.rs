@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use array::Error;
 use bytes::Bytes;
-use wire::{Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent};
+use wire::{Answer, Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent};
 
 use crate::script::{Step, steps};
 
@@ -82,7 +82,7 @@ impl Host {
                 self.server.handle_timeout(self.now);
             }
             (1, _) => self.send(amount as usize),
-            (2, Some(op)) => self.answer(op, amount % MAX_ITEM_BYTES),
+            (2, Some(op)) => self.item(op, amount % MAX_ITEM_BYTES),
             (3, Some(op)) => {
                 self.server.done(op);
                 self.open.remove(&op);
@@ -92,15 +92,26 @@ impl Host {
                 self.open.remove(&op);
             }
             (5, _) => self.server.handle_lost(Error::cancelled()),
+            (6, Some(op)) => self.answer(op, amount % MAX_ITEM_BYTES),
             _ => {}
         }
     }
 
+    fn item(&mut self, op: OpId, bulk_bytes: u32) {
+        let has_room = self.server.room_bytes(op) > 0;
+        let taken = self.server.item(op, Bytes::from_static(b"body"), bulk(bulk_bytes)).is_ok();
+        assert_eq!(taken, has_room, "an item is taken where there is room");
+    }
+
+    /// The only item, or the last one, and the end.
     fn answer(&mut self, op: OpId, bulk_bytes: u32) {
-        let had_room = self.server.room_bytes(op) > 0;
-        let bulk = Bytes::from(vec![7; bulk_bytes as usize]);
-        let taken = self.server.item(op, Bytes::from_static(b"body"), Bulk::from(bulk)).is_ok();
-        assert_eq!(taken, had_room && self.server.is_open(op), "an item is taken where there is room");
+        let has_room = self.server.room_bytes(op) > 0;
+        let taken = self.server.answer(op, Bytes::from_static(b"body"), bulk(bulk_bytes)).is_ok();
+        assert_eq!(taken, has_room, "an answer is taken where there is room");
+        assert_eq!(taken, !self.server.is_open(op), "an answer that is taken is the end");
+        if taken {
+            self.open.remove(&op);
+        }
     }
 
     fn take_events(&mut self) {
@@ -135,12 +146,27 @@ impl Host {
             let Some(message) = self.server.poll_transmit(self.now) else { return };
             match Frame::decode(message.into_bytes()).expect("what a server sends can be read") {
                 Frame::Chunk(chunk) => self.sent_bytes += chunk.bytes.len() as u64,
-                Frame::Done { op } | Frame::Failed { op, .. } => {
-                    assert!(self.ended.insert(op), "operation {op} ended twice");
-                }
+                Frame::Answers(answers) => answers.into_iter().for_each(|answer| self.hear_answer(answer)),
+                Frame::Done { op } | Frame::Failed { op, .. } => self.hear_end(op),
                 _ => {}
             }
             assert!(self.sent_bytes <= self.credit_bytes, "more bulk than the client allowed");
         }
     }
+
+    fn hear_answer(&mut self, answer: Answer) {
+        let Answer { op, item, done } = answer;
+        self.sent_bytes += item.map_or(0, |item| item.bulk.len() as u64);
+        if done {
+            self.hear_end(op);
+        }
+    }
+
+    fn hear_end(&mut self, op: OpId) {
+        assert!(self.ended.insert(op), "operation {op} ended twice");
+    }
+}
+
+fn bulk(size_bytes: u32) -> Bulk {
+    Bulk::from(Bytes::from(vec![7; size_bytes as usize]))
 }

@@ -96,12 +96,13 @@ impl Client {
     fn handle_whole(&mut self, op: OpId, item: WholeItem) -> Result<()> {
         let WholeItem { body, bulk, bulk_crc32c, .. } = item;
         self.use_credit(bulk.len() as u64)?;
-        let state = self.forget(op)?;
-        if !state.wanted {
-            return Ok(());
+        if self.ops.get(op).is_some_and(|state| state.wanted && state.has_begun()) {
+            return Err(Error::corrupt(format!(
+                "expected the rest of the answer to operation {op}, found a whole one"
+            )));
         }
-        if state.next_item > 0 {
-            return Err(Error::corrupt(format!("found a second item 0 of operation {op}")));
+        if !self.forget(op)?.wanted {
+            return Ok(());
         }
         let found = crc32c::crc32c(&bulk);
         self.events.push_back(if found == bulk_crc32c {

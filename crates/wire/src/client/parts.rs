@@ -58,6 +58,17 @@ impl Op {
         !self.in_any_order && !self.open.is_empty()
     }
 
+    /// Whether something of its answer has come.
+    pub(super) fn has_begun(&self) -> bool {
+        self.next_item > 0 || !self.open.is_empty() || self.ahead.is_some()
+    }
+
+    /// Whether bulk of an open item can be told where it comes next.
+    fn can_take(&self, item: u32, offset: u64) -> bool {
+        let is_next = |open: &OpenItem| self.in_any_order || offset == open.there.start_bytes();
+        self.open.get(&item).is_some_and(is_next)
+    }
+
     /// Whether an item waits.
     fn holds(&self, item: u32) -> bool {
         let heads = self.ahead.as_ref().map(|ahead| (ahead.heads.front(), ahead.heads.back()));
@@ -310,10 +321,10 @@ impl Client {
         let ChunkHead { op, item, offset } = head;
         let Some(state) = self.ops.get(op) else { return Ok(()) };
         let bytes = Bytes::copy_from_slice(bytes);
-        if state.open.contains_key(&item) {
+        if state.can_take(item, offset) {
             self.untaken_bytes += bytes.len() as u64;
             self.add_part(op, item, offset, bytes)?;
-        } else if state.holds(item) {
+        } else if state.open.contains_key(&item) || state.holds(item) {
             self.keep(op, item, offset, bytes)?;
         } else {
             let what = format!("found a chunk of item {item} of operation {op}, which is not under way");
