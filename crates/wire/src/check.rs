@@ -18,6 +18,5 @@ pub(crate) fn within(found: usize, most: usize, what: &str) -> Result<()> {
 }
 
 pub(crate) fn unexpected(expected: &str, found: &Frame) -> Error {
-    let found: String = format!("{found:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
-    Error::corrupt(format!("expected {expected}, found {found}"))
+    Error::corrupt(format!("expected {expected}, found {}", found.name()))
 }

@@ -141,8 +141,9 @@ impl Deframer {
     /// Bytes of the buffer after which something can be decided: what kind of frame it is, a chunk's head, the whole frame.
     fn needed_bytes(&self, limit_bytes: usize) -> Result<usize> {
         let Some(size_bytes) = self.frame_bytes() else { return Ok(PREFIX_BYTES) };
-        if size_bytes > limit_bytes.min(MAX_FRAME_BYTES) {
-            return Err(too_large(limit_bytes, size_bytes));
+        let most_bytes = limit_bytes.min(MAX_FRAME_BYTES);
+        if size_bytes > most_bytes {
+            return Err(too_large(most_bytes, size_bytes));
         }
         let kind = self.buffer.get(PREFIX_BYTES);
         Ok(match kind {

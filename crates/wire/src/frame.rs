@@ -318,6 +318,29 @@ impl Message {
 }
 
 impl Frame {
+    /// What it is called where it is not expected.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "Hello",
+            Self::Request(_) => "Request",
+            Self::Requests(_) => "Requests",
+            Self::Adjust { .. } => "Adjust",
+            Self::Cancel { .. } => "Cancel",
+            Self::Credit { .. } => "Credit",
+            Self::Note { .. } => "Note",
+            Self::Ping { .. } => "Ping",
+            Self::Pong { .. } => "Pong",
+            Self::Close { .. } => "Close",
+            Self::Welcome(_) => "Welcome",
+            Self::Refused { .. } => "Refused",
+            Self::Item(_) => "Item",
+            Self::Chunk(_) => "Chunk",
+            Self::Answers(_) => "Answers",
+            Self::Done { .. } => "Done",
+            Self::Failed { .. } => "Failed",
+        }
+    }
+
     /// The frame as bytes. Bulk is not copied.
     #[must_use]
     pub fn encode(&self) -> Message {
