@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::FAR_AHEAD;
+
 /// Bytes that probes of all hosts behind one bottleneck may send within any hour, both ways together.
 pub const PATH_BYTES_PER_HOUR: u64 = 32 << 20;
 /// Bytes that all probes of a user may send within any hour.
@@ -37,7 +39,11 @@ impl Budget {
     /// How long to wait for them.
     pub fn spend(&mut self, now: Duration, bytes: u64, bytes_per_hour: u64) -> Result<(), TooMuch> {
         let room = bytes_per_hour as f64 / 2.0;
-        // A clock that was set back leaks nothing.
+        // What a clock that was wrong has dated is forgotten: it would leak nothing until that time comes.
+        if self.at > now + FAR_AHEAD {
+            (self.level_bytes, self.at) = (0.0, now);
+        }
+        // A clock that was set back a little leaks nothing.
         let leaked = now.saturating_sub(self.at).as_secs_f64() / HOUR_SECS * room;
         let level = (self.level_bytes - leaked).max(0.0) + bytes as f64;
         if level > room {
@@ -109,6 +115,16 @@ mod tests {
         let Err(TooMuch::Spent(wait)) = budget.spend(NOW, 1000, 10_000) else { panic!("it is full") };
         assert_eq!(wait, Duration::from_secs(720), "a fifth of what an hour gives back");
         assert!(budget.spend(NOW + wait, 1000, 10_000).is_ok());
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_blocks_nothing_once_it_is_right() {
+        let mut budget = Budget::default();
+        budget.spend(NOW * 2, 5000, 10_000).unwrap();
+        assert_eq!(budget.spend(NOW, 5000, 10_000), Ok(()));
+        assert!(budget.spend(NOW, 1000, 10_000).is_err(), "and counts from then on");
+        let a_little = Duration::from_secs(60);
+        assert!(budget.spend(NOW - a_little, 1000, 10_000).is_err(), "set back a little, it gives nothing");
     }
 
     #[test]

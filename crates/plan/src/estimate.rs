@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const HALF_LIFE: Duration = Duration::from_secs(2 * 86_400);
 /// What was measured so long ago is forgotten.
 pub const MAX_AGE: Duration = Duration::from_secs(14 * 86_400);
+/// What was told so far ahead of now was told by a clock that was wrong.
+pub(crate) const FAR_AHEAD: Duration = Duration::from_secs(3600);
 /// So many measurements are believed two thirds, if they are new and agree.
 const HALF_TRUSTED_SAMPLES: f64 = 2.0;
 
@@ -64,6 +66,12 @@ impl Estimate {
             && (0.0..=1.0).contains(&self.confidence)
             && (0.0..=MAX_AGE.as_secs_f64()).contains(&self.age_secs)
     }
+}
+
+/// When something was told last, that was told at `before` and is told again now: a clock that was set back a little does not
+/// make the newest the oldest, one that was far ahead is forgotten.
+pub(crate) fn told_last(before: Duration, now: Duration) -> Duration {
+    if before > now + FAR_AHEAD { now } else { before.max(now) }
 }
 
 /// What is left of something after `age`, 0 to 1.

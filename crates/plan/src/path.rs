@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::achieved::Way;
+use crate::estimate::told_last;
 use crate::lane::Lane;
 use crate::network::Signature;
 use crate::rtt::Rtt;
@@ -77,7 +78,7 @@ impl Path {
     /// Something was measured at `at`; true when it shows that the path has changed. What cannot be (no number, no time)
     /// is passed over.
     pub fn tell(&mut self, at: Duration, measured: Measurement) -> bool {
-        self.told_at = self.told_at.max(at);
+        self.told_at = told_last(self.told_at, at);
         match measured {
             Measurement::RoundTrip(secs) => return self.rtt.tell(at, secs),
             Measurement::LeastRoundTrip(secs) => self.rtt.tell_least(at, secs),

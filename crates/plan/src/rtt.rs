@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, is_quantity};
+use crate::estimate::{Estimate, FAR_AHEAD, MAX_AGE, is_quantity};
 use crate::series::Series;
 
 /// Gains of RFC 6298, section 2.
@@ -38,7 +38,8 @@ impl Rtt {
 
     /// Somebody who saw many round trips says that the least took `secs`.
     pub fn tell_least(&mut self, at: Duration, secs: f64) {
-        let is_old = |seen: Duration| at.saturating_sub(seen) > MAX_AGE;
+        // A time far ahead was told by a clock that was wrong.
+        let is_old = |seen: Duration| at.saturating_sub(seen) > MAX_AGE || seen > at + FAR_AHEAD;
         let known = self.least.filter(|(_, seen)| !is_old(*seen)).map(|(least, _)| least);
         if is_quantity(secs) && known.is_none_or(|known| secs <= known) {
             let among = self.series.min().filter(|_| known.is_none()).unwrap_or(secs);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, is_quantity};
+use crate::estimate::{Estimate, MAX_AGE, is_quantity, told_last};
 
 /// Values kept.
 pub const MAX_SAMPLES: usize = 64;
@@ -43,8 +43,8 @@ impl Series {
         if !is_quantity(value) {
             return false;
         }
-        // A clock that was set back must not make the newest value the oldest.
-        let at = self.samples.back().map_or(at, |newest| newest.at.max(at));
+        let at = self.samples.back().map_or(at, |newest| told_last(newest.at, at));
+        self.samples.iter_mut().for_each(|sample| sample.at = sample.at.min(at));
         self.samples.push_back(Sample { at, value });
         self.forget(at);
         let has_shifted = self.has_shifted();
@@ -180,6 +180,17 @@ mod tests {
         assert_eq!((told(&three).shifts(), told(&three).len()), (1, 3));
         let both_sides: Vec<f64> = before.into_iter().chain([40.0, 2.0, 40.0]).collect();
         assert_eq!(told(&both_sides).shifts(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_does_not_keep_values_young() {
+        let ahead = MAX_AGE * 100;
+        let mut series = Series::default();
+        series.tell(ahead, 2.0);
+        series.tell(Duration::from_secs(1), 3.0);
+        assert_eq!((series.len(), series.age(MAX_AGE)), (2, MAX_AGE - Duration::from_secs(1)));
+        series.tell(MAX_AGE * 2, 4.0);
+        assert_eq!(series.min(), Some(4.0), "those before have grown old");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, left_after};
+use crate::estimate::{Estimate, MAX_AGE, left_after, told_last};
 
 /// Of the normal distribution, for 95 %.
 const Z: f64 = 1.96;
@@ -26,10 +26,10 @@ impl Share {
         if packets == 0 {
             return;
         }
-        let at = at.max(self.at);
+        let at = told_last(self.at, at);
         let new = (packets as f64).min(MOST_PACKETS);
         let new_hit = hit.min(packets) as f64 / packets as f64 * new;
-        let kept = left_after(at - self.at).min((MOST_PACKETS - new) / self.packets.max(1.0));
+        let kept = left_after(at.saturating_sub(self.at)).min((MOST_PACKETS - new) / self.packets.max(1.0));
         self.hit_packets = self.hit_packets * kept + new_hit;
         self.packets = self.packets * kept + new;
         (self.at, self.told) = (at, self.told.saturating_add(1));
