@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
 use crate::host::Host;
-use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec};
+use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
 
@@ -26,9 +26,6 @@ const SLOW_BY_LOSS: f64 = 2.0;
 const FASTER: f64 = 1.1;
 /// UDP that did not get through is not tried again for so long.
 const TRY_UDP_AFTER: Duration = Duration::from_secs(86_400);
-/// Headers of IP and TCP with timestamps, bytes, and the packet assumed where its size is not known.
-const TCP_HEADER_BYTES: f64 = 52.0;
-const USUAL_MTU_BYTES: f64 = 1500.0;
 
 /// A choice, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -153,7 +150,6 @@ pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
 impl<'a> Facts<'a> {
     fn of(path: &'a Path, direction: Direction, host: &'a Host, now: Duration) -> Self {
         let lane = path.lane(direction);
-        let packet = lane.mtu_bytes(now).map_or(USUAL_MTU_BYTES, |mtu| mtu.value);
         Self {
             path,
             direction,
@@ -162,7 +158,7 @@ impl<'a> Facts<'a> {
             rtt: path.rtt.least(now),
             loss: lane.loss(now),
             rate: lane.rate(now),
-            segment_bytes: packet - TCP_HEADER_BYTES,
+            segment_bytes: segment_bytes(lane.mtu_bytes(now).map(|mtu| mtu.value)),
         }
     }
 }

@@ -7,6 +7,15 @@ const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
 /// Least window, segments.
 const LEAST_WINDOW: f64 = 1.0;
+/// Headers of IP and TCP with timestamps, bytes.
+const TCP_HEADER_BYTES: f64 = 52.0;
+/// IP packet that is assumed where its size is not known: the largest of Ethernet, bytes.
+pub(crate) const USUAL_MTU_BYTES: f64 = 1500.0;
+
+/// What a TCP segment carries in IP packets of this size, bytes.
+pub(crate) fn segment_bytes(mtu_bytes: Option<f64>) -> f64 {
+    mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES
+}
 
 /// What a standard TCP flow gets where a share `loss` of its segments is lost at random, bytes per second (Mathis, Semke,
 /// Mahdavi, Ott 1997). Infinite without loss.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
 use crate::host::Host;
-use crate::laws::cubic_bytes_per_sec;
+use crate::laws::{USUAL_MTU_BYTES, cubic_bytes_per_sec, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
 
@@ -14,10 +14,6 @@ use crate::text;
 const WINDOW_SHARE: f64 = 0.5;
 /// A program may be kept from its processor for so long, seconds; a UDP socket's buffer holds what arrives meanwhile.
 const AWAY_SECS: f64 = 0.010;
-/// Headers of IP and TCP with timestamps, bytes.
-const TCP_HEADER_BYTES: f64 = 52.0;
-/// Segment assumed where the packet size is not known: that of Ethernet, bytes.
-const USUAL_MTU_BYTES: f64 = 1500.0;
 /// Where the path's own capacity is not known, buffers are asked to suffice for this many bits per second.
 const WANTED_BITS_PER_SEC: f64 = 1e9;
 
@@ -133,7 +129,7 @@ fn cubic_is_used_by(host: &Host) -> bool {
 
 fn of_loss(known: &Known) -> Option<Limit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
-    let segment = known.mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES;
+    let segment = segment_bytes(known.mtu_bytes);
     let why = format!(
         "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {}",
         loss.value * 100.0,

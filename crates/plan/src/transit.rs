@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 const MAX_TRANSITS: usize = 100;
 /// Fewer say nothing.
 const LEAST_TRANSITS: usize = 12;
-/// Delays are grouped, and the median of each group counts: the square root of their number.
-const LEAST_GROUPS: usize = 3;
 /// Thresholds of the pairwise comparison and difference tests (Jain, Dovrolis: pathload, 2002).
 const COMPARISON: (f64, f64) = (0.54, 0.66);
 const DIFFERENCE: (f64, f64) = (0.45, 0.55);
@@ -55,10 +53,10 @@ impl Transit {
     /// What the delays do.
     #[must_use]
     pub fn trend(&self) -> Trend {
-        let medians = self.medians();
-        if self.delays_secs.len() < LEAST_TRANSITS || medians.len() < LEAST_GROUPS {
+        if self.delays_secs.len() < LEAST_TRANSITS {
             return Trend::Unclear;
         }
+        let medians = self.medians();
         let steps: Vec<f64> =
             medians.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
         let way: f64 = steps.iter().map(|step| step.abs()).sum();
@@ -72,6 +70,7 @@ impl Transit {
         }
     }
 
+    /// Delays are grouped, and the median of each group counts: as many as the square root of their number.
     fn medians(&self) -> Vec<f64> {
         let delays: Vec<f64> = self.delays_secs.iter().copied().collect();
         let group = delays.len().isqrt();

@@ -178,7 +178,7 @@ fn too_few_packets_make_advice_unsure() {
 
 #[test]
 fn the_preflight_names_what_binds_and_what_to_change() {
-    // The limits that stopped TCP at 224 Mb/s over 150 ms on a machine of this kind.
+    // Limits that stop TCP at 224 Mb/s over 150 ms.
     let host = Host {
         tcp_rmem_max_bytes: Some(64 << 20),
         tcp_wmem_max_bytes: Some(4 << 20),
