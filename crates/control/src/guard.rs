@@ -59,8 +59,8 @@ fn sane(now: Duration, event: &Event) -> Event {
             Event::Spurious { bytes: few(*bytes), sent_at: (*sent_at).min(now) }
         }
         Event::Report(report) => Event::Report(Report {
-            arrival_bytes_per_sec: report.arrival_bytes_per_sec.and_then(sane_rate),
-            capacity_bytes_per_sec: report.capacity_bytes_per_sec.and_then(sane_rate),
+            arrival_bytes_per_sec: report.arrival_bytes_per_sec.and_then(known_rate),
+            capacity_bytes_per_sec: report.capacity_bytes_per_sec.and_then(known_rate),
         }),
         Event::Timeout | Event::AppLimited => event.clone(),
     }
@@ -71,12 +71,12 @@ fn sane_rtt(rtt: Duration) -> Duration {
 }
 
 /// Nothing for what is no rate at all.
-fn sane_rate(rate: f64) -> Option<f64> {
+fn known_rate(rate: f64) -> Option<f64> {
     (rate > 0.0).then(|| rate.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC))
 }
 
 fn sane_delivery(delivery: &Delivery) -> Option<Delivery> {
-    let rate_bytes_per_sec = sane_rate(delivery.rate_bytes_per_sec)?;
+    let rate_bytes_per_sec = known_rate(delivery.rate_bytes_per_sec)?;
     let delivered_at_send_bytes = delivery.delivered_at_send_bytes.min(delivery.delivered_bytes);
     Some(Delivery { rate_bytes_per_sec, delivered_at_send_bytes, ..*delivery })
 }
@@ -85,8 +85,8 @@ fn sane_delivery(delivery: &Delivery) -> Option<Delivery> {
 pub(crate) fn sane_config(config: &Config) -> Config {
     let remembered = config.remembered.and_then(|known| {
         Some(Remembered {
-            rate_bytes_per_sec: sane_rate(known.rate_bytes_per_sec)?,
-            capacity_bytes_per_sec: sane_rate(known.capacity_bytes_per_sec)?,
+            rate_bytes_per_sec: known_rate(known.rate_bytes_per_sec)?,
+            capacity_bytes_per_sec: known_rate(known.capacity_bytes_per_sec)?,
             rtt: sane_rtt(known.rtt),
         })
     });
@@ -94,6 +94,6 @@ pub(crate) fn sane_config(config: &Config) -> Config {
         packet_bytes: config.packet_bytes.clamp(1, MAX_PACKET_BYTES),
         handshake_rtt: config.handshake_rtt.filter(|rtt| !rtt.is_zero()).map(sane_rtt),
         remembered,
-        rate_bytes_per_sec: config.rate_bytes_per_sec.and_then(sane_rate),
+        rate_bytes_per_sec: config.rate_bytes_per_sec.and_then(known_rate),
     }
 }

@@ -51,6 +51,15 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::even_quantum;
+
+    /// Rates, what controllers release at them, and by how much bins of 1 ms may vary: four releases of 31 kB in each, or 3.3 of
+    /// ten packets.
+    const EVEN: [(f64, u64, f64); 2] = [(125e6, 31_250, 0.01), (50e6, 15_000, 0.15)];
+
+    fn even(rate_bytes_per_sec: f64) -> Limits {
+        Limits::new(1500, rate_bytes_per_sec, 1e9, even_quantum(1500, rate_bytes_per_sec))
+    }
 
     /// Sends for `secs` with a timer that wakes up to `late` late; bytes in each bin of 1 ms.
     fn bins(limits: &Limits, secs: f64, late: Duration) -> Vec<f64> {
@@ -76,32 +85,35 @@ mod tests {
 
     #[test]
     fn the_rate_is_exact_and_even() {
-        // 1 Gb/s in releases of ten packets: 8.3 releases a millisecond.
-        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
-        let (rate, cv) = variation(&bins(&limits, 2.0, Duration::ZERO));
-        assert!((rate / 125e6 - 1.0).abs() < 1e-3, "{rate}");
-        assert!(cv < 0.06, "coefficient of variation {cv}");
+        for (rate, quantum_bytes, most) in EVEN {
+            let limits = even(rate);
+            assert_eq!(limits.quantum_bytes(), quantum_bytes);
+            let (found, cv) = variation(&bins(&limits, 2.0, Duration::ZERO));
+            assert!((found / rate - 1.0).abs() < 1e-3, "{found}");
+            assert!(cv < most, "coefficient of variation {cv}");
+        }
     }
 
     #[test]
     fn a_late_timer_loses_no_rate() {
-        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
-        let (rate, cv) = variation(&bins(&limits, 2.0, Duration::from_micros(100)));
-        assert!((rate / 125e6 - 1.0).abs() < 2e-3, "{rate}");
-        assert!(cv < 0.15, "coefficient of variation {cv}");
+        for (rate, _, most) in EVEN {
+            let (found, cv) = variation(&bins(&even(rate), 2.0, Duration::from_micros(100)));
+            assert!((found / rate - 1.0).abs() < 2e-3, "{found}");
+            assert!(cv < most, "coefficient of variation {cv}");
+        }
     }
 
     #[test]
     fn a_sender_that_wakes_up_very_late_keeps_its_rate() {
-        // 1 Gb/s in releases of ten packets, looked after each 5 ms only.
-        let limits = Limits::new(1500, 125e6, 1e9, 15_000.0);
+        // 1 Gb/s, looked after each 5 ms only.
+        let limits = even(125e6);
         let mut pacer = Pacer::default();
         let mut bytes = 0;
         for tick in 0..400 {
             let now = Duration::from_millis(5 * tick);
             while pacer.next_at(now) <= now {
-                pacer.on_sent_waiting(now, 15_000, &limits);
-                bytes += 15_000;
+                pacer.on_sent_waiting(now, 31_250, &limits);
+                bytes += 31_250;
             }
         }
         assert!((f64::from(bytes) / 2.0 / 125e6 - 1.0).abs() < 0.02, "{bytes}");

@@ -69,7 +69,7 @@ impl Losses {
         if packets < LEAST_PACKETS {
             return;
         }
-        if is_calm && packets > 0.0 {
+        if is_calm {
             let weight = packets / (packets + self.known_packets);
             self.known_packets = (self.known_packets + packets).min(MEMORY_PACKETS);
             self.granted += weight * (self.lost / packets - self.granted);

@@ -42,7 +42,7 @@ use losses::Losses;
 use queue::Queue;
 use train::{Shown, Train};
 
-/// Packets of the first train of a path that is not known: what an initial window may hold, and half again.
+/// Packets of the first train of a path that is not known: more than twice the ten of an initial window (RFC 6928).
 const FIRST_TRAIN_PACKETS: f64 = 24.0;
 /// Packets of any other train, at least.
 const LEAST_TRAIN_PACKETS: f64 = 4.0;

@@ -62,18 +62,18 @@ impl Sampled {
         }
     }
 
-    /// True when a way that compresses at most so fast, with one core, can be better than nothing over this link.
-    #[must_use]
-    pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
-        fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
-    }
-
     /// Data delivered, bytes per second, over a link that carries `link_bytes_per_sec`.
     #[must_use]
     pub fn delivers(&self, link_bytes_per_sec: f64) -> f64 {
         let cores = self.compress_bytes_per_sec.min(self.restore_bytes_per_sec) * CORE_SHARE;
         (link_bytes_per_sec * self.ratio).min(cores)
     }
+}
+
+/// True when a way that compresses at most so fast, with one core, can be better than nothing over this link.
+#[must_use]
+pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
+    fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
 }
 
 /// The way to take over a link that carries `link_bytes_per_sec`: its place in `ways`, or none. `current` is kept where

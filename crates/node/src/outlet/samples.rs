@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use control::compression::Sampled;
+use control::compression::{Sampled, may_help};
 use tokio::time::Instant;
 use wire::compression::{Algorithm, Way};
 
@@ -32,7 +32,7 @@ pub(super) fn try_all(
 ) -> Vec<(Way, Sampled)> {
     let levels = |&algorithm: &Algorithm| {
         let levels = if algorithm == Algorithm::Zstd { &ZSTD_LEVELS[..] } else { &LZ4_LEVELS[..] };
-        let helping = levels.iter().filter(|(_, fastest)| Sampled::may_help(link_bytes_per_sec, *fastest));
+        let helping = levels.iter().filter(|(_, fastest)| may_help(link_bytes_per_sec, *fastest));
         helping.map(move |&(level, _)| (algorithm, level))
     };
     let width = better_width(sample, width, algorithms);
