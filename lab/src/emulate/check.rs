@@ -143,9 +143,7 @@ fn bottleneck() -> Vec<Check> {
             RATE * TCP_SHARE,
             0.03 * RATE,
             "payload in packets of 1500 bytes",
-            |link| {
-                probe::transfer(link, 40_000_000).map(|t| if t.is_exact { t.bytes_per_sec } else { f64::NAN })
-            },
+            tcp_rate,
         ),
         check(
             "TCP, one flow, beside cross traffic of 0.4 of the rate",

@@ -161,10 +161,7 @@ pub fn run(path: &Path, flows: Vec<Flow>, changes: &[Change], until: Duration, s
     while let Some((now, what)) = simulation.agenda.next()
         && now <= until
     {
-        match what {
-            What::Change(i) => simulation.link.change(now, &changes[i]),
-            other => simulation.step(now, other),
-        }
+        simulation.step(now, what, changes);
     }
     outcome::of(simulation.senders, simulation.queue, until)
 }
@@ -196,9 +193,9 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn step(&mut self, now: Duration, what: What) {
+    fn step(&mut self, now: Duration, what: What, changes: &[Change]) {
         match what {
-            What::Change(_) => {}
+            What::Change(i) => self.link.change(now, &changes[i]),
             What::Wake(flow) => {
                 self.senders[flow].on_wake(now);
                 self.send(now, flow);

@@ -68,8 +68,8 @@ fn places(options: &Options) -> Vec<Place> {
     let mut places: Vec<Place> =
         grid.into_iter().map(|(rtt, loss)| Place::new((rate, rtt, loss), groups(rtt, loss))).collect();
     let few = |count: usize| if options.is_quick { 1 } else { count };
-    places.extend(ADVISED.into_iter().take(few(6)).map(|path| Place::new(path, vec!["advice"])));
-    places.extend(MTUS.into_iter().take(few(2)).map(|mtu| Place {
+    places.extend(ADVISED.into_iter().take(few(ADVISED.len())).map(|path| Place::new(path, vec!["advice"])));
+    places.extend(MTUS.into_iter().take(few(MTUS.len())).map(|mtu| Place {
         rate: None,
         rtt_secs: 0.0,
         loss: 0.0,

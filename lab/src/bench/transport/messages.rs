@@ -95,8 +95,8 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>)
                 let (config, desk) = (Arc::clone(&config), desk.clone());
                 tasks.spawn(async move { over_tls(stream, config, &desk).await });
             }
-            Some(connection) = stock.accept() => {
-                stock_tasks.spawn(stock::answer(connection));
+            Some(incoming) = stock.accept() => {
+                stock_tasks.spawn(stock::answer(incoming));
             }
             // A client that leaves ends its own conversation only.
             Some(_) = tasks.join_next() => {}

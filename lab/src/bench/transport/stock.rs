@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{Error, ErrorKind, Result};
 use link::{Fingerprint, Identity, Trust, tls};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{Connection, Endpoint};
+use quinn::{Connection, Endpoint, Incoming};
 
 /// Bytes written, and read, at a time.
 const PIECE_BYTES: usize = 256 << 10;
@@ -32,13 +32,15 @@ impl Server {
         Ok(self.0.local_addr()?)
     }
 
-    pub(super) async fn accept(&self) -> Option<Connection> {
-        self.0.accept().await?.await.ok()
+    /// The next client, before its handshake. Cancel safe.
+    pub(super) async fn accept(&self) -> Option<Incoming> {
+        self.0.accept().await
     }
 }
 
 /// Sends as many bytes as each stream of a client asks for.
-pub(super) async fn answer(connection: Connection) {
+pub(super) async fn answer(incoming: Incoming) {
+    let Ok(connection) = incoming.await else { return };
     let piece = vec![0; PIECE_BYTES];
     while let Ok((mut stream, mut requests)) = connection.accept_bi().await {
         let mut request = [0; REQUEST_BYTES];
