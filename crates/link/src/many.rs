@@ -10,6 +10,7 @@ use bytes::Bytes;
 use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 
 use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
+use crate::drive::Side;
 
 /// What one of many operations says.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,9 +160,9 @@ impl Many {
         let shared = self.client.shared();
         let (any, concerns_driver) = poll_fn(|cx| {
             shared.with(|side| {
-                let had_space = side.is_receiving();
+                let had_space = side.has_space();
                 match side.take_said(self.id, said) {
-                    Some(any) => Poll::Ready((any, !had_space || side.owes_credit())),
+                    Some(any) => Poll::Ready((any, !had_space || side.machine.owes_credit())),
                     None => {
                         side.wait_for_many(self.id, cx.waker());
                         Poll::Pending

@@ -130,7 +130,7 @@ pub(crate) fn too_slow() -> Error {
 
 pub(crate) fn unreachable(error: io::Error) -> Error {
     let text = error.to_string();
-    // What the resolver says has no kind of its own.
+    // What the resolver says has no kind of its own, and what may pass (no server of names answers) differs by its words only.
     if text.contains("Name or service not known") {
         let what = format!("expected a host that is known here, found none of this name ({text})");
         return Error::new(ErrorKind::Unreachable, what).with_retry(Retry::Never);

@@ -325,14 +325,6 @@ impl ClientSide {
         self.askers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
     }
 
-    pub(crate) fn is_receiving(&self) -> bool {
-        self.has_space()
-    }
-
-    pub(crate) fn owes_credit(&self) -> bool {
-        self.machine.owes_credit()
-    }
-
     /// Wakes those for whom there is room now.
     pub(crate) fn give_room(&mut self) {
         let Self { machine, waiting_for_room, .. } = self;

@@ -141,11 +141,21 @@ fn transport(
     Arc::new(config)
 }
 
-/// Largest payload that leaves this host towards `peer` in one piece; the path may carry less.
-fn path_packet_bytes(peer: SocketAddr) -> u16 {
+/// Where a socket is bound that sends to `peer`: any address of its family, any port.
+fn any_port(peer: SocketAddr) -> SocketAddr {
     let any: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let asked = UdpSocket::bind((any, 0)).and_then(|socket| {
+    SocketAddr::new(any, 0)
+}
+
+/// Headers of a packet to `peer`.
+fn header_bytes(peer: IpAddr) -> u16 {
+    if peer.is_ipv4() { HEADER_BYTES.0 } else { HEADER_BYTES.1 }
+}
+
+/// Largest payload that leaves this host towards `peer` in one piece; the path may carry less.
+fn path_packet_bytes(peer: SocketAddr) -> u16 {
+    let asked = UdpSocket::bind(any_port(peer)).and_then(|socket| {
         socket.connect(peer)?;
         let mtu = if peer.is_ipv4() {
             rustix::net::sockopt::ip_mtu(&socket)
@@ -154,9 +164,8 @@ fn path_packet_bytes(peer: SocketAddr) -> u16 {
         };
         Ok(mtu?)
     });
-    let headers = if peer.is_ipv4() { HEADER_BYTES.0 } else { HEADER_BYTES.1 };
     let mtu = asked.map_or(1500, |mtu| u16::try_from(mtu).unwrap_or(u16::MAX));
-    mtu.saturating_sub(headers).clamp(SAFE_PACKET_BYTES, MAX_PACKET_BYTES)
+    mtu.saturating_sub(header_bytes(peer.ip())).clamp(SAFE_PACKET_BYTES, MAX_PACKET_BYTES)
 }
 
 fn endpoint(
@@ -215,10 +224,8 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let whom = Whom { address, host: host.to_owned(), trust: trust.clone(), protocol };
     let mut config = familiar::config(&whom)?;
     config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES, datagram_bytes));
-    let any: IpAddr =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let max_packet_bytes = path_packet_bytes(address).max(1472);
-    let socket = PacedSocket::new(bind(SocketAddr::new(any, 0))?, max_packet_bytes.into())?;
+    let socket = PacedSocket::new(bind(any_port(address))?, max_packet_bytes.into())?;
     let endpoint = endpoint(&socket, max_packet_bytes, None)?;
     let connecting = socket
         .join(&pace, || endpoint.connect_with(config, address, host))
@@ -480,11 +487,7 @@ impl Flow for QuicFlow {
         let rtt = self.connection.rtt();
         let told = |counts: &SharedCounts| *counts.lock().unwrap_or_else(PoisonError::into_inner);
         let datagrams = self.counts.as_ref().map(told);
-        let headers = if self.connection.remote_address().ip().to_canonical().is_ipv4() {
-            HEADER_BYTES.0
-        } else {
-            HEADER_BYTES.1
-        };
+        let headers = header_bytes(self.connection.remote_address().ip().to_canonical());
         self.pace.with(|pace| {
             let counters = pace.counters();
             Statistics {
