@@ -49,8 +49,8 @@ Exit codes:
 
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
-  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_RULE  CORRIDOR_MAX_RATE
-  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE
+  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_COMPRESSION  CORRIDOR_RULE
+  CORRIDOR_MAX_RATE  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE
 and besides
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
@@ -441,7 +441,7 @@ pub(crate) struct Path {
     #[arg(value_name = "HOST[:PORT]|URL")]
     pub(crate) target: String,
     /// Send packet trains both ways also where rates of the path are known: some MB, within a budget of 32 MiB an hour for
-    /// a path. To a server whose token is known, by UDP.
+    /// the hosts of one network (/24, /48). To a server whose token is known, by UDP.
     #[arg(long)]
     pub(crate) probe: bool,
     /// How servers are reached.

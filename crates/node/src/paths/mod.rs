@@ -63,7 +63,8 @@ pub struct Recalled {
     pub of_neighbour: Option<IpAddr>,
 }
 
-/// The memory of paths. Clones share it; the last one to go waits a moment for everything that was told to be written.
+/// The memory of paths. Clones share it. To drop the last one blocks the thread until everything that was told is written, for
+/// 2 s at the most: on a thread of a runtime other tasks wait for so long.
 #[derive(Clone)]
 pub struct Paths(Arc<Inner>);
 
