@@ -250,9 +250,7 @@ pub fn client_config(trust: &Trust) -> Result<ClientConfig> {
             let pinned = Pinned { expected: *expected, provider: crypto() };
             builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth()
         }
-        Trust::System | Trust::Plain => {
-            builder.with_root_certificates(system_roots()).with_no_client_auth()
-        }
+        Trust::System | Trust::Plain => builder.with_root_certificates(system_roots()).with_no_client_auth(),
     })
 }
 

@@ -154,7 +154,7 @@ async fn an_application_that_lags_does_not_take_the_other_side_for_dead() {
             operation.item(Bytes::new(), Bytes::new()).await.unwrap();
         }
         operation.done();
-        connection.closed().await;
+        while connection.next().await.is_some() {}
     });
     client.welcomed().await.unwrap();
     let mut answer = client.try_request("many", Bytes::new(), Urgency::of(Priority::NORMAL)).unwrap();

@@ -249,9 +249,9 @@ proptest! {
     #[test]
     fn a_frame_padded_beyond_what_later_versions_may_add_is_refused(frame in frame()) {
         if !matches!(frame, Frame::Chunk(_)) {
-            let padding = vec![0; wire::limits::MAX_ADDED_BYTES + 1];
+            let padding = vec![0; limits::MAX_ADDED_BYTES + 1];
             let longer = [&frame.encode().into_bytes()[..], &padding].concat();
-            prop_assert_eq!(Frame::decode(longer.into()).unwrap_err().kind(), array::ErrorKind::Corrupt);
+            prop_assert_eq!(Frame::decode(longer.into()).unwrap_err().kind(), ErrorKind::Corrupt);
         }
     }
 

@@ -22,7 +22,7 @@ pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
 pub const MAX_ANSWERED: usize = 65_536;
 /// Numbers of one report that were answered before, after which the rest of it is passed over: so asking for the same again
 /// and again costs little.
-const MAX_ANSWERED_BEFORE: usize = 1_024;
+pub(super) const MAX_ANSWERED_BEFORE: usize = 1_024;
 /// Records that wait to be taken, with the bulk in them; while there are more, no new bulk leaves and nothing is repaired.
 pub const MAX_WAITING_RECORDS: usize = 1_024;
 /// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.

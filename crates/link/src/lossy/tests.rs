@@ -8,6 +8,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use wire::{Chunk, ItemHead, OpId, Said};
 
+use super::sender::MAX_ANSWERED_BEFORE;
 use super::*;
 
 const TICK: Duration = Duration::from_millis(1);
@@ -393,7 +394,8 @@ impl Pair {
 fn one_report_makes_the_server_look_at_so_many_numbers_and_the_rest_is_asked_for_again() {
     let most = u64::try_from(MAX_ANSWERED).unwrap();
     let mut pair = small(MAX_ANSWERED + 10);
-    for looked in [most, 2 * most] {
+    let known = u64::try_from(MAX_ANSWERED_BEFORE).unwrap() + 1;
+    for looked in [most, most + known, most + 2 * known] {
         pair.report(0, 0..most + 10);
         assert_eq!(pair.sender.counts().missed, looked);
     }

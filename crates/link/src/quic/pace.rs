@@ -390,7 +390,7 @@ impl Pace {
         let limits = self.controller.limits();
         let window = limits.window_bytes().min(MAX_IN_FLIGHT_BYTES) as f64;
         let (rate, quantum) = (limits.rate_bytes_per_sec(), limits.quantum_bytes() as f64);
-        let Some(most) = self.most_bytes_per_sec.filter(|most| *most < rate) else {
+        let Some(most) = self.most_bytes_per_sec.filter(|most| *most <= rate) else {
             return Limits::new(self.packet_bytes, rate, window, quantum);
         };
         let quantum = quantum.min((most * 1e-3).max(self.packet_bytes as f64));

@@ -108,7 +108,12 @@ impl Paths {
             tracing::warn!(%error, "paths are not remembered");
         }
         let (jobs, ended) = (Mutex::new(Some(sender)), Mutex::new(ended));
-        Self(Arc::new(Inner { jobs, ended, turns: Mutex::default(), reporting: tokio::sync::Mutex::default() }))
+        Self(Arc::new(Inner {
+            jobs,
+            ended,
+            turns: Mutex::default(),
+            reporting: tokio::sync::Mutex::default(),
+        }))
     }
 
     fn send(&self, job: Job) -> bool {
