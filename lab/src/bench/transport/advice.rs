@@ -2,15 +2,17 @@
 //! fetched by hand over a grid of protocols, streams and controllers, and beside TCP as the system comes.
 //!
 //! Each fetch is a `corridor get` from its start to its end. Those by hand have a server and a memory of paths of their
-//! own, those by advice others, which know nothing at first.
+//! own, those by advice others, which know nothing at first. By hand, what takes several times as long as the link would is
+//! given up.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use array::{Error, Result};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 use super::super::process::{Running, command};
 use super::super::report::{Better, Case, median};
@@ -24,6 +26,8 @@ const QUICK_SECS: f64 = 1.0;
 const GOAL: f64 = 0.95;
 /// Share of the link's rate that is asked for by hand: headers, acknowledgements, and some room.
 const RATE_SHARE: f64 = 0.95;
+/// A fetch by hand that takes so many times what the link's rate would is given up: it is not the best one.
+const GIVEN_UP_AFTER: f64 = 5.0;
 /// What the system's own TCP is called among the peers.
 const UNTUNED: &str = "iperf3-cubic";
 
@@ -92,7 +96,11 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     for _ in 0..scene.options.runs.unwrap_or(1) {
         for ((_, how), rates) in by_hand.iter().zip(&mut rates) {
             let how: Vec<&str> = how.split_whitespace().collect();
-            rates.push(place.fetch(scene, bytes, &how).await?);
+            let patience = Duration::from_secs_f64(GIVEN_UP_AFTER * bytes as f64 / rate);
+            match timeout(patience, place.fetch(scene, bytes, &how)).await {
+                Ok(fetched) => rates.push(fetched?),
+                Err(_) => rates.push(0.0),
+            }
         }
         let place = Place::open(scene, &file).await?;
         advice = place.probe(scene).await?;
@@ -106,7 +114,8 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let case = |name: &str, values: Vec<f64>| {
         let case = Case::measured(name, "B/s", Better::Higher, values);
         let mut case = limited(scene, case.with("bytes", bytes).with("advice", advice.clone()));
-        let middle = |values: &[f64]| median(&mut values.to_vec());
+        // Of those that were given up nothing is known.
+        let middle = |values: &[f64]| median(&mut values.to_vec()).filter(|&rate| rate > 0.0);
         let peers = by_hand.iter().zip(&rates).map(|((name, _), rates)| (name.clone(), middle(rates)));
         case.peers = peers.collect();
         let best = case.peers.values().flatten().copied().fold(0.0, f64::max);
