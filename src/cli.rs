@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::bench::report::Link;
 use node::lobby::MAX_MEMBERS;
+use node::stream::SlabWish;
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 ///
@@ -281,6 +282,43 @@ pub(crate) struct View {
     pub(crate) listening: Listening,
 }
 
+/// Slabs beside a picture of `render`.
+#[derive(Args, Debug)]
+pub(crate) struct SlabOptions {
+    /// Also write slabs: the volume in thin pieces with their places in space, which `corridor render FILE.slabs` draws from
+    /// other cameras nearby, without the data. Several with `x-%04d.slabs`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) slabs: Option<PathBuf>,
+    /// Into how many slabs, 1 to 64.
+    #[arg(long, default_value_t = SlabWish::COUNT, value_name = "COUNT", requires = "slabs")]
+    pub(crate) slab_count: u32,
+    /// Along what the volume is cut into slabs.
+    #[arg(long, value_enum, default_value_t = SlabCut::Planes, requires = "slabs")]
+    pub(crate) slab_cut: SlabCut,
+    /// Pixels of the picture along a side of each texel, 1 to 8 [default: 2; across an axis 1].
+    #[arg(long, value_name = "PIXELS", requires = "slabs")]
+    pub(crate) slab_texel: Option<u32>,
+}
+
+/// Along what a volume is cut into slabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SlabCut {
+    /// Parallel to the image.
+    Planes,
+    /// Across the axis of the volume that the camera sees most nearly from the front.
+    Axis,
+}
+
+impl SlabOptions {
+    /// Where to, and what.
+    pub(crate) fn wish(&self) -> Option<(PathBuf, SlabWish)> {
+        let is_across_axis = self.slab_cut == SlabCut::Axis;
+        let reduction = self.slab_texel.unwrap_or(if is_across_axis { 1 } else { 2 });
+        let wish = SlabWish { is_across_axis, count: self.slab_count, reduction };
+        self.slabs.clone().map(|output| (output, wish))
+    }
+}
+
 /// Where the pipeline is cut for a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cut {
@@ -311,7 +349,8 @@ The picture is the same for the same request on the same kind of processor, and 
 `mpirun` or `srun` (a program built with `--features mpi`) each process fetches and draws its share of the volume, with memory
 of its own (--memory is for each); the first one writes the file.")]
 pub(crate) struct Render {
-    /// What to draw.
+    /// What to draw; or slabs, `x.slabs`, of which no more is asked than where from: --camera (in JSON), --view, --journey,
+    /// --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
     /// What to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`, or a
@@ -377,6 +416,9 @@ pub(crate) struct Render {
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,
+    /// Slabs beside the picture.
+    #[command(flatten)]
+    pub(crate) slabs: SlabOptions,
     /// Draw by so many ranks in this process, each with its share of the volume and of the memory, as the processes of an
     /// MPI program do [default: one].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -39,6 +39,7 @@ from ._errors import (
     WithdrawnError,
 )
 from ._many import read_many, read_many_async, submit_many
+from ._slabs import Slabs
 
 __version__: str = _native.VERSION
 
@@ -53,6 +54,7 @@ __all__ = [
     "InvalidError",
     "MissingFileError",
     "NotFoundError",
+    "Slabs",
     "StaleError",
     "StorageError",
     "TimedOutError",
@@ -64,6 +66,7 @@ __all__ = [
     "read_many",
     "read_many_async",
     "render",
+    "render_with_slabs",
     "submit_many",
 ]
 
@@ -148,6 +151,33 @@ def render(
         return data.render(**how)
     opened: Dataset | Array = open(data)
     return opened.render(**how)
+
+
+def render_with_slabs(
+    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Any
+) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
+    """Draw one finished picture as :func:`render` does, and slabs beside it: the volume in thin pieces with their places in
+    space, which can be looked at from other cameras without the data (:meth:`Slabs.draw`).
+
+    Keywords are those of :func:`render`, except ``stereo``, and what is no volume of light and opacity (``iso``, ``slices``,
+    ``grids``, other modes); and besides:
+
+    - ``slab_count``: into how many slabs, 1 to 64; 32 if not given.
+    - ``slab_cut``: ``"planes"``, parallel to the picture, or ``"axis"``, across the axis of the volume that the camera sees most
+      nearly from the front.
+    - ``slab_texel``: pixels of the picture along a side of each texel; 2 if not given, across an axis 1.
+
+    >>> import corridor
+    >>> picture, slabs = corridor.render_with_slabs("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24), slab_count=8)
+    >>> picture.shape, slabs
+    ((24, 32, 3), <corridor.Slabs, 8 of 18 x 14 texels at most>)
+
+    Raises as :func:`open` does.
+    """
+    if isinstance(data, (Dataset, Array)):
+        return data.render_with_slabs(**how)
+    opened: Dataset | Array = open(data)
+    return opened.render_with_slabs(**how)
 
 
 def _is_missing_file(location: str) -> bool:

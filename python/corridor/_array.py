@@ -14,7 +14,8 @@ from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import begun
 from ._indexing import Key, Picked, pick
-from ._picture import drawn
+from ._picture import drawn, drawn_with_slabs
+from ._slabs import Slabs
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
@@ -166,6 +167,12 @@ class Array:
         if self._level > 0:
             how.setdefault("level", self._level)
         return drawn(self._dataset, self.name, **how)
+
+    def render_with_slabs(self, **how: Any) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
+        """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
+        if self._level > 0:
+            how.setdefault("level", self._level)
+        return drawn_with_slabs(self._dataset, self.name, **how)
 
     def submit(self, key: Key = ...) -> "Future[np.ndarray]":
         """Begin a read and return at once. Cancelling the future withdraws it, on the server too.

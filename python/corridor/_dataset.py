@@ -10,7 +10,8 @@ from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
 from ._kept import OpenedWith, State
-from ._picture import drawn
+from ._picture import drawn, drawn_with_slabs
+from ._slabs import Slabs
 
 # Arrays listed by `repr`.
 _MAX_LISTED = 40
@@ -109,6 +110,10 @@ class Dataset(Mapping[str, Array]):
         (24, 32, 3)
         """
         return drawn(self, None, **how)
+
+    def render_with_slabs(self, **how: Any) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
+        """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
+        return drawn_with_slabs(self, None, **how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._description["id"], self._description["generation"]

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from os import PathLike
 from typing import final
 
 import numpy as np
@@ -34,6 +35,27 @@ def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 def render(
     connection: Connection, wish: dict[str, object], size: tuple[int, int], pixels: str, device: str
 ) -> tuple[_Bytes, str | None]: ...
+def render_with_slabs(
+    connection: Connection,
+    wish: dict[str, object],
+    size: tuple[int, int],
+    pixels: str,
+    device: str,
+    slabs: tuple[bool, int, int],
+) -> tuple[tuple[_Bytes, str | None], Slabs]: ...
+
+@final
+class Slabs:
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Slabs: ...
+    @staticmethod
+    def decoded(bytes: bytes) -> Slabs: ...
+    def encoded(self) -> bytes: ...
+    def facts(self) -> str: ...
+    def texels(self, slab: int) -> _Bytes: ...
+    def draw(
+        self, camera: str | None, size: tuple[int, int], pixels: str, background: tuple[int, int, int]
+    ) -> _Bytes: ...
 
 @final
 class Connection:

@@ -3,23 +3,23 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from . import _native
 from ._errors import InvalidError
+from ._pixels import PIXELS, Pixels, check_pixels
+from ._slabs import Slabs
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
 
-Pixels = Literal["rgb", "rgba", "float"]
-# Values per pixel, and their type.
-_PIXELS: dict[str, tuple[int, type[np.generic]]] = {
-    "rgb": (3, np.uint8), "rgba": (4, np.uint8), "float": (4, np.float32),
-}  # fmt: skip
 # Distance of the eyes of a stereo pair, as a share of that to what they look at.
 _PARALLAX = 1 / 30
+
+
+_Picture = np.ndarray[Any, np.dtype[Any]]
 
 
 def drawn(
@@ -27,6 +27,51 @@ def drawn(
     array: str | None,
     *,
     size: tuple[int, int] = (1024, 800),
+    pixels: Pixels = "rgb",
+    device: str = "auto",
+    **what: Any,
+) -> _Picture:
+    """One finished picture; see :func:`corridor.render`."""
+    check_pixels(pixels)
+    answer = _native.render(dataset._connection, _wish(array, **what), size, pixels, device)
+    return _picture(answer, size, pixels)
+
+
+def drawn_with_slabs(
+    dataset: "Dataset",
+    array: str | None,
+    *,
+    slab_count: int = 32,
+    slab_cut: str = "planes",
+    slab_texel: int | None = None,
+    size: tuple[int, int] = (1024, 800),
+    pixels: Pixels = "rgb",
+    device: str = "auto",
+    **what: Any,
+) -> tuple[_Picture, Slabs]:
+    """One finished picture and slabs beside it; see :func:`corridor.render_with_slabs`."""
+    check_pixels(pixels)
+    if slab_cut not in ("planes", "axis"):
+        raise InvalidError(f"expected slab_cut as planes or axis, found {slab_cut!r}")
+    is_across_axis = slab_cut == "axis"
+    texel = slab_texel if slab_texel is not None else 1 if is_across_axis else 2
+    answer, slabs = _native.render_with_slabs(
+        dataset._connection, _wish(array, **what), size, pixels, device, (is_across_axis, slab_count, texel)
+    )
+    return _picture(answer, size, pixels), Slabs(slabs)
+
+
+def _picture(answer: tuple[_Picture, str | None], size: tuple[int, int], pixels: Pixels) -> _Picture:
+    values, lacks = answer
+    if lacks is not None:
+        warnings.warn(lacks, stacklevel=4)
+    (width, height), (count, dtype) = size, PIXELS[pixels]
+    return cast("_Picture", values.view(dtype).reshape(height, width, count))
+
+
+def _wish(
+    array: str | None,
+    *,
     view: Mapping[str, Any] | str | None = None,
     camera: Mapping[str, Any] | str | None = None,
     tf: Mapping[str, Any] | str | None = None,
@@ -38,14 +83,8 @@ def drawn(
     stereo: bool | float | None = None,
     time: int | None = None,
     level: int | None = None,
-    pixels: Pixels = "rgb",
-    device: str = "auto",
-) -> np.ndarray[Any, np.dtype[Any]]:
-    """One finished picture; see :func:`corridor.render`."""
-    if pixels not in _PIXELS:
-        raise InvalidError(f"expected pixels as one of {', '.join(_PIXELS)}, found {pixels!r}")
-    width, height = size
-    wish: dict[str, object] = {
+) -> dict[str, object]:
+    return {
         "view": _json(view),
         "array": array,
         "camera": _json(camera),
@@ -59,11 +98,6 @@ def drawn(
         "time": time,
         "level": level,
     }
-    values, lacks = _native.render(dataset._connection, wish, (width, height), pixels, device)
-    if lacks is not None:
-        warnings.warn(lacks, stacklevel=3)
-    count, dtype = _PIXELS[pixels]
-    return cast("np.ndarray[Any, np.dtype[Any]]", values.view(dtype).reshape(height, width, count))
 
 
 def _json(value: Mapping[str, Any] | str | None) -> str | None:

@@ -7,6 +7,7 @@ mod errors;
 mod many;
 mod picture;
 mod runtime;
+mod slabs;
 mod tellers;
 mod wanted;
 
@@ -22,7 +23,10 @@ mod native {
     use super::many::{begin_many, read_many};
 
     #[pymodule_export]
-    use super::picture::render;
+    use super::picture::{render, render_with_slabs};
+
+    #[pymodule_export]
+    use super::slabs::Slabs;
 
     /// The package's version.
     #[pymodule_export]

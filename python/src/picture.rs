@@ -2,14 +2,15 @@
 
 use node::array::{Error, Result};
 use node::picture::{self, Limit, PictureRequest, parse_mode, parse_slice, parse_surface};
-use node::render::ImageSize;
-use node::stream::{Device, Means};
+use node::render::{Image, ImageSize};
+use node::stream::{Device, Means, SlabWish, Still};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
 use crate::errors::raise;
 use crate::runtime::wait;
+use crate::slabs::Slabs;
 
 /// What is to be drawn, in the words of `corridor render`.
 #[derive(FromPyObject)]
@@ -63,7 +64,7 @@ impl Wish {
 }
 
 /// How pixels are given.
-enum Pixels {
+pub(crate) enum Pixels {
     /// Three bytes, over the view's background.
     Rgb,
     /// Four bytes, not premultiplied, nothing behind.
@@ -72,7 +73,29 @@ enum Pixels {
     Float,
 }
 
-/// Draws one finished picture: the bytes of its pixels row by row, and what it lacks, in words.
+impl Pixels {
+    /// Python has checked the name.
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "rgb" => Self::Rgb,
+            "rgba" => Self::Rgba,
+            _ => Self::Float,
+        }
+    }
+
+    pub(crate) fn of(&self, image: &Image, background: [u8; 3]) -> Vec<u8> {
+        match self {
+            Self::Rgb => image.to_rgb8(background.map(|c| f32::from(c) / 255.0)),
+            Self::Rgba => image.to_rgba8(),
+            Self::Float => image.rgba.iter().flatten().flat_map(|v| v.to_ne_bytes()).collect(),
+        }
+    }
+}
+
+/// A picture's bytes row by row, and what it lacks, in words.
+type Drawn<'py> = (Bound<'py, PyArray1<u8>>, Option<String>);
+
+/// Draws one finished picture.
 #[pyfunction]
 pub(crate) fn render<'py>(
     py: Python<'py>,
@@ -81,31 +104,53 @@ pub(crate) fn render<'py>(
     size: (u32, u32),
     pixels: &str,
     device: &str,
-) -> PyResult<(Bound<'py, PyArray1<u8>>, Option<String>)> {
-    let pixels = match pixels {
-        "rgb" => Pixels::Rgb,
-        "rgba" => Pixels::Rgba,
-        _ => Pixels::Float,
-    };
-    let size = ImageSize { width: size.0, height: size.1 };
-    let prepare = || {
-        size.check()?;
-        Ok((wish.request()?, device_named(device)?))
-    };
-    let (request, device) = prepare().map_err(|e| raise(py, &e))?;
+) -> PyResult<Drawn<'py>> {
+    let pixels = Pixels::named(pixels);
+    let (request, size, device) = prepared(wish, size, device).map_err(|e| raise(py, &e))?;
     let (stack, memory_bytes) = connection.to_draw();
     let (bytes, lacks) = wait(py, async move {
         let means = Means::open(device, memory_bytes).await?;
         let still = picture::still(&stack, &request, size, means, |_, _| ()).await?;
-        let bytes = match pixels {
-            Pixels::Rgb => still.image.to_rgb8(still.view.background.map(|c| f32::from(c) / 255.0)),
-            Pixels::Rgba => still.image.to_rgba8(),
-            Pixels::Float => still.image.rgba.iter().flatten().flat_map(|v| v.to_ne_bytes()).collect(),
-        };
-        let is_as_wanted = still.truth.exact && still.truth.limit != Limit::Memory;
-        Ok((bytes, (!is_as_wanted).then_some(still.truth.text)))
+        Ok(drawn(&still, &pixels))
     })?;
     Ok((PyArray1::from_vec(py, bytes), lacks))
+}
+
+/// Draws one finished picture, and casts slabs beside it: across an axis or parallel to the image, how many, and pixels along
+/// a side of each texel.
+#[pyfunction]
+pub(crate) fn render_with_slabs<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    wish: Wish,
+    size: (u32, u32),
+    pixels: &str,
+    device: &str,
+    slabs: (bool, u32, u32),
+) -> PyResult<(Drawn<'py>, Slabs)> {
+    let pixels = Pixels::named(pixels);
+    let (request, size, device) = prepared(wish, size, device).map_err(|e| raise(py, &e))?;
+    let (stack, memory_bytes) = connection.to_draw();
+    let (is_across_axis, count, reduction) = slabs;
+    let slabs = SlabWish { is_across_axis, count, reduction };
+    let ((bytes, lacks), slabs) = wait(py, async move {
+        let means = Means::open(device, memory_bytes).await?;
+        let done = picture::still_with_slabs(&stack, &request, size, means, slabs, |_, _| ()).await?;
+        Ok((drawn(&done.0, &pixels), done.1))
+    })?;
+    Ok(((PyArray1::from_vec(py, bytes), lacks), Slabs(slabs)))
+}
+
+fn prepared(wish: Wish, size: (u32, u32), device: &str) -> Result<(PictureRequest, ImageSize, Device)> {
+    let size = ImageSize { width: size.0, height: size.1 };
+    size.check()?;
+    Ok((wish.request()?, size, device_named(device)?))
+}
+
+fn drawn(still: &Still, pixels: &Pixels) -> (Vec<u8>, Option<String>) {
+    let is_as_wanted = still.truth.exact && still.truth.limit != Limit::Memory;
+    let bytes = pixels.of(&still.image, still.view.background);
+    (bytes, (!is_as_wanted).then(|| still.truth.text.clone()))
 }
 
 fn device_named(name: &str) -> Result<Device> {

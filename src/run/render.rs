@@ -1,11 +1,16 @@
 //! `corridor render`
 
+use std::path::Path;
 use std::sync::Arc;
 
 use node::array::{Error, Result};
-use node::film::{Communicator, Company, Method, PicturesRequest, Times, check_output, draw};
+use node::film::{
+    self, Communicator, Company, LookRequest, Method, PicturesRequest, Times, check_output,
+    check_slabs_output, draw,
+};
 use node::memory::Budget;
 use node::picture::{PictureRequest, ViewMode, parse_parallax, parse_size, parse_slice, parse_surface};
+use node::render::ImageSize;
 use node::stream::{Device, Means};
 use serde_json::json;
 
@@ -18,6 +23,11 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     let method: Method = options.compositing.parse()?;
     let size = parse_size(&options.size)?;
     check_output(&options.output)?;
+    if film::is_slabs(&options.location) {
+        return look(options, size).await;
+    }
+    let slabs = options.slabs.wish();
+    slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let is_told = !matches!(&company, Some(Company::Processes(ranks)) if ranks.rank() > 0);
     let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
@@ -50,6 +60,7 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
         pictures: options.pictures,
         pictures_per_sec: options.fps,
         is_annotated: options.annotate,
+        slabs,
     };
     // Ranks draw on the CPU.
     let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
@@ -75,6 +86,9 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     if options.json {
         let mut result =
             json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth});
+        if let Some(slabs) = &options.slabs.slabs {
+            result["slabs"] = json!(slabs);
+        }
         if request.is_several() {
             result["pictures"] = drawn.pictures.into();
         }
@@ -85,6 +99,56 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
     say(&if painter.is_gpu() { format!("{text} Drawn on {painter}.") } else { text });
+    Ok(())
+}
+
+/// Pictures of a file of slabs.
+async fn look(options: &Render, size: ImageSize) -> Result<()> {
+    // What would choose or change data that are not there.
+    let of_data = [
+        ("--array", options.array.is_some()),
+        ("--tf", options.tf.is_some()),
+        ("--iso", !options.iso.is_empty()),
+        ("--slice", !options.slice.is_empty()),
+        ("--mode", options.mode.is_some()),
+        ("--shading", options.shading.is_some()),
+        ("--grids", options.grids),
+        ("--stereo", options.stereo.is_some()),
+        ("--time", options.time.is_some()),
+        ("--annotate", options.annotate),
+        ("--level", options.level.is_some()),
+        ("--slabs", options.slabs.slabs.is_some()),
+        ("--ranks", options.ranks.is_some()),
+    ];
+    if let Some((name, _)) = of_data.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::invalid(format!(
+            "expected of slabs no more than where from (--camera, --view, --journey, --pictures, --fps, --size), found {name}"
+        )));
+    }
+    let request = LookRequest {
+        view: options.view.clone(),
+        camera: options.camera.clone(),
+        journey: options.journey.as_deref().map(str::parse).transpose()?,
+        pictures: options.pictures,
+        pictures_per_sec: options.fps,
+    };
+    let progress = Progress::before_result(options.json);
+    let meter = Meter::new(Unit::Pictures, progress);
+    let (location, output) = (options.location.clone(), options.output.clone());
+    let drawing = move || {
+        let slabs = film::read_slabs(Path::new(&location))?;
+        let drawn =
+            film::look(&slabs, &request, size, &output, |done, total| meter.set("drawing", done, total));
+        meter.clear();
+        drawn.map(|pictures| (pictures, slabs.slabs.len()))
+    };
+    let drawn = tokio::task::spawn_blocking(drawing).await;
+    let (pictures, count) = drawn.map_err(|e| Error::internal(format!("drawing slabs: {e}")))??;
+    if options.json {
+        return print(&json!({"output": options.output, "pictures": pictures, "slabs": count}).to_string());
+    }
+    let of = if pictures == 1 { "A picture".to_owned() } else { format!("{pictures} pictures") };
+    say(&format!("{of} of {count} slabs."));
     Ok(())
 }
 

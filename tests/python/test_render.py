@@ -1,6 +1,7 @@
 """Pictures as numpy arrays."""
 
 import pathlib
+import pickle
 
 import corridor
 import h5py
@@ -70,3 +71,48 @@ def test_a_picture_that_memory_keeps_coarse_says_so() -> None:
     data = corridor.open("synthetic:noise?shape=512,512,512&dtype=f32", memory="64MiB")
     with pytest.warns(UserWarning, match="memory"):
         data.render(size=(512, 512))
+
+
+def test_slabs_beside_a_picture_are_looked_at_without_the_data(
+    path: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    ball = corridor.open(path)["ball"]
+    picture, slabs = ball.render_with_slabs(size=SIZE, camera="front", slab_count=12, slab_texel=1)
+    assert np.array_equal(picture, ball.render(size=SIZE, camera="front"))
+    assert len(slabs) == 12 and slabs.borders.shape == (13,) and np.all(np.diff(slabs.borders) > 0)
+    assert np.abs(slabs.normal - [0, 1, 0]).max() < 1e-6 and slabs.camera["target"]
+    for number, (_, _, width, height) in enumerate(slabs.rects):
+        assert slabs.texels(number).shape == (height, width, 4)
+    # Over and over, the nearest first: what the slabs' own camera sees.
+    whole = np.zeros((slabs.size[1], slabs.size[0], 4), np.float32)
+    for number, (left, top, width, height) in enumerate(slabs.rects):
+        part = whole[top : top + height, left : left + width]
+        part += (1 - part[..., 3:]) * slabs.texels(number)
+    own = slabs.draw(slabs.camera, size=slabs.size, pixels="float")
+    assert np.abs(whole - own).max() < 0.01
+    near = slabs.draw(size=SIZE).astype(int)
+    assert np.abs(near - picture).mean() < 2
+    assert np.array_equal(slabs.draw(slabs.of_picture, size=SIZE), near) and slabs.guard > 0
+    slabs.save(tmp_path / "x.slabs")
+    for again in (corridor.Slabs.load(tmp_path / "x.slabs"), pickle.loads(pickle.dumps(slabs))):
+        assert np.array_equal(again.borders, slabs.borders)
+    across = corridor.render_with_slabs(ball, size=SIZE, slab_cut="axis")[1]
+    assert len(across) == 32 and np.sort(np.abs(across.normal))[1] < 1e-6
+
+
+def test_slabs_that_cannot_be_are_refused_in_words(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    for wrong, words in [
+        ({"slab_count": 0}, "1 to 64 slabs"),
+        ({"slab_cut": "cubes"}, "planes or axis"),
+        ({"pixels": "cmyk"}, "rgb, rgba, float"),
+    ]:
+        with pytest.raises(corridor.InvalidError, match=words):
+            ball.render_with_slabs(**{"size": SIZE, **wrong})
+    with pytest.raises(corridor.UnsupportedError, match="isosurfaces"):
+        ball.render_with_slabs(size=SIZE, iso=0.5)
+    (tmp_path / "bad.slabs").write_bytes(b"no slabs at all")
+    with pytest.raises(corridor.CorruptError, match="bad.slabs"):
+        corridor.Slabs.load(tmp_path / "bad.slabs")
+    with pytest.raises(IndexError):
+        ball.render_with_slabs(size=SIZE, slab_count=4)[1].texels(4)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
-use render::{Cancel, ImageSize, Quality, Scene};
+use render::{Cancel, Cutting, ImageSize, Quality, Scene, SlabRequest};
 use session::{ParticipantId, Transfer, View};
 use tokio::task::JoinSet;
 
@@ -17,8 +17,10 @@ use crate::host::{Host, check};
 use crate::live::check_memory;
 use crate::painter::Means;
 use crate::picture::{
-    any_transfer, camera_in, mode_of, shared_camera, slices_of, surfaces_of, transfer_of, volume_of,
+    any_transfer, camera_in, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of,
+    volume_of,
 };
+use crate::slabs::SlabWish;
 use crate::still::Still;
 use crate::truth::Facts;
 use crate::volume::{Volume, Watching};
@@ -35,6 +37,17 @@ pub struct FilmRequest {
     pub size: ImageSize,
     /// What blocks may cost, and what draws.
     pub means: Means,
+    /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values.
+    pub slabs: Option<SlabWish>,
+}
+
+/// A picture whose blocks come.
+struct Coming {
+    /// Reaches beyond the picture where slabs do.
+    aim: Aim,
+    /// What the picture shows.
+    view: View,
+    slabs: Option<SlabRequest>,
 }
 
 /// Pictures under way. Dropping it withdraws every want and stops the drawing.
@@ -45,7 +58,8 @@ pub struct Film {
     size: ImageSize,
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
-    coming: Option<Aim>,
+    coming: Option<Coming>,
+    slabs: Option<SlabWish>,
     /// The other place, which looks at the last picture, or for now at the first one.
     other: Option<(ParticipantId, Watching)>,
     /// Moves blocks.
@@ -70,12 +84,17 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, colour_map, size, means } = request;
+        let FilmRequest { views, colour_map, size, means, slabs } = request;
         check_memory(means.memory_bytes)?;
         dataset.check()?;
         for view in &views {
             view.check()?;
             check(view, &dataset)?;
+            if slabs.is_some() && view.stereo.is_some() {
+                return Err(Error::unsupported(
+                    "expected slabs beside a picture for one eye, found a stereo pair",
+                ));
+            }
         }
         let is_film = views.len() > 1;
         let views: Vec<View> =
@@ -95,8 +114,19 @@ impl Film {
                 Ok::<_, Error>((place, host.volumes.look(place, &dataset, volume)?))
             })
             .transpose()?;
-        let coming = Some(aimed(&host, ParticipantId(0), first, size, None).await?);
-        Ok(Self { host, views, colour_map, size, chosen: None, coming, other, _feeding: feeding })
+        let mut film = Self {
+            host,
+            views,
+            colour_map,
+            size,
+            chosen: None,
+            coming: None,
+            slabs,
+            other,
+            _feeding: feeding,
+        };
+        film.coming = Some(film.aimed(ParticipantId(0), first, None, None).await?);
+        Ok(film)
     }
 
     /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
@@ -108,34 +138,66 @@ impl Film {
     /// # Cancel safety
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
-        let Some(aim) = self.coming.take() else { return Ok(None) };
-        all_blocks(&self.host, &aim, &mut progress).await?;
+        let Some(now) = self.coming.take() else { return Ok(None) };
+        all_blocks(&self.host, &now.aim, &mut progress).await?;
         if let Some(view) = self.views.next() {
             let (place, watching) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
-            self.coming = Some(aimed(&self.host, place, view, self.size, Some(watching)).await?);
+            let cutting = now.slabs.map(|slabs| slabs.cutting);
+            self.coming = Some(self.aimed(place, view, Some(watching), cutting).await?);
         }
-        let still = self.draw(&aim).await?;
-        self.other = Some((aim.watching.who(), aim.watching));
+        let still = self.draw(&now).await?;
+        self.other = Some((now.aim.watching.who(), now.aim.watching));
         Ok(Some(still))
     }
 
-    async fn draw(&mut self, aim: &Aim) -> Result<Still> {
+    /// Aims a place at a view and the slabs beside it, which follow others cut along `before`, and wishes for their blocks.
+    async fn aimed(
+        &self,
+        place: ParticipantId,
+        view: View,
+        old: Option<Watching>,
+        before: Option<Cutting>,
+    ) -> Result<Coming> {
+        let Some(wish) = self.slabs else {
+            let aim = aimed(&self.host, place, view.clone(), self.size, old).await?;
+            return Ok(Coming { aim, view, slabs: None });
+        };
+        let volume = volume_of(&view, &self.host.dataset())?;
+        let before = match before {
+            Some(Cutting::Axis(axis)) => Some(axis),
+            Some(Cutting::Planes) | None => None,
+        };
+        let request = wish.request(&volume, camera_of(&view, &volume)?, before);
+        request.check(self.size)?;
+        let (camera, size) = request.reach(self.size);
+        let wider = View { camera: Some(shared_camera(&camera)), ..view.clone() };
+        let aim = aimed(&self.host, place, wider, size, old).await?;
+        Ok(Coming { aim, view, slabs: Some(request) })
+    }
+
+    async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
         let volume = Arc::clone(&aim.watching.volume);
-        let mut view = (*aim.view).clone();
+        let mut view = view.clone();
         // What was chosen for the first picture holds for those that leave it open.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let transfer = chosen_transfer(&view, &volume, self.colour_map.as_deref());
         self.chosen.get_or_insert_with(|| transfer.clone());
         let boxes = self.host.boxes(&view).await?;
-        let scene = Scene { wires: Arc::clone(&boxes.wires), ..scene_of(aim, &transfer)? };
+        let (camera, size) = (camera_of(&view, &volume.view)?, self.size);
+        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..scene_of(aim, &transfer)? };
         view.transfer = Some(transfer);
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let painter = Arc::clone(&self.host.painter);
         let parallax = view.stereo;
-        let drawing = move || volume.cast(&painter, &scene, parallax, Patience::Complete, &flag);
-        let frame = blocking(drawing).await??;
+        let slabs = *slabs;
+        let drawing = move || {
+            let frame = volume.cast(&painter, &scene, parallax, Patience::Complete, &flag)?;
+            let slabs = slabs.map(|request| volume.cast_slabs(&scene, &request, &flag)).transpose()?;
+            Ok::<_, Error>((frame, slabs))
+        };
+        let (frame, slabs) = blocking(drawing).await??;
         let outlook = self.host.feed.outlook(aim.watching.who());
         let mut facts = Facts::of(aim, outlook, Some(frame.truth));
         facts.is_lossless = true;
@@ -143,7 +205,7 @@ impl Film {
         if let Some(lacks) = &boxes.lacks {
             truth.text = format!("{} {lacks}", truth.text);
         }
-        Ok(Still { image: frame.image, truth, view })
+        Ok(Still { image: frame.image, truth, view, slabs })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use array::{Error, Result, Source};
-use render::{Image, ImageSize};
+use render::{Image, ImageSize, Slabs};
 use session::{Truth, View};
 
 use crate::film::{Film, FilmRequest};
@@ -31,6 +31,8 @@ pub struct Still {
     pub truth: Truth,
     /// The view with everything filled in that was left open.
     pub view: View,
+    /// The slabs beside it, where they were asked for.
+    pub slabs: Option<Slabs>,
 }
 
 /// Draws one picture with every block it wants: the same request over the same data gives the same picture.
@@ -51,7 +53,7 @@ pub async fn render_still(
     let StillRequest { view, colour_map, size, means } = request;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
-    let request = FilmRequest { views: vec![view], colour_map, size, means };
+    let request = FilmRequest { views: vec![view], colour_map, size, means, slabs: None };
     let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use compose::{Balance, Communicator, Composed, Schedule, Tree};
 use gpu::Patience;
-use render::{BlockPool, Cancel, Demand, Frame, Inserted, Scene, Snapshot, VolumeView, stereo};
+use render::{
+    BlockPool, Cancel, Demand, Frame, Inserted, Scene, SlabRequest, Slabs, Snapshot, VolumeView, stereo,
+};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
@@ -91,6 +93,14 @@ impl Volume {
         let Some(parallax) = parallax else { return cast(scene) };
         let [left, right] = stereo::scenes(scene, parallax)?;
         stereo::beside([cast(&left)?, cast(&right)?], scene.size)
+    }
+
+    /// Casts slabs; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`render::cast_slabs`].
+    pub(crate) fn cast_slabs(&self, scene: &Scene, request: &SlabRequest, cancel: &Cancel) -> Result<Slabs> {
+        render::cast_slabs(scene, request, &self.picture().blocks, cancel).map(|(slabs, _)| slabs)
     }
 
     /// Draws with others; blocks the thread.

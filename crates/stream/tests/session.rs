@@ -13,7 +13,9 @@ use array::{Error, ErrorKind, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
-use stream::{Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Session, StillRequest, render_still};
+use stream::{
+    Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Session, SlabWish, StillRequest, render_still,
+};
 use support::{Changing, Pyramid, Viewer};
 
 use corridor_stream as stream;
@@ -154,7 +156,7 @@ async fn parallel_rays_have_no_stereo_pair() {
 /// A film of several time steps, and what was asked for when each picture was finished.
 async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
     let size = ImageSize { width: 90, height: 70 };
-    let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into() };
+    let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs: None };
     let mut film = Film::open(data.source(), request).await.expect("a film");
     let mut pictures = Vec::new();
     while let Some(still) = film.next(|_, _| {}).await.expect("a picture") {
@@ -184,6 +186,71 @@ async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
         assert_eq!(alone.image, still.image, "picture {number}");
     }
     assert_ne!(pictures[0].0.image, pictures[2].0.image);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
+    let data = Pyramid::new(64, 16, 2);
+    let first = session::View::first_of(&data.dataset()).unwrap();
+    // So near that much of the volume is beside the picture.
+    let bounds = render::Bounds { min: [20.0; 3], max: [36.0; 3] };
+    let camera = render::Camera::framing(&bounds, [0.1, 1.0, 0.2]);
+    let fields = json!({ "camera": camera });
+    let near = first.merged(fields.as_object().unwrap()).unwrap();
+    let size = ImageSize { width: 90, height: 70 };
+    for is_across_axis in [false, true] {
+        let views = (0..2).map(|time| session::View { time, ..near.clone() }).collect();
+        let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: 1 });
+        let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
+        let mut film = Film::open(data.source(), request).await.unwrap();
+        for _ in 0..2 {
+            let still = film.next(|_, _| {}).await.unwrap().unwrap();
+            let plain =
+                StillRequest { view: Some(still.view.clone()), colour_map: None, size, means: MEMORY.into() };
+            let plain = render_still(data.source(), plain, |_, _| {}).await.unwrap();
+            assert_eq!(still.image, plain.image, "slabs beside it change nothing");
+            let slabs = still.slabs.unwrap();
+            assert_eq!(slabs.slabs.len(), 16);
+            let drawn = slabs.draw(&camera, size).unwrap();
+            let apart = drawn.rgba.iter().flatten().zip(plain.image.rgba.iter().flatten());
+            let apart: Vec<f32> = apart.map(|(a, b)| (a - b).abs()).collect();
+            let mean = apart.iter().sum::<f32>() / apart.len() as f32;
+            assert!(mean < 2.0 / 255.0, "{is_across_axis}: {mean}");
+            // What the guard band shows is the picture of its camera, blocks beside the first picture included.
+            let view = json!({ "camera": slabs.camera });
+            let view = still.view.merged(view.as_object().unwrap()).unwrap();
+            let wide =
+                StillRequest { view: Some(view), colour_map: None, size: slabs.size, means: MEMORY.into() };
+            let wide = render_still(data.source(), wide, |_, _| {}).await.unwrap();
+            let drawn = slabs.draw(&slabs.camera, slabs.size).unwrap();
+            let apart = drawn.rgba.iter().flatten().zip(wide.image.rgba.iter().flatten());
+            let worst = apart.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(worst < 8.0 / 255.0, "{is_across_axis}: {worst}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_slabs_says_so() {
+    let data = Pyramid::new(64, 16, 1);
+    let first = session::View::first_of(&data.dataset()).unwrap();
+    let refused = async |fields: serde_json::Value, count| {
+        let views = vec![first.merged(fields.as_object().unwrap()).unwrap()];
+        let size = ImageSize { width: 90, height: 70 };
+        let slabs = Some(SlabWish { is_across_axis: false, count, reduction: 2 });
+        let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
+        let mut film = match Film::open(data.source(), request).await {
+            Ok(film) => film,
+            Err(error) => return error.to_string(),
+        };
+        film.next(|_, _| {}).await.unwrap_err().to_string()
+    };
+    let said = refused(json!({"stereo": 0.03}), 32).await;
+    assert!(said.contains("found a stereo pair"), "{said}");
+    let said = refused(json!({"mode": "maximum"}), 32).await;
+    assert!(said.contains("expected a scene without extreme values"), "{said}");
+    let said = refused(json!({}), 65).await;
+    assert!(said.contains("expected 1 to 64 slabs"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,6 +86,7 @@ mod tests {
             cutting: Cutting::Planes,
             camera: Camera::framing(&bounds, [0.0, 1.0, 0.0]),
             size: ImageSize { width: 2, height: 2 },
+            guard: 0.0,
             normal: [0.0, 1.0, 0.0],
             borders: vec![0.0, 1.0, 2.0, 3.0],
             slabs: vec![of([255, 0]), Slab::default(), of([255, 51])],

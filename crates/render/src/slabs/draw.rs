@@ -64,6 +64,9 @@ impl Slabs {
         let corrupt = |e: Error| Error::corrupt(format!("slabs: {e}"));
         self.size.check().map_err(corrupt)?;
         super::check_camera(&self.camera).map_err(corrupt)?;
+        if !(0.0..=1.0).contains(&self.guard) {
+            return Err(Error::corrupt(format!("expected a guard from 0 to 1, found {}", self.guard)));
+        }
         let length = DVec3::from(self.normal).length();
         let ascend =
             self.borders.iter().all(|border| border.is_finite()) && self.borders.is_sorted_by(|a, b| a < b);

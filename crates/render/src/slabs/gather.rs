@@ -71,6 +71,7 @@ impl<T: Voxel> Caster<'_, T> {
             cutting: request.cutting,
             camera: self.scene.camera,
             size: self.scene.size,
+            guard: request.guard,
             normal: normal.to_array(),
             borders,
             slabs,

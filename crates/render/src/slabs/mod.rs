@@ -110,25 +110,27 @@ impl SlabRequest {
         Ok(())
     }
 
+    /// What has to be there for slabs beside pictures of `size`: all that a camera sees in a picture of this size, with the
+    /// guard band.
+    #[must_use]
+    pub fn reach(&self, size: ImageSize) -> (Camera, ImageSize) {
+        self.seen_by_pixels_of(1, size)
+    }
+
     /// The camera of the slabs, which sees the guard band too, and their size, for pictures of `size`.
+    fn seen_from(&self, size: ImageSize) -> (Camera, ImageSize) {
+        self.seen_by_pixels_of(self.reduction, size)
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "at most thrice a legal side"
     )]
-    fn seen_from(&self, size: ImageSize) -> (Camera, ImageSize) {
+    fn seen_by_pixels_of(&self, reduction: u32, size: ImageSize) -> (Camera, ImageSize) {
         let wider = 1.0 + 2.0 * self.guard;
-        let side = |pixels: u32| (f64::from(pixels) * wider / f64::from(self.reduction)).ceil() as u32;
-        let projection = match self.camera.projection {
-            Projection::Perspective { fov_y_rad } => {
-                Projection::Perspective { fov_y_rad: 2.0 * ((fov_y_rad / 2.0).tan() * wider).atan() }
-            }
-            Projection::Orthographic { height_world } => {
-                Projection::Orthographic { height_world: height_world * wider }
-            }
-        };
-        let size = ImageSize { width: side(size.width), height: side(size.height) };
-        (Camera { projection, ..self.camera }, size)
+        let side = |pixels: u32| (f64::from(pixels) * wider / f64::from(reduction)).ceil() as u32;
+        (widened(&self.camera, wider), ImageSize { width: side(size.width), height: side(size.height) })
     }
 }
 
@@ -141,6 +143,8 @@ pub struct Slabs {
     pub camera: Camera,
     /// What the camera's whole image would be, texels.
     pub size: ImageSize,
+    /// By how much that image reaches beyond the picture on each side, as in [`SlabRequest`].
+    pub guard: f64,
     /// Across the slabs, away from the camera: unit length, world space.
     pub normal: [f64; 3],
     /// Where each slab begins, and the last one ends: `normal` by any point of the border, world units. Ascending.
@@ -165,6 +169,12 @@ impl Slabs {
     /// Most texels of a set before they are cropped: 512 MiB.
     pub const MAX_TEXELS: u64 = 128 << 20;
 
+    /// The camera of the picture that they are beside.
+    #[must_use]
+    pub fn of_picture(&self) -> Camera {
+        widened(&self.camera, 1.0 / (1.0 + 2.0 * self.guard))
+    }
+
     /// Texels that are kept.
     #[must_use]
     pub fn texels(&self) -> usize {
@@ -179,6 +189,19 @@ impl Slabs {
     pub fn middle(&self, slab: usize) -> f64 {
         f64::midpoint(self.borders[slab], self.borders[slab + 1])
     }
+}
+
+/// The same camera, whose image shows so many times as much from side to side.
+fn widened(camera: &Camera, factor: f64) -> Camera {
+    let projection = match camera.projection {
+        Projection::Perspective { fov_y_rad } => {
+            Projection::Perspective { fov_y_rad: 2.0 * ((fov_y_rad / 2.0).tan() * factor).atan() }
+        }
+        Projection::Orthographic { height_world } => {
+            Projection::Orthographic { height_world: height_world * factor }
+        }
+    };
+    Camera { projection, ..*camera }
 }
 
 /// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the

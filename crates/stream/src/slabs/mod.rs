@@ -2,7 +2,7 @@
 //!
 //! All numbers little-endian. A head: `CSLB`, version (1), form (0 exact, 1 JPEG), cutting (0 planes, 1 to 3 across x, y,
 //! z), projection (0 perspective, 1 orthographic), each a byte; count, width and height of the camera's image in texels
-//! (`u32`); eye, target, up, field of view in radians or height in world units, normal, the borders of slabs
+//! (`u32`); eye, target, up, field of view in radians or height in world units, guard, normal, the borders of slabs
 //! (`f64`). For each slab, the nearest first, its rectangle (left, top, width, height) and how many bytes each of its two
 //! parts has (`u32`). Then the parts, slab by slab: for the exact form the texels, and nothing; as JPEG colour and opacity.
 //!
@@ -10,10 +10,13 @@
 
 mod exact;
 mod lossy;
+mod wish;
 
 use array::{Error, Result};
 use bytes::Bytes;
 use render::{Camera, Cutting, ImageSize, Projection, Rect, Slab, Slabs, SpaceAxis};
+
+pub use wish::SlabWish;
 
 const MAGIC: &[u8; 4] = b"CSLB";
 const VERSION: u8 = 1;
@@ -91,7 +94,7 @@ fn head(slabs: &Slabs, form: SlabForm) -> Vec<u8> {
     for number in [count, slabs.size.width, slabs.size.height] {
         bytes.extend(number.to_le_bytes());
     }
-    let numbers = eye.into_iter().chain(target).chain(up).chain([span]).chain(slabs.normal);
+    let numbers = eye.into_iter().chain(target).chain(up).chain([span, slabs.guard]).chain(slabs.normal);
     for number in numbers.chain(slabs.borders.iter().copied()) {
         bytes.extend(number.to_le_bytes());
     }
@@ -181,7 +184,7 @@ impl<'a> Rest<'a> {
         let count = self.u32()?;
         let size = ImageSize { width: self.u32()?, height: self.u32()? };
         let [eye, target, up] = [self.point()?, self.point()?, self.point()?];
-        let span = self.f64()?;
+        let [span, guard] = [self.f64()?, self.f64()?];
         let projection = match projection {
             0 => Projection::Perspective { fov_y_rad: span },
             1 => Projection::Orthographic { height_world: span },
@@ -195,7 +198,7 @@ impl<'a> Rest<'a> {
         }
         let normal = self.point()?;
         let borders = (0..=count).map(|_| self.f64()).collect::<Result<_>>()?;
-        Ok((form, Slabs { cutting, camera, size, normal, borders, slabs: Vec::new() }, count))
+        Ok((form, Slabs { cutting, camera, size, guard, normal, borders, slabs: Vec::new() }, count))
     }
 }
 
@@ -230,6 +233,7 @@ mod tests {
                 aside: 0.0,
             },
             size: ImageSize { width: width + 40, height: height + 40 },
+            guard: 0.05,
             normal: [0.0, 1.0, 0.0],
             borders: vec![-2.5, -2.0, 0.25, 1.0],
             slabs: vec![picture.clone(), Slab::default(), picture],
@@ -265,8 +269,8 @@ mod tests {
             for length in (0..whole.len()).step_by(7) {
                 assert!(decode_slabs(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
             }
-            // Any byte of head and table may be any other: an error or a set, never a panic.
-            for at in 0..whole.len().min(260) {
+            // Any byte, those of head and table first of all, may be any other: an error or a set, never a panic.
+            for at in (0..whole.len().min(260)).chain((260..whole.len()).step_by(11)) {
                 for value in [0, 1, 0x7F, 0x80, 0xFF] {
                     let mut bytes = whole.clone();
                     bytes[at] = value;

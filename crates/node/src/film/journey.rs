@@ -1,0 +1,179 @@
+//! Which pictures there are: of which time steps, and where from.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use array::{Error, Result};
+use render::Camera;
+use serde_json::{Map, Value};
+
+use super::MAX_PICTURES;
+
+/// Largest file of a journey's places, bytes.
+const MAX_JOURNEY_BYTES: u64 = 4 << 20;
+
+/// Time steps from `start` to before `stop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    start: Option<u64>,
+    stop: Option<u64>,
+    step: u64,
+}
+
+impl FromStr for Times {
+    type Err = Error;
+
+    /// `START:STOP[:STEP]` as in a selection; each may be left out.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::invalid(format!(
+                "expected time steps such as `3`, `0:24` or `::6` (START:STOP:STEP), found `{text}`"
+            ))
+        };
+        let number = |part: &str| match part.trim() {
+            "" => Ok(None),
+            digits => digits.parse().map(Some).map_err(|_| bad()),
+        };
+        let parts: Vec<Option<u64>> = text.split(':').map(number).collect::<Result<_>>()?;
+        match *parts.as_slice() {
+            [start, stop] => Ok(Self { start, stop, step: 1 }),
+            [start, stop, step] if step != Some(0) => Ok(Self { start, stop, step: step.unwrap_or(1) }),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl Times {
+    /// The steps, of `count` that there are.
+    pub(super) fn of(self, count: u64) -> Result<Vec<u64>> {
+        let (start, stop) = (self.start.unwrap_or(0), self.stop.unwrap_or(count));
+        if start >= stop || stop > count {
+            return Err(Error::invalid(format!(
+                "expected time steps between 0 and {count}, and at least one, found {start} to before {stop}"
+            )));
+        }
+        let steps = (stop - start).div_ceil(self.step);
+        if steps > u64::from(MAX_PICTURES) {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_PICTURES} time steps, found {steps}"
+            )));
+        }
+        Ok((0..steps).map(|number| start + number * self.step).collect())
+    }
+}
+
+/// How the camera travels.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Journey {
+    /// About what it looks at, by so many degrees.
+    Turn(f64),
+    /// Through the cameras of a JSON file: a list of cameras as in a view, or of views.
+    Through(PathBuf),
+}
+
+impl FromStr for Journey {
+    type Err = Error;
+
+    /// `turn`, `turn:DEGREES`, or the name of a file.
+    fn from_str(text: &str) -> Result<Self> {
+        let degrees = match text.split_once(':') {
+            None if text == "turn" => "360",
+            Some(("turn", degrees)) => degrees,
+            _ => return Ok(Self::Through(text.into())),
+        };
+        let degrees: Option<f64> = degrees.trim().parse().ok().filter(|d: &f64| d.is_finite());
+        degrees.map(Self::Turn).ok_or_else(|| {
+            Error::invalid(format!("expected `turn`, `turn:DEGREES` or a file of cameras, found `{text}`"))
+        })
+    }
+}
+
+impl Journey {
+    /// The cameras of so many pictures, from `first` on.
+    pub(super) fn cameras(&self, first: &Camera, pictures: u32) -> Result<Vec<Camera>> {
+        match self {
+            Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
+            Self::Through(path) => {
+                let failed = |e: Error| {
+                    e.context(format!(
+                        "a journey is `turn`, `turn:DEGREES` or a file of cameras; read `{}`",
+                        path.display()
+                    ))
+                };
+                let places = places(path).map_err(failed)?;
+                render::through(&places, pictures).map_err(failed)
+            }
+        }
+    }
+}
+
+/// The cameras that a file lists.
+fn places(path: &Path) -> Result<Vec<Camera>> {
+    let size = std::fs::metadata(path)?.len();
+    if size > MAX_JOURNEY_BYTES {
+        return Err(Error::too_large(format!("expected at most {MAX_JOURNEY_BYTES} bytes, found {size}")));
+    }
+    let bad = |why: &dyn std::fmt::Display| {
+        Error::invalid(format!(
+            "expected a JSON list of cameras as in a view, or of views with cameras, found another: {why}"
+        ))
+    };
+    let list: Vec<Map<String, Value>> = serde_json::from_slice(&std::fs::read(path)?).map_err(|e| bad(&e))?;
+    let camera = |mut place: Map<String, Value>| {
+        let value = place.remove("camera").unwrap_or(Value::Object(place));
+        serde_json::from_value(value).map_err(|e| bad(&e))
+    };
+    list.into_iter().map(camera).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn time_steps_are_read_as_selections_are() {
+        let steps = |text: &str, count| text.parse::<Times>().and_then(|times| times.of(count));
+        assert_eq!(steps(":", 3).unwrap(), [0, 1, 2]);
+        assert_eq!(steps("1:8:3", 10).unwrap(), [1, 4, 7]);
+        assert_eq!(steps("::6", 24).unwrap(), [0, 6, 12, 18]);
+        for (text, count) in [
+            ("3", 9),
+            ("a:b", 9),
+            ("0:3:0", 9),
+            ("5:3", 9),
+            ("0:10", 9),
+            ("1:2:3:4", 9),
+            (":", 0),
+            (":", 1 << 40),
+        ] {
+            assert!(steps(text, count).is_err(), "{text} of {count}");
+        }
+    }
+
+    #[test]
+    fn journeys_are_read_as_people_write_them() {
+        let read = |text: &str| text.parse::<Journey>();
+        assert_eq!(read("turn").unwrap(), Journey::Turn(360.0));
+        assert_eq!(read("turn:-90").unwrap(), Journey::Turn(-90.0));
+        assert_eq!(read("ways/to.json").unwrap(), Journey::Through("ways/to.json".into()));
+        read("turn:x").unwrap_err();
+        read("turn:nan").unwrap_err();
+    }
+
+    #[test]
+    fn a_file_of_cameras_or_of_views_is_a_journey() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("way.json");
+        let place = json!({"eye": [0.0, -4.0, 0.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
+            "projection": {"perspective": {"fov_y_rad": 0.5}}});
+        std::fs::write(&path, json!([place, {"v": 1, "camera": place}]).to_string()).unwrap();
+        assert_eq!(places(&path).unwrap().len(), 2);
+        for bad in ["", "{}", "[1]", "[{}]", "[{\"camera\": 3}]"] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(places(&path).is_err(), "{bad}");
+        }
+        places(&folder.path().join("absent.json")).unwrap_err();
+    }
+}

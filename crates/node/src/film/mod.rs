@@ -1,0 +1,227 @@
+//! Pictures in files: one, or many of time steps and of a camera that travels, numbered or as a film.
+//!
+//! What a picture shows is [`picture`](crate::picture)'s business; here is which pictures there are, and how each is written.
+
+mod journey;
+mod looked;
+mod notes;
+mod sink;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use array::{Dataset, Error, Result};
+use render::{ImageSize, stereo};
+use serde_json::{Map, json};
+use session::{Truth, View};
+pub use stream::compose::{Communicator, Method};
+use stream::{
+    Film, FilmRequest, Means, SlabWish, camera_in, encode_slabs, render_by_threads, render_together,
+};
+
+pub use self::journey::{Journey, Times};
+pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
+use self::notes::notes;
+pub use self::sink::check_output;
+use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
+use crate::assemble::Stack;
+use crate::picture::{PictureRequest, colour_map, view_of, wish};
+
+/// Most pictures of one command: a quarter of an hour at 25 a second.
+pub const MAX_PICTURES: u32 = 22_500;
+/// Pictures of a camera's journey where nobody says how many.
+const JOURNEY_PICTURES: u32 = 100;
+
+/// Which pictures are drawn.
+#[derive(Clone, Debug)]
+pub struct PicturesRequest {
+    /// What each shows.
+    pub picture: PictureRequest,
+    /// Time steps, instead of the picture's one.
+    pub times: Option<Times>,
+    /// How the camera travels from the first picture to the last one.
+    pub journey: Option<Journey>,
+    /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
+    pub pictures: Option<u32>,
+    /// Rate of a film.
+    pub pictures_per_sec: f64,
+    /// With the volume's box, a scale bar and a legend.
+    pub is_annotated: bool,
+    /// Slabs beside each picture, and the file that they go to: with a place for the number as pictures have.
+    pub slabs: Option<(PathBuf, SlabWish)>,
+}
+
+impl From<PictureRequest> for PicturesRequest {
+    /// One picture, plain.
+    fn from(picture: PictureRequest) -> Self {
+        Self {
+            picture,
+            times: None,
+            journey: None,
+            pictures: None,
+            pictures_per_sec: 25.0,
+            is_annotated: false,
+            slabs: None,
+        }
+    }
+}
+
+impl PicturesRequest {
+    /// Whether it asks for more than one picture, as far as can be seen without the data.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.times.is_some() || self.journey.is_some() || self.pictures.is_some()
+    }
+}
+
+/// What was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// How many pictures.
+    pub pictures: u32,
+    /// What the last one shows.
+    pub truth: Truth,
+}
+
+/// Who draws a picture together with this process.
+#[derive(Clone)]
+pub enum Company {
+    /// So many ranks in it, which share its memory.
+    Threads(usize),
+    /// Other processes, which make the same call; rank 0 writes the file.
+    Processes(Arc<dyn Communicator>),
+}
+
+/// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
+/// or in `.mp4`. Where there is `company` it is one `.png`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+///
+/// # Errors
+/// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay.
+///
+/// # Cancel safety
+/// Dropping it leaves the pictures that are finished; of a film nothing.
+pub async fn draw(
+    stack: &Stack,
+    request: &PicturesRequest,
+    size: ImageSize,
+    means: Means,
+    company: Option<(Company, Method)>,
+    output: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Option<Drawn>> {
+    let kind = Kind::of(output)?;
+    if let Some(company) = company {
+        let is_plain = !request.is_annotated && request.slabs.is_none();
+        if request.is_several() || !is_plain || kind != Kind::Png {
+            return Err(Error::unsupported(
+                "expected one picture as .png, without notes and slabs, of several ranks; films, several pictures, .exr, `--annotate` \
+                 and `--slabs` are drawn by one",
+            ));
+        }
+        return draw_together(stack, &request.picture, size, means, company, output, progress).await;
+    }
+    let dataset = stack.source.describe().await?;
+    let views = views(request, size, &dataset)?;
+    let count = u32::try_from(views.len()).unwrap_or(u32::MAX);
+    let (slabs_output, slabs) = request.slabs.clone().unzip();
+    if let Some(output) = &slabs_output {
+        check_numbered(output, count, "`x-%04d.slabs`")?;
+    }
+    let mut sink = Sink::open(output, kind, count, size, request.pictures_per_sec)?;
+    let colour_map = colour_map(&request.picture)?;
+    let film = FilmRequest { views, colour_map, size, means, slabs };
+    let mut film = Film::open(Arc::clone(&stack.source), film).await?;
+    let (mut done, mut truth) = (0, None);
+    let is_several = request.is_several();
+    if is_several {
+        progress(0, u64::from(count));
+    }
+    loop {
+        let of_blocks = |blocks, total| {
+            if !is_several {
+                progress(blocks, total);
+            }
+        };
+        let Some(mut still) = film.next(of_blocks).await? else { break };
+        truth = Some(still.truth.clone());
+        let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
+        let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
+        let finish = move || {
+            if let Some((output, slabs)) = slabs_output.zip(still.slabs.take()) {
+                write(&output, &encode_slabs(&slabs)?.1)?;
+            }
+            match (notes, still.view.stereo) {
+                (Some(notes), Some(parallax)) => stereo::annotate_pair(&mut still.image, &notes, parallax)?,
+                (Some(notes), None) => render::annotate(&mut still.image, &notes)?,
+                (None, _) => {}
+            }
+            sink.take(done, &still.image, still.view.background).map(|()| sink)
+        };
+        // The next one's blocks come meanwhile.
+        let taken = tokio::task::spawn_blocking(finish).await;
+        sink = taken.map_err(|e| Error::internal(format!("a picture could not be written: {e}")))??;
+        done += 1;
+        if is_several {
+            progress(u64::from(done), u64::from(count));
+        }
+    }
+    sink.finish()?;
+    let truth = truth.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(Some(Drawn { pictures: done, truth }))
+}
+
+/// One picture by several ranks.
+async fn draw_together(
+    stack: &Stack,
+    request: &PictureRequest,
+    size: ImageSize,
+    means: Means,
+    (company, method): (Company, Method),
+    output: &Path,
+    progress: impl FnMut(u64, u64),
+) -> Result<Option<Drawn>> {
+    let still = wish(stack, request, size, means).await?;
+    let source = Arc::clone(&stack.source);
+    let finished = match company {
+        Company::Processes(ranks) => render_together(source, still, ranks, method, progress).await?,
+        Company::Threads(count) => Some(render_by_threads(source, still, count, method, progress).await?),
+    };
+    let Some(finished) = finished else { return Ok(None) };
+    write(output, &render::png_of_rgb8(size, &finished.rgb)?)?;
+    Ok(Some(Drawn { pictures: 1, truth: finished.truth }))
+}
+
+/// One view for each picture.
+fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Result<Vec<View>> {
+    // Each picture's time is set below; the box that a camera frames is that of all.
+    let base = view_of(&request.picture, size, dataset)?;
+    let steps = match request.times {
+        None => vec![base.time],
+        Some(times) => {
+            let (_, array) = dataset.find(&base.array)?;
+            let count = array.time_axis().map_or(1, |axis| array.shape()[axis]);
+            times.of(count)?
+        }
+    };
+    let is_one_step = steps.len() == 1;
+    let steps_count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let few = if request.journey.is_some() && is_one_step { JOURNEY_PICTURES } else { steps_count };
+    let count = request.pictures.unwrap_or(few);
+    if count == 0 || count > MAX_PICTURES {
+        return Err(Error::invalid(format!("expected 1 to {MAX_PICTURES} pictures, found {count}")));
+    }
+    let cameras = match &request.journey {
+        None => Vec::new(),
+        Some(journey) => journey.cameras(&camera_in(&base, dataset, size)?, count)?,
+    };
+    (0..count as usize)
+        .map(|number| {
+            let mut fields = Map::new();
+            fields.insert("time".into(), steps[number * steps.len() / count as usize].into());
+            if let Some(camera) = cameras.get(number) {
+                fields.insert("camera".into(), json!(camera));
+            }
+            base.merged(&fields)
+        })
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! What is written into pictures: names, times, scales and legends, as the data set says them.
+
+use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
+use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
+use session::View;
+use stream::{camera_in, grid_colour};
+
+use crate::picture::ViewMode;
+
+/// What is written into the picture of a finished view.
+pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
+    let (number, array, position) = view.place_in(dataset)?;
+    let name = |kind: AxisKind, other: &str| {
+        let own = array.axes.iter().find(|axis| axis.kind == kind).map(|axis| axis.name.as_str());
+        own.filter(|name| !name.is_empty()).unwrap_or(other).to_owned()
+    };
+    let values = match array.units.as_str() {
+        "" => array.name.clone(),
+        units => format!("{} [{units}]", array.name),
+    };
+    // Of surfaces and slices alone only slices have the colours of the transfer function.
+    let has_colours = view.mode != ViewMode::Surfaces || !view.slices.is_empty();
+    let transfer = view.transfer.as_ref().filter(|_| has_colours).map(|transfer| TransferFunction {
+        colour_map: transfer.map.clone(),
+        reversed: false,
+        range: transfer.range,
+        opacity: Vec::new(),
+    });
+    let colour_of = |level: usize| Key {
+        colour: grid_colour(level, array.levels.len()),
+        text: format!("grids of level {level}"),
+    };
+    let surfaces = view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, &array.units));
+    let has_grids = view.grids && dataset.grids_of(array).is_some();
+    let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
+    // Where there are no colours of a scale nothing else says what is shown.
+    let (what, when) = (transfer.is_none().then(|| values.clone()), time_text(dataset, array, view.time));
+    let brightness: u32 = view.background.iter().map(|&c| u32::from(c)).sum();
+    Ok(Notes {
+        camera: camera_in(view, dataset, size)?,
+        bounds: VolumeView::new(dataset, number, &position)?.bounds(),
+        axes: [name(AxisKind::X, "x"), name(AxisKind::Y, "y"), name(AxisKind::Z, "z")],
+        world_units: array.world_units.clone(),
+        spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
+        values,
+        title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
+        keys: surfaces.chain(levels.map(colour_of)).collect(),
+        transfer,
+        is_dark: brightness < 3 * 128,
+    })
+}
+
+/// Which time a step is, in words; `None` for an array without time.
+fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> {
+    let axis = &array.axes[array.time_axis()?];
+    let count = array.shape()[array.time_axis()?];
+    if matches!(axis.coordinates, Coordinates::Index) {
+        return Some(format!("step {step} of 0 to {}", count.saturating_sub(1)));
+    }
+    let value = axis.coordinates.at(step);
+    let calendar = |array: &ArrayInfo| match array.attributes.get("calendar") {
+        Some(Attribute::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let own =
+        dataset.find(&axis.name).ok().and_then(|(_, of_axis)| calendar(of_axis)).or_else(|| calendar(array));
+    let date = array::time::date(value, &axis.units, own.as_deref().unwrap_or("standard"));
+    Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
+}
+
+/// What an axis spans where the picture does not show it to scale: by its coordinates, or by index where it has none
+/// beside others that have some.
+#[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
+fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
+    let (number, axis) = array.axes.iter().enumerate().find(|(_, axis)| axis.kind == kind)?;
+    let last = array.shape()[number].saturating_sub(1) as f64;
+    let world = array.level(0).ok()?.world_from_voxel;
+    let place = [AxisKind::X, AxisKind::Y, AxisKind::Z].iter().position(|&one| one == kind)?;
+    let drawn =
+        |index: f64| world.apply(std::array::from_fn(|n| if n == place { index } else { 0.0 }))[place];
+    let (from, to) = match &axis.coordinates {
+        Coordinates::Regular { origin, step } => (*origin, origin + last * step),
+        Coordinates::Explicit(samples) => (*samples.first()?, *samples.last()?),
+        Coordinates::Index => {
+            let is_index = |other: &Axis| other.coordinates == Coordinates::Index;
+            let has_others = array.axes.iter().any(|other| other.kind.is_spatial() && !is_index(other));
+            return has_others.then(|| Span { from: 0.0, to: last, units: String::new() });
+        }
+    };
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (to - from).abs();
+    let is_even = !matches!(axis.coordinates, Coordinates::Explicit(_));
+    let is_to_scale = is_even && near(drawn(0.0), from) && near(drawn(last), to);
+    (!is_to_scale).then(|| Span { from, to, units: axis.units.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A field of a mesh at six times.
+    fn mesh() -> Dataset {
+        let mut dataset = array::conformance::one_array("<f8".parse().unwrap(), &[6, 8, 8, 8], &[1, 8, 8, 8]);
+        let field = &mut dataset.arrays[0];
+        field.axes[0].kind = AxisKind::Time;
+        field.axes[0].coordinates = Coordinates::Regular { origin: 12.0, step: 6.0 };
+        field.axes[0].units = "hours since 2001-02-03".into();
+        field.units = "kg".into();
+        field.attributes.insert(array::GRIDS_ATTRIBUTE.into(), Attribute::Text("amr/grids".into()));
+        let mut table =
+            array::conformance::one_array("<f8".parse().unwrap(), &[3, 7], &[3, 7]).arrays.remove(0);
+        table.name = "amr/grids".into();
+        dataset.arrays.push(table);
+        dataset
+    }
+
+    #[test]
+    fn notes_say_the_time_and_what_surfaces_and_grids_are() {
+        let mut dataset = mesh();
+        let surface = |value| json!({"value": value, "colour": [1, 2, 3], "opacity": 1.0});
+        let view = json!({"array": dataset.arrays[0].name, "time": 3, "mode": "surfaces", "grids": true,
+            "surfaces": [surface(0.5), surface(-2e-7)]});
+        let view = View::parse(&view.to_string()).unwrap();
+        let size = ImageSize { width: 90, height: 70 };
+        let of = |dataset: &Dataset| notes(&view, size, dataset).unwrap();
+        let found = of(&dataset);
+        let texts: Vec<&str> = found.keys.iter().map(|key| key.text.as_str()).collect();
+        assert_eq!(texts, ["0.5 kg", "-2e-7 kg", "grids of level 0"]);
+        assert_eq!(found.keys[0].colour, [1, 2, 3]);
+        assert!(found.title.ends_with("[kg]   2001-02-04 06:00"), "{}", found.title);
+        dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("360_day".into()));
+        assert!(of(&dataset).title.ends_with("30 hours since 2001-02-03"));
+        dataset.arrays[0].axes[0].coordinates = Coordinates::Index;
+        assert!(of(&dataset).title.ends_with("step 3 of 0 to 5"));
+    }
+}
