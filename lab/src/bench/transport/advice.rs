@@ -108,7 +108,8 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         probed.push(place.fetch(scene, bytes, &how).await?);
         taught.push(place.fetch(scene, bytes, &how).await?);
         if scene.options.wants_peer(UNTUNED) {
-            untuned.push(scene.peer(UNTUNED, Some(&["-C", "cubic"])).await?.bytes_per_sec());
+            let secs = (bytes as f64 / rate).ceil();
+            untuned.push(scene.iperf3(&["-C", "cubic"], secs).await?.bytes_per_sec());
         }
     }
     let case = |name: &str, values: Vec<f64>| {

@@ -136,7 +136,9 @@ impl<'a> Scene<'a> {
     /// The same by another project.
     pub(super) async fn peer(&self, name: &str, iperf3: Option<&[&str]>) -> Result<Flowed> {
         match (iperf3, name) {
-            (Some(arguments), _) => self.iperf3(arguments).await,
+            (Some(arguments), _) => {
+                self.iperf3(arguments, (self.within().as_secs_f64() / PATIENCE).ceil()).await
+            }
             (None, "udt") => self.udt().await,
             (None, "srt") => self.srt().await,
             _ => self.stock().await,
@@ -154,16 +156,17 @@ impl<'a> Scene<'a> {
         measured(&self.server, work).await
     }
 
-    async fn iperf3(&self, arguments: &[&str]) -> Result<Flowed> {
+    /// The kernel's TCP for so many seconds.
+    pub(super) async fn iperf3(&self, arguments: &[&str], secs: f64) -> Result<Flowed> {
         let port = IPERF3_PORT.to_string();
         let server = Running::other(&self.side, "iperf3", &["-s", "-p", &port], IPERF3_PORT).await?;
-        let secs = (self.within().as_secs_f64() / PATIENCE).ceil();
+        let patience = DEFAULT_WITHIN.max(Duration::from_secs_f64(2.0 * PATIENCE * secs));
         let (address, secs) = (self.side.address.to_string(), format!("{secs}"));
         let mut command = Command::new("iperf3");
         command.args(["-J", "-R", "-c", &address, "-p", &port, "-t", &secs]).args(arguments);
         let mut told = Value::Null;
         let work = async {
-            told = json(output(command, DEFAULT_WITHIN.max(self.within() * 2)).await?)?;
+            told = json(output(command, patience).await?)?;
             Ok(0.0)
         };
         let measured = measured(&server, work).await?;
