@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
 use crate::host::Host;
-use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, segment_bytes};
+use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, cubic_recovery_secs, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
 
@@ -20,6 +20,10 @@ pub const LEAST_CONFIDENCE: f64 = 0.2;
 const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
 /// Less than this share of the rate is not enough.
 const ENOUGH: f64 = 0.95;
+/// A path that TCP needs longer to fill again after one loss is not left to it where, by what was seen, more than so many may
+/// come in that time.
+const LONG_RECOVERY_SECS: f64 = 10.0;
+const MANY_LOST: f64 = 40.0;
 /// Where the law leaves less than so many times what TCP got, loss may be what held it back.
 const SLOW_BY_LOSS: f64 = 2.0;
 /// One way is faster than another from this factor on.
@@ -250,7 +254,18 @@ impl Facts<'_> {
         let needed = rate.value * if is_tcps_own { SLOW_BY_LOSS } else { ENOUGH };
         let is_enough = |tcp: f64| tcp >= needed;
         let is_sure = is_enough(worst) == is_enough(best);
-        let doubt = if is_sure { "" } else { "; too few packets were seen to be sure" };
+        // Where a single loss costs long, that none was seen among few packets is not enough.
+        let recovery_secs = cubic_recovery_secs(self.segment_bytes, rtt.value, rate.value);
+        let lost_meanwhile = loss.high * recovery_secs * rate.value / self.segment_bytes;
+        let is_costly = recovery_secs > LONG_RECOVERY_SECS && lost_meanwhile > MANY_LOST;
+        let is_risky = !is_sure && is_enough(tcp) && is_costly;
+        let doubt = match (is_sure, is_risky) {
+            (true, _) => String::new(),
+            (false, false) => "; too few packets were seen to be sure".into(),
+            (false, true) => format!(
+                "; too few packets were seen to be sure, and one loss would cost TCP {recovery_secs:.0} s until the path is full again"
+            ),
+        };
         let why = format!(
             "at {:.4} % loss and {} one cubic flow gets {} (RFC 9438), the path carries {}{}{doubt}",
             loss.value * 100.0,
@@ -259,7 +274,7 @@ impl Facts<'_> {
             text::rate(rate.value),
             if is_tcps_own { " at least, as TCP has shown" } else { "" },
         );
-        let protocol = if is_enough(tcp) { "tcp" } else { "quic" };
+        let protocol = if is_enough(tcp) && !is_risky { "tcp" } else { "quic" };
         let advised = Advised::by(protocol, &[&rtt, &loss, rate], why);
         let confidence = if is_sure { advised.confidence } else { advised.confidence / 2.0 };
         Some(Advised { confidence, ..advised })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::achieved::{Achieved, Way};
+use crate::advice::MAX_STREAMS;
 use crate::capacity::Capacity;
 use crate::estimate::{Estimate, MAX_AGE};
 use crate::path::Measurement;
@@ -126,11 +127,13 @@ impl Lane {
         told.or_else(|| fastest(self.achieved(now).into_iter().filter(is_comparable)))
     }
 
-    /// The way of fewest streams by this protocol that was seen to get so much, often enough to be believed.
+    /// The way of fewest streams by this protocol that was seen to get so much, often enough to be believed; of as many as a link
+    /// may have, whatever the other host says it had.
     pub(crate) fn filling(&self, now: Duration, protocol: &str, bytes_per_sec: f64) -> Option<Got> {
         let is_enough = |got: &Got| {
             let rate = &got.bytes_per_sec;
-            got.way.protocol == protocol && rate.samples >= LEAST_COMPARED && rate.value >= bytes_per_sec
+            let is_possible = (1..=MAX_STREAMS).contains(&got.way.streams) && got.way.protocol == protocol;
+            is_possible && rate.samples >= LEAST_COMPARED && rate.value >= bytes_per_sec
         };
         self.achieved(now).into_iter().filter(is_enough).min_by_key(|got| got.way.streams)
     }

@@ -32,6 +32,13 @@ pub fn cubic_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 
     window_rate(segment_bytes, rtt_secs, window).max(reno_bytes_per_sec(segment_bytes, rtt_secs, loss))
 }
 
+/// How long CUBIC takes after one loss until it sends as much as before, where that was `bytes_per_sec` (RFC 9438, section 4.2: K).
+#[must_use]
+pub fn cubic_recovery_secs(segment_bytes: f64, rtt_secs: f64, bytes_per_sec: f64) -> f64 {
+    let window = bytes_per_sec * rtt_secs / segment_bytes;
+    (window * (1.0 - CUBIC_BETA) / CUBIC_C).cbrt()
+}
+
 /// Bytes that fill a path: its rate times its round trip (RFC 6349, section 3.3).
 #[must_use]
 pub fn bandwidth_delay_bytes(bytes_per_sec: f64, rtt_secs: f64) -> f64 {
@@ -45,6 +52,13 @@ fn window_rate(segment_bytes: f64, rtt_secs: f64, window_segments: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_fat_path_takes_cubic_long_to_fill_again() {
+        // By hand: 12,950 segments of 1448 bytes are under way; the cube root of 12,950 x 0.3 / 0.4 is 21.3.
+        let secs = cubic_recovery_secs(1448.0, 0.150, 125e6);
+        assert!((secs - 21.34).abs() < 0.01, "{secs}");
+    }
 
     #[test]
     fn the_laws_give_what_the_published_formulas_give() {

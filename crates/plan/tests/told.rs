@@ -70,6 +70,21 @@ fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
 }
 
 #[test]
+fn a_few_packets_without_loss_do_not_speak_for_tcp_where_one_loss_costs_long() {
+    for (rtt_secs, train_bytes, protocol) in [(0.150, 1_250_000, "quic"), (0.020, 625_000, "tcp")] {
+        let mut path = Path::default();
+        for _ in 0..3 {
+            path.tell(NOW, Measurement::RoundTrip(rtt_secs));
+            path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 1_000, lost: 0 });
+            path.tell(NOW, Measurement::Train(Direction::Down, train_bytes, Duration::from_millis(10)));
+        }
+        let advised = link_protocol(&path, NOW);
+        assert_eq!(advised.value, Some(protocol), "{}", advised.basis);
+        assert_eq!(advised.basis.contains("until the path is full again"), protocol == "quic");
+    }
+}
+
+#[test]
 fn what_is_told_anew_takes_the_place_of_what_was_told_before() {
     let told = |lost| of_server(lost).lane(Direction::Up).to_tell(NOW);
     let mut path = of_client(Some(told(1000)));
