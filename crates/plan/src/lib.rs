@@ -35,7 +35,7 @@ pub use capacity::Capacity;
 pub use estimate::{Estimate, HALF_LIFE, MAX_AGE};
 pub use host::Host;
 pub use lane::Lane;
-pub use laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, reno_bytes_per_sec};
+pub use laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, cubic_recovery_secs, reno_bytes_per_sec};
 pub use network::{Network, Signature};
 pub use path::{Direction, Measurement, Path};
 pub use preflight::{Limit, preflight};
