@@ -313,8 +313,7 @@ impl SlabOptions {
     /// Where to, and what.
     pub(crate) fn wish(&self) -> Option<(PathBuf, SlabWish)> {
         let is_across_axis = self.slab_cut == SlabCut::Axis;
-        let reduction = self.slab_texel.unwrap_or(if is_across_axis { 1 } else { 2 });
-        let wish = SlabWish { is_across_axis, count: self.slab_count, reduction };
+        let wish = SlabWish { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
         self.slabs.clone().map(|output| (output, wish))
     }
 }

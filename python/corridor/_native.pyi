@@ -33,16 +33,13 @@ def begin_many(
 def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 
 def render(
-    connection: Connection, wish: dict[str, object], size: tuple[int, int], pixels: str, device: str
-) -> tuple[_Bytes, str | None]: ...
-def render_with_slabs(
     connection: Connection,
     wish: dict[str, object],
     size: tuple[int, int],
     pixels: str,
     device: str,
-    slabs: tuple[bool, int, int],
-) -> tuple[tuple[_Bytes, str | None], Slabs]: ...
+    slabs: tuple[bool, int, int | None] | None,
+) -> tuple[_Bytes, str | None, Slabs | None]: ...
 
 @final
 class Slabs:

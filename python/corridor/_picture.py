@@ -32,9 +32,7 @@ def drawn(
     **what: Any,
 ) -> _Picture:
     """One finished picture; see :func:`corridor.render`."""
-    check_pixels(pixels)
-    answer = _native.render(dataset._connection, _wish(array, **what), size, pixels, device)
-    return _picture(answer, size, pixels)
+    return _drawn(dataset, _wish(array, **what), size, pixels, device, None)[0]
 
 
 def drawn_with_slabs(
@@ -50,23 +48,28 @@ def drawn_with_slabs(
     **what: Any,
 ) -> tuple[_Picture, Slabs]:
     """One finished picture and slabs beside it; see :func:`corridor.render_with_slabs`."""
-    check_pixels(pixels)
     if slab_cut not in ("planes", "axis"):
         raise InvalidError(f"expected slab_cut as planes or axis, found {slab_cut!r}")
-    is_across_axis = slab_cut == "axis"
-    texel = slab_texel if slab_texel is not None else 1 if is_across_axis else 2
-    answer, slabs = _native.render_with_slabs(
-        dataset._connection, _wish(array, **what), size, pixels, device, (is_across_axis, slab_count, texel)
-    )
-    return _picture(answer, size, pixels), Slabs(slabs)
+    slabs = slab_cut == "axis", slab_count, slab_texel
+    picture, native = _drawn(dataset, _wish(array, **what), size, pixels, device, slabs)
+    assert native is not None
+    return picture, Slabs(native)
 
 
-def _picture(answer: tuple[_Picture, str | None], size: tuple[int, int], pixels: Pixels) -> _Picture:
-    values, lacks = answer
+def _drawn(
+    dataset: "Dataset",
+    wish: dict[str, object],
+    size: tuple[int, int],
+    pixels: Pixels,
+    device: str,
+    slabs: tuple[bool, int, int | None] | None,
+) -> tuple[_Picture, _native.Slabs | None]:
+    check_pixels(pixels)
+    values, lacks, native = _native.render(dataset._connection, wish, size, pixels, device, slabs)
     if lacks is not None:
         warnings.warn(lacks, stacklevel=4)
     (width, height), (count, dtype) = size, PIXELS[pixels]
-    return cast("_Picture", values.view(dtype).reshape(height, width, count))
+    return cast("_Picture", values.view(dtype).reshape(height, width, count)), native
 
 
 def _wish(

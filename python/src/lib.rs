@@ -23,7 +23,7 @@ mod native {
     use super::many::{begin_many, read_many};
 
     #[pymodule_export]
-    use super::picture::{render, render_with_slabs};
+    use super::picture::render;
 
     #[pymodule_export]
     use super::slabs::Slabs;

@@ -92,10 +92,12 @@ impl Pixels {
     }
 }
 
-/// A picture's bytes row by row, and what it lacks, in words.
-type Drawn<'py> = (Bound<'py, PyArray1<u8>>, Option<String>);
+/// Slabs across an axis or parallel to the image, how many, and pixels along a side of each texel.
+type WishOfSlabs = (bool, u32, Option<u32>);
+/// A picture's bytes row by row, what it lacks, in words, and the slabs beside it.
+type Drawn<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slabs>);
 
-/// Draws one finished picture.
+/// Draws one finished picture, with slabs beside it where they are wanted.
 #[pyfunction]
 pub(crate) fn render<'py>(
     py: Python<'py>,
@@ -104,41 +106,19 @@ pub(crate) fn render<'py>(
     size: (u32, u32),
     pixels: &str,
     device: &str,
+    slabs: Option<WishOfSlabs>,
 ) -> PyResult<Drawn<'py>> {
     let pixels = Pixels::named(pixels);
     let (request, size, device) = prepared(wish, size, device).map_err(|e| raise(py, &e))?;
     let (stack, memory_bytes) = connection.to_draw();
-    let (bytes, lacks) = wait(py, async move {
+    let slabs = slabs.map(|(is_across_axis, count, reduction)| SlabWish { is_across_axis, count, reduction });
+    let (bytes, lacks, slabs) = wait(py, async move {
         let means = Means::open(device, memory_bytes).await?;
-        let still = picture::still(&stack, &request, size, means, |_, _| ()).await?;
-        Ok(drawn(&still, &pixels))
+        let still = picture::still(&stack, &request, size, means, slabs, |_, _| ()).await?;
+        let (bytes, lacks) = drawn(&still, &pixels);
+        Ok((bytes, lacks, still.slabs))
     })?;
-    Ok((PyArray1::from_vec(py, bytes), lacks))
-}
-
-/// Draws one finished picture, and casts slabs beside it: across an axis or parallel to the image, how many, and pixels along
-/// a side of each texel.
-#[pyfunction]
-pub(crate) fn render_with_slabs<'py>(
-    py: Python<'py>,
-    connection: &Connection,
-    wish: Wish,
-    size: (u32, u32),
-    pixels: &str,
-    device: &str,
-    slabs: (bool, u32, u32),
-) -> PyResult<(Drawn<'py>, Slabs)> {
-    let pixels = Pixels::named(pixels);
-    let (request, size, device) = prepared(wish, size, device).map_err(|e| raise(py, &e))?;
-    let (stack, memory_bytes) = connection.to_draw();
-    let (is_across_axis, count, reduction) = slabs;
-    let slabs = SlabWish { is_across_axis, count, reduction };
-    let ((bytes, lacks), slabs) = wait(py, async move {
-        let means = Means::open(device, memory_bytes).await?;
-        let done = picture::still_with_slabs(&stack, &request, size, means, slabs, |_, _| ()).await?;
-        Ok((drawn(&done.0, &pixels), done.1))
-    })?;
-    Ok(((PyArray1::from_vec(py, bytes), lacks), Slabs(slabs)))
+    Ok((PyArray1::from_vec(py, bytes), lacks, slabs.map(Slabs)))
 }
 
 fn prepared(wish: Wish, size: (u32, u32), device: &str) -> Result<(PictureRequest, ImageSize, Device)> {

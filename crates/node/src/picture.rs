@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
-use render::{ImageSize, Slabs, VolumeView, stereo};
+use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
 use session::{MAX_PARALLAX, SpaceAxis, View};
 pub use stream::Still;
-use stream::{Film, FilmRequest, Means, SlabWish, StillRequest, render_still};
+use stream::{Film, FilmRequest, Means, SlabWish, StillRequest};
 
 use crate::assemble::Stack;
 
@@ -193,43 +193,24 @@ pub fn parse_parallax(text: &str) -> Result<f64> {
     })
 }
 
-/// Draws one finished picture. `progress` hears blocks present and wanted.
+/// Draws one finished picture, with slabs beside it where they are wanted. `progress` hears blocks present and wanted.
 ///
 /// # Errors
-/// What does not fit in the view, blocks that cannot be had.
+/// What does not fit in the view, blocks that cannot be had; `Unsupported` for what has no slabs: stereo pairs, isosurfaces,
+/// slices, extreme values.
 pub async fn still(
     stack: &Stack,
     request: &PictureRequest,
     size: ImageSize,
     means: Means,
+    slabs: Option<SlabWish>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let still = wish(stack, request, size, means).await?;
-    render_still(Arc::clone(&stack.source), still, progress).await
-}
-
-/// Draws one finished picture, and casts slabs beside it. `progress` hears blocks present and wanted.
-///
-/// # Errors
-/// As [`still`]; `Unsupported` for what has no slabs: stereo pairs, isosurfaces, slices, extreme values.
-pub async fn still_with_slabs(
-    stack: &Stack,
-    request: &PictureRequest,
-    size: ImageSize,
-    means: Means,
-    wish_of_slabs: SlabWish,
-    progress: impl FnMut(u64, u64),
-) -> Result<(Still, Slabs)> {
     let dataset = stack.source.describe().await?;
     let views = vec![view_of(request, size, &dataset)?];
-    let slabs = Some(wish_of_slabs);
     let request = FilmRequest { views, colour_map: colour_map(request)?, size, means, slabs };
-    let mut film = Film::open(Arc::clone(&stack.source), request).await?;
-    let still = film.next(progress).await?;
-    let lacking = || Error::internal("expected a picture with slabs beside it, found none");
-    let mut still = still.ok_or_else(lacking)?;
-    let slabs = still.slabs.take().ok_or_else(lacking)?;
-    Ok((still, slabs))
+    let still = Film::open(Arc::clone(&stack.source), request).await?.next(progress).await?;
+    still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
 }
 
 /// What a person wrote as what is to be drawn.

@@ -200,7 +200,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
     let size = ImageSize { width: 90, height: 70 };
     for is_across_axis in [false, true] {
         let views = (0..2).map(|time| session::View { time, ..near.clone() }).collect();
-        let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: 1 });
+        let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: Some(1) });
         let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
         let mut film = Film::open(data.source(), request).await.unwrap();
         for _ in 0..2 {
@@ -237,7 +237,7 @@ async fn what_has_no_slabs_says_so() {
     let refused = async |fields: serde_json::Value, count| {
         let views = vec![first.merged(fields.as_object().unwrap()).unwrap()];
         let size = ImageSize { width: 90, height: 70 };
-        let slabs = Some(SlabWish { is_across_axis: false, count, reduction: 2 });
+        let slabs = Some(SlabWish { is_across_axis: false, count, reduction: None });
         let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
         let mut film = match Film::open(data.source(), request).await {
             Ok(film) => film,

@@ -53,21 +53,22 @@ impl Offering {
         let mut pause = FIRST_PAUSE;
         let mut told: Option<ErrorKind> = None;
         loop {
-            match self.serve(Arc::clone(&service), lobby).await {
+            let next = match self.serve(Arc::clone(&service), lobby).await {
                 Ok(()) => {
                     (pause, told) = (FIRST_PAUSE, None);
-                    // Also after one that went well: a client that waits to end at once would have it come without end.
-                    tokio::time::sleep(pause).await;
+                    FIRST_PAUSE
                 }
                 Err(error) => {
                     // Once for each kind of trouble: a client that waits again tomorrow is usual.
                     if told.replace(error.kind()) != Some(error.kind()) {
                         tracing::warn!("{error}; trying again");
                     }
-                    tokio::time::sleep(pause).await;
-                    pause = (2 * pause).min(MAX_PAUSE);
+                    (2 * pause).min(MAX_PAUSE)
                 }
-            }
+            };
+            // Also after one that went well: a client that waits to end at once would have it come without end.
+            tokio::time::sleep(pause).await;
+            pause = next;
         }
     }
 

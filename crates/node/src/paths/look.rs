@@ -117,12 +117,12 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report
     let facts = match known {
         Some(seen) => seen.facts.clone(),
         None => {
-            let facts = tokio::task::spawn_blocking(move || host::facts(host)).await;
-            facts.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?
+            let looking = tokio::task::spawn_blocking(move || host::facts(host)).await;
+            let facts = looking.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
+            *seen = Some(Seen { host, at: Instant::now(), facts: facts.clone() });
+            facts
         }
     };
-    let at = known.map_or_else(Instant::now, |seen| seen.at);
-    *seen = Some(Seen { host, at, facts: facts.clone() });
     Ok(Report::new(host, recalled, facts, measured, now()))
 }
 

@@ -1,6 +1,6 @@
 //! Slabs beside pictures, whatever their cameras are.
 
-use render::{Camera, Cutting, SlabRequest, SpaceAxis, VolumeView, best_axis};
+use render::{Camera, SlabRequest, SpaceAxis, VolumeView, best_axis};
 
 /// What slabs are wanted beside each picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,8 +9,8 @@ pub struct SlabWish {
     pub is_across_axis: bool,
     /// Into how many slabs, 1 to [`render::Slabs::MAX_COUNT`].
     pub count: u32,
-    /// Pixels of the picture along a side of each texel, 1 to 8.
-    pub reduction: u32,
+    /// Pixels of the picture along a side of each texel, 1 to 8; `None` for as many as were found to be worth most.
+    pub reduction: Option<u32>,
 }
 
 impl SlabWish {
@@ -24,10 +24,10 @@ impl SlabWish {
         camera: Camera,
         before: Option<SpaceAxis>,
     ) -> SlabRequest {
-        let cutting = match self.is_across_axis {
-            true => Cutting::Axis(best_axis(view, &camera, before)),
-            false => Cutting::Planes,
+        let usual = match self.is_across_axis {
+            true => SlabRequest::axis(camera, best_axis(view, &camera, before), self.count),
+            false => SlabRequest::planes(camera, self.count),
         };
-        SlabRequest { cutting, reduction: self.reduction, ..SlabRequest::planes(camera, self.count) }
+        SlabRequest { reduction: self.reduction.unwrap_or(usual.reduction), ..usual }
     }
 }
