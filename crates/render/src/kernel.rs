@@ -28,7 +28,7 @@ struct Looked {
     until: u32,
 }
 
-/// Samples of a run that a border of slabs cuts off, where several steps are taken at once.
+/// The fewest samples of a run for which several steps are taken at once.
 const HALF_RUN: u32 = RUN / 2;
 
 /// What all samples of a picture share.
@@ -63,6 +63,21 @@ impl<S: Simd> Way<S> {
     #[inline(always)]
     pub(crate) fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
+    }
+
+    /// The first sample at which all of these rays have begun, and the first at which one has ended.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole; a way has fewer than 2^24 samples"
+    )]
+    fn common(&self, simd: S, rays: S::M) -> [u32; 2] {
+        let none = simd.splat(0.0);
+        let latest = simd.least(simd.select(rays, simd.sub(none, self.first), none));
+        let count = simd.splat(self.count as f32);
+        let soonest = simd.least(simd.select(rays, self.end, count));
+        [-latest as u32, soonest as u32]
     }
 
     /// Which rays have this sample.
@@ -123,6 +138,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         let mut state = *gathered;
         // Rays that are elsewhere keep what they know.
         let mine = simd.lt(way.first, way.end);
+        let [begun, left] = way.common(simd, mine);
         let mut is_fresh = false;
         let mut i = 0;
         // The first sample in another slab.
@@ -167,21 +183,26 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                     }
                 }
             }
-            // The way into a block comes from another one, where opacity may bend.
-            let enters = simd.bits(simd.and(mine, simd.ge(way.first, number))) != 0;
-            let pace = if enters { BENT } else { looked.pace };
             let mut end = way.count.min(looked.until).min(cut);
-            let is_short = inside.is_some() && (HALF_RUN..RUN).contains(&(end - i));
-            if is_short && pace >= DOUBLE {
+            // The way into a block comes from another one, where opacity may bend; from then on several steps may be taken at once,
+            // until a ray leaves.
+            let enters = i <= begun;
+            let pace = if enters { BENT } else { looked.pace };
+            if enters {
+                end = end.min(begun + 1);
+            } else if pace >= DOUBLE && i < left {
+                end = end.min(left);
+            }
+            let is_even = pace >= DOUBLE && sampling == Sampling::Linear;
+            let is_long = is_even && end - i == RUN;
+            let is_short = is_even && !is_long && end - i >= HALF_RUN;
+            if is_short {
                 end = i + HALF_RUN;
             }
             if is_fresh {
                 state = samples.look_back(simd, number, state);
             }
             let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
-            let is_even = pace >= DOUBLE && sampling == Sampling::Linear;
-            let is_long = is_even && end - i == RUN;
-            let is_short = is_even && is_short;
             state = match sampling {
                 Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
                 Sampling::Linear if is_long && run.is_whole(simd) => match pace {

@@ -65,6 +65,7 @@ mod slabs;
 mod slice;
 pub mod stereo;
 mod surface;
+mod survey;
 mod table;
 mod transfer;
 mod truth;

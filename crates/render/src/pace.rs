@@ -1,8 +1,8 @@
 //! How densely the cells of a block are to be sampled, beside how far the nearest visible one is: what a march looks at.
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
-//! would add is found from how the values around turn. What is lost is bounded by how much values bend from voxel to voxel
-//! in a cell ([`Resident::bows`]) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
+//! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
+//! voxel in a cell ([`Course`](crate::survey::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
 
 use crate::resident::Resident;
 use crate::simd::READ_AHEAD;
@@ -41,8 +41,8 @@ impl Guide {
             return Self::Even(QUADRUPLE);
         }
         let fastest = if leaps { QUADRUPLE } else { SINGLE };
-        let own = block.cells.iter().zip(&block.bows);
-        let own = own.map(|(&range, &bow)| table.pace_of(range, bow).min(fastest));
+        let own = block.cells.iter().zip(&block.courses);
+        let own = own.map(|(&range, course)| table.pace_of(range, course).min(fastest));
         let mut cells = slowest_around(own.collect(), block.layout.cells);
         let is_even = cells.iter().all(|&pace| pace == cells[0]);
         match field {

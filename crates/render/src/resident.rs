@@ -10,8 +10,9 @@ use array::{Error, Result};
 use glam::DVec3;
 
 use crate::blocks::Charge;
-use crate::simd::READ_AHEAD;
+use crate::simd::{Instructions, READ_AHEAD};
 use crate::skip::{Plans, REMEMBERED};
+use crate::survey::{Course, Survey};
 use crate::volume::{ViewLevel, VolumeView};
 use crate::voxel::{Missing, Voxel, read_run};
 
@@ -70,7 +71,7 @@ impl Layout {
     /// What a block of this layout costs in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
         // A plan has two bytes for each.
-        let cell_bytes = size_of::<[f32; 2]>() + size_of::<f32>() + 2 * REMEMBERED;
+        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED;
         self.len() * voxel_bytes + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
 }
@@ -100,9 +101,8 @@ pub(crate) struct Resident<T> {
     /// Smallest and largest stored value a sample in the cell can meet, rounded outwards; low > high where
     /// nothing is present. C order over `layout.cells`.
     pub(crate) cells: Vec<[f32; 2]>,
-    /// By how much stored values in the cell bend at a voxel at most: the difference of the differences to its neighbours along
-    /// x, y or z, in `f32`; infinite or NaN where that is beyond it. Voxels before the block are not asked. As `cells`.
-    pub(crate) bows: Vec<f32>,
+    /// How they run in between. As `cells`.
+    pub(crate) courses: Vec<Course>,
     /// True when some voxel, apron included, is missing.
     pub(crate) has_missing: bool,
     /// What of it can be seen.
@@ -176,7 +176,7 @@ impl<T: Voxel> Resident<T> {
             }
         }
         let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
-        let bows = vec![0.0; layout.cell_count()];
+        let courses = vec![Course::default(); layout.cell_count()];
         let has_missing = missing.any(&data);
         Ok(Self {
             rank,
@@ -184,7 +184,7 @@ impl<T: Voxel> Resident<T> {
             layout,
             data,
             cells,
-            bows,
+            courses,
             has_missing,
             plans: Plans::default(),
             fills,
@@ -207,40 +207,10 @@ impl<T: Voxel> Resident<T> {
         self.has_missing |= missing.any(values);
     }
 
-    /// Value ranges of the cells that a part of the apron touches; part 0 is the whole block.
+    /// What is known of the cells that a part of the apron touches; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
         self.plans.forget();
-        let all = self.layout.cells;
-        let first = |axis: usize, bit: usize| if part & bit == 0 { 0 } else { all[axis] - 1 };
-        let first_x = first(2, 1);
-        let from_x = first_x * CELL;
-        let to_x = self.layout.extent[2];
-        let mut low = vec![T::HIGHEST; to_x - from_x];
-        let mut high = vec![T::LOWEST; to_x - from_x];
-        let mut bends = Bends(vec![0; to_x]);
-        for cz in first(0, 4)..all[0] {
-            for cy in first(1, 2)..all[1] {
-                low.fill(T::HIGHEST);
-                high.fill(T::LOWEST);
-                bends.forget();
-                for z in cz * CELL..self.layout.extent[0].min(cz * CELL + CELL + 1) {
-                    for y in cy * CELL..self.layout.extent[1].min(cy * CELL + CELL + 1) {
-                        let row = &self.data[self.layout.index(z, y, from_x)..self.layout.index(z, y, to_x)];
-                        widen(&mut low, &mut high, row, self.has_missing.then_some(missing));
-                        // Where voxels are missing every step is taken.
-                        if !self.has_missing {
-                            bends.add(self, z, y);
-                        }
-                    }
-                }
-                let cell_row = (cz * all[1] + cy) * all[2];
-                for cx in first_x..all[2] {
-                    let span = (cx - first_x) * CELL..low.len().min((cx - first_x) * CELL + CELL + 1);
-                    self.cells[cell_row + cx] = outward(&low[span.clone()], &high[span.clone()]);
-                    self.bows[cell_row + cx] = bends.greatest(from_x + span.start..from_x + span.end);
-                }
-            }
-        }
+        Instructions::best().run(Survey { block: self, part, missing });
     }
 
     pub(crate) fn size_bytes(&self) -> usize {
@@ -311,71 +281,4 @@ impl Layout {
             if part & bit == 0 { 0..n } else { n..n + 1 }
         })
     }
-}
-
-/// By how much values bend at the voxels of some rows, column by column: differences of neighbouring differences along x, y
-/// and z. As bits of numbers without sign, of which NaN is the greatest.
-struct Bends(Vec<u32>);
-
-impl Bends {
-    fn forget(&mut self) {
-        self.0.fill(0);
-    }
-
-    /// Adds the voxels of a row of a block.
-    fn add<T: Voxel>(&mut self, block: &Resident<T>, z: usize, y: usize) {
-        let [nz, ny, nx] = block.layout.extent;
-        let row = |z: usize, y: usize| &block.data[block.layout.index(z, y, 0)..][..nx];
-        let here = row(z, y);
-        add_bends(&mut self.0[1..nx - 1], [&here[..nx - 2], &here[1..nx - 1], &here[2..]]);
-        if y > 0 && y + 1 < ny {
-            add_bends(&mut self.0, [row(z, y - 1), here, row(z, y + 1)]);
-        }
-        if z > 0 && z + 1 < nz {
-            add_bends(&mut self.0, [row(z - 1, y), here, row(z + 1, y)]);
-        }
-    }
-
-    /// The greatest in some columns.
-    fn greatest(&self, columns: std::ops::Range<usize>) -> f32 {
-        f32::from_bits(self.0[columns].iter().copied().max().unwrap_or(0))
-    }
-}
-
-/// Of three voxels in a line.
-fn add_bends<T: Voxel>(most: &mut [u32], [before, here, behind]: [&[T]; 3]) {
-    for (i, most) in most.iter_mut().enumerate() {
-        let here = here[i].to_f32();
-        let bend = (behind[i].to_f32() - here) - (here - before[i].to_f32());
-        *most = (*most).max(bend.abs().to_bits());
-    }
-}
-
-/// Widens ranges, column by column, by a row; comparisons with NaN are false, so it never counts.
-fn widen<T: Voxel>(low: &mut [T], high: &mut [T], row: &[T], missing: Option<&Missing<T>>) {
-    for ((low, high), &value) in low.iter_mut().zip(high).zip(row) {
-        if missing.is_some_and(|m| m.is_missing(value)) {
-            continue;
-        }
-        *low = if value < *low { value } else { *low };
-        *high = if value > *high { value } else { *high };
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "rounded outwards right after")]
-fn outward<T: Voxel>(low: &[T], high: &[T]) -> [f32; 2] {
-    let low = low.iter().fold(T::HIGHEST, |a, &b| if b < a { b } else { a });
-    let high = high.iter().fold(T::LOWEST, |a, &b| if b > a { b } else { a });
-    if low > high {
-        return [f32::INFINITY, f32::NEG_INFINITY];
-    }
-    let (low, high) = (low.to_f64(), high.to_f64());
-    let (mut a, mut b) = (low as f32, high as f32);
-    if f64::from(a) > low {
-        a = a.next_down();
-    }
-    if f64::from(b) < high {
-        b = b.next_up();
-    }
-    [a, b]
 }

@@ -18,6 +18,7 @@ use crate::TransferFunction;
 use crate::colour::is_categorical;
 use crate::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::skip::REMEMBERED;
+use crate::survey::Course;
 use crate::transfer::interpolate;
 use crate::voxel::Scale;
 
@@ -27,6 +28,8 @@ pub(crate) const ENTRIES: usize = 2048;
 
 /// Into how many parts the way between two samples may be cut.
 pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
+
+const SQRT_3: f32 = 1.732_051;
 
 /// Opacity of a sample that its entry may lack for want of parts.
 pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
@@ -178,33 +181,38 @@ impl Table {
 
     /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.
     pub(crate) fn sight_of(&self, range: [f32; 2]) -> Sight {
-        let Some(Stretch { first, last, error }) = self.stretch(range) else { return Sight::Absent };
+        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return Sight::Absent };
         if self.visible_before[last + 1] == self.visible_before[first] {
             return Sight::Hidden { gap: self.visible_before[first] };
         }
-        if error > TOLERANCE { Sight::Bent } else { Sight::Even }
+        let missed = (self.bends[last] - self.bends[first]) * longest * ERROR_PER_BEND;
+        if missed > TOLERANCE { Sight::Bent } else { Sight::Even }
     }
 
-    /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and bend by at most `bow` from voxel to
-    /// voxel, as [`Resident::bows`](crate::resident::Resident::bows) says. One of [`crate::pace`]'s.
+    /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
+    /// [`crate::pace`]'s.
     #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
-    pub(crate) fn pace_of(&self, range: [f32; 2], bow: f32) -> u8 {
-        let Some(Stretch { first, last, error }) = self.stretch(range) else { return QUADRUPLE };
+    pub(crate) fn pace_of(&self, range: [f32; 2], course: &Course) -> u8 {
+        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
         if self.visible_before[last + 1] == self.visible_before[first] {
             return QUADRUPLE;
         }
-        if error > TOLERANCE {
+        let bends = self.bends[last] - self.bends[first];
+        let gain = (self.thickness * self.scale.gain.abs()) as f32;
+        // What is interpolated between voxels changes by no more than the rise along each axis.
+        let way = longest.min(gain * course.rise * SQRT_3);
+        let missed = bends * way * ERROR_PER_BEND;
+        if missed > TOLERANCE {
             return BENT;
         }
-        let bends = self.bends[last] - self.bends[first];
         let slope = (self.changes[last] - self.changes[first]) / (last - first).max(1) as f32 + bends;
         // Between samples so far apart a parabola of this bow leaves the straight line by so many entries, two thirds on
         // average; opacity of so many steps is off by that.
-        let apart = (self.thickness * self.thickness * self.scale.gain.abs() / 8.0) as f32 * bow;
+        let apart = gain * self.thickness as f32 / 8.0 * course.bow;
         let is_enough = |steps: f32| {
             let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
-            // Ways are longer, the opacities that bend higher, their squares all the more.
-            lost <= PACE_TOLERANCE && error * steps * steps <= TOLERANCE
+            // Ways are longer, the opacities that bend higher: for each step as much is missed as for one.
+            lost <= PACE_TOLERANCE && missed * steps * steps <= TOLERANCE * steps
         };
         if is_enough(4.0) {
             QUADRUPLE
@@ -229,8 +237,7 @@ impl Table {
         let last = ((b + 0.5).floor() + 1.0).clamp(0.0, end) as usize;
         // From one sample to the next values hardly ever run through more than half of a cell's range.
         let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
-        let error = (self.bends[last] - self.bends[first]) * longest * ERROR_PER_BEND;
-        Some(Stretch { first, last, error })
+        Some(Stretch { first, last, longest })
     }
 }
 
@@ -238,8 +245,8 @@ impl Table {
 struct Stretch {
     first: usize,
     last: usize,
-    /// What the middle of a way misses of the mean of its opacities, at most.
-    error: f32,
+    /// The longest way from one sample to the next, entries.
+    longest: f32,
 }
 
 /// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
@@ -372,15 +379,22 @@ mod tests {
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
         let paces = |thickness| {
             let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
-            [0.0, 1.0, 40.0, f32::NAN].map(|bow| table.pace_of([60.0, 62.0], bow))
+            [0.0, 1.0, 40.0, f32::NAN].map(|bow| table.pace_of([60.0, 62.0], &Course { rise: 1.0, bow }))
         };
         assert_eq!(paces(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
         assert_eq!(paces(0.25)[1], QUADRUPLE, "four short steps are one long one");
         let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
-        assert_eq!(table.pace_of([2.0, 10.0], 40.0), QUADRUPLE, "nothing is seen");
-        let steep = TransferFunction { opacity: vec![OpacityPoint { value: 50.0, opacity: 1.0 }], ..tf };
-        let steep = TransferFunction { range: [49.0, 51.0], ..steep };
-        assert_eq!(Table::new(&steep, &decoding(1.0, 0.0), 1.0).pace_of([40.0, 60.0], 0.0), BENT);
+        assert_eq!(
+            table.pace_of([2.0, 10.0], &Course { rise: 8.0, bow: 40.0 }),
+            QUADRUPLE,
+            "nothing is seen"
+        );
+        let points = [(50.0, 0.0), (100.0, 1.0)];
+        let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
+        let table = Table::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
+        let rises = [0.05, 0.2, 0.4, 1.0, f32::NAN];
+        let paces = rises.map(|rise| table.pace_of([40.0, 60.0], &Course { rise, bow: 0.0 }));
+        assert_eq!(paces, [QUADRUPLE, DOUBLE, SINGLE, BENT, BENT], "what matters is how far a step leads");
     }
 
     #[test]
