@@ -4,7 +4,7 @@
 use glam::DVec2;
 
 use super::text::Place;
-use super::{Depth, Notes, Pen, number_text};
+use super::{Area, Depth, Notes, Pen, number_text};
 
 /// A colour, and what it stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +51,8 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
 fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, colour: [u8; 3]) {
     let colour = colour.map(|c| f32::from(c) / 255.0);
+    let corner = DVec2::new(at.x, at.y - side / 2.0);
+    pen.taken.push(Area { from: corner, to: corner + DVec2::splat(side) });
     let (left, top, side) = (at.x as i64, (at.y - side / 2.0) as i64, side as i64);
     for y in top..top + side {
         for x in left..left + side {

@@ -3,17 +3,17 @@
 //! Edges that lie behind the volume are drawn behind what the picture shows, the others in front of it, which is exact for a convex
 //! box around all there is. Pictures in a viewer are left alone; it has a page around them.
 
+mod edges;
 mod keys;
 mod text;
 
 use array::Result;
-use glam::{DVec2, DVec3};
+use glam::DVec2;
 
 use crate::camera::{Bounds, Camera, Lens};
 use crate::colour::{COLOURS, colour_map_table, is_categorical};
 use crate::image::Image;
 use crate::raster::line;
-use crate::scene::ImageSize;
 use crate::transfer::TransferFunction;
 pub use keys::Key;
 use text::{Place, Writer};
@@ -64,8 +64,6 @@ const LETTERS: (f32, f32) = (11.0, 40.0);
 const SCALE_SHARE: f64 = 0.2;
 /// Height of the legend's colours, as a share of the image's.
 const LEGEND_SHARE: f64 = 0.4;
-/// What lies nearer to the eye than this share of the way to the target is not drawn.
-const NEAR_SHARE: f64 = 1e-3;
 
 /// Writes the notes into a picture.
 ///
@@ -75,18 +73,24 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let lens = Lens::new(&notes.camera, image.size)?;
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
     let letters = (image.size.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
-    let mut pen = Pen { writer: Writer::new(letters), image, ink };
-    let legend = Legend::of(&pen, notes);
-    draw_box(&mut pen, &lens, notes, legend.as_ref());
+    let mut pen = Pen { writer: Writer::new(letters), image, ink, taken: Vec::new() };
+    let edges = draw_all_but_labels(&mut pen, &lens, notes);
+    // Last, as they give way to all others.
+    edges::label(&mut pen, &lens, notes, &edges);
+    Ok(())
+}
+
+fn draw_all_but_labels(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> edges::Edges {
+    let edges = edges::draw(pen, lens, notes);
     // Where a side is not to scale, no length is.
     if notes.spans.iter().all(Option::is_none) {
-        draw_scale(&mut pen, notes);
+        draw_scale(pen, notes);
     }
-    if let Some(legend) = legend {
-        legend.draw(&mut pen, notes);
+    if let Some(legend) = Legend::of(pen, notes) {
+        legend.draw(pen, notes);
     }
-    keys::draw(&mut pen, notes);
-    Ok(())
+    keys::draw(pen, notes);
+    edges
 }
 
 /// Draws onto an image.
@@ -94,6 +98,21 @@ struct Pen<'a> {
     image: &'a mut Image,
     writer: Writer,
     ink: [f32; 3],
+    /// Where something is written.
+    taken: Vec<Area>,
+}
+
+/// A part of the image, pixels: its upper left and its lower right corner.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    from: DVec2,
+    to: DVec2,
+}
+
+impl Area {
+    fn meets(&self, other: &Self) -> bool {
+        self.from.cmplt(other.to).all() && other.from.cmplt(self.to).all()
+    }
 }
 
 /// Whether something lies before or behind what the picture shows.
@@ -130,128 +149,29 @@ impl Pen<'_> {
     }
 
     /// A row of text; `place` says which part of it lies at `at`. It is moved into the image where it fits.
-    fn write(&mut self, text: &str, mut at: DVec2, place: Place) {
+    fn write(&mut self, text: &str, at: DVec2, place: Place) {
         let ink = self.ink;
+        let (at, area) = self.room(text, at, place);
+        self.taken.push(area);
+        for (x, y, coverage) in self.writer.pixels(text, at, place) {
+            self.dot(x, y, ink, coverage, Depth::Before);
+        }
+    }
+
+    /// Where a row of text lies once it is moved into the image, and what it takes of it.
+    fn room(&self, text: &str, mut at: DVec2, place: Place) -> (DVec2, Area) {
         let (long, (width, height)) = (self.writer.width(text), self.size());
         let before = match place {
             Place::Left => 0.0,
             Place::Middle => long / 2.0,
             Place::Right => long,
         };
-        let edge = f64::from(self.writer.letters()) / 2.0;
+        let letters = f64::from(self.writer.letters());
+        let edge = letters / 2.0;
         at.x = (at.x - before).min(width as f64 - edge - long).max(edge) + before;
         at.y = at.y.min(height as f64 - edge).max(edge);
-        for (x, y, coverage) in self.writer.pixels(text, at, place) {
-            self.dot(x, y, ink, coverage, Depth::Before);
-        }
-    }
-}
-
-/// Corner `number` of a box: bit 0 is x, bit 1 y, bit 2 z.
-fn corner(bounds: &Bounds, number: usize) -> DVec3 {
-    DVec3::from(std::array::from_fn(|axis| {
-        if number >> axis & 1 == 0 { bounds.min[axis] } else { bounds.max[axis] }
-    }))
-}
-
-fn draw_box(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, legend: Option<&Legend<'_>>) {
-    let bounds = &notes.bounds;
-    let size = pen.image.size;
-    let centre = place(lens, size, bounds.centre().into());
-    for axis in 0..3 {
-        let mut middles = Vec::with_capacity(4);
-        for number in (0..8usize).filter(|number| number >> axis & 1 == 0) {
-            let (low, high) = (corner(bounds, number), corner(bounds, number | 1 << axis));
-            let depth = if faces_at(number, axis).any(|face| is_seen(lens, bounds, face)) {
-                Depth::Before
-            } else {
-                Depth::Behind
-            };
-            let near = NEAR_SHARE * (DVec3::from(notes.camera.target) - lens.eye).length();
-            let Some(ends) = beyond(lens, low, high, near) else { continue };
-            let ends = ends.map(|point| place(lens, size, point));
-            pen.line(ends[0], ends[1], depth);
-            // Of an axis that is looked along nothing can be said at its edges.
-            if ends[0].distance(ends[1]) >= 2.0 * f64::from(pen.writer.letters()) {
-                middles.push((ends[0] + ends[1]) / 2.0);
-            }
-        }
-        let (ends, units) = match &notes.spans[axis] {
-            Some(span) => ([span.from, span.to], &span.units),
-            None => ([bounds.min[axis], bounds.max[axis]], &notes.world_units),
-        };
-        let [from, to] = ends.map(number_text);
-        let label = format!("{}  {from} – {to} {units}", notes.axes[axis]);
-        write_beside(pen, label.trim_end(), &middles, centre, legend);
-    }
-}
-
-/// Labels an axis beside the edge whose middle lies farthest out, so that nothing is behind the text; beside another one where
-/// the legend would be.
-fn write_beside(
-    pen: &mut Pen<'_>,
-    label: &str,
-    middles: &[DVec2],
-    centre: DVec2,
-    legend: Option<&Legend<'_>>,
-) {
-    let letters = f64::from(pen.writer.letters());
-    let beside = |middle: &DVec2| {
-        let outward = (middle - centre).normalize_or_zero();
-        let (place, far) = match outward.x {
-            x if x > 0.5 => (Place::Left, 0.8),
-            x if x < -0.5 => (Place::Right, 0.8),
-            _ => (Place::Middle, 1.3),
-        };
-        let mut at = middle + outward * letters * far;
-        let most_right = legend.map_or(f64::INFINITY, |legend| legend.most_right(pen, label, at.y, place));
-        let is_free = at.x <= most_right;
-        at.x = at.x.min(most_right);
-        (is_free, middle.distance_squared(centre), at, place)
-    };
-    let places = middles.iter().map(beside);
-    let best = places.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    if let Some((_, _, at, place)) = best {
-        pen.write(label, at, place);
-    }
-}
-
-/// Where a point lies in an image, pixels from its upper left corner.
-fn place(lens: &Lens, size: ImageSize, point: DVec3) -> DVec2 {
-    let to = point - lens.eye;
-    let depth = if lens.perspective { to.dot(lens.forward) } else { 1.0 };
-    let across = (to.dot(lens.right) / depth - lens.middle) / lens.half[0];
-    let upward = to.dot(lens.up) / depth / lens.half[1];
-    DVec2::new((across + 1.0) / 2.0 * f64::from(size.width), (1.0 - upward) / 2.0 * f64::from(size.height))
-}
-
-/// The part of a line that lies `near` before the eye and farther; all of it where rays are parallel.
-fn beyond(lens: &Lens, a: DVec3, b: DVec3, near: f64) -> Option<[DVec3; 2]> {
-    let depth = |point: DVec3| (point - lens.eye).dot(lens.forward) - near;
-    let (from, to) = (depth(a), depth(b));
-    if !lens.perspective || (from > 0.0 && to > 0.0) {
-        return Some([a, b]);
-    }
-    if from <= 0.0 && to <= 0.0 {
-        return None;
-    }
-    let crossing = a.lerp(b, from / (from - to));
-    Some(if from > 0.0 { [a, crossing] } else { [crossing, b] })
-}
-
-/// The two faces at an edge along `axis` that begins at a corner: axis of the face, and whether it is the high one.
-fn faces_at(number: usize, axis: usize) -> impl Iterator<Item = (usize, bool)> {
-    (0..3).filter(move |&other| other != axis).map(move |other| (other, number >> other & 1 == 1))
-}
-
-/// Whether the outside of a face is turned to the eye.
-fn is_seen(lens: &Lens, bounds: &Bounds, (axis, is_high): (usize, bool)) -> bool {
-    let (eye, forward) = (lens.eye.to_array()[axis], lens.forward.to_array()[axis]);
-    match (lens.perspective, is_high) {
-        (true, true) => eye > bounds.max[axis],
-        (true, false) => eye < bounds.min[axis],
-        (false, true) => forward < 0.0,
-        (false, false) => forward > 0.0,
+        let from = at - DVec2::new(before, letters / 2.0);
+        (at, Area { from, to: from + DVec2::new(long, letters) })
     }
 }
 
@@ -264,6 +184,7 @@ fn draw_scale(pen: &mut Pen<'_>, notes: &Notes) {
     let left = DVec2::new(margin, height as f64 - margin);
     let right = left + DVec2::new(length / world_per_pixel, 0.0);
     let tick = DVec2::new(0.0, margin / 4.0);
+    pen.taken.push(Area { from: left - tick, to: right + tick });
     for (a, b) in [(left, right), (left - tick, left + tick), (right - tick, right + tick)] {
         pen.line(a, b, Depth::Before);
         pen.line(a, b, Depth::Before);
@@ -310,27 +231,13 @@ impl<'a> Legend<'a> {
         Some(Self { transfer, colours, labels, left, top: (height as f64 - rows) / 2.0, rows })
     }
 
-    /// How far right a row of text may lie beside it.
-    fn most_right(&self, pen: &Pen<'_>, text: &str, y: f64, place: Place) -> f64 {
-        let letters = f64::from(pen.writer.letters());
-        // With its title above, and half a row below.
-        if y < self.top - 2.5 * letters || y > self.top + self.rows + letters {
-            return f64::INFINITY;
-        }
-        let width = pen.writer.width(text);
-        let behind = match place {
-            Place::Left => width,
-            Place::Middle => width / 2.0,
-            Place::Right => 0.0,
-        };
-        self.left - letters - behind
-    }
-
     fn draw(&self, pen: &mut Pen<'_>, notes: &Notes) {
         let letters = f64::from(pen.writer.letters());
         let Self { left, top, rows, .. } = *self;
         #[expect(clippy::cast_possible_truncation, reason = "within the image")]
         let (first, count, columns) = ((left as i64, top as i64), rows as i64, letters as i64);
+        let (width, _) = pen.size();
+        pen.taken.push(Area { from: DVec2::new(left, top), to: DVec2::new(width as f64, top + rows) });
         for row in 0..count {
             let share = 1.0 - row as f64 / (count - 1).max(1) as f64;
             let share = if self.transfer.reversed { 1.0 - share } else { share };
@@ -344,7 +251,6 @@ impl<'a> Legend<'a> {
         for (share, text) in &self.labels {
             pen.write(text, DVec2::new(left + letters * 1.5, top + rows * (1.0 - share)), Place::Left);
         }
-        let (width, _) = pen.size();
         let title = DVec2::new(width as f64 - 1.5 * letters, top - 1.5 * letters);
         pen.write(&notes.values, title, Place::Right);
     }
@@ -373,6 +279,7 @@ fn without_zeros(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::ImageSize;
 
     const SIZE: ImageSize = ImageSize { width: 320, height: 240 };
 
@@ -425,6 +332,45 @@ mod tests {
             let found = image.rgba.iter().filter(|pixel| pixel[3] == 1.0 && pixel[..3] == colour).count();
             assert!(found >= 5, "{colour:?}: {found}");
         }
+    }
+
+    /// Where the axes' labels are, and everything else that is written.
+    fn labels(size: ImageSize, notes: &Notes) -> (Vec<Area>, Vec<Area>) {
+        let rgba = vec![[0.0; 4]; (size.width * size.height) as usize];
+        let mut image = Image { size, rgba };
+        let lens = Lens::new(&notes.camera, size).unwrap();
+        let mut pen =
+            Pen { writer: Writer::new(LETTERS.0), image: &mut image, ink: [1.0; 3], taken: Vec::new() };
+        let edges = draw_all_but_labels(&mut pen, &lens, notes);
+        let others = pen.taken.clone();
+        edges::label(&mut pen, &lens, notes, &edges);
+        (pen.taken.split_off(others.len()), others)
+    }
+
+    #[test]
+    fn labels_of_axes_meet_neither_each_other_nor_anything_else() {
+        let directions =
+            [[-0.45, 0.8, -0.4], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.1, -0.05], [1.0, 1.0, 1.0]];
+        let keys = vec![Key::of_value([9; 3], 0.25, "kg"); 4];
+        for direction in directions {
+            let near = Camera::framing(&bounds(), direction);
+            for camera in [near, near.orthographic(), near.zoom(0.4), near.zoom(1.4)] {
+                for size in
+                    [SIZE, ImageSize { width: 160, height: 200 }, ImageSize { width: 640, height: 480 }]
+                {
+                    let notes = Notes { title: "2001-02-03".into(), keys: keys.clone(), ..notes(camera) };
+                    let (own, others) = labels(size, &notes);
+                    for (number, label) in own.iter().enumerate() {
+                        let mut all = others.iter().chain(&own[number + 1..]);
+                        assert!(!all.any(|other| other.meets(label)), "{camera:?} {size:?}: {label:?}");
+                    }
+                    let is_usual = camera == near && size.width == 640;
+                    assert!(!is_usual || own.len() >= 2, "{direction:?}: {own:?}");
+                }
+            }
+        }
+        let usual = Camera::framing(&bounds(), directions[0]);
+        assert_eq!(labels(ImageSize { width: 640, height: 480 }, &notes(usual)).0.len(), 3);
     }
 
     #[test]
