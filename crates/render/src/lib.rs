@@ -80,7 +80,7 @@ pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, Progress, demand, demand_of};
 pub use image::{Background, Image, png_of_rgb8};
-pub use journey::{predicted, through, turn};
+pub use journey::{Way, predicted, through, turn};
 pub use mesh::{Mesh, Mesher};
 pub use part::{Drawn, Part, Piece, Tally, cast_part};
 pub use pool::{BlockPool, Inserted, Snapshot};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use array::{Error, Result};
-use render::Camera;
+use render::{Camera, Way};
 use serde_json::{Map, Value};
 
 use super::MAX_PICTURES;
@@ -12,12 +12,18 @@ use super::MAX_PICTURES;
 /// Largest file of a journey's places, bytes.
 const MAX_JOURNEY_BYTES: u64 = 4 << 20;
 
-/// Time steps from `start` to before `stop`.
+/// Time steps from `start` to before `stop`; by default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     start: Option<u64>,
     stop: Option<u64>,
     step: u64,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { start: None, stop: None, step: 1 }
+    }
 }
 
 impl FromStr for Times {
@@ -44,6 +50,12 @@ impl FromStr for Times {
 }
 
 impl Times {
+    /// How many, where both ends were named.
+    pub(super) fn count(self) -> Option<u32> {
+        let (start, stop) = (self.start.unwrap_or(0), self.stop?);
+        u32::try_from(stop.checked_sub(start)?.div_ceil(self.step)).ok()
+    }
+
     /// The steps, of `count` that there are.
     pub(super) fn of(self, count: u64) -> Result<Vec<u64>> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop.unwrap_or(count));
@@ -68,18 +80,19 @@ pub enum Journey {
     /// About what it looks at, by so many degrees.
     Turn(f64),
     /// Through the cameras of a JSON file: a list of cameras as in a view, or of views.
-    Through(PathBuf),
+    Through(PathBuf, Way),
 }
 
 impl FromStr for Journey {
     type Err = Error;
 
-    /// `turn`, `turn:DEGREES`, or the name of a file.
+    /// `turn`, `turn:DEGREES`, or the name of a file, with `straight:` before it for a way of lines.
     fn from_str(text: &str) -> Result<Self> {
         let degrees = match text.split_once(':') {
             None if text == "turn" => "360",
             Some(("turn", degrees)) => degrees,
-            _ => return Ok(Self::Through(text.into())),
+            Some(("straight", file)) => return Ok(Self::Through(file.into(), Way::Straight)),
+            _ => return Ok(Self::Through(text.into(), Way::Smooth)),
         };
         let degrees: Option<f64> = degrees.trim().parse().ok().filter(|d: &f64| d.is_finite());
         degrees.map(Self::Turn).ok_or_else(|| {
@@ -93,15 +106,15 @@ impl Journey {
     pub(super) fn cameras(&self, first: &Camera, pictures: u32) -> Result<Vec<Camera>> {
         match self {
             Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
-            Self::Through(path) => {
+            Self::Through(path, way) => {
                 let failed = |e: Error| {
                     e.context(format!(
-                        "a journey is `turn`, `turn:DEGREES` or a file of cameras; read `{}`",
+                        "a journey is `turn`, `turn:DEGREES`, or a file of cameras, or `straight:` and one; read `{}`",
                         path.display()
                     ))
                 };
                 let places = places(path).map_err(failed)?;
-                render::through(&places, pictures).map_err(failed)
+                render::through(&places, pictures, *way).map_err(failed)
             }
         }
     }
@@ -157,7 +170,9 @@ mod tests {
         let read = |text: &str| text.parse::<Journey>();
         assert_eq!(read("turn").unwrap(), Journey::Turn(360.0));
         assert_eq!(read("turn:-90").unwrap(), Journey::Turn(-90.0));
-        assert_eq!(read("ways/to.json").unwrap(), Journey::Through("ways/to.json".into()));
+        let through = |file: &str, way| Journey::Through(file.into(), way);
+        assert_eq!(read("ways/to.json").unwrap(), through("ways/to.json", Way::Smooth));
+        assert_eq!(read("straight:to.json").unwrap(), through("to.json", Way::Straight));
         read("turn:x").unwrap_err();
         read("turn:nan").unwrap_err();
     }
