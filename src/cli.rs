@@ -341,6 +341,7 @@ Examples:
   corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
   corridor render ct.nii.gz -o pair.png --size 2048x800 --stereo=1/25
   corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
+  corridor render run42.h5/rho -o rho.webm --quality 85
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
   mpirun -n 8 corridor render run42.h5/rho -o rho.png
 
@@ -353,7 +354,7 @@ pub(crate) struct Render {
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
     /// What to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`, or a
-    /// film as `.mp4` (H.264).
+    /// film as `.mp4` (H.264) or `.webm` (AV1, smaller and slower to write).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Columns x rows, pixels.
@@ -395,7 +396,7 @@ pub(crate) struct Render {
     /// `1/30`, which is taken where none is given, or `0.05`. Of perspective cameras only.
     #[arg(long, value_name = "PARALLAX", num_args = 0..=1, require_equals = true, default_missing_value = "1/30")]
     pub(crate) stereo: Option<String>,
-    /// Index along the time axis, or several, one picture each.
+    /// Index along the time axis, or several, one picture each [default: of a film without --journey all, else the view's].
     #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
     pub(crate) time: Option<String>,
     /// Write into the picture what it shows: the volume's box with what it spans, a scale bar, legends of the colours (of values, isosurfaces
@@ -403,8 +404,9 @@ pub(crate) struct Render {
     #[arg(long)]
     pub(crate) annotate: bool,
     /// Where the camera travels meanwhile: once about what it looks at (`turn`, `turn:90`), or through the cameras of a JSON file, a list
-    /// of cameras as in a view, or of views.
-    #[arg(long, value_name = "turn[:DEGREES]|FILE")]
+    /// of cameras as in a view, or of views: along a smooth curve, or with `straight:` along lines with a bend at each camera. Each
+    /// leg takes as long as the others; a camera that is listed twice stands.
+    #[arg(long, value_name = "turn[:DEGREES]|[straight:]FILE")]
     pub(crate) journey: Option<String>,
     /// How many pictures; time steps are spread over them [default: one for each time step; 100 for a journey].
     #[arg(long, value_name = "COUNT")]
@@ -412,6 +414,9 @@ pub(crate) struct Render {
     /// Pictures a second of a film.
     #[arg(long, default_value_t = 25.0, value_name = "RATE")]
     pub(crate) fps: f64,
+    /// How true a film is, from 1 (small) to 100 (true) [default: 75].
+    #[arg(long, value_name = "1-100")]
+    pub(crate) quality: Option<String>,
     /// Level to draw [default: the finest that shows and fits].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,

@@ -99,6 +99,15 @@ def home(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def series(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A ball that grows, three time steps."""
+    # Only tests of films need what writes it.
+    from films import write_series
+
+    return write_series(tmp_path_factory.mktemp("films") / "ball.nc")
+
+
 REPORT: list[str] = []
 
 

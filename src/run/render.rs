@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use node::array::{Error, Result};
 use node::film::{
-    self, Communicator, Company, LookRequest, Method, PicturesRequest, Times, check_output,
-    check_slabs_output, draw,
+    self, Communicator, Company, LookRequest, Method, PicturesRequest, Times, Track, check_output,
+    check_slabs_output, draw, is_film,
 };
 use node::memory::Budget;
 use node::picture::{PictureRequest, ViewMode, parse_parallax, parse_size, parse_slice, parse_surface};
@@ -22,52 +22,25 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     let company = company(options, ranks)?;
     let method: Method = options.compositing.parse()?;
     let size = parse_size(&options.size)?;
-    check_output(&options.output)?;
+    let track = track(options)?;
+    check_output(&options.output, size, &track)?;
     if film::is_slabs(&options.location) {
-        return look(options, size).await;
+        return look(options, size, track).await;
     }
-    let slabs = options.slabs.wish();
-    slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
+    let mut request = request(options, track)?;
+    request.check_numbers(&options.output)?;
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let is_told = !matches!(&company, Some(Company::Processes(ranks)) if ranks.rank() > 0);
     let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
-    let (time, times) = time(options.time.as_deref())?;
-    let picture = PictureRequest {
-        view: options.view.clone(),
-        array: options.array.clone().or(Some(array).filter(|a| !a.is_empty())),
-        camera: options.camera.clone(),
-        transfer: options.tf.clone(),
-        surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
-        slices: options.slice.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
-        shading: options.shading.map(|switch| switch == Switch::On),
-        mode: options.mode.map(|mode| match mode {
-            Mode::Composite => ViewMode::Composite,
-            Mode::Surfaces => ViewMode::Surfaces,
-            Mode::Maximum => ViewMode::Maximum,
-            Mode::Minimum => ViewMode::Minimum,
-        }),
-        grids: options.grids.then_some(true),
-        stereo: options.stereo.as_deref().map(parse_parallax).transpose()?,
-        time,
-        level: options.level,
-    };
-    let request = PicturesRequest {
-        picture,
-        times,
-        journey: options.journey.as_deref().map(str::parse).transpose()?,
-        pictures: options.pictures,
-        pictures_per_sec: options.fps,
-        is_annotated: options.annotate,
-        slabs,
-    };
+    request.picture.array = request.picture.array.or(Some(array).filter(|a| !a.is_empty()));
     // Ranks draw on the CPU.
     let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
     let painter = Arc::clone(means.painter());
-    let (unit, what) =
-        if request.is_several() { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
+    let is_several = request.is_several() || is_film(&options.output);
+    let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
     let meter = Meter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
     let drawn = draw(
@@ -89,21 +62,56 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
         if let Some(slabs) = &options.slabs.slabs {
             result["slabs"] = json!(slabs);
         }
-        if request.is_several() {
+        if is_several {
             result["pictures"] = drawn.pictures.into();
         }
         return print(&result.to_string());
     }
     let mut text = drawn.truth.text;
-    if request.is_several() {
+    if is_several {
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
     say(&if painter.is_gpu() { format!("{text} Drawn on {painter}.") } else { text });
     Ok(())
 }
 
+/// What is asked for, as far as the options say: everything in them is read before a server is asked.
+fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
+    let slabs = options.slabs.wish();
+    slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
+    let (time, times) = time(options.time.as_deref())?;
+    let picture = PictureRequest {
+        view: options.view.clone(),
+        array: options.array.clone(),
+        camera: options.camera.clone(),
+        transfer: options.tf.clone(),
+        surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
+        slices: options.slice.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
+        shading: options.shading.map(|switch| switch == Switch::On),
+        mode: options.mode.map(|mode| match mode {
+            Mode::Composite => ViewMode::Composite,
+            Mode::Surfaces => ViewMode::Surfaces,
+            Mode::Maximum => ViewMode::Maximum,
+            Mode::Minimum => ViewMode::Minimum,
+        }),
+        grids: options.grids.then_some(true),
+        stereo: options.stereo.as_deref().map(parse_parallax).transpose()?,
+        time,
+        level: options.level,
+    };
+    Ok(PicturesRequest {
+        picture,
+        times,
+        journey: options.journey.as_deref().map(str::parse).transpose()?,
+        pictures: options.pictures,
+        track,
+        is_annotated: options.annotate,
+        slabs,
+    })
+}
+
 /// Pictures of a file of slabs.
-async fn look(options: &Render, size: ImageSize) -> Result<()> {
+async fn look(options: &Render, size: ImageSize, track: Track) -> Result<()> {
     // What would choose or change data that are not there.
     let of_data = [
         ("--array", options.array.is_some()),
@@ -130,7 +138,7 @@ async fn look(options: &Render, size: ImageSize) -> Result<()> {
         camera: options.camera.clone(),
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
-        pictures_per_sec: options.fps,
+        track,
     };
     let progress = Progress::before_result(options.json);
     let meter = Meter::new(Unit::Pictures, progress);
@@ -150,6 +158,20 @@ async fn look(options: &Render, size: ImageSize) -> Result<()> {
     let of = if pictures == 1 { "A picture".to_owned() } else { format!("{pictures} pictures") };
     say(&format!("{of} of {count} slabs."));
     Ok(())
+}
+
+/// How a film is written; what only films have is told of other outputs.
+fn track(options: &Render) -> Result<Track> {
+    let Some(text) = &options.quality else {
+        return Ok(Track { pictures_per_sec: options.fps, ..Track::default() });
+    };
+    if !is_film(&options.output) {
+        return Err(Error::invalid(format!(
+            "expected `--quality` for a film (.mp4, .webm) only, as pictures are exact, found `{}`",
+            options.output.display()
+        )));
+    }
+    Ok(Track { pictures_per_sec: options.fps, quality: text.parse()? })
 }
 
 /// One time step, or several.

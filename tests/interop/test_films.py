@@ -4,29 +4,11 @@ import json
 import pathlib
 
 import av
-import netCDF4
 import numpy as np
 import OpenEXR
 import pytest
 from conftest import corridor
-
-SIZE = (96, 64)
-
-
-@pytest.fixture(scope="module")
-def series(tmp_path_factory) -> pathlib.Path:
-    """A ball that grows, three time steps."""
-    path = tmp_path_factory.mktemp("films") / "ball.nc"
-    z, y, x = np.mgrid[0:32, 0:32, 0:32] - 15.5
-    radius = np.sqrt(x**2 + y**2 + z**2)
-    with netCDF4.Dataset(path, "w") as file:
-        for name, size in zip(["time", "z", "y", "x"], [3, 32, 32, 32], strict=True):
-            file.createDimension(name, size)
-        file.createVariable("time", "f8", ["time"])[:] = [0, 6, 12]
-        file["time"].units = "hours since 2001-01-01"
-        rho = file.createVariable("rho", "f4", ["time", "z", "y", "x"])
-        rho[:] = [np.clip(6 + 4 * step - radius, 0, None) for step in range(3)]
-    return path
+from films import SIZE, pixels
 
 
 def drawn(home, series, output, *arguments) -> dict:
@@ -36,26 +18,70 @@ def drawn(home, series, output, *arguments) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def pixels(path: pathlib.Path) -> np.ndarray:
-    with av.open(str(path)) as picture:
-        return next(picture.decode(video=0)).to_ndarray(format="rgb24").astype(int)
+def frames_of(path: pathlib.Path) -> list[np.ndarray]:
+    """All pictures of a film."""
+    with av.open(str(path)) as film:
+        return [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
 
 
-def test_a_film_has_a_picture_for_each_time_step(home, series, tmp_path):
-    result = drawn(home, series, tmp_path / "ball.mp4", "--time", ":", "--fps", "10")
+@pytest.mark.parametrize("name", ["ball.mp4", "ball.webm"])
+def test_a_film_has_a_picture_for_each_time_step(home, series, tmp_path, name):
+    result = drawn(home, series, tmp_path / name, "--time", ":", "--fps", "10")
     assert result["pictures"] == 3
     drawn(home, series, tmp_path / "ball-%02d.png", "--time", "0:3")
-    with av.open(str(tmp_path / "ball.mp4")) as film:
+    with av.open(str(tmp_path / name)) as film:
         video = film.streams.video[0]
+        assert video.codec_context.name in {"h264", "libdav1d", "av1"}
         assert (video.codec_context.width, video.codec_context.height) == SIZE
-        assert video.frames == 3 and float(video.average_rate) == 10.0
-        assert float(video.duration * video.time_base) == pytest.approx(0.3)
-        frames = [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video)]
+        assert float(video.average_rate) == pytest.approx(10, rel=0.01)
+        assert film.duration / av.time_base == pytest.approx(0.3)
+        times = [float(packet.pts * video.time_base) for packet in film.demux(video) if packet.pts is not None]
+    assert times == pytest.approx([0, 0.1, 0.2])
+    frames = frames_of(tmp_path / name)
     assert len(frames) == 3
     for step, frame in enumerate(frames):
         picture = pixels(tmp_path / f"ball-{step:02d}.png")
-        assert np.abs(frame - picture).mean() < 5, step
+        assert np.abs(frame - picture).mean() < 3, step
     assert np.abs(frames[0] - frames[2]).mean() > 3, "the ball grows"
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.webm"])
+def test_a_film_without_further_words_shows_all_time_steps(home, series, tmp_path, name):
+    assert drawn(home, series, tmp_path / name)["pictures"] == 3
+    assert len(frames_of(tmp_path / name)) == 3
+    assert drawn(home, series, tmp_path / name, "--journey", "turn", "--pictures", "4")["pictures"] == 4
+    assert drawn(home, series, tmp_path / name, "--time", "2", "--pictures", "1")["pictures"] == 1
+
+
+def test_a_film_of_one_picture_says_what_would_be_one(home, series, tmp_path):
+    arguments = ["--array", "rho", "--time", "1", "-o", str(tmp_path / "x.webm")]
+    done = corridor(home, "render", str(series), *arguments)
+    assert done.returncode == 2
+    assert "expected several pictures for a film, found one" in done.stderr and "--journey turn" in done.stderr
+    assert not list(tmp_path.glob("*x*"))
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.webm"])
+def test_a_dark_background_keeps_its_tint_and_quality_is_a_choice(home, series, tmp_path, name):
+    sizes = {}
+    for background in ([13, 14, 18], [24, 8, 10], [4, 20, 12]):
+        view = json.dumps({"background": background})
+        for quality in ([], ["--quality", "20"], ["--quality", "100"]):
+            drawn(home, series, tmp_path / name, "--view", view, "--size", "320x240", *quality)
+            sizes[tuple(quality)] = (tmp_path / name).stat().st_size
+            if quality and quality[1] == "20":
+                continue
+            for frame in frames_of(tmp_path / name):
+                # Without the edges of the ball, whose colours are spread.
+                corner = frame[:40, :60].reshape(-1, 3)
+                assert np.abs(corner - background).max() <= 3, (name, background, quality, corner[0])
+    assert sizes["--quality", "20"] < sizes[()] < sizes["--quality", "100"], sizes
+
+
+def test_quality_is_of_films(home, series, tmp_path):
+    for output, quality, says in [("x.png", "80", "for a film"), ("x.mp4", "0", "1 (small) to 100"), ("x.webm", "best", "1 (small)")]:
+        done = corridor(home, "render", str(series), "-o", str(tmp_path / output), "--quality", quality)
+        assert done.returncode == 2 and says in done.stderr, done.stderr
 
 
 def test_time_steps_share_a_transfer_function_and_the_first_is_a_still(home, series, tmp_path):
@@ -105,6 +131,27 @@ def test_what_cannot_be_written_is_told(home, series, tmp_path):
     assert "even" in told("x.mp4", "--time", ":", "--size", "95x64")
     assert "a JSON list" in told("x.mp4", "--journey", str(series.with_name("ball.nc")))
     assert not list(tmp_path.glob("*x*")), "nothing is left"
+
+
+def test_an_output_is_checked_before_a_server_is_asked(home, tmp_path):
+    """Nobody listens at that address: whoever asked there would say so, with another code."""
+    nobody = "corridor://127.0.0.1:1/x"
+    (tmp_path / "folder.png").mkdir()
+    for output, arguments, code, says in [
+        ("x.gif", [], 2, ".mp4 or .webm (films)"),
+        ("no/x.png", [], 3, "make it first"),
+        ("folder.png", [], 2, "choose another name"),
+        ("x.webm", ["--size", "63x64"], 2, "even sizes"),
+        ("x.mp4", ["--fps", "0"], 2, "pictures a second"),
+        ("x.png", ["--pictures", "3"], 2, "x-%04d.png"),
+        ("x.png", ["--time", "0:3"], 2, "x-%04d.png"),
+        ("x.png", ["--journey", "turn"], 2, "x-%04d.png"),
+        ("x.png", ["--slabs", str(tmp_path / "no" / "x.slabs")], 3, "make it first"),
+        ("x.png", ["--iso", "red"], 2, "expected an isosurface"),
+        ("x.png", [], 5, "127.0.0.1"),
+    ]:
+        done = corridor(home, "render", nobody, "-o", str(tmp_path / output), *arguments)
+        assert (done.returncode, says in done.stderr) == (code, True), (output, arguments, done.stderr)
 
 
 def test_a_picture_can_say_what_it_shows(home, series, tmp_path):

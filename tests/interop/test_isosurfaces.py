@@ -3,11 +3,13 @@
 import json
 import pathlib
 import struct
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
 import pytest
-from conftest import corridor
+from conftest import corridor, running
+from films import pixels
 
 RADIUS = 14.0
 # What NetCDF-4 calls the dimension scale of a dimension that has no coordinates.
@@ -69,6 +71,85 @@ def test_a_part_lies_in_its_place_whatever_the_format(home, ball, tmp_path):
     near = np.frombuffer(glb, "<f4", len(positions) * 3, 28 + length).reshape(-1, 3)
     assert np.allclose(near + document["nodes"][0]["translation"], positions, atol=1e-5)
     assert f'NumberOfPolys="{len(triangles)}"'.encode() in (tmp_path / "part.vtp").read_bytes()
+
+
+def read_glb(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+    """By what its own document says of its buffer, in world coordinates."""
+    glb = path.read_bytes()
+    magic, version, total, length, kind = struct.unpack_from("<4sIIII", glb)
+    assert (magic, version, total, kind) == (b"glTF", 2, len(glb), 0x4E4F534A)
+    document = json.loads(glb[20 : 20 + length])
+    assert struct.unpack_from("<II", glb, 20 + length) == (document["buffers"][0]["byteLength"], 0x004E4942)
+    data = glb[28 + length :]
+    [primitive] = document["meshes"][0]["primitives"]
+    assert primitive.get("mode", 4) == 4
+
+    def accessor(number: int, dtype: str, columns: int) -> np.ndarray:
+        about = document["accessors"][number]
+        view = document["bufferViews"][about["bufferView"]]
+        at = view.get("byteOffset", 0) + about.get("byteOffset", 0)
+        return np.frombuffer(data, dtype, about["count"] * columns, at)
+
+    positions = accessor(primitive["attributes"]["POSITION"], "<f4", 3).reshape(-1, 3)
+    triangles = accessor(primitive["indices"], "<u4", 1).reshape(-1, 3)
+    return positions + document["nodes"][0]["translation"], triangles
+
+
+def read_vtp(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+    """By what its XML says of the data behind it."""
+    head, _, rest = path.read_bytes().partition(b"<AppendedData")
+    root = ElementTree.fromstring(head + b"</VTKFile>")
+    assert (root.get("type"), root.get("byte_order"), root.get("header_type")) == ("PolyData", "LittleEndian", "UInt64")
+    data = rest[rest.index(b"_") + 1 :]
+
+    def values(element: ElementTree.Element | None, dtype: str) -> np.ndarray:
+        assert element is not None
+        at = int(element.get("offset", ""))
+        return np.frombuffer(data, dtype, struct.unpack_from("<Q", data, at)[0] // 8, at + 8)
+
+    positions = values(root.find(".//Points/DataArray"), "<f8").reshape(-1, 3)
+    triangles = values(root.find(".//Polys/DataArray[@Name='connectivity']"), "<i8").reshape(-1, 3)
+    ends = values(root.find(".//Polys/DataArray[@Name='offsets']"), "<i8")
+    assert np.array_equal(ends, 3 * np.arange(1, len(triangles) + 1))
+    return positions, triangles
+
+
+def test_every_format_holds_the_same_mesh_also_from_a_server(home, ball, tmp_path):
+    with running(home, "serve", ball, "--listen", "127.0.0.1:0", "--json") as server:
+        for name in ("far.ply", "far.glb", "far.vtp"):
+            done = corridor(home, "get", server.url, "--iso", str(RADIUS), "-o", str(tmp_path / name))
+            assert done.returncode == 0, done.stderr
+    done = corridor(home, "get", ball, "--iso", str(RADIUS), "-o", str(tmp_path / "near.ply"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "far.ply").read_bytes() == (tmp_path / "near.ply").read_bytes()
+    positions, triangles = read_ply(tmp_path / "far.ply")
+    for read, name, off in [(read_glb, "far.glb", 1e-5), (read_vtp, "far.vtp", 0)]:
+        others, same = read(tmp_path / name)
+        assert np.array_equal(same, triangles) and np.abs(others - positions).max() <= off, name
+
+
+def test_a_picture_of_a_surface_from_a_server_has_its_size_and_colour(home, ball, tmp_path):
+    """A ball of radius 14 before a parallel camera of 40 voxels' height covers a disc of 14/40 of the picture's height."""
+    camera = {
+        "eye": [19.3, -60, 19.3],
+        "target": [19.3, 19.3, 19.3],
+        "up": [0, 0, 1],
+        "projection": {"orthographic": {"height_world": 40}},
+    }
+    arguments = ["--iso", f"{RADIUS}:#20c040", "--camera", json.dumps(camera), "--size", "200x200"]
+    with running(home, "serve", ball, "--listen", "127.0.0.1:0", "--json") as server:
+        done = corridor(home, "render", server.url, *arguments, "-o", str(tmp_path / "far.png"))
+        assert done.returncode == 0, done.stderr
+    done = corridor(home, "render", ball, *arguments, "-o", str(tmp_path / "near.png"))
+    assert done.returncode == 0, done.stderr
+    picture = pixels(tmp_path / "far.png")
+    assert np.array_equal(picture, pixels(tmp_path / "near.png"))
+    is_seen = np.abs(picture - picture[0, 0]).max(axis=2) > 12
+    row, column = np.mgrid[:200, :200] - 99.5
+    expected = np.hypot(row, column) < RADIUS / 40 * 200
+    assert (is_seen != expected).sum() < 0.02 * expected.sum()
+    red, green, blue = picture[is_seen].mean(axis=0)
+    assert green > 2 * red and green > 2 * blue
 
 
 def test_what_has_no_isosurface_is_refused_with_the_reason(home, ball, tmp_path):

@@ -7,8 +7,8 @@ use render::{Camera, ImageSize, Slabs};
 use session::View;
 use stream::decode_slabs;
 
-use super::sink::{Kind, Sink};
-use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES};
+use super::sink::{Kind, Sink, check_numbered, check_place};
+use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, Track, check_several};
 
 /// Ending of files of slabs.
 const EXTENSION: &str = "slabs";
@@ -26,8 +26,8 @@ pub struct LookRequest {
     pub journey: Option<Journey>,
     /// How many pictures; by default 1, or 100 of a journey.
     pub pictures: Option<u32>,
-    /// Rate of a film.
-    pub pictures_per_sec: f64,
+    /// How a film is written.
+    pub track: Track,
 }
 
 /// Whether a location is a file of slabs on this machine, by its name.
@@ -36,13 +36,13 @@ pub fn is_slabs(location: &str) -> bool {
     has_ending(Path::new(location)) && Path::new(location).is_file()
 }
 
-/// Whether slabs can be written to a file of this name.
+/// Whether slabs can be written to a file of this name, in the folder that it names.
 ///
 /// # Errors
-/// `Invalid`, saying what works.
+/// `Invalid`, `NotFound` and `Denied`, saying what works.
 pub fn check_slabs_output(path: &Path) -> Result<()> {
     if has_ending(path) {
-        return Ok(());
+        return check_place(path);
     }
     let what = format!("expected a file for slabs that ends in .{EXTENSION}, found `{}`", path.display());
     Err(Error::invalid(what))
@@ -82,7 +82,11 @@ pub fn look(
     let view = request.view.as_deref().map_or_else(|| Ok(View::default()), View::parse)?;
     let cameras = cameras(slabs, request, &view)?;
     let count = u32::try_from(cameras.len()).unwrap_or(u32::MAX);
-    let mut sink = Sink::open(output, kind, count, size, request.pictures_per_sec)?;
+    if kind.is_film() {
+        check_several(count, request.pictures, "let")?;
+    }
+    check_numbered(output, count, PICTURES_SUCH_AS)?;
+    let mut sink = Sink::open(output, kind, size, &request.track)?;
     for (number, camera) in (0..count).zip(&cameras) {
         progress(number.into(), count.into());
         sink.take(number, &slabs.draw(camera, size)?, view.background)?;

@@ -14,6 +14,7 @@ use array::{Dataset, Error, Result};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
 use session::{Truth, View};
+pub use stream::Quality;
 pub use stream::compose::{Communicator, Method};
 use stream::{
     Film, FilmRequest, Means, SlabWish, camera_in, encode_slabs, render_by_threads, render_together,
@@ -22,13 +23,15 @@ use stream::{
 pub use self::journey::{Journey, Times};
 pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
 use self::notes::notes;
-pub use self::sink::check_output;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
+pub use self::sink::{Track, check_output, is_film};
 use crate::assemble::Stack;
 use crate::picture::{PictureRequest, colour_map, view_of, wish};
 
 /// Most pictures of one command: a quarter of an hour at 25 a second.
 pub const MAX_PICTURES: u32 = 22_500;
+/// What names of several outputs look like.
+const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4` or `x.webm`,";
 /// Pictures of a camera's journey where nobody says how many.
 const JOURNEY_PICTURES: u32 = 100;
 
@@ -37,14 +40,14 @@ const JOURNEY_PICTURES: u32 = 100;
 pub struct PicturesRequest {
     /// What each shows.
     pub picture: PictureRequest,
-    /// Time steps, instead of the picture's one.
+    /// Time steps, instead of the picture's one; a film whose camera stands has all there are.
     pub times: Option<Times>,
     /// How the camera travels from the first picture to the last one.
     pub journey: Option<Journey>,
     /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
     pub pictures: Option<u32>,
-    /// Rate of a film.
-    pub pictures_per_sec: f64,
+    /// How a film is written.
+    pub track: Track,
     /// With the volume's box, a scale bar and a legend.
     pub is_annotated: bool,
     /// Slabs beside each picture, and the file that they go to: with a place for the number as pictures have.
@@ -59,7 +62,7 @@ impl From<PictureRequest> for PicturesRequest {
             times: None,
             journey: None,
             pictures: None,
-            pictures_per_sec: 25.0,
+            track: Track::default(),
             is_annotated: false,
             slabs: None,
         }
@@ -71,6 +74,24 @@ impl PicturesRequest {
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.times.is_some() || self.journey.is_some() || self.pictures.is_some()
+    }
+
+    /// Whether outputs have places for the pictures' numbers, as far as their count is known without the data.
+    ///
+    /// # Errors
+    /// `Invalid`, saying what works.
+    pub fn check_numbers(&self, output: &Path) -> Result<()> {
+        let of_journey = self.journey.as_ref().map_or(1, |_| JOURNEY_PICTURES);
+        let of_times = self.times.and_then(Times::count).unwrap_or(1);
+        let count = self.pictures.unwrap_or(if of_times > 1 { of_times } else { of_journey });
+        self.check_numbers_of(count, output)
+    }
+
+    fn check_numbers_of(&self, count: u32, output: &Path) -> Result<()> {
+        if let Some((output, _)) = &self.slabs {
+            check_numbered(output, count, "`x-%04d.slabs`")?;
+        }
+        check_numbered(output, count, PICTURES_SUCH_AS)
     }
 }
 
@@ -93,7 +114,7 @@ pub enum Company {
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
-/// or in `.mp4`. Where there is `company` it is one `.png`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+/// or in `.mp4` or `.webm`. Where there is `company` it is one `.png`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
 ///
 /// # Errors
 /// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay.
@@ -121,18 +142,19 @@ pub async fn draw(
         return draw_together(stack, &request.picture, size, means, company, output, progress).await;
     }
     let dataset = stack.source.describe().await?;
-    let views = views(request, size, &dataset)?;
+    let views = views(request, size, &dataset, kind)?;
     let count = u32::try_from(views.len()).unwrap_or(u32::MAX);
-    let (slabs_output, slabs) = request.slabs.clone().unzip();
-    if let Some(output) = &slabs_output {
-        check_numbered(output, count, "`x-%04d.slabs`")?;
+    if kind.is_film() {
+        check_several(count, request.pictures, "name several time steps with `--time`, let")?;
     }
-    let mut sink = Sink::open(output, kind, count, size, request.pictures_per_sec)?;
+    request.check_numbers_of(count, output)?;
+    let (slabs_output, slabs) = request.slabs.clone().unzip();
+    let mut sink = Sink::open(output, kind, size, &request.track)?;
     let colour_map = colour_map(&request.picture)?;
     let film = FilmRequest { views, colour_map, size, means, slabs };
     let mut film = Film::open(Arc::clone(&stack.source), film).await?;
     let (mut done, mut truth) = (0, None);
-    let is_several = request.is_several();
+    let is_several = request.is_several() || kind.is_film();
     if is_several {
         progress(0, u64::from(count));
     }
@@ -191,11 +213,23 @@ async fn draw_together(
     Ok(Some(Drawn { pictures: 1, truth: finished.truth }))
 }
 
+/// That a film is more than one picture, unless so many were asked for; `remedy` begins what to do instead.
+fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
+    if count > 1 || asked.is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected several pictures for a film, found one: {remedy} the camera travel (`--journey turn`), ask for several (`--pictures \
+         50`), or write a picture (.png)"
+    )))
+}
+
 /// One view for each picture.
-fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset) -> Result<Vec<View>> {
+fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset, kind: Kind) -> Result<Vec<View>> {
     // Each picture's time is set below; the box that a camera frames is that of all.
     let base = view_of(&request.picture, size, dataset)?;
-    let steps = match request.times {
+    let is_of_all = kind.is_film() && request.journey.is_none() && request.picture.time.is_none();
+    let steps = match request.times.or(is_of_all.then(Times::default)) {
         None => vec![base.time],
         Some(times) => {
             let (_, array) = dataset.find(&base.array)?;

@@ -7,6 +7,7 @@ pub(crate) mod hdf5;
 pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
+pub(crate) mod webm;
 pub(crate) mod zarr;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

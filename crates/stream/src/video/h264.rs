@@ -1,31 +1,20 @@
 //! H.264 for films, by OpenH264: pictures become the samples of a video track.
 //!
-//! Constrained baseline, 4:2:0, BT.601 in limited range and said so, as few pictures apart as the frame rate says: what browsers and
-//! players take. No picture is left out, whatever it costs.
+//! Constrained baseline, as few pictures apart as the frame rate says.
 
 use array::{Error, Result};
 use openh264::OpenH264API;
 use openh264::encoder::{
-    Encoder, EncoderConfig, FrameRate, IntraFramePeriod, RateControlMode, UsageType, VuiConfig,
+    Encoder, EncoderConfig, FrameRate, IntraFramePeriod, QpRange, RateControlMode, UsageType, VuiConfig,
 };
-use openh264::formats::{RgbSliceU8, YUVBuffer};
 use render::{Image, ImageSize};
 
-use crate::encode::unit;
+use super::planes::Planes;
+use super::{KEY_EVERY, Quality, Sample, check_film};
 
-/// Pictures between two with which playing can begin: some seconds.
-const KEY_EVERY: u32 = 100;
-/// Largest picture, pixels: that of level 5.2.
-const MAX_PIXELS: u64 = 4096 * 2304;
-
-/// One picture as a video track has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// Slices, each behind its length as four bytes, big-endian.
-    pub bytes: Vec<u8>,
-    /// Playing can begin here.
-    pub is_key: bool,
-}
+/// Quantisers for the lowest and the highest quality: all that the library uses.
+const COARSEST: u8 = 51;
+const FINEST: u8 = 12;
 
 /// An encoder for one film.
 pub struct H264 {
@@ -48,29 +37,18 @@ impl H264 {
     /// For pictures of this size.
     ///
     /// # Errors
-    /// `Invalid` for odd or too large sizes and rates that are none; `Internal` when the library cannot be set up.
-    pub fn new(size: ImageSize, pictures_per_sec: f64) -> Result<Self> {
-        let pixels = u64::from(size.width) * u64::from(size.height);
-        if !size.width.is_multiple_of(2)
-            || !size.height.is_multiple_of(2)
-            || pixels > MAX_PIXELS
-            || size.width.min(size.height) < 16
-        {
-            return Err(Error::invalid(format!(
-                "expected even sizes of 16 and more and at most {MAX_PIXELS} pixels for a film, found {}x{}",
-                size.width, size.height
-            )));
-        }
-        if !(0.1..=240.0).contains(&pictures_per_sec) {
-            return Err(Error::invalid(format!(
-                "expected 0.1 to 240 pictures a second, found {pictures_per_sec}"
-            )));
-        }
+    /// `Invalid` as in [`check_film`]; `Internal` when the library cannot be set up.
+    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: Quality) -> Result<Self> {
+        check_film(size, pictures_per_sec)?;
+        let quantiser = quality.quantiser(COARSEST, FINEST);
         #[expect(clippy::cast_possible_truncation, reason = "a rate")]
         let config = EncoderConfig::new()
             .max_frame_rate(FrameRate::from_hz(pictures_per_sec as f32))
-            // The same quality for each picture (the library's quantiser of 26), whatever it takes.
-            .rate_control_mode(RateControlMode::Off)
+            // The mode whose quantiser stays within its range, here of one, for all of a picture; without control it is 26,
+            // whatever the library is told. Scenes that change would get a coarser one.
+            .rate_control_mode(RateControlMode::Bufferbased)
+            .scene_change_detect(false)
+            .qp(QpRange::new(quantiser, quantiser))
             .usage_type(UsageType::CameraVideoRealTime)
             .intra_frame_period(IntraFramePeriod::from_num_frames(KEY_EVERY))
             .skip_frames(false)
@@ -84,13 +62,8 @@ impl H264 {
     /// # Errors
     /// `Invalid` for a picture of another size; `Internal` when the library fails.
     pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Sample> {
-        if image.size != self.size {
-            return Err(Error::invalid("expected pictures of one size in a film, found several"));
-        }
-        let pixels = image.to_rgb8(unit(background));
-        let size = (self.size.width as usize, self.size.height as usize);
-        let picture = YUVBuffer::from_rgb8_source(RgbSliceU8::new(&pixels, size));
-        let encoded = self.encoder.encode(&picture).map_err(failed)?.to_vec();
+        let planes = Planes::of(image, self.size, background)?;
+        let encoded = self.encoder.encode(&planes).map_err(failed)?.to_vec();
         let (mut sequence, mut parameters) = (None, None);
         let mut sample = Sample { bytes: Vec::with_capacity(encoded.len()), is_key: false };
         for unit in openh264::nal_units(&encoded) {
@@ -152,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_decoder_sees_every_picture_in_order() {
-        let mut encoder = H264::new(picture(0).size, 25.0).unwrap();
+        let mut encoder = H264::new(picture(0).size, 25.0, Quality::default()).unwrap();
         let mut decoder = Decoder::new().unwrap();
         for number in 0..10 {
             let sample = encoder.encode(&picture(number), [0; 3]).unwrap();
@@ -182,18 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_rates_that_no_film_has_are_told() {
-        for (width, height, rate) in [
-            (63, 48, 25.0),
-            (64, 47, 25.0),
-            (8, 8, 25.0),
-            (8192, 8192, 25.0),
-            (64, 48, 0.0),
-            (64, 48, f64::NAN),
-        ] {
-            assert!(H264::new(ImageSize { width, height }, rate).is_err(), "{width}x{height} {rate}");
-        }
-        let mut encoder = H264::new(ImageSize { width: 32, height: 32 }, 25.0).unwrap();
+    fn pictures_of_another_size_are_told() {
+        let size = ImageSize { width: 32, height: 32 };
+        let mut encoder = H264::new(size, 25.0, Quality::default()).unwrap();
         encoder.encode(&picture(0), [0; 3]).unwrap_err();
     }
 }

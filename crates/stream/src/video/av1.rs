@@ -1,0 +1,163 @@
+//! AV1 for films, by rav1e: pictures become the temporal units of a video track.
+//!
+//! Main profile, 8 bits, without pictures that wait for later ones. Tiles are drawn up by the size alone, so that the same pictures
+//! give the same bytes however many cores there are.
+
+use array::{Error, Result};
+use rav1e::prelude::{
+    ColorDescription, ColorPrimaries, Config, Context, EncoderConfig, EncoderStatus, FrameType,
+    MatrixCoefficients, PixelRange, Rational, SceneDetectionSpeed, TransferCharacteristics,
+};
+use render::{Image, ImageSize};
+
+use super::planes::Planes;
+use super::{KEY_EVERY, Quality, Sample, check_film};
+
+/// The library's fastest preset: a film is rather drawn soon than small.
+const SPEED: u8 = 10;
+/// Quantisers for the lowest and the highest quality.
+const COARSEST: u8 = 255;
+const FINEST: u8 = 16;
+/// Pictures of so many pixels have a tile more, which another core can encode.
+const PIXELS_PER_TILE: usize = 1 << 18;
+/// Most tiles of a picture.
+const MAX_TILES: usize = 16;
+/// A unit's first two bytes, an empty delimiter, which files do without.
+const DELIMITER: [u8; 2] = [0x12, 0];
+
+/// An encoder for one film.
+pub struct Av1 {
+    context: Context<u8>,
+    size: ImageSize,
+}
+
+impl Av1 {
+    /// For pictures of this size.
+    ///
+    /// # Errors
+    /// `Invalid` as in [`check_film`]; `Internal` when the library refuses what it is told.
+    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: Quality) -> Result<Self> {
+        check_film(size, pictures_per_sec)?;
+        let (width, height) = (size.width as usize, size.height as usize);
+        let mut config = EncoderConfig::with_speed_preset(SPEED);
+        config.width = width;
+        config.height = height;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "100 to 240,000")]
+        let per_1000_sec = (pictures_per_sec * 1000.0).round() as u64;
+        config.time_base = Rational::new(1000, per_1000_sec);
+        config.pixel_range = PixelRange::Limited;
+        config.color_description = Some(ColorDescription {
+            color_primaries: ColorPrimaries::BT601,
+            transfer_characteristics: TransferCharacteristics::BT601,
+            matrix_coefficients: MatrixCoefficients::BT601,
+        });
+        config.quantizer = quality.quantiser(COARSEST, FINEST).into();
+        config.low_latency = true;
+        config.min_key_frame_interval = KEY_EVERY.into();
+        config.max_key_frame_interval = KEY_EVERY.into();
+        config.speed_settings.scene_detection_mode = SceneDetectionSpeed::None;
+        config.speed_settings.rdo_lookahead_frames = 1;
+        config.tiles = (width * height / PIXELS_PER_TILE).clamp(1, MAX_TILES);
+        let context = Config::new().with_encoder_config(config).new_context().map_err(failed)?;
+        Ok(Self { context, size })
+    }
+
+    /// Takes the next picture over `background` (sRGB); gives what is ready, which may be earlier ones.
+    ///
+    /// # Errors
+    /// `Invalid` for a picture of another size; `Internal` when the library fails.
+    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Vec<Sample>> {
+        let planes = Planes::of(image, self.size, background)?;
+        let columns = self.size.width as usize;
+        let mut frame = self.context.new_frame();
+        let all = [(&planes.luma, columns), (&planes.blue, columns / 2), (&planes.red, columns / 2)];
+        for (plane, (bytes, stride)) in frame.planes.iter_mut().zip(all) {
+            plane.copy_from_raw_u8(bytes, stride, 1);
+        }
+        self.context.send_frame(frame).map_err(failed)?;
+        self.ready()
+    }
+
+    /// What is left after the last picture.
+    ///
+    /// # Errors
+    /// `Internal` when the library fails.
+    pub fn finish(&mut self) -> Result<Vec<Sample>> {
+        self.context.send_frame(None).map_err(failed)?;
+        self.ready()
+    }
+
+    fn ready(&mut self) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        loop {
+            match self.context.receive_packet() {
+                Ok(packet) => samples.push(Sample {
+                    bytes: packet.data.strip_prefix(&DELIMITER).unwrap_or(&packet.data).to_vec(),
+                    is_key: packet.frame_type == FrameType::KEY,
+                }),
+                Err(EncoderStatus::Encoded) => {}
+                Err(EncoderStatus::NeedMoreData | EncoderStatus::LimitReached) => return Ok(samples),
+                Err(why) => return Err(failed(why)),
+            }
+        }
+    }
+
+    /// What decoders need first (`av1C`, AV1 in ISO base media files 2.3).
+    #[must_use]
+    pub fn configuration(&self) -> Vec<u8> {
+        self.context.container_sequence_header()
+    }
+}
+
+fn failed(why: impl std::fmt::Display) -> Error {
+    Error::internal(format!("AV1 encoding failed: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(level: f32) -> Image {
+        let size = ImageSize { width: 64, height: 48 };
+        Image { size, rgba: vec![[level, level, level, 1.0]; 64 * 48] }
+    }
+
+    fn film(quality: &str) -> Vec<Sample> {
+        let mut encoder = Av1::new(picture(0.0).size, 25.0, quality.parse().unwrap()).unwrap();
+        assert_eq!(encoder.configuration().len(), 4);
+        let mut samples = Vec::new();
+        for number in 0..5u8 {
+            let mut image = picture(0.1 * f32::from(number));
+            // Something that costs bytes.
+            image.rgba.iter_mut().enumerate().for_each(|(at, pixel)| pixel[0] = (at * at % 97) as f32 / 97.0);
+            samples.extend(encoder.encode(&image, [0; 3]).unwrap());
+        }
+        samples.extend(encoder.finish().unwrap());
+        samples
+    }
+
+    #[test]
+    fn every_picture_becomes_a_unit_and_the_first_is_a_key() {
+        let samples = film("75");
+        let keys: Vec<bool> = samples.iter().map(|sample| sample.is_key).collect();
+        assert_eq!(keys, [true, false, false, false, false]);
+        // A sequence header comes first, without a delimiter in front of it.
+        assert_eq!(samples[0].bytes[0] >> 3 & 0xf, 1);
+        assert!(samples.iter().all(|sample| !sample.bytes.starts_with(&DELIMITER)));
+        assert_eq!(samples, film("75"), "the same pictures give the same bytes");
+    }
+
+    #[test]
+    fn higher_qualities_take_more_bytes() {
+        let bytes = |quality| film(quality).iter().map(|sample| sample.bytes.len()).sum::<usize>();
+        let (low, usual, high) = (bytes("10"), bytes("75"), bytes("100"));
+        assert!(2 * low < usual && usual < high, "{low} {usual} {high}");
+    }
+
+    #[test]
+    fn pictures_of_another_size_are_told() {
+        let mut encoder = Av1::new(ImageSize { width: 32, height: 32 }, 25.0, Quality::default()).unwrap();
+        encoder.encode(&picture(0.0), [0; 3]).unwrap_err();
+        assert!(Av1::new(ImageSize { width: 31, height: 32 }, 25.0, Quality::default()).is_err());
+    }
+}
