@@ -3,11 +3,13 @@
 //!
 //! Frames of our caster are measured without encoding and without a network, peers' without showing them in a window.
 //! `compositing` has several ranks draw one picture, on threads and, where the program has MPI, in processes.
-//! `watching` goes through all of `corridor view`; `slabs` measures what a viewer could draw by itself while it waits.
+//! `overlap` draws a film of data that come over a limited link. `watching` goes through all of `corridor view`; `slabs` measures
+//! what a viewer could draw by itself while it waits.
 
 mod clock;
 mod compositing;
 mod frames;
+mod overlap;
 mod peers;
 mod scaling;
 mod scenes;
@@ -25,7 +27,7 @@ use super::options::{Company, Options};
 use super::report::Report;
 
 /// Groups of cases, as [`Options::only`] names them.
-const GROUPS: &[&str] = &["frames", "scaling", "slabs", "compositing", "watching"];
+const GROUPS: &[&str] = &["frames", "scaling", "slabs", "compositing", "overlap", "watching"];
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let mut finished = Finished::with(options);
@@ -45,6 +47,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
             "frames" => frames::run(options, folder.path(), &mut finished).await,
             "scaling" => scaling::run(options, &mut finished),
             "compositing" => compositing::run(program, options, &mut finished).await,
+            "overlap" => overlap::run(program, options, folder.path(), &mut finished).await,
             "slabs" => slabs::run(options, folder.path(), &mut finished).await,
             _ => watching::run(program, options, &mut finished).await,
         };

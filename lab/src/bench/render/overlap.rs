@@ -1,0 +1,199 @@
+//! A film over a limited link: while one time step is drawn the next one comes. N steps, each of which takes L to load and R to
+//! draw, are to take little more than N max(L, R) + min(L, R).
+//!
+//! L and R are those of each step drawn by itself, by a client that has nothing yet: until its last block is there, and from then
+//! on. The link is a relay that lets so many bytes per second through, chosen so that L is a half of R, as long, and twice as
+//! long.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Instant;
+
+use array::{Error, Result};
+use node::assemble::{Context, assemble};
+use node::dial::{Compression, Reach};
+use node::memory::Budget;
+use node::places::Places;
+use node::stream::{Device, Film, FilmRequest, Means};
+use node::url::{Location, Url};
+use render::ImageSize;
+use session::View;
+
+use super::super::finished::Finished;
+use super::super::options::Options;
+use super::super::process::Running;
+use super::super::relay::Relay;
+use super::super::report::{Better, Case, median};
+use super::volume::Volume;
+
+/// Runs of each case.
+const RUNS: usize = 5;
+const QUICK_RUNS: usize = 1;
+/// Voxels a side of each time step, and how many there are.
+const SIDE: u64 = 256;
+const QUICK_SIDE: u64 = 64;
+const STEPS: u64 = 8;
+const QUICK_STEPS: u64 = 3;
+const SIZE: ImageSize = ImageSize { width: 1024, height: 800 };
+const QUICK_SIZE: ImageSize = ImageSize { width: 160, height: 128 };
+/// What the client may use, bytes.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// Time to load over the time to draw.
+const LOADS: [f64; 3] = [0.5, 1.0, 2.0];
+/// What no link of a case is slower than, bytes per second.
+const MIN_RATE: f64 = 1e6;
+
+const GOAL_RATIO: f64 = 1.05;
+
+pub(super) async fn run(
+    program: &Path,
+    options: &Options,
+    folder: &Path,
+    finished: &mut Finished,
+) -> Result<()> {
+    let (side, steps, size) =
+        if options.is_quick { (QUICK_SIDE, QUICK_STEPS, QUICK_SIZE) } else { (SIDE, STEPS, SIZE) };
+    let runs = options.runs.unwrap_or(if options.is_quick { QUICK_RUNS } else { RUNS }).max(1);
+    let file = series(folder, side, steps)?;
+    let server = Running::start(program, &["serve", &file]).await?;
+    let mut url: Url = server.text("url")?.parse()?;
+    let no_address = |_| Error::internal(format!("expected an address, found `{}`", url.authority()));
+    let address: SocketAddr = url.authority().parse().map_err(no_address)?;
+    let step_bytes = side.pow(3) as f64;
+    for share in LOADS {
+        let mut took = Vec::new();
+        for _ in 0..runs {
+            // What drawing takes without a limit decides how slow the link is.
+            let (_, draw_secs) = film(&Seat::of(&url, size), 0..1).await?.alone()?;
+            let rate = (step_bytes / (share * draw_secs)).max(MIN_RATE);
+            let relay = Relay::start(address, rate).await?;
+            let port = std::mem::replace(&mut url.port, relay.address.port());
+            took.push(once(&Seat::of(&url, size), steps, rate).await?);
+            url.port = port;
+        }
+        finished.add(case(share, steps, step_bytes, &took));
+    }
+    Ok(())
+}
+
+/// What one run took, seconds.
+struct Took {
+    rate: f64,
+    load_secs: f64,
+    render_secs: f64,
+    total_secs: f64,
+    bound_secs: f64,
+}
+
+impl Took {
+    fn ratio(&self) -> f64 {
+        self.total_secs / self.bound_secs
+    }
+}
+
+/// Steps one by one, each by a new client, and then all as a film by another.
+async fn once(seat: &Seat<'_>, steps: u64, rate: f64) -> Result<Took> {
+    let (mut load_secs, mut render_secs) = (0.0, 0.0);
+    for step in 0..steps {
+        let (load, draw) = film(seat, step..step + 1).await?.alone()?;
+        load_secs += load / steps as f64;
+        render_secs += draw / steps as f64;
+    }
+    let total_secs = film(seat, 0..steps).await?.total_secs;
+    let bound_secs = steps as f64 * load_secs.max(render_secs) + load_secs.min(render_secs);
+    Ok(Took { rate, load_secs, render_secs, total_secs, bound_secs })
+}
+
+/// From where, and how large.
+struct Seat<'a> {
+    url: &'a Url,
+    size: ImageSize,
+}
+
+impl<'a> Seat<'a> {
+    fn of(url: &'a Url, size: ImageSize) -> Self {
+        Self { url, size }
+    }
+}
+
+/// When the first picture's blocks were there, and when the last picture was.
+struct Shown {
+    loaded_secs: Option<f64>,
+    total_secs: f64,
+}
+
+impl Shown {
+    /// Of a single picture: what loading and what drawing took.
+    fn alone(&self) -> Result<(f64, f64)> {
+        let loaded =
+            self.loaded_secs.ok_or_else(|| Error::internal("expected blocks to come, found none"))?;
+        Ok((loaded, self.total_secs - loaded))
+    }
+}
+
+/// Draws time steps, by a client that has nothing yet.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
+    let home = tempfile::tempdir()?;
+    // What is counted are bytes of the link.
+    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let budget = Budget::viewing(MEMORY_BYTES);
+    let context = Context::new(Places::below(home.path()), budget, None).reaching(reach);
+    let source = assemble(&Location::Remote(seat.url.clone()), &context).await?.source;
+    let dataset = source.describe().await?;
+    let first = View::first_of(&dataset)?;
+    let request = FilmRequest {
+        views: steps.map(|time| View { time, ..first.clone() }).collect(),
+        colour_map: None,
+        size: seat.size,
+        means: Means::open(Device::Cpu, budget.render).await?,
+        slabs: None,
+    };
+    let start = Instant::now();
+    let mut loaded_secs = None;
+    let mut film = Film::open(source, request).await?;
+    let mut on_progress = |present: u64, wanted: u64| {
+        if present == wanted && loaded_secs.is_none() {
+            loaded_secs = Some(start.elapsed().as_secs_f64());
+        }
+    };
+    while film.next(&mut on_progress).await?.is_some() {}
+    Ok(Shown { total_secs: start.elapsed().as_secs_f64(), loaded_secs })
+}
+
+fn case(share: f64, steps: u64, step_bytes: f64, took: &[Took]) -> Case {
+    let middle = |of: fn(&Took) -> f64| median(&mut took.iter().map(of).collect::<Vec<_>>());
+    let name = format!("a film over a link, loading {share} times as long as drawing");
+    let ratios = took.iter().map(Took::ratio).collect();
+    Case::measured(&name, "", Better::Lower, ratios)
+        .with("n", steps)
+        .with("step_bytes", step_bytes)
+        .with("rate", middle(|took| took.rate))
+        .with("load_s", middle(|took| took.load_secs))
+        .with("render_s", middle(|took| took.render_secs))
+        .with("total_s", middle(|took| took.total_secs))
+        .with("bound_s", middle(|took| took.bound_secs))
+        .limited(1.0, "n max(load_s, render_s) + min(load_s, render_s), each measured alone in the same run")
+        .aiming(GOAL_RATIO)
+}
+
+/// So many time steps of the volume as a flat file with its description.
+fn series(folder: &Path, side: u64, steps: u64) -> Result<String> {
+    let volume = Volume::new(side, false)?;
+    let one = folder.join("step.raw");
+    volume.write(&one)?;
+    let bytes = std::fs::read(&one)?;
+    let mut file = std::fs::File::create(folder.join("series.raw"))?;
+    for _ in 0..steps {
+        file.write_all(&bytes)?;
+    }
+    let description = folder.join("series.toml");
+    let axes = [("t", "time"), ("z", "z"), ("y", "y"), ("x", "x")]
+        .map(|(name, kind)| format!("{{ name = \"{name}\", kind = \"{kind}\" }}"))
+        .join(", ");
+    let shape = [steps, side, side, side];
+    let text = format!("file = \"series.raw\"\nshape = {shape:?}\ndtype = \"u1\"\naxes = [{axes}]\n");
+    std::fs::write(&description, text)?;
+    Ok(description.to_string_lossy().into_owned())
+}
