@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 
-use render::device::{Prepared, PreparedBlock, Stamp};
+use render::device::{CellsOf, Prepared, PreparedBlock, Stamp};
 
 /// The first atlas of a size; each further one is as large as all before it.
 pub const FIRST_ATLAS_BYTES: u64 = 64 << 20;
 /// Largest atlas: what drivers allocate in one piece.
 pub const MAX_ATLAS_BYTES: u64 = 4 << 30;
+/// Lists of cells that a block has, one byte for each cell.
+pub(crate) const CELL_LISTS: usize = 2;
 /// A level with so few blocks may waste what it likes.
 const FEW_BLOCKS: u64 = 8;
 /// A block may be so much smaller than its slot.
@@ -31,6 +33,12 @@ impl SlotSize {
     /// Bytes of a slot.
     pub(crate) fn bytes(&self) -> u64 {
         self.voxels() * u64::from(self.voxel_bytes)
+    }
+
+    /// Words that one list of the cells of a block takes.
+    pub(crate) fn cell_words(&self) -> u64 {
+        let cells = self.extent.iter().map(|&n| u64::from(n).div_ceil(render::device::CELL as u64));
+        cells.product::<u64>().div_ceil(4)
     }
 
     fn holds(&self, extent: [u32; 3]) -> bool {
@@ -63,6 +71,29 @@ pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
     (sizes, of_levels)
 }
 
+/// What may be taken of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// All atlases together, bytes.
+    pub(crate) limit_bytes: u64,
+    pub(crate) max_atlases: usize,
+    /// Longest side of an atlas, voxels.
+    pub(crate) max_side: u32,
+    /// The cells of all slots together, bytes.
+    pub(crate) max_cell_bytes: u64,
+}
+
+/// What is to be done so that more blocks of a size have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// Another atlas of so many slots.
+    Add([u32; 3]),
+    /// The atlas of this number goes first: none of its blocks is of a size that is used.
+    Drop(usize),
+    /// There may be no more: blocks replace one another.
+    Full,
+}
+
 /// Slots per axis `[z, y, x]` of an atlas of about `bytes`, never more; `None` where not even one slot fits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "roots of small numbers")]
 pub(crate) fn grid(size: &SlotSize, bytes: u64, max_side: u32) -> Option<[u32; 3]> {
@@ -92,8 +123,8 @@ pub(crate) struct Atlas {
 struct Page {
     stamp: Stamp,
     last_seen: u64,
-    /// The table that its cells were uploaded for.
-    cells_of: Option<u64>,
+    /// What its cells were uploaded for.
+    cells_of: Option<CellsOf>,
 }
 
 /// Where a block is.
@@ -147,10 +178,11 @@ impl Shelf {
         }
     }
 
-    /// True where the cells of a block are not there for a table; from now on they are.
-    pub(crate) fn lacks_cells(&mut self, at: PageAt, table: u64) -> bool {
+    /// True where the cells of a block are not those that a picture needs; from now on they are.
+    pub(crate) fn lacks_cells(&mut self, at: PageAt, of: &CellsOf) -> bool {
         let page = self.atlases[at.atlas].pages[at.slot as usize].as_mut();
-        page.is_some_and(|page| page.cells_of.replace(table) != Some(table))
+        let lacking = page.filter(|page| page.cells_of.as_ref() != Some(of));
+        lacking.map(|page| page.cells_of = Some(of.clone())).is_some()
     }
 
     /// No cells are there any more.
@@ -165,14 +197,41 @@ impl Shelf {
         self.atlases.push(Atlas { size, grid, pages, free, last_seen: self.now });
     }
 
-    /// Drops the atlas not used longest of those that have none of these sizes, if there is one; tells its number.
-    pub(crate) fn drop_unused(&mut self, used: &[SlotSize]) -> Option<usize> {
+    /// How blocks of one of the `used` sizes, which have equal shares of the memory, get more room, by no more than
+    /// `most_bytes` at once.
+    pub(crate) fn growth(&self, size: &SlotSize, used: &[SlotSize], room: &Room, most_bytes: u64) -> Growth {
+        let own = self.bytes_of(size);
+        let share = (room.limit_bytes / used.len() as u64).saturating_sub(own);
+        let left = room.limit_bytes.saturating_sub(self.bytes());
+        let wanted = own.clamp(FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES).min(share).min(most_bytes);
+        let Some(slots) = grid(size, wanted, room.max_side) else { return Growth::Full };
+        let has_place = self.atlases.len() < room.max_atlases && self.cells_fit(size, slots, room);
+        if has_place && slot_count(slots) * size.bytes() <= left {
+            return Growth::Add(slots);
+        }
+        match (self.unused(used), grid(size, wanted.min(left), room.max_side)) {
+            (Some(number), _) => Growth::Drop(number),
+            (None, Some(slots)) if has_place => Growth::Add(slots),
+            (None, _) => Growth::Full,
+        }
+    }
+
+    fn cells_fit(&self, size: &SlotSize, slots: [u32; 3], room: &Room) -> bool {
+        let present: u64 = self.atlases.iter().map(Atlas::all_cell_words).sum();
+        4 * (present + CELL_LISTS as u64 * size.cell_words() * slot_count(slots)) <= room.max_cell_bytes
+    }
+
+    /// The atlas not used longest of those that have none of these sizes.
+    fn unused(&self, used: &[SlotSize]) -> Option<usize> {
         let unused = self.atlases.iter().enumerate().filter(|(_, atlas)| !used.contains(&atlas.size));
-        let (number, _) = unused.min_by_key(|(_, atlas)| atlas.last_seen)?;
+        unused.min_by_key(|(_, atlas)| atlas.last_seen).map(|(number, _)| number)
+    }
+
+    /// Takes an atlas away, with all that is in it.
+    pub(crate) fn remove_atlas(&mut self, number: usize) {
         self.atlases.remove(number);
         self.pages.retain(|_, at| at.atlas != number);
         self.pages.values_mut().for_each(|at| at.atlas -= usize::from(at.atlas > number));
-        Some(number)
     }
 
     /// Puts a block into a free slot of its size, if there is one.
@@ -238,12 +297,14 @@ impl Atlas {
         [slot % nx * ex, slot / nx % ny * ey, slot / (nx * ny) * ez]
     }
 
-    /// Words that the cells of one block take.
-    pub(crate) fn cell_words(&self) -> u64 {
-        let cells: u64 =
-            self.size.extent.iter().map(|&n| u64::from(n).div_ceil(render::device::CELL as u64)).product();
-        cells.div_ceil(4)
+    /// Words that the cells of all slots take.
+    pub(crate) fn all_cell_words(&self) -> u64 {
+        CELL_LISTS as u64 * self.size.cell_words() * self.slots()
     }
+}
+
+fn slot_count(slots: [u32; 3]) -> u64 {
+    slots.iter().map(|&n| u64::from(n)).product()
 }
 
 #[cfg(test)]
@@ -265,5 +326,51 @@ mod tests {
         assert_eq!(grid(&size, size.bytes() - 1, 2048), None);
         assert_eq!(grid(&size, size.bytes(), 2048), Some([1; 3]));
         assert_eq!(grid(&size, 1 << 30, 32), None, "a block is larger than a texture may be");
+    }
+
+    /// Atlases that are added one after another until so many blocks have room; and whether they all have.
+    fn filled(size: SlotSize, blocks: u64, room: &Room) -> (Shelf, bool) {
+        let mut shelf = Shelf::default();
+        loop {
+            let slots: u64 = shelf.atlases.iter().map(Atlas::slots).sum();
+            if slots >= blocks {
+                return (shelf, true);
+            }
+            match shelf.growth(&size, &[size], room, u64::MAX) {
+                Growth::Add(slots) => shelf.add(size, slots),
+                Growth::Drop(number) => panic!("atlas {number} is in use"),
+                Growth::Full => return (shelf, false),
+            }
+        }
+    }
+
+    /// 64 GB and aprons: all of it has room on a device of 80 GiB, on a smaller one a part, and the rest is paged.
+    #[test]
+    fn four_thousand_voxels_a_side_fit_a_large_device() {
+        let room = |gib: u64| Room {
+            limit_bytes: gib << 30,
+            max_atlases: 32,
+            max_side: 16_384,
+            max_cell_bytes: u64::from(u32::MAX),
+        };
+        for side in [32, 64, 128, 256] {
+            let size = SlotSize { extent: [side + 1; 3], voxel_bytes: 1 };
+            let blocks = u64::from(4096 / side).pow(3);
+            let (shelf, is_whole) = filled(size, blocks, &room(80));
+            let largest = shelf.atlases.iter().map(Atlas::bytes).max();
+            assert!(is_whole && shelf.atlases.len() <= 32, "{side}: {} atlases", shelf.atlases.len());
+            assert!(
+                largest <= Some(4 << 30) && shelf.bytes() <= 80 << 30,
+                "{side}: {largest:?}, {}",
+                shelf.bytes()
+            );
+            assert!(shelf.bytes() >= 4096u64.pow(3));
+            let (shelf, is_whole) = filled(size, blocks, &room(40));
+            assert!(!is_whole && shelf.bytes() <= 40 << 30, "{side}: {}", shelf.bytes());
+            assert!(shelf.bytes() > 36 << 30, "{side}: what there is is used: {}", shelf.bytes());
+            // Blocks of its sides would never fit atlases of a device whose textures are small.
+            let narrow = Room { max_side: side, ..room(80) };
+            assert_eq!(Shelf::default().growth(&size, &[size], &narrow, u64::MAX), Growth::Full);
+        }
     }
 }

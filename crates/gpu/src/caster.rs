@@ -20,10 +20,10 @@ use crate::picture::{Head, Level, MAX_LEVELS, Picture};
 use crate::shader::{FIRST_ATLAS, Variant, WORKGROUP_SIDE};
 use crate::store::{Store, Uploaded};
 
-/// Rays of one dispatch: their states are below the smallest limit of what can be bound, 128 MiB.
-const MAX_RAYS: u32 = 1 << 21;
+/// Rays of one dispatch, where the device binds as much.
+const MAX_RAYS: u64 = 1 << 21;
 /// A ray between dispatches, bytes: the shader's `Ray`.
-const RAY_BYTES: usize = 48;
+const RAY_BYTES: usize = 96;
 /// Rows that are drawn together where so little memory is there that more would wait for one another for ever.
 const FEWEST_ROWS: u32 = WORKGROUP_SIDE;
 /// Dispatches for one band of rows; beyond, something is wrong.
@@ -123,6 +123,11 @@ impl GpuCaster {
         self.state.lock().store.set_limit(atlas_bytes);
     }
 
+    /// Gives the device back: pictures are errors from now on, as where a device is lost.
+    pub fn close(&self) {
+        self.gpu.device.destroy();
+    }
+
     /// Its name and how it is spoken to.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -156,7 +161,7 @@ impl GpuCaster {
         let state = &mut *state;
         let mut pass = Drawing::new(&self.gpu, state, &prepared, picture, (sizes, of_levels), patience);
         let mut image = Image { size: scene.size, rgba: vec![[0.0; 4]; pixels(scene)] };
-        let rows = (MAX_RAYS / scene.size.width).max(1);
+        let rows = rows_at_once(&self.gpu.limits, scene.size.width);
         for first in (0..scene.size.height).step_by(rows as usize) {
             pass.draw(&mut image, first, rows.min(scene.size.height - first), cancel)?;
         }
@@ -165,6 +170,12 @@ impl GpuCaster {
         work.atlas_bytes = pass.state.store.bytes();
         Ok((Frame { image, truth }, work))
     }
+}
+
+/// Rows of rays whose states are bound together.
+fn rows_at_once(limits: &wgpu::Limits, width: u32) -> u32 {
+    let most = MAX_RAYS.min(limits.max_storage_buffer_binding_size / RAY_BYTES as u64);
+    u32::try_from(most / u64::from(width)).unwrap_or(u32::MAX).max(1)
 }
 
 fn pixels(scene: &Scene) -> usize {
@@ -195,7 +206,7 @@ impl<'a> Drawing<'a> {
         patience: Patience,
     ) -> Self {
         let mut table = prepared.table_words().to_vec();
-        table.extend(prepared.missing.iter().map(|value| value.to_bits()));
+        table.extend(&picture.words);
         let buffers = &mut state.buffers;
         fill(gpu, &mut buffers.table, bytemuck::cast_slice(&table));
         fill(gpu, &mut buffers.places, bytemuck::cast_slice(&picture.places));
@@ -290,12 +301,7 @@ impl<'a> Drawing<'a> {
         let voxel_bytes = u32::try_from(self.prepared.format.bytes()).expect("at most 4");
         let State { store, pipelines, buffers } = &mut *self.state;
         let views = store.views(voxel_bytes);
-        let variant = Variant {
-            format: self.prepared.format,
-            is_lit: self.prepared.light.is_some(),
-            is_labels: self.prepared.is_labels,
-            atlases: views.len(),
-        };
+        let variant = Variant::of(self.prepared, views.len());
         let pipeline = pipelines.entry(variant).or_insert_with(|| Pipeline::new(self.gpu, &variant));
         let own = [
             &buffers.picture,
@@ -482,7 +488,7 @@ mod tests {
         let (scene, pool) = (synthetic.scene(), synthetic.full_pool());
         let cast = || caster.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new());
         cast().expect("a picture");
-        caster.gpu.device.destroy();
+        caster.close();
         for _ in 0..2 {
             let error = cast().expect_err("the device is lost");
             assert_eq!(error.kind(), ErrorKind::Io, "{error}");

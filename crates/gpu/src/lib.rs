@@ -2,8 +2,9 @@
 //!
 //! `render` decides what a picture is ([`render::device::prepare`]): levels, steps, tables, what can be skipped. This crate
 //! keeps blocks in 3-D textures (`atlas.rs`, `store.rs`), tells the shader where they are (`picture.rs`), and marches
-//! (`shader/*.wgsl`, driven by `caster.rs`). It never decides what is wanted, fetches nothing, and draws neither isosurfaces
-//! nor slices nor extreme values: those are left to the caster for the CPU.
+//! (`shader/*.wgsl`, driven by `caster.rs`; files are named as those of `render` with the same method). It never decides what
+//! is wanted, and fetches nothing. What 32 bits cannot tell, labels wider than 16 bits among it, is left to the caster for the
+//! CPU.
 //!
 //! Read [`GpuCaster`] first, then `shader/cast.wgsl`.
 

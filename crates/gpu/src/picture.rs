@@ -6,10 +6,18 @@
 use array::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
-use render::device::{Field, Prepared, PreparedBlock, PreparedLevel, VoxelFormat};
+use render::device::{
+    Field, NO_SIDE, Prepared, PreparedBlock, PreparedLevel, PreparedSurface, SEVERAL_SIDES, Sides,
+    VoxelFormat,
+};
+use render::{Isosurface, Slice};
 
 /// Levels that a picture may have.
 pub(crate) const MAX_LEVELS: usize = array::MAX_LEVELS;
+/// Isosurfaces.
+pub(crate) const MAX_SURFACES: usize = Isosurface::MAX_COUNT;
+/// Slices.
+pub(crate) const MAX_SLICES: usize = Slice::MAX_COUNT;
 /// Numbers of samples are exact in `f32` up to here.
 const MAX_SAMPLES: f64 = (1u64 << 23) as f64;
 /// Voxels are counted in 32 bits.
@@ -48,6 +56,30 @@ pub(crate) struct Head {
     wanted_is_here: u32,
     middle: f32,
     spare: u32,
+    sense: [f32; 2],
+    palette: [f32; 2],
+    palette_at: u32,
+    surface_count: u32,
+    slice_count: u32,
+    slices_are_alone: u32,
+    surfaces: [SurfaceEntry; MAX_SURFACES],
+    slices: [SliceEntry; MAX_SLICES],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct SurfaceEntry {
+    colour: [f32; 4],
+    place: f32,
+    spare: [f32; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct SliceEntry {
+    axis: u32,
+    at: f32,
+    spare: [u32; 2],
 }
 
 #[repr(C)]
@@ -89,6 +121,10 @@ pub(crate) struct BlockEntry {
     origin: f32,
     gain: f32,
     level: u32,
+    side: u32,
+    pub(crate) sides: u32,
+    isovalues: u32,
+    highest: f32,
     spare: u32,
 }
 
@@ -121,6 +157,8 @@ pub(crate) struct Picture {
     pub(crate) levels: Vec<Level>,
     pub(crate) blocks: Vec<BlockEntry>,
     pub(crate) places: Vec<Place>,
+    /// What the shader finds behind the tables: what is missing, the palette, the values of surfaces.
+    pub(crate) words: Vec<u32>,
     /// Distances of blocks from the eye, voxels of level 0.
     pub(crate) distances: Vec<f32>,
 }
@@ -136,14 +174,17 @@ impl Picture {
         let anchor = eye.clamp(low, high).round();
         let level = |l: &PreparedLevel| level_entry(l, anchor, l.rank == prepared.wanted_rank);
         let levels: Vec<Level> = prepared.levels.iter().map(level).collect();
-        let block = |b: &PreparedBlock| block_entry(prepared, &levels, b);
+        let mut words = Words::new(prepared);
+        let block = |b: &PreparedBlock| block_entry(prepared, &levels, b, words.isovalues(b));
         let blocks: Vec<BlockEntry> = prepared.blocks.iter().map(block).collect();
         let places = places(prepared);
         let distances = prepared.blocks.iter().map(|b| distance(prepared, b, eye)).collect();
         let mut head = head(prepared, [eye_world, eye - anchor, anchor]);
+        head.missing_at = words.missing_at;
+        head.palette_at = words.palette_at;
         head.place_mask = u32::try_from(places.len() - 1).expect("a bounded number of blocks");
         head.level_count = u32::try_from(levels.len()).expect("at most 64 levels");
-        Ok(Self { head, levels, blocks, places, distances })
+        Ok(Self { head, levels, blocks, places, words: words.words, distances })
     }
 }
 
@@ -191,8 +232,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
     let volume = prepared.volume_from_world.matrix3;
     let clip =
         prepared.clip.map(|c| [c.min, c.max].map(|p| (DVec3::from(p) - eye_world).as_vec3().to_array()));
-    let light = prepared.light.map_or(([0.0; 6], 1.0), |light| (light.squares, light.step_length));
-    let ([xx, yy, zz, xy, xz, yz], step_length) = light;
+    let [xx, yy, zz, xy, xz, yz] = prepared.light.squares;
     let labels = prepared.table_count() * render::device::TABLE_WORDS;
     let half = if lens.is_perspective { lens.half.map(|h| h as f32) } else { [0.0; 2] };
     Head {
@@ -207,7 +247,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         clip_high: clip.map_or([0.0; 3], |c| c[1]),
         level_count: 0,
         squares: [xx, yy, zz],
-        direction: (1.0 / step_length) as f32,
+        direction: (1.0 / prepared.light.step_length) as f32,
         mixed_squares: [xy, xz, yz],
         place_mask: 0,
         half,
@@ -217,12 +257,79 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         is_first_pass: 1,
         stands_in: 0,
         valid: prepared.valid.unwrap_or([f32::MIN, f32::MAX]),
-        missing_at: prepared.table_words().len() as u32,
+        missing_at: 0,
         missing_count: prepared.missing.len() as u32,
         labels_at: if prepared.has_label_colours() { labels as u32 } else { 0 },
         wanted_is_here: u32::from(prepared.levels.iter().any(|l| l.rank == prepared.wanted_rank)),
         middle: lens.middle as f32,
         spare: 0,
+        sense: prepared.sense,
+        palette: prepared.palette.map.map(|v| v as f32),
+        palette_at: 0,
+        surface_count: prepared.surfaces.len() as u32,
+        slice_count: prepared.slices.len() as u32,
+        slices_are_alone: u32::from(prepared.slices_are_alone),
+        surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
+            colour: surface.colour,
+            place: surface.place,
+            spare: [0.0; 3],
+        }),
+        slices: entries(&prepared.slices, |slice: &Slice| {
+            let axis = slice.axis.index();
+            SliceEntry { axis: axis as u32, at: (slice.at - anchor[axis]) as f32, spare: [0; 2] }
+        }),
+    }
+}
+
+/// A list of fixed length, for one that is no longer.
+fn entries<T, E: Zeroable + Copy, const N: usize>(list: &[T], entry: impl Fn(&T) -> E) -> [E; N] {
+    let mut entries = [E::zeroed(); N];
+    entries.iter_mut().zip(list).for_each(|(to, from)| *to = entry(from));
+    entries
+}
+
+/// Words behind the tables, and where in all words the parts begin.
+struct Words<'a> {
+    prepared: &'a Prepared,
+    words: Vec<u32>,
+    missing_at: u32,
+    palette_at: u32,
+    isovalues_at: u32,
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "fewer words than a binding holds; a shader's numbers are f32"
+)]
+impl<'a> Words<'a> {
+    fn new(prepared: &'a Prepared) -> Self {
+        let missing_at = prepared.table_words().len();
+        let palette_at = missing_at + prepared.missing.len();
+        let mut words: Vec<u32> = prepared.missing.iter().map(|value| value.to_bits()).collect();
+        let colours = prepared.palette.colours.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0]);
+        words.extend(colours.map(f32::to_bits));
+        let isovalues_at = (missing_at + words.len()) as u32;
+        let (missing_at, palette_at) = (missing_at as u32, palette_at as u32);
+        let mut own = Self { prepared, words, missing_at, palette_at, isovalues_at };
+        if prepared.format != VoxelFormat::Relative {
+            own.put_isovalues(|surface| surface.least);
+        }
+        own
+    }
+
+    fn put_isovalues(&mut self, tell: impl Fn(&PreparedSurface) -> f32) -> u32 {
+        let first = self.missing_at + self.words.len() as u32;
+        let values = self.prepared.surfaces.iter().map(|surface| tell(surface).to_bits());
+        self.words.extend(values);
+        first
+    }
+
+    /// Where the values of surfaces begin as a block's voxels tell them.
+    fn isovalues(&mut self, block: &PreparedBlock) -> u32 {
+        match block.relative {
+            Some(to) => self.put_isovalues(|surface| to.of(surface.stored)),
+            None => self.isovalues_at,
+        }
     }
 }
 
@@ -262,7 +369,7 @@ fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> Level {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "sides of blocks are below 2^21")]
-fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock) -> BlockEntry {
+fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock, isovalues: u32) -> BlockEntry {
     let level = level_number(prepared, block.rank);
     let entry = &levels[level];
     let xyz = |zyx: [usize; 3]| [zyx[2] as u32, zyx[1] as u32, zyx[0] as u32];
@@ -272,14 +379,19 @@ fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock) -> 
         flags |= if block.fade.test(axis) { FADE_X << axis } else { 0 };
     }
     let mut gap = NO_GAP;
-    match &*block.field {
-        Field::Hidden { gap: own } => {
+    match block.field.as_deref() {
+        Some(Field::Hidden { gap: own }) => {
             flags |= HIDDEN;
             gap = own.unwrap_or(NO_GAP);
         }
-        Field::Full { bent } => flags |= if *bent { FULL | FULL_BENT } else { FULL },
-        Field::Cells(_) => {}
+        Some(Field::Full { bent }) => flags |= if *bent { FULL | FULL_BENT } else { FULL },
+        Some(Field::Cells(_)) | None => {}
     }
+    let side = match block.sides {
+        Some(Sides::One(side)) => side,
+        Some(Sides::Cells(_)) => SEVERAL_SIDES,
+        None => NO_SIDE,
+    };
     let (origin, gain) = match block.relative {
         Some(to) => ((prepared.origin - to.low) / to.span, prepared.gain * to.span),
         None => (prepared.origin, prepared.gain),
@@ -296,6 +408,10 @@ fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock) -> 
         origin: origin as f32,
         gain: gain as f32,
         level: level as u32,
+        side: u32::from(side),
+        sides: 0,
+        isovalues,
+        highest: block.peaks.as_ref().map_or(0.0, |peaks| peaks.highest),
         spare: 0,
     }
 }

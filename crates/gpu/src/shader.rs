@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use render::device::{self, VoxelFormat};
+use render::Mode;
+use render::device::{self, Prepared, VoxelFormat};
 
-use crate::picture::MAX_LEVELS;
+use crate::picture::{MAX_LEVELS, MAX_SLICES, MAX_SURFACES};
 
 /// Regions that a ray passes in one dispatch at most, so that no dispatch lasts long.
 pub(crate) const REGIONS_PER_PASS: u32 = 1024;
@@ -22,18 +23,41 @@ pub(crate) struct Variant {
     pub(crate) format: VoxelFormat,
     pub(crate) is_lit: bool,
     pub(crate) is_labels: bool,
+    pub(crate) draws_volume: bool,
+    pub(crate) is_extreme: bool,
+    pub(crate) has_solids: bool,
     pub(crate) atlases: usize,
 }
 
-const PARTS: [&str; 5] = [
+const PARTS: [&str; 12] = [
     include_str!("shader/state.wgsl"),
     include_str!("shader/voxels.wgsl"),
+    include_str!("shader/light.wgsl"),
     include_str!("shader/regions.wgsl"),
     include_str!("shader/march.wgsl"),
+    include_str!("shader/extreme.wgsl"),
+    include_str!("shader/cell.wgsl"),
+    include_str!("shader/walk.wgsl"),
+    include_str!("shader/hunt.wgsl"),
+    include_str!("shader/cut.wgsl"),
+    include_str!("shader/meet.wgsl"),
     include_str!("shader/cast.wgsl"),
 ];
 
 impl Variant {
+    /// What a picture needs.
+    pub(crate) fn of(prepared: &Prepared, atlases: usize) -> Self {
+        Self {
+            format: prepared.format,
+            is_lit: prepared.is_lit,
+            is_labels: prepared.is_labels,
+            draws_volume: prepared.mode == Mode::Composite,
+            is_extreme: matches!(prepared.mode, Mode::Maximum | Mode::Minimum),
+            has_solids: !(prepared.surfaces.is_empty() && prepared.slices.is_empty()),
+            atlases,
+        }
+    }
+
     /// WGSL.
     pub(crate) fn source(&self) -> String {
         let mut text = self.constants();
@@ -77,6 +101,11 @@ impl Variant {
             ("FEW_PARTS", u64::from(device::PARTS[1])),
             ("MANY_PARTS", u64::from(device::PARTS[2])),
             ("SQUARINGS", u64::from(squarings)),
+            ("MAX_SURFACES", MAX_SURFACES as u64),
+            ("MAX_SLICES", MAX_SLICES as u64),
+            ("COLOURS", device::COLOURS as u64),
+            ("NO_SIDE", u64::from(device::NO_SIDE)),
+            ("SEVERAL_SIDES", u64::from(device::SEVERAL_SIDES)),
         ];
         let broken = [
             ("TOLERANCE", device::TOLERANCE),
@@ -85,6 +114,10 @@ impl Variant {
             ("AMBIENT", ambient),
             ("DIFFUSE", diffuse),
             ("SPECULAR", specular),
+            ("NOTHING", device::NOTHING),
+            ("TOP", device::TOP),
+            ("ALIKE", device::ALIKE),
+            ("PEAK_STEP", device::PEAK_STEP),
         ];
         let mut text = String::new();
         for (name, value) in whole {
@@ -93,7 +126,13 @@ impl Variant {
         for (name, value) in broken {
             put(&mut text, format_args!("const {name} = {value:?}f;\n"));
         }
-        for (name, value) in [("IS_LIT", self.is_lit), ("IS_LABELS", self.is_labels)] {
+        for (name, value) in [
+            ("IS_LIT", self.is_lit),
+            ("IS_LABELS", self.is_labels),
+            ("DRAWS_VOLUME", self.draws_volume),
+            ("IS_EXTREME", self.is_extreme),
+            ("HAS_SOLIDS", self.has_solids),
+        ] {
             put(&mut text, format_args!("const {name} = {value};\n"));
         }
         text

@@ -3,9 +3,9 @@
 //! Bounded by the memory it was given; a dispatch is preceded by no more than [`UPLOAD_BYTES_PER_PASS`].
 
 use array::{Error, Result};
-use render::device::{Field, Prepared, PreparedBlock};
+use render::device::{Field, Prepared, PreparedBlock, Sides};
 
-use crate::atlas::{Atlas, FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES, PageAt, Shelf, SlotSize, grid};
+use crate::atlas::{Atlas, CELL_LISTS, Growth, PageAt, Room, Shelf, SlotSize};
 use crate::gpu::Gpu;
 use crate::picture::BlockEntry;
 
@@ -23,8 +23,7 @@ pub(crate) struct Store {
     /// By number of the atlas.
     textures: Vec<Texture>,
     cells: wgpu::Buffer,
-    limit_bytes: u64,
-    max_atlases: usize,
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -48,8 +47,12 @@ impl Store {
             shelf: Shelf::default(),
             textures: Vec::new(),
             cells: cell_buffer(gpu, 1),
-            limit_bytes,
-            max_atlases: gpu.limits.max_sampled_textures_per_shader_stage.min(MAX_ATLASES) as usize,
+            room: Room {
+                limit_bytes,
+                max_atlases: gpu.limits.max_sampled_textures_per_shader_stage.min(MAX_ATLASES) as usize,
+                max_side: gpu.limits.max_texture_dimension_3d,
+                max_cell_bytes: gpu.limits.max_storage_buffer_binding_size,
+            },
         }
     }
 
@@ -58,7 +61,7 @@ impl Store {
     }
 
     pub(crate) fn set_limit(&mut self, limit_bytes: u64) {
-        self.limit_bytes = limit_bytes;
+        self.room.limit_bytes = limit_bytes;
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -89,8 +92,8 @@ impl Store {
                      bytes, {} voxels a side",
                     size.bytes(),
                     size.extent,
-                    self.limit_bytes / sizes.len() as u64,
-                    gpu.limits.max_texture_dimension_3d,
+                    self.room.limit_bytes / sizes.len() as u64,
+                    self.room.max_side,
                 )));
             }
         }
@@ -99,39 +102,26 @@ impl Store {
 
     /// Adds an atlas, dropping those that are not used any more; false where there may be no more.
     fn grow(&mut self, gpu: &Gpu, size: &SlotSize, used: &[SlotSize]) -> bool {
-        let own = self.shelf.bytes_of(size);
-        let room = (self.limit_bytes / used.len() as u64).saturating_sub(own);
-        let mut wanted = own.clamp(FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES).min(room);
-        while let Some(slots) = grid(size, wanted, gpu.limits.max_texture_dimension_3d) {
-            let bytes = size.bytes() * slots.iter().map(|&n| u64::from(n)).product::<u64>();
-            let has_place = self.textures.len() < self.max_atlases && self.cells_fit(gpu, size, slots);
-            let left = self.limit_bytes.saturating_sub(self.bytes());
-            if !has_place || bytes > left {
-                match self.shelf.drop_unused(used) {
-                    Some(number) => drop(self.textures.remove(number)),
-                    None if has_place => wanted = left,
-                    None => return false,
+        let mut most_bytes = u64::MAX;
+        loop {
+            match self.shelf.growth(size, used, &self.room, most_bytes) {
+                Growth::Full => return false,
+                Growth::Drop(number) => {
+                    self.shelf.remove_atlas(number);
+                    drop(self.textures.remove(number));
                 }
-                continue;
+                Growth::Add(slots) => {
+                    if let Some(texture) = texture(gpu, size, slots) {
+                        self.shelf.add(*size, slots);
+                        self.textures.push(texture);
+                        self.lay_out_cells(gpu);
+                        return true;
+                    }
+                    // The device has not that much: perhaps half.
+                    most_bytes = size.bytes() * slots.iter().map(|&n| u64::from(n)).product::<u64>() / 2;
+                }
             }
-            if let Some(texture) = texture(gpu, size, slots) {
-                self.shelf.add(*size, slots);
-                self.textures.push(texture);
-                self.lay_out_cells(gpu);
-                return true;
-            }
-            // The device has not that much: perhaps half.
-            wanted /= 2;
         }
-        false
-    }
-
-    fn cells_fit(&self, gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> bool {
-        let words = |atlas: &Atlas| atlas.cell_words() * atlas.slots();
-        let mut more = Shelf::default();
-        more.add(*size, slots);
-        let all: u64 = self.shelf.atlases().iter().chain(more.atlases()).map(words).sum();
-        4 * all <= gpu.limits.max_storage_buffer_binding_size
     }
 
     /// A new buffer for the cells of all atlases; they have to be uploaded again.
@@ -139,7 +129,7 @@ impl Store {
         let mut words = 0;
         for (texture, atlas) in self.textures.iter_mut().zip(self.shelf.atlases()) {
             texture.first_cell = words;
-            words += atlas.cell_words() * atlas.slots();
+            words += atlas.all_cell_words();
         }
         self.cells = cell_buffer(gpu, words.max(1));
         self.shelf.forget_cells();
@@ -217,17 +207,35 @@ impl Store {
         let atlas = &self.shelf.atlases()[at.atlas];
         let own = |other: &&Atlas| other.size.voxel_bytes == atlas.size.voxel_bytes;
         let number = self.shelf.atlases()[..at.atlas].iter().filter(own).count();
-        let first = self.textures[at.atlas].first_cell + u64::from(at.slot) * atlas.cell_words();
+        let first = self.textures[at.atlas].first_cell
+            + u64::from(at.slot) * CELL_LISTS as u64 * atlas.size.cell_words();
         entry.atlas = u32::try_from(number).expect("few atlases");
         entry.texel = atlas.texel(at.slot);
         entry.field = u32::try_from(first).expect("what a binding holds");
-        let Field::Cells(cells) = &*block.field else { return };
-        if self.shelf.lacks_cells(at, prepared.table_number) {
-            let mut bytes = cells.clone();
+        entry.sides = entry.field + u32::try_from(atlas.size.cell_words()).expect("what a binding holds");
+        if cells_of(block).iter().all(Option::is_none) || !self.shelf.lacks_cells(at, &prepared.cells_of) {
+            return;
+        }
+        for (cells, first) in cells_of(block).into_iter().zip([entry.field, entry.sides]) {
+            let Some(cells) = cells else { continue };
+            let mut bytes = cells.to_vec();
             bytes.resize(cells.len().next_multiple_of(4), 0);
-            gpu.queue.write_buffer(&self.cells, 4 * first, &bytes);
+            gpu.queue.write_buffer(&self.cells, 4 * u64::from(first), &bytes);
         }
     }
+}
+
+/// What is told of a block's cells: what of them can be seen or how high they reach, and on which sides of surfaces they lie.
+fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
+    let field = match block.field.as_deref() {
+        Some(Field::Cells(cells)) => Some(cells.as_slice()),
+        _ => block.peaks.as_ref().map(|peaks| peaks.cells.as_slice()),
+    };
+    let sides = match &block.sides {
+        Some(Sides::Cells(sides)) => Some(sides.as_slice()),
+        _ => None,
+    };
+    [field, sides]
 }
 
 fn cell_buffer(gpu: &Gpu, words: u64) -> wgpu::Buffer {

@@ -189,7 +189,7 @@ pub(crate) struct Caster<'a, T> {
     /// Boxes as lines, where any are in the picture.
     pub(crate) wires: Option<Wires>,
     /// What a picture of extreme values needs.
-    extreme: Option<Extreme>,
+    pub(crate) extreme: Option<Extreme>,
     /// How samples are lit, if they are.
     pub(crate) metric: Option<Metric>,
     /// Samples that rays passed in each block, by slot; empty where nobody asks.

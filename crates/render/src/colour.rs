@@ -5,7 +5,7 @@
 //! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed.
 
 /// Entries of a colour map.
-pub(crate) const COLOURS: usize = 256;
+pub const COLOURS: usize = 256;
 
 const NAMES: [&str; 8] = ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels"];
 

@@ -1,9 +1,11 @@
 //! A picture as plain numbers: what a caster on another device needs to draw the same one.
 //!
 //! [`prepare`] takes every decision that the caster of this crate takes before its first ray: which levels are drawn and
-//! with which steps, the tables of the transfer function, what of each block can be seen and where it leads over to a
-//! coarser one. What is left is the march itself; its constants are here, so that both marches use the same.
-//! This module draws nothing and knows no device.
+//! with which steps, the tables of the transfer function, what of each block can be seen, where surfaces may lie in it, how
+//! high it reaches, and where it leads over to a coarser one. What is left is the march itself; its constants are here, so
+//! that both marches use the same. This module draws nothing and knows no device.
+
+mod sides;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -12,15 +14,23 @@ use std::sync::{Arc, Weak};
 
 use array::{Error, Meaning, Result};
 use glam::{BVec3, DAffine3, DVec3};
+use rayon::prelude::*;
 
 use crate::cast::Caster;
+use crate::extreme::Extreme;
+use crate::light::Metric;
+use crate::palette::Palette;
 use crate::pool::Snapshot;
+use crate::resident::Resident;
 use crate::table::Table;
 use crate::truth::Shown;
 use crate::voxel::{Missing, Voxel, above, below};
-use crate::{Bounds, ImageSize, Mode, Scene, Truth, VolumeView};
+use crate::{Bounds, ImageSize, Mode, Scene, Slice, Truth, VolumeView};
 
+pub use crate::colour::COLOURS;
+pub use crate::extreme::{ALIKE, NOTHING, TOP};
 pub use crate::skip::Field;
+pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 
 /// Voxels along a side of a cell of [`Field::Cells`].
 pub const CELL: usize = crate::resident::CELL;
@@ -63,6 +73,15 @@ pub enum VoxelFormat {
 
 /// Where nothing is, in [`VoxelFormat::Relative`].
 pub const ABSENT: f32 = 2.0;
+
+impl Relative {
+    /// The value that a stored one is told by, beyond 0 and 1 where it lies beyond the block's.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+    pub fn of(&self, stored: f64) -> f32 {
+        ((stored - self.low) / self.span) as f32
+    }
+}
 
 impl VoxelFormat {
     /// Size of a voxel.
@@ -127,8 +146,12 @@ pub struct PreparedBlock {
     pub pitch: usize,
     /// Some voxel is missing.
     pub has_missing: bool,
-    /// What of it can be seen.
-    pub field: Arc<Field>,
+    /// What of it the transfer function shows; `None` where the picture shows nothing by it.
+    pub field: Option<Arc<Field>>,
+    /// Where surfaces may lie in it; `None` where the picture has none.
+    pub sides: Option<Sides>,
+    /// How high it reaches; `None` but for pictures of extreme values.
+    pub peaks: Option<Peaks>,
     /// Along which axes it begins beside a coarser block.
     pub fade: BVec3,
     /// Tells its present content from all others.
@@ -137,6 +160,18 @@ pub struct PreparedBlock {
     pub relative: Option<Relative>,
     slot: u32,
 }
+
+/// How high the cells of a block reach: see `extreme.rs`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peaks {
+    /// The highest of all; [`NOTHING`] where nothing is present.
+    pub highest: f32,
+    /// By cell, C order: 0 where nothing is present, else 1 and how many [`PEAK_STEP`]s it reaches, rounded up.
+    pub cells: Vec<u8>,
+}
+
+/// Height that one more in [`Peaks::cells`] stands for.
+pub const PEAK_STEP: f32 = TOP / 254.0;
 
 /// What voxels of a block are relative to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,6 +192,15 @@ impl Stamp {
     pub fn is_gone(&self) -> bool {
         self.0.strong_count() == 0
     }
+}
+
+/// Tells what a picture says of the cells of its blocks from what others say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellsOf {
+    table_number: u64,
+    mode: Mode,
+    /// Their bits.
+    isovalues: Arc<[u64]>,
 }
 
 impl PartialEq for Stamp {
@@ -214,10 +258,24 @@ pub struct Prepared {
     pub gain: f64,
     /// Voxels are not interpolated.
     pub is_labels: bool,
-    /// How samples are lit, if they are.
-    pub light: Option<PreparedLight>,
-    /// Tells its tables, and the fields of its blocks, from those of other pictures.
-    pub table_number: u64,
+    /// What is drawn besides surfaces and slices.
+    pub mode: Mode,
+    /// Samples are lit; surfaces always are.
+    pub is_lit: bool,
+    /// How what is lit is lit.
+    pub light: PreparedLight,
+    /// By increasing stored value.
+    pub surfaces: Vec<PreparedSurface>,
+    /// Slices.
+    pub slices: Vec<Slice>,
+    /// They are all that is drawn.
+    pub slices_are_alone: bool,
+    /// The colours of slices and of extreme values.
+    pub palette: PreparedPalette,
+    /// In pictures of extreme values: height = the first * place + the second.
+    pub sense: [f32; 2],
+    /// Tells the fields, sides and peaks of its blocks from those of other pictures.
+    pub cells_of: CellsOf,
     table_words: Vec<u32>,
     blocks_at_hand: Snapshot,
 }
@@ -231,30 +289,38 @@ pub struct PreparedLight {
     pub step_length: f64,
 }
 
+/// An isosurface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreparedSurface {
+    /// Stored value.
+    pub stored: f64,
+    /// The least `f32` that is not below it: values of 32 bits lie on the same side of both.
+    pub least: f32,
+    /// Its place in the table.
+    pub place: f32,
+    /// Premultiplied, before it is lit.
+    pub colour: [f32; 4],
+}
+
+/// Colours where opacity plays no part: see `palette.rs`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreparedPalette {
+    /// Evenly spaced, in between they are linear.
+    pub colours: Vec<[f32; 3]>,
+    /// Number of a place in the table among them = the first + the second * place, before it is cut off.
+    pub map: [f64; 2],
+}
+
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// Those of [`crate::cast`]; `Unsupported` for a scene with isosurfaces, slices or extreme values.
+/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
-    if let Some(what) = beyond(scene) {
-        return Err(Error::unsupported(format!("expected a scene without {what}")));
+    if !scene.wires.is_empty() {
+        return Err(Error::unsupported("expected a scene without boxes as lines"));
     }
     blocks.0.prepare(scene, blocks)
-}
-
-/// What of a scene [`prepare`] cannot prepare, if anything.
-#[must_use]
-pub fn beyond(scene: &Scene) -> Option<&'static str> {
-    if !scene.wires.is_empty() {
-        return Some("boxes as lines");
-    }
-    match scene.mode {
-        Mode::Maximum | Mode::Minimum => Some("extreme values"),
-        Mode::Surfaces => Some("isosurfaces or slices alone"),
-        Mode::Composite if !scene.surfaces.is_empty() => Some("isosurfaces"),
-        Mode::Composite => (!scene.slices.is_empty()).then_some("slices"),
-    }
 }
 
 impl Prepared {
@@ -315,6 +381,8 @@ impl<T: Voxel> Caster<'_, T> {
         });
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
+        let metric = Metric::new(&self.volume_from_world, self.step_world);
+        let surfaces = self.surfaces.prepared(&tables[0].scale);
         Prepared {
             size: self.scene.size,
             lens: PreparedLens {
@@ -333,7 +401,7 @@ impl<T: Voxel> Caster<'_, T> {
             opaque: 1.0 - self.scene.quality.termination,
             levels: levels.collect(),
             wanted_rank: self.wanted_rank,
-            blocks: self.prepared_blocks(),
+            blocks: self.prepared_blocks(&surfaces),
             gaps: self.blocks.gaps_at(self.wanted_rank),
             format: T::FORMAT,
             missing: missing.values.iter().map(|value| value.to_f32()).collect(),
@@ -341,37 +409,52 @@ impl<T: Voxel> Caster<'_, T> {
             origin: tables[0].scale.origin,
             gain: tables[0].scale.gain,
             is_labels: view.meaning == Meaning::Labels,
-            light: self
-                .metric
-                .as_ref()
-                .map(|m| PreparedLight { squares: m.squares, step_length: m.step_length }),
-            table_number: self.tables.number,
+            mode: self.scene.mode,
+            is_lit: self.metric.is_some(),
+            light: PreparedLight { squares: metric.squares, step_length: metric.step_length },
+            slices: self.scene.slices.clone(),
+            slices_are_alone: self.slices.as_ref().is_some_and(|slices| slices.are_alone),
+            palette: Palette::new(&self.scene.transfer).prepared(),
+            sense: self.extreme.as_ref().map_or([0.0; 2], Extreme::sense),
+            cells_of: self.cells_of(&surfaces),
+            surfaces,
             table_words: tables.iter().flat_map(Table::words).chain(tables[0].label_words()).collect(),
             blocks_at_hand: at_hand.clone(),
             view: Arc::clone(view),
         }
     }
 
-    fn prepared_blocks(&self) -> Vec<PreparedBlock> {
+    fn cells_of(&self, surfaces: &[PreparedSurface]) -> CellsOf {
+        CellsOf {
+            table_number: self.tables.number,
+            mode: self.scene.mode,
+            isovalues: surfaces.iter().map(|surface| surface.stored.to_bits()).collect(),
+        }
+    }
+
+    fn prepared_blocks(&self, surfaces: &[PreparedSurface]) -> Vec<PreparedBlock> {
         let prepared = |(slot, block): (u32, &Arc<_>)| {
-            let block: &Arc<crate::resident::Resident<T>> = block;
-            let field = Arc::clone(&self.plans[slot as usize].as_ref()?.field);
-            let any: Arc<dyn Any + Send + Sync> = Arc::<crate::resident::Resident<T>>::clone(block);
-            self.ranks.contains(&block.rank).then(|| PreparedBlock {
+            let block: &Arc<Resident<T>> = block;
+            let any: Arc<dyn Any + Send + Sync> = Arc::<Resident<T>>::clone(block);
+            PreparedBlock {
                 rank: block.rank,
                 at: block.at,
                 shape: block.layout.shape,
                 extent: block.layout.extent,
                 pitch: block.layout.pitch(),
                 has_missing: block.has_missing,
-                field,
+                field: self.plans[slot as usize].as_ref().map(|plan| Arc::clone(&plan.field)),
+                sides: (!surfaces.is_empty()).then(|| Sides::new(&block.cells, surfaces)),
+                peaks: self.extreme.as_ref().and_then(|extreme| extreme.peaks_of(slot)),
                 fade: self.fades[slot as usize],
                 stamp: Stamp(Arc::downgrade(&any)),
                 relative: T::WIDE.then(|| relative_to(&block.cells)),
                 slot,
-            })
+            }
         };
-        self.blocks.occupied().filter_map(prepared).collect()
+        let blocks: Vec<_> =
+            self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)).collect();
+        blocks.into_par_iter().map(prepared).collect()
     }
 }
 
@@ -391,10 +474,9 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
 const WIDEST: f64 = f32::MAX as f64;
 
 /// Values of 64 bits as [`VoxelFormat::Relative`] says.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
 pub(crate) fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &Missing<T>) -> Vec<u8> {
     let one = |&value: &T| {
-        let share = ((value.to_f64() - to.low) / to.span).clamp(0.0, 1.0) as f32;
+        let share = to.of(value.to_f64()).clamp(0.0, 1.0);
         if missing.is_missing(value) { ABSENT } else { share }
     };
     data.iter().flat_map(|value| one(value).to_ne_bytes()).collect()

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::blocks::Blocks;
 use crate::cast::Caster;
 use crate::corners::Grid;
+use crate::device;
 use crate::kernel::{Shading, Way};
 use crate::leap::{CellWalk, Look};
 use crate::palette::Palette;
@@ -24,12 +25,12 @@ use crate::voxel::Voxel;
 use crate::wires::Strands;
 use crate::{Mode, Scene};
 
-/// Of rays that have met no value.
-pub(crate) const NOTHING: f32 = -1.0;
+/// Height along rays that have met no value.
+pub const NOTHING: f32 = -1.0;
 /// The greatest height.
-const TOP: f32 = (ENTRIES - 1) as f32;
+pub const TOP: f32 = (ENTRIES - 1) as f32;
 /// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
-const ALIKE: f32 = 1.0 / 16.0;
+pub const ALIKE: f32 = 1.0 / 16.0;
 
 /// By how much steps are shorter than those of other pictures. A ray's extreme value is a peak, which samples meet or
 /// miss: with one for each voxel rings show, with two hardly.
@@ -115,6 +116,21 @@ impl Extreme {
             sense,
             peaks: blocks.all_slots().par_iter().map(|slot| slot.as_deref().map(peaks)).collect(),
         })
+    }
+
+    /// As [`device::Prepared::sense`] says.
+    pub(crate) fn sense(&self) -> [f32; 2] {
+        [self.sense.sign, self.sense.origin]
+    }
+
+    /// The peaks of a block as a caster on another device takes them.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255, else saturates")]
+    pub(crate) fn peaks_of(&self, slot: u32) -> Option<device::Peaks> {
+        let Peaks { cells, highest } = self.peaks[slot as usize].as_ref()?;
+        let rounded_up = |&peak: &f32| {
+            if peak < 0.0 { 0 } else { ((peak / device::PEAK_STEP).ceil() + 1.0) as u8 }
+        };
+        Some(device::Peaks { highest: *highest, cells: cells.iter().map(rounded_up).collect() })
     }
 }
 

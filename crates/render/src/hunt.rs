@@ -12,10 +12,11 @@ use glam::{DVec3, Vec4};
 
 use crate::cast::Caster;
 use crate::cell::{Corners, Cubic, gradient};
+use crate::device::PreparedSurface;
 use crate::light::{Lamp, lit};
 use crate::rays::Region;
 use crate::resident::{CELL, Resident};
-use crate::voxel::Voxel;
+use crate::voxel::{Scale, Voxel, above};
 use crate::{Isosurface, VolumeView};
 
 /// The surfaces of a picture, in stored values.
@@ -115,6 +116,17 @@ impl Surfaces {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
+    }
+
+    /// As a caster on another device takes them.
+    pub(crate) fn prepared(&self, scale: &Scale) -> Vec<PreparedSurface> {
+        let one = |&Surface { stored, colour }: &Surface| PreparedSurface {
+            stored,
+            least: above(stored),
+            place: scale.place(stored),
+            colour: colour.to_array(),
+        };
+        self.sorted.iter().map(one).collect()
     }
 
     /// The surfaces that have values between two others on both their sides.

@@ -4,6 +4,7 @@ use glam::Vec4;
 
 use crate::TransferFunction;
 use crate::colour::is_categorical;
+use crate::device::PreparedPalette;
 use crate::table::ENTRIES;
 use crate::transfer::interpolate;
 
@@ -36,6 +37,14 @@ impl Palette {
     /// The colour of a label at a place in that table: where the map is categorical, that of its number.
     pub(crate) fn of_label(&self, label: u8, place: f32) -> Vec4 {
         if self.is_categorical { self.opaque(self.colours[usize::from(label)]) } else { self.of_place(place) }
+    }
+
+    /// As a caster on another device takes it.
+    pub(crate) fn prepared(&self) -> PreparedPalette {
+        let ([low, high], [first, last]) = (self.domain, self.range);
+        let per_value = (self.colours.len() - 1) as f64 / (last - first);
+        let per_place = per_value * (high - low) / (ENTRIES - 1) as f64;
+        PreparedPalette { colours: self.colours.clone(), map: [(low - first) * per_value, per_place] }
     }
 
     fn opaque(&self, [r, g, b]: [f32; 3]) -> Vec4 {

@@ -40,7 +40,9 @@ fn aim(pixel: vec2u) {
     }
     next = 0.0;
     end = 0.0;
+    reach = vec2f(0.0);
     if span.x < span.y {
+        reach = span;
         next = ceil(span.x);
         end = max(ceil(span.y), next);
     }
@@ -61,8 +63,7 @@ fn draw_faded(block: Block, behind: f32) {
             // The middle alone: the way is not cut up.
             var colour = entry(0u, 0u, middle);
             if IS_LIT {
-                let light = light_on(found.slope + slope);
-                colour = vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+                colour = lit(colour, light_of(squared_cosine(found.slope + slope)));
             }
             add(colour);
         }
@@ -152,45 +153,61 @@ fn is_unseen(block: Block) -> bool {
     return block.gap == NO_GAP || block.gap == gap;
 }
 
-// Through one region.
-fn pass_region() {
-    let region = region_from(0u, volume_at(next));
+// Through one region, up to before `stop`.
+fn pass_region(stop: f32) {
+    let region = region_from(0u, volume_at(next), for_pass());
     if is_stuck {
         return;
     }
     let start = next;
-    let behind = min(max(ceil(region.exit), next + 1.0), end);
-    if region.block == NONE {
+    let behind = min(max(ceil(region.exit), next + 1.0), stop);
+    if IS_EXTREME {
+        climb_region(region, behind);
+    } else if !DRAWS_VOLUME || region.block == NONE {
         forget();
         gap = NO_GAP;
         next = behind;
     } else {
-        let block = blocks[region.block];
-        if is_unseen(block) {
-            next = behind;
-        } else if block.atlas == NO_ATLAS {
-            lack(region.block);
-            if is_stuck {
-                return;
-            }
-            forget();
-            next = behind;
-        } else {
-            mark(region.block, SEEN);
-            draw_block(block, behind);
-        }
-        gap = select(block.gap, gap, is_stuck);
+        draw_region(region, behind);
     }
-    let samples = u32(next - start);
-    atomicAdd(&shown[select(region.level, MAX_LEVELS, region.block == NONE)], samples);
-    if region.is_lacking {
-        atomicAdd(&shown[MAX_LEVELS + 1u], samples);
+    count(region, u32(next - start));
+}
+
+fn climb_region(region: Region, behind: f32) {
+    if region.block == NONE || is_of_no_use(region.block, FOR_CLIMB) {
+        next = behind;
+        return;
+    }
+    mark(region.block, SEEN);
+    climb(blocks[region.block], behind);
+    if best >= TOP - ALIKE {
+        end = next;
     }
 }
 
-// A ray that waits tells which blocks it will come to next, as far as nothing hides them.
+fn draw_region(region: Region, behind: f32) {
+    let block = blocks[region.block];
+    if is_unseen(block) {
+        next = behind;
+    } else if block.atlas == NO_ATLAS {
+        lack(region.block);
+        if is_stuck {
+            return;
+        }
+        forget();
+        next = behind;
+    } else {
+        mark(region.block, SEEN);
+        draw_block(block, behind);
+    }
+    gap = select(block.gap, gap, is_stuck);
+}
+
+// A ray that waits tells which blocks it will come to next, as far as they are of use.
 fn look_ahead() {
-    var sample = next;
+    let hunts = HAS_SOLIDS && !has_hit;
+    let purpose = select(for_pass(), FOR_HUNT, hunts);
+    var sample = select(next, hunt_at, hunts);
     for (var i = 0u; i < REGIONS_AHEAD && sample < end; i++) {
         let volume = volume_at(sample);
         var exit = NEVER;
@@ -201,7 +218,7 @@ fn look_ahead() {
             if block == NONE || block == NOT_COVERED {
                 continue;
             }
-            if !has_voxels(block) && (blocks[block].flags & HIDDEN) == 0u {
+            if !has_voxels(block) && !is_of_no_use(block, purpose) {
                 mark(block, SOON);
             }
             break;
@@ -210,15 +227,63 @@ fn look_ahead() {
     }
 }
 
+// Draws on; false where the ray has not ended yet.
+fn go_on() -> bool {
+    while rgba.a < picture.opaque {
+        if HAS_SOLIDS {
+            if !find_hit() {
+                return false;
+            }
+            if picture.slices_are_alone != 0u {
+                rgba = select(rgba, hit.colour, hit.at < NEVER);
+                return true;
+            }
+            // Extreme values have no depth: all else stands before them.
+            if IS_EXTREME && hit.at < NEVER {
+                take_hit();
+                continue;
+            }
+        }
+        if !is_in_step {
+            let stop = min(floor(hit.at) + 1.0, end);
+            while next < min(stop, end) && rgba.a < picture.opaque {
+                if work_left == 0u {
+                    return false;
+                }
+                work_left--;
+                pass_region(stop);
+                if is_stuck {
+                    return false;
+                }
+            }
+            if hit.at >= NEVER || rgba.a >= picture.opaque {
+                return true;
+            }
+        }
+        meet();
+        if is_stuck {
+            return false;
+        }
+    }
+    return true;
+}
+
+fn begin(number: u32) -> Ray {
+    if picture.is_first_pass == 0u {
+        return rays[number];
+    }
+    return Ray(
+        vec4f(0.0), vec3f(0.0), 0.0, next, NO_GAP, 0u, 0.0, reach.x, reach.x, NO_SIDE, 1.0, NEVER, 0.0, 1.0, NOTHING,
+        vec3i(0), NONE,
+    );
+}
+
 fn trace(pixel: vec2u) {
     let number = (pixel.y - picture.first_row) * picture.size.x + pixel.x;
     aim(pixel);
-    var ray = Ray(vec4f(0.0), vec3f(0.0), 0.0, next, NO_GAP, 0u, 0u);
-    if picture.is_first_pass == 0u {
-        ray = rays[number];
-        if (ray.flags & HAS_ENDED) != 0u {
-            return;
-        }
+    let ray = begin(number);
+    if (ray.flags & HAS_ENDED) != 0u {
+        return;
     }
     rgba = ray.rgba;
     slope = ray.slope;
@@ -226,22 +291,44 @@ fn trace(pixel: vec2u) {
     knows_before = (ray.flags & KNOWS_BEFORE) != 0u;
     gap = ray.gap;
     next = ray.next;
+    hit = Hit(NEVER, 0.0, 1.0, vec4f(0.0));
+    has_hit = false;
+    is_in_step = (ray.flags & IS_IN_STEP) != 0u;
+    reached = ray.reached;
+    step_squared = ray.step_squared;
+    hunt_at = ray.hunt_at;
+    hunt_exit = ray.hunt_exit;
+    hunt_side = ray.hunt_side;
+    hunt_cell = ray.hunt_cell;
+    hunt_block = ray.hunt_block;
+    hunt_taken = extractBits(ray.flags, HUNT_TAKEN, 8u);
+    sheet_at = ray.sheet_at;
+    sheet_place = ray.sheet_place;
+    sheet_squared = ray.sheet_squared;
+    sheet_label = extractBits(ray.flags, SHEET_LABEL, 8u);
+    slices_seen = extractBits(ray.flags, SLICES_SEEN, 8u);
+    best = ray.best;
     is_stuck = false;
-    for (var i = 0u; i < REGIONS_PER_PASS && next < end && rgba.a < picture.opaque && !is_stuck; i++) {
-        pass_region();
-    }
+    work_left = REGIONS_PER_PASS;
+    let has_ended = go_on();
     if is_stuck {
         look_ahead();
     }
-    let has_ended = next >= end || rgba.a >= picture.opaque;
+    if IS_EXTREME && has_ended && best >= 0.0 {
+        add(colour_of_best());
+    }
+    var flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended) | select(0u, IS_IN_STEP, is_in_step);
+    flags |= (slices_seen << SLICES_SEEN) | (sheet_label << SHEET_LABEL) | (hunt_taken << HUNT_TAKEN);
     if !has_ended {
         atomicAdd(&counts[0], 1u);
     }
-    if next > ray.next || has_ended {
+    if has_ended || flags != ray.flags || next > ray.next || hunt_at > ray.hunt_at || reached != ray.reached {
         atomicAdd(&counts[1], 1u);
     }
-    let flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended);
-    rays[number] = Ray(rgba, slope, before, next, gap, flags, 0u);
+    rays[number] = Ray(
+        rgba, slope, before, next, gap, flags, reached, hunt_at, hunt_exit, hunt_side, step_squared, sheet_at, sheet_place,
+        sheet_squared, best, hunt_cell, hunt_block,
+    );
 }
 
 @compute @workgroup_size(8, 8)

@@ -1,23 +1,5 @@
 // Along a ray through one block: samples, and what the ways between them add.
 
-const STILL = 1e-20;
-
-// Light on a gradient in volume space: what colours are multiplied by, and what is added for each part of opacity.
-fn light_on(gradient: vec3f) -> vec2f {
-    let along = dot(gradient, ray_step * picture.direction);
-    let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
-    let square = dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares);
-    var squared = 1.0;
-    if square > 0.0 && square < NEVER {
-        squared = min(along * along / square, 1.0);
-    }
-    var mirrored = squared;
-    for (var i = 0u; i < SQUARINGS; i++) {
-        mirrored *= mirrored;
-    }
-    return vec2f(AMBIENT + DIFFUSE * sqrt(squared), mirrored * SPECULAR);
-}
-
 fn entry_at(place: f32) -> u32 {
     return u32(clamp(place, 0.0, f32(ENTRIES - 1u)) + 0.5);
 }
@@ -40,27 +22,35 @@ fn bend(first_word: u32, place: f32) -> f32 {
     return bitcast<f32>(table[first_word + 6u * ENTRIES + u32(clamp(place, 0.0, f32(ENTRIES - 1u)))]);
 }
 
+// Into how many parts the way between two places is to be cut: number `size` of what there is.
+fn parts_of(first_word: u32, start: f32, stop: f32) -> u32 {
+    let low = min(start, stop);
+    let high = max(start, stop);
+    let error = (bend(first_word, high + 1.0) - bend(first_word, low)) * (high - low) * ERROR_PER_BEND;
+    return select(0u, select(1u, 2u, error >= TOLERANCE * f32(FEW_PARTS * FEW_PARTS)), error >= TOLERANCE);
+}
+
+fn part_count(size: u32) -> u32 {
+    return select(select(1u, FEW_PARTS, size == 1u), MANY_PARTS, size == 2u);
+}
+
 // The way from the sample before to this one: its middle or, where opacity bends in between, as many parts as that asks for.
 fn add_leg(first_word: u32, found: Found, is_bent: bool) {
     let leg_start = select(found.place, before, knows_before);
     var size = 0u;
     if is_bent {
-        let low = min(leg_start, found.place);
-        let high = max(leg_start, found.place);
-        let error = (bend(first_word, high + 1.0) - bend(first_word, low)) * (high - low) * ERROR_PER_BEND;
-        size = select(0u, 1u, error >= TOLERANCE);
-        size = select(size, 2u, error >= TOLERANCE * f32(FEW_PARTS * FEW_PARTS));
+        size = parts_of(first_word, leg_start, found.place);
     }
     var light = vec2f(1.0, 0.0);
     if IS_LIT {
-        light = light_on(found.slope + slope);
+        light = light_of(squared_cosine(found.slope + slope));
     }
-    let parts = select(select(1u, FEW_PARTS, size == 1u), MANY_PARTS, size == 2u);
+    let parts = part_count(size);
     let apart = (found.place - leg_start) / f32(parts);
     for (var part = 0u; part < parts; part++) {
         var colour = entry(first_word, size, fma(apart, f32(part) + 0.5, leg_start));
         if IS_LIT {
-            colour = vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+            colour = lit(colour, light);
         }
         add(colour);
     }
@@ -72,6 +62,11 @@ fn remember(found: Found) {
     knows_before = found.is_there;
 }
 
+// A colour among the words behind the tables.
+fn colour_at(word: u32) -> vec4f {
+    return bitcast<vec4f>(vec4u(table[word], table[word + 1u], table[word + 2u], table[word + 3u]));
+}
+
 fn add_label(block: Block, first_word: u32, local: vec3f) {
     let raw = nearest(block, local);
     if (block.flags & HAS_MISSING) != 0u && !is_there(raw) {
@@ -81,21 +76,21 @@ fn add_label(block: Block, first_word: u32, local: vec3f) {
     var colour = entry(first_word, 0u, place_in(block, value));
     if picture.labels_at != 0u {
         let at = picture.labels_at + 4u * (bitcast<u32>(i32(value)) & 0xFFu);
-        let own = vec4u(table[at], table[at + 1u], table[at + 2u], table[at + 3u]);
-        colour = bitcast<vec4f>(own) * colour.a;
+        colour = colour_at(at) * colour.a;
     }
     add(colour);
 }
 
-// What lies ahead in a block's cells: the byte of the cell that a position lies in.
+// The cell that a position lies in.
 fn cell_at(block: Block, local: vec3f) -> vec3u {
     return min(vec3u(max(local, vec3f(0.0)) / f32(CELL)), (block.shape - 1u) / CELL);
 }
 
-fn cell_byte(block: Block, cell: vec3u) -> u32 {
+// The byte of a cell of those whose first word is this.
+fn byte_at(block: Block, first_word: u32, cell: vec3u) -> u32 {
     let cells = (block.shape + CELL - 1u) / CELL;
     let number = (cell.z * cells.y + cell.y) * cells.x + cell.x;
-    return extractBits(fields[block.field + number / 4u], 8u * (number & 3u), 8u);
+    return extractBits(fields[first_word + number / 4u], 8u * (number & 3u), 8u);
 }
 
 // How many samples the ray has in the box of cells nearer than `reach` around its own. At least one.
@@ -131,7 +126,7 @@ fn look(block: Block, local: vec3f, per_voxel: vec3f, left: u32) -> Ahead {
         return Ahead(0u, (block.flags & FULL_BENT) != 0u);
     }
     let cell = cell_at(block, local);
-    let byte = cell_byte(block, cell);
+    let byte = byte_at(block, block.field, cell);
     let reach = byte & (BENT - 1u);
     if reach == 0u {
         return Ahead(0u, (byte & BENT) != 0u);

@@ -75,8 +75,35 @@ fn lack(block: u32) {
     is_stuck = picture.stands_in == 0u;
 }
 
-// From level number `first` on. What cannot be seen needs no voxels as long as nothing leads to it.
-fn region_from(first: u32, volume: vec3f) -> Region {
+// What the ray wants of a region.
+const FOR_MARCH = 0u;
+const FOR_HUNT = 1u;
+const FOR_CLIMB = 2u;
+const FOR_COUNT = 3u;
+const FOR_VOXELS = 4u;
+
+// For what the ray passes the volume.
+fn for_pass() -> u32 {
+    if DRAWS_VOLUME {
+        return FOR_MARCH;
+    }
+    return select(FOR_COUNT, FOR_CLIMB, IS_EXTREME);
+}
+
+// A block's voxels are of no use for that: the transfer function shows nothing of it (as long as nothing leads to it), no
+// surface lies in it, it is no higher than what is known, or it is only told which level it is of.
+fn is_of_no_use(block: u32, purpose: u32) -> bool {
+    switch purpose {
+        case FOR_MARCH: { return (blocks[block].flags & HIDDEN) != 0u; }
+        case FOR_HUNT: { return is_alike(blocks[block].side); }
+        case FOR_CLIMB: { return (blocks[block].flags & FADES) == 0u && !may_rise(blocks[block]); }
+        case FOR_COUNT: { return picture.stands_in == 0u || blocks[block].side != SEVERAL_SIDES; }
+        default: { return false; }
+    }
+}
+
+// From level number `first` on.
+fn region_from(first: u32, volume: vec3f, purpose: u32) -> Region {
     var found = Region(NEVER, NONE, 0u, picture.wanted_is_here == 0u);
     var was_lacking = false;
     for (var level = first; level < picture.level_count; level++) {
@@ -88,7 +115,7 @@ fn region_from(first: u32, volume: vec3f) -> Region {
             found.is_lacking = found.is_lacking || is_wanted && block == NONE;
             continue;
         }
-        if has_voxels(block) || (blocks[block].flags & HIDDEN) != 0u {
+        if has_voxels(block) || is_of_no_use(block, purpose) {
             found.block = block;
             found.level = level;
             return found;
@@ -116,7 +143,7 @@ fn faded(block: Block, local: vec3f, volume: vec3f) -> Found {
     if !own.is_there {
         return own;
     }
-    let coarser = region_from(block.level + 1u, volume);
+    let coarser = region_from(block.level + 1u, volume, FOR_MARCH);
     if is_stuck || coarser.block == NONE {
         return own;
     }
@@ -136,21 +163,20 @@ fn faded(block: Block, local: vec3f, volume: vec3f) -> Found {
     return own;
 }
 
-// Whichever block the place lies in.
-fn find_anywhere(volume: vec3f) -> Found {
-    let region = region_from(0u, volume);
-    if is_stuck || region.block == NONE {
+// In the block of a place; `is_whole`: nothing where one of the eight voxels is missing.
+fn find_in(number: u32, volume: vec3f, is_whole: bool) -> Found {
+    if !has_voxels(number) {
+        lack(number);
         return nothing();
     }
-    if !has_voxels(region.block) {
-        lack(region.block);
-        return nothing();
-    }
-    mark(region.block, SEEN);
-    let block = blocks[region.block];
+    mark(number, SEEN);
+    let block = blocks[number];
     let local = local_of(block, volume);
     if fades(block, local) {
         return faded(block, local, volume);
+    }
+    if is_whole {
+        return find_whole(block, local, picture.levels[block.level].scale);
     }
     return find(block, local, picture.levels[block.level].scale);
 }
@@ -158,10 +184,24 @@ fn find_anywhere(volume: vec3f) -> Found {
 // One step before a sample: from there a ray enters the volume, or leaves what was skipped. Outside the volume its
 // outermost voxels go on.
 fn find_before(sample: f32) {
-    let found = find_anywhere(clamp(volume_at(sample - 1.0), picture.box_low, picture.box_high));
+    let volume = clamp(volume_at(sample - 1.0), picture.box_low, picture.box_high);
+    let region = region_from(0u, volume, FOR_MARCH);
+    if is_stuck {
+        return;
+    }
+    var found = nothing();
+    if region.block != NONE {
+        found = find_in(region.block, volume, false);
+    }
     if !is_stuck {
-        before = found.place;
-        slope = found.slope;
-        knows_before = found.is_there;
+        remember(found);
+    }
+}
+
+// Counts samples in a region for what is said of the picture.
+fn count(region: Region, samples: u32) {
+    atomicAdd(&shown[select(region.level, MAX_LEVELS, region.block == NONE)], samples);
+    if region.is_lacking {
+        atomicAdd(&shown[MAX_LEVELS + 1u], samples);
     }
 }

@@ -26,6 +26,25 @@ struct Level {
     last_place: vec3i,
 }
 
+// By increasing value.
+struct Surface {
+    // Premultiplied, before it is lit.
+    colour: vec4f,
+    // In the table.
+    place: f32,
+    spare_a: f32,
+    spare_b: f32,
+    spare_c: f32,
+}
+
+struct Slice {
+    axis: u32,
+    // Volume position on it.
+    at: f32,
+    spare_a: u32,
+    spare_b: u32,
+}
+
 struct Picture {
     volume: Rays,
     world: Rays,
@@ -56,6 +75,17 @@ struct Picture {
     // How far right of the line of sight the image's middle lies.
     middle: f32,
     spare: u32,
+    // Height of extreme values = sense.x * place + sense.y.
+    sense: vec2f,
+    // Number among the palette's colours = palette.x + palette.y * place.
+    palette: vec2f,
+    palette_at: u32,
+    surface_count: u32,
+    slice_count: u32,
+    // They are all that is drawn.
+    slices_are_alone: u32,
+    surfaces: array<Surface, MAX_SURFACES>,
+    slices: array<Slice, MAX_SLICES>,
     levels: array<Level, MAX_LEVELS>,
 }
 
@@ -76,6 +106,13 @@ struct Block {
     origin: f32,
     gain: f32,
     level: u32,
+    // Of all its values, SEVERAL_SIDES or NO_SIDE.
+    side: u32,
+    // First word of its cells' sides, and of the values of surfaces as its voxels tell values.
+    sides: u32,
+    isovalues: u32,
+    // How high it reaches, in pictures of extreme values.
+    highest: f32,
     spare: u32,
 }
 
@@ -96,8 +133,20 @@ struct Ray {
     before: f32,
     next: f32,
     gap: u32,
+    // And from their bits on: how many slices were looked at, the label on the nearest, how many surfaces were met in
+    // the cell that is hunted in.
     flags: u32,
-    spare: u32,
+    reached: f32,
+    hunt_at: f32,
+    hunt_exit: f32,
+    hunt_side: u32,
+    step_squared: f32,
+    sheet_at: f32,
+    sheet_place: f32,
+    sheet_squared: f32,
+    best: f32,
+    hunt_cell: vec3i,
+    hunt_block: u32,
 }
 
 @group(0) @binding(0) var<uniform> picture: Picture;
@@ -116,6 +165,7 @@ const FULL_BENT = 8u;
 const FADE_X = 16u;
 const FADE_Y = 32u;
 const FADE_Z = 64u;
+const FADES = 112u;
 
 const SEEN = 1u;
 const LACKED = 2u;
@@ -123,6 +173,10 @@ const SOON = 4u;
 
 const KNOWS_BEFORE = 1u;
 const HAS_ENDED = 2u;
+const IS_IN_STEP = 4u;
+const SLICES_SEEN = 8u;
+const SHEET_LABEL = 16u;
+const HUNT_TAKEN = 24u;
 
 const NONE = 0xFFFFFFFFu;
 const NO_ATLAS = 0xFFFFFFFFu;
@@ -132,6 +186,7 @@ const NOT_COVERED = 0xFFFFFFFEu;
 const NO_GAP = 0xFFFFFFFFu;
 const FAR = 1e30;
 const NEVER = 3e38;
+const STILL = 1e-20;
 
 // The ray.
 var<private> ray_origin: vec3f;
@@ -145,8 +200,12 @@ var<private> knows_before: bool;
 var<private> gap: u32;
 var<private> next: f32;
 var<private> end: f32;
+// Where the ray enters and leaves what is drawn, between samples.
+var<private> reach: vec2f;
 // The ray waits for voxels that are not in an atlas.
 var<private> is_stuck: bool;
+// Regions that it may still pass in this dispatch.
+var<private> work_left: u32;
 
 fn volume_at(sample: f32) -> vec3f {
     return ray_origin + ray_step * sample;

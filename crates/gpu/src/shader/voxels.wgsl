@@ -42,9 +42,30 @@ fn place_in(block: Block, value: f32) -> f32 {
     return clamp((value - block.origin) * block.gain, -FAR, FAR);
 }
 
+// Eight voxels between two, lowest and highest; bits of their number: 1 x, 2 y, 4 z.
+fn between(block: Block, low: vec3u, high: vec3u) -> array<u32, 8> {
+    let a = low + block.texel;
+    let b = high + block.texel;
+    return array<u32, 8>(
+        texel(block.atlas, a),
+        texel(block.atlas, vec3u(b.x, a.yz)),
+        texel(block.atlas, vec3u(a.x, b.y, a.z)),
+        texel(block.atlas, vec3u(b.xy, a.z)),
+        texel(block.atlas, vec3u(a.xy, b.z)),
+        texel(block.atlas, vec3u(b.x, a.y, b.z)),
+        texel(block.atlas, vec3u(a.x, b.yz)),
+        texel(block.atlas, b),
+    );
+}
+
+// Those around a cell. Beyond the first voxel and the apron these go on.
+fn corners_of(block: Block, cell: vec3i) -> array<u32, 8> {
+    let last = vec3i(block.last);
+    return between(block, vec3u(clamp(cell, vec3i(0), last)), vec3u(clamp(cell + 1, vec3i(0), last)));
+}
+
 // The eight voxels around a position, and the shares of the upper ones.
 struct Corners {
-    // Bits of their number: 1 x, 2 y, 4 z.
     raw: array<u32, 8>,
     share: vec3f,
 }
@@ -53,19 +74,7 @@ fn around(block: Block, local: vec3f) -> Corners {
     let at = max(local, vec3f(0.0));
     let low = min(vec3u(at), block.shape - 1u);
     let high = min(low + 1u, block.last);
-    var corners: Corners;
-    corners.share = min(at - vec3f(low), vec3f(1.0));
-    let a = low + block.texel;
-    let b = high + block.texel;
-    corners.raw[0] = texel(block.atlas, a);
-    corners.raw[1] = texel(block.atlas, vec3u(b.x, a.yz));
-    corners.raw[2] = texel(block.atlas, vec3u(a.x, b.y, a.z));
-    corners.raw[3] = texel(block.atlas, vec3u(b.xy, a.z));
-    corners.raw[4] = texel(block.atlas, vec3u(a.xy, b.z));
-    corners.raw[5] = texel(block.atlas, vec3u(b.x, a.y, b.z));
-    corners.raw[6] = texel(block.atlas, vec3u(a.x, b.yz));
-    corners.raw[7] = texel(block.atlas, b);
-    return corners;
+    return Corners(between(block, low, high), min(at - vec3f(low), vec3f(1.0)));
 }
 
 fn blend(a: f32, b: f32, share: f32) -> f32 {

@@ -27,8 +27,8 @@ pub(crate) use gather::cast_with_instructions;
 pub(crate) use layers::{Deposit, Inside, Layers, Leave, Sheets};
 
 use crate::{
-    Camera, Cancel, Frame, ImageSize, Instructions, Projection, Rect, Scene, Snapshot, SpaceAxis, Truth,
-    cast, device,
+    Camera, Cancel, Frame, ImageSize, Instructions, Mode, Projection, Rect, Scene, Snapshot, SpaceAxis,
+    Truth, cast,
 };
 
 /// How a volume is cut.
@@ -248,8 +248,21 @@ fn check_camera(camera: &Camera) -> Result<()> {
 
 /// `Unsupported` where a scene has what cannot be cut into slabs.
 fn check_scene(scene: &Scene) -> Result<()> {
-    match device::beyond(scene) {
+    match beyond(scene) {
         Some(what) => Err(Error::unsupported(format!("expected a scene without {what} to cut into slabs"))),
         None => Ok(()),
+    }
+}
+
+/// What of a scene cannot be cut into slabs, if anything.
+fn beyond(scene: &Scene) -> Option<&'static str> {
+    if !scene.wires.is_empty() {
+        return Some("boxes as lines");
+    }
+    match scene.mode {
+        Mode::Maximum | Mode::Minimum => Some("extreme values"),
+        Mode::Surfaces => Some("isosurfaces or slices alone"),
+        Mode::Composite if !scene.surfaces.is_empty() => Some("isosurfaces"),
+        Mode::Composite => (!scene.slices.is_empty()).then_some("slices"),
     }
 }

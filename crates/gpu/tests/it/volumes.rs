@@ -1,96 +1,12 @@
-//! The same picture as the caster for the CPU draws, and what it takes.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "tests, of small whole numbers"
-)]
-
-extern crate render as corridor_render;
-
-#[path = "../../render/tests/common/mod.rs"]
-mod common;
+//! What the transfer function shows.
 
 use array::{Affine, DType, ElementType, ErrorKind, Meaning, Scalar};
-use common::{Synthetic, draw, points, pool_of, voxel_box};
-use corridor_gpu::{Accept, GpuCaster, Patience, UPLOAD_BYTES_PER_PASS, Work};
-use corridor_render::{
-    BlockPool, Camera, Cancel, Frame, Image, ImageSize, Mode, OpacityPoint, Quality, Scene, TransferFunction,
-};
+use corridor_gpu::{Accept, GpuCaster, Patience, UPLOAD_BYTES_PER_PASS};
+use corridor_render::{BlockPool, Camera, Cancel, ImageSize, Quality, Scene, TransferFunction};
 use glam::DVec3;
 
-/// Where tests must find a graphics processor, if only one in software.
-const DEMANDED: &str = "CORRIDOR_TEST_GPU";
-
-/// A caster, or nothing where this machine has no driver and nobody demands one.
-fn caster(atlas_bytes: u64) -> Option<GpuCaster> {
-    match GpuCaster::open(Accept::Any, atlas_bytes) {
-        Ok(caster) => Some(caster),
-        Err(error) if std::env::var_os(DEMANDED).is_none() => {
-            eprintln!("skipped: {error}; with {DEMANDED}=1 this fails");
-            None
-        }
-        Err(error) => panic!("{DEMANDED} is set: {error}"),
-    }
-}
-
-fn draw_on(caster: &GpuCaster, scene: &Scene, pool: &BlockPool) -> (Frame, Work) {
-    caster.cast(scene, &pool.snapshot(), Patience::Complete, &Cancel::new()).unwrap()
-}
-
-/// Mean, 99.9th percentile and maximum of the differences of all 8-bit components over black.
-fn differences(a: &Image, b: &Image) -> [f64; 3] {
-    assert_eq!(a.size, b.size);
-    let bytes = [a, b].map(|image| image.to_rgb8([0.0; 3]));
-    let mut apart: Vec<u8> = bytes[0].iter().zip(&bytes[1]).map(|(a, b)| a.abs_diff(*b)).collect();
-    apart.sort_unstable();
-    let mean = apart.iter().map(|&d| f64::from(d)).sum::<f64>() / apart.len() as f64;
-    [mean, f64::from(apart[apart.len() * 999 / 1000]), f64::from(*apart.last().unwrap())]
-}
-
-/// Draws both, leaves the pictures where `CORRIDOR_TEST_OUT` says, and compares pixels and truth.
-fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> Work {
-    let expected = draw(scene, pool);
-    let (found, work) = draw_on(caster, scene, pool);
-    if let Some(folder) = std::env::var_os("CORRIDOR_TEST_OUT") {
-        for (kind, image) in [("cpu", &expected.image), ("gpu", &found.image)] {
-            let path = std::path::Path::new(&folder).join(format!("{name}-{kind}.png"));
-            std::fs::write(path, image.to_png(corridor_render::Background::BLACK).unwrap()).unwrap();
-        }
-    }
-    let [mean, most, worst] = differences(&expected.image, &found.image);
-    eprintln!("{name}: mean {mean:.4}, p99.9 {most}, max {worst}; {work:?}");
-    // Gradients jump from cell to cell: where a sample lies on the border, rounding decides which one lights it.
-    let worst_allowed = if scene.is_lit { 16.0 } else { 8.0 };
-    let is_same = mean <= 0.15 && most <= 2.0 && worst <= worst_allowed;
-    assert!(is_same, "{name}: mean {mean}, p99.9 {most}, max {worst}");
-    assert!(common::covered(&expected.image) > 0.02, "{name}: something is to be seen");
-    let (a, b) = (expected.truth, found.truth);
-    assert_eq!(
-        (a.wanted_level, a.finest_shown, a.coarsest_shown),
-        (b.wanted_level, b.finest_shown, b.coarsest_shown)
-    );
-    for (a, b) in [
-        (a.share_at_wanted, b.share_at_wanted),
-        (a.share_uncovered, b.share_uncovered),
-        (a.share_lacking, b.share_lacking),
-    ] {
-        assert!((a - b).abs() < 0.02, "{name}: {a} and {b}");
-    }
-    work
-}
-
-/// Waves of values from 0 to 200 with empty space between them.
-fn waves(p: DVec3) -> f64 {
-    let q = p * 0.23;
-    100.0 + 99.0 * (q.x.sin() * q.y.cos() + (q.z * 0.7).sin() * 0.5).clamp(-1.0, 1.0)
-}
-
-fn with_points(scene: &Scene, list: &[(f64, f64)]) -> TransferFunction {
-    let opacity: Vec<OpacityPoint> = points(list);
-    TransferFunction { opacity, ..scene.transfer.clone() }
-}
+use crate::common::{self, Synthetic, points, pool_of, voxel_box};
+use crate::{compare, draw_on, roomy, scene_of, waves, with_points};
 
 /// Sparse, typical, dense, fog, saturating.
 fn transfer_functions(scene: &Scene) -> [(&'static str, TransferFunction); 5] {
@@ -103,20 +19,9 @@ fn transfer_functions(scene: &Scene) -> [(&'static str, TransferFunction); 5] {
     ]
 }
 
-/// A camera that is nothing special.
-fn scene_of(synthetic: &Synthetic) -> Scene {
-    let mut scene = synthetic.scene();
-    scene.size = ImageSize { width: 150, height: 120 };
-    scene.transfer = with_points(&scene, &[(110.0, 0.0), (150.0, 0.05), (200.0, 0.5)]);
-    scene
-}
-
-/// One atlas with room for all.
-const ROOMY: u64 = 64 << 20;
-
 #[test]
 fn five_transfer_functions_of_five_types() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     for element in [ElementType::U8, ElementType::U16, ElementType::I16, ElementType::F32, ElementType::F64] {
         let synthetic = Synthetic::new([50, 61, 72], [16, 16, 16], waves).typed(DType::native(element));
         let pool = synthetic.full_pool();
@@ -124,7 +29,7 @@ fn five_transfer_functions_of_five_types() {
         let mut uploaded = 0;
         for (name, transfer) in transfer_functions(&scene) {
             let scene = Scene { transfer, ..scene.clone() };
-            uploaded += compare(&caster, &format!("{element:?}-{name}"), &scene, &pool).blocks;
+            uploaded += compare(caster, &format!("{element:?}-{name}"), &scene, &pool).blocks;
         }
         assert!(uploaded <= pool.block_count() as u64, "a block is uploaded once for all transfer functions");
     }
@@ -132,28 +37,28 @@ fn five_transfer_functions_of_five_types() {
 
 #[test]
 fn clipped_parallel_moving_and_far_away() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let mut synthetic = Synthetic::new([40, 44, 48], [16, 24, 32], waves).typed("<u2".parse().unwrap());
     synthetic.map = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
     let pool = synthetic.full_pool();
     let scene = scene_of(&synthetic);
     let clip = Some(voxel_box(&scene.view, [5.2, -3.0, 8.0], [30.1, 50.0, 33.3]));
     let clipped = Scene { clip, ..scene.clone() };
-    compare(&caster, "clipped", &clipped, &pool);
+    compare(caster, "clipped", &clipped, &pool);
     let parallel = Scene { camera: scene.camera.orthographic(), ..clipped };
-    compare(&caster, "parallel", &parallel, &pool);
+    compare(caster, "parallel", &parallel, &pool);
     let mut remote = parallel.clone();
     let away = (DVec3::from(remote.camera.eye) - DVec3::from(remote.camera.target)) * 1e5;
     remote.camera.eye = (DVec3::from(remote.camera.eye) + away).into();
-    compare(&caster, "parallel-from-afar", &remote, &pool);
+    compare(caster, "parallel-from-afar", &remote, &pool);
     let along = Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
-    compare(&caster, "along-an-axis", &Scene { camera: along, ..scene.clone() }, &pool);
-    compare(&caster, "moving", &Scene { quality: Quality::MOVING, ..scene.clone() }, &pool);
+    compare(caster, "along-an-axis", &Scene { camera: along, ..scene.clone() }, &pool);
+    compare(caster, "moving", &Scene { quality: Quality::MOVING, ..scene.clone() }, &pool);
     for (name, aside) in [("left-eye", -5.3), ("right-eye", 5.9)] {
-        compare(&caster, name, &Scene { camera: Camera { aside, ..scene.camera }, ..scene.clone() }, &pool);
+        compare(caster, name, &Scene { camera: Camera { aside, ..scene.camera }, ..scene.clone() }, &pool);
     }
     let inside = Camera { eye: scene.camera.target, target: [0.0; 3], ..scene.camera };
-    compare(&caster, "from-within", &Scene { camera: inside, ..scene }, &pool);
+    compare(caster, "from-within", &Scene { camera: inside, ..scene }, &pool);
 }
 
 #[test]
@@ -161,27 +66,27 @@ fn missing_values_labels_and_light() {
     fn holes(p: DVec3) -> f64 {
         if (p - 20.0).length() < 9.0 { -999.0 } else { waves(p) }
     }
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let mut stored = Synthetic::new([40; 3], [16; 3], holes).typed("<i2".parse().unwrap());
     stored.decoding.missing = vec![Scalar::Signed(-999)];
-    compare(&caster, "missing-i16", &scene_of(&stored), &stored.full_pool());
+    compare(caster, "missing-i16", &scene_of(&stored), &stored.full_pool());
     for element in [ElementType::F32, ElementType::F64] {
         let nan = |p: DVec3| if holes(p) < 0.0 { f64::NAN } else { waves(p) };
         let nan = Synthetic::new([40; 3], [16; 3], nan).typed(DType::native(element));
-        compare(&caster, &format!("missing-{element:?}"), &scene_of(&nan), &nan.full_pool());
+        compare(caster, &format!("missing-{element:?}"), &scene_of(&nan), &nan.full_pool());
     }
     let lit = Scene { is_lit: true, ..scene_of(&stored) };
-    compare(&caster, "lit", &lit, &stored.full_pool());
+    compare(caster, "lit", &lit, &stored.full_pool());
     let blobs =
         |p: DVec3| ((p.x / 9.0).floor() + 3.0 * (p.y / 11.0).floor() + 7.0 * (p.z / 8.0).floor()).max(0.0);
     let mut labels = Synthetic::new([40; 3], [16; 3], blobs).typed("|u1".parse().unwrap());
     labels.meaning = Meaning::Labels;
     let scene = Scene { transfer: TransferFunction::labels(0.3), ..scene_of(&labels) };
-    compare(&caster, "labels", &scene, &labels.full_pool());
+    compare(caster, "labels", &scene, &labels.full_pool());
 }
 
 /// Level 0 has holes, level 1 too, and level 2 stands in.
-fn with_stand_ins() -> (Synthetic, BlockPool) {
+pub(crate) fn with_stand_ins() -> (Synthetic, BlockPool) {
     let mut synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     synthetic.levels = 3;
     let some = |level: u32, every: usize| {
@@ -195,20 +100,20 @@ fn with_stand_ins() -> (Synthetic, BlockPool) {
 
 #[test]
 fn where_blocks_are_missing_their_ancestors_stand_in() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let (synthetic, pool) = with_stand_ins();
-    compare(&caster, "stand-ins", &scene_of(&synthetic), &pool);
+    compare(caster, "stand-ins", &scene_of(&synthetic), &pool);
     let lit = Scene { is_lit: true, ..scene_of(&synthetic) };
-    compare(&caster, "stand-ins-lit", &lit, &pool);
+    compare(caster, "stand-ins-lit", &lit, &pool);
 }
 
 #[test]
 fn a_small_atlas_gives_the_same_picture() {
-    let Some(roomy) = caster(ROOMY) else { return };
+    let Some(roomy) = roomy() else { return };
     let synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     let scene = scene_of(&synthetic);
-    let (expected, with_room) = draw_on(&roomy, &scene, &pool);
+    let (expected, with_room) = draw_on(roomy, &scene, &pool);
     assert!(with_room.blocks > 12, "{with_room:?}");
     // Twelve blocks of 17^3.
     let small = GpuCaster::open(Accept::Any, 12 * 4913).unwrap();
@@ -217,7 +122,7 @@ fn a_small_atlas_gives_the_same_picture() {
     assert_eq!(expected.image, found.image);
     assert!(work.atlas_bytes <= 12 * 4913 && work.blocks > with_room.blocks, "{work:?}");
     assert!(work.most_bytes_per_pass <= UPLOAD_BYTES_PER_PASS);
-    let (again, work) = draw_on(&roomy, &scene, &pool);
+    let (again, work) = draw_on(roomy, &scene, &pool);
     assert_eq!((again.image == expected.image, work.blocks, work.passes), (true, 0, 1), "{work:?}");
     let tiny = GpuCaster::open(Accept::Any, 4000).unwrap();
     let error = tiny.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new()).unwrap_err();
@@ -226,7 +131,7 @@ fn a_small_atlas_gives_the_same_picture() {
 
 #[test]
 fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let mut synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     synthetic.levels = 3;
     let scene = scene_of(&synthetic);
@@ -246,28 +151,31 @@ fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
     assert!(first.truth.coarsest_shown == Some(2), "{:?}", first.truth);
     let (last, work) = cast(&pool);
     assert_eq!((work.passes, work.lacking_blocks, work.blocks), (1, 0, 0));
-    assert_eq!(last.image, draw_on(&caster, &scene, &pool).0.image);
+    assert_eq!(last.image, draw_on(caster, &scene, &pool).0.image);
     assert!(last.truth.is_complete(), "{:?}", last.truth);
 }
 
 #[test]
 fn what_is_left_to_the_other_caster_is_said() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let synthetic = Synthetic::new([24; 3], [16; 3], waves);
-    let pool = synthetic.full_pool();
-    let scene = Scene { mode: Mode::Maximum, ..scene_of(&synthetic) };
-    let cast = |scene: &Scene, cancel: &Cancel| {
-        caster.cast(scene, &pool.snapshot(), Patience::Complete, cancel).unwrap_err()
+    let cast = |synthetic: &Synthetic, cancel: &Cancel| {
+        let blocks = synthetic.full_pool().snapshot();
+        caster.cast(&scene_of(synthetic), &blocks, Patience::Complete, cancel).unwrap_err()
     };
-    assert_eq!(cast(&scene, &Cancel::new()).kind(), ErrorKind::Unsupported);
+    let mut labels = synthetic.clone().typed("<i4".parse().unwrap());
+    labels.meaning = Meaning::Labels;
+    let error = cast(&labels, &Cancel::new());
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("labels of at most 16 bits"), "{error}");
     let cancel = Cancel::new();
     cancel.cancel();
-    assert_eq!(cast(&scene_of(&synthetic), &cancel).kind(), ErrorKind::Cancelled);
+    assert_eq!(cast(&synthetic, &cancel).kind(), ErrorKind::Cancelled);
 }
 
 /// The bundled sample, a scan of a tooth.
 fn tooth(p: DVec3) -> f64 {
-    static BYTES: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
+    static BYTES: &[u8] = include_bytes!("../../../../data/sample/tooth.raw");
     let [x, y, z] = p.to_array().map(|at| at as usize);
     let at = 2 * ((z * 94 + y) * 103 + x);
     f64::from(u16::from_be_bytes([BYTES[at], BYTES[at + 1]]))
@@ -275,17 +183,17 @@ fn tooth(p: DVec3) -> f64 {
 
 #[test]
 fn a_real_volume_whole_and_in_an_atlas_for_a_small_part_of_it() {
-    let Some(caster) = caster(ROOMY) else { return };
+    let Some(caster) = roomy() else { return };
     let synthetic = Synthetic::new([161, 94, 103], [32; 3], tooth).typed(">u2".parse().unwrap());
     let pool = synthetic.full_pool();
     let mut scene = synthetic.scene();
     scene.size = ImageSize { width: 240, height: 200 };
     let opacity = points(&[(500.0, 0.0), (700.0, 0.03), (900.0, 0.1), (1200.0, 0.8)]);
     scene.transfer = TransferFunction { opacity, ..TransferFunction::ramp(400.0, 1300.0, 1.0) };
-    compare(&caster, "tooth", &scene, &pool);
+    compare(caster, "tooth", &scene, &pool);
     let lit = Scene { is_lit: true, ..scene };
-    compare(&caster, "tooth-lit", &lit, &pool);
-    let (whole, with_room) = draw_on(&caster, &lit, &pool);
+    compare(caster, "tooth-lit", &lit, &pool);
+    let (whole, with_room) = draw_on(caster, &lit, &pool);
     let small = GpuCaster::open(Accept::Any, 10 * 2 * 33 * 33 * 33).unwrap();
     let (paged, work) = draw_on(&small, &lit, &pool);
     eprintln!("{with_room:?} {work:?}");

@@ -1,0 +1,76 @@
+// Where the ray meets slices: only the nearest that has a value there matters, because it is opaque. As cut.rs has it.
+
+// The nearest of those looked at, in steps; NEVER where there is none. Its place in the table, the squared cosine there,
+// and the label, of labels.
+var<private> sheet_at: f32;
+var<private> sheet_place: f32;
+var<private> sheet_squared: f32;
+var<private> sheet_label: u32;
+// How many slices were looked at.
+var<private> slices_seen: u32;
+
+// Looks at the slices that were not looked at yet; may have to wait.
+fn cut() {
+    while slices_seen < picture.slice_count {
+        let axis = picture.slices[slices_seen].axis;
+        let plane = picture.slices[slices_seen].at;
+        let at = (plane - ray_origin[axis]) / select(ray_step[axis], 1.0, ray_step[axis] == 0.0);
+        let is_met = ray_step[axis] != 0.0 && reach.x < reach.y && reach.x <= at && at <= reach.y;
+        if is_met && at < sheet_at {
+            var volume = volume_at(at);
+            volume[axis] = plane;
+            look_at_slice(at, volume);
+            if is_stuck {
+                return;
+            }
+        }
+        slices_seen++;
+    }
+}
+
+fn look_at_slice(at: f32, volume: vec3f) {
+    let region = region_from(0u, volume, FOR_VOXELS);
+    if is_stuck {
+        return;
+    }
+    var found = nothing();
+    var label = 0u;
+    if region.block != NONE {
+        let block = blocks[region.block];
+        if IS_LABELS {
+            let raw = nearest(block, local_of(block, volume));
+            let is_missing = (block.flags & HAS_MISSING) != 0u && !is_there(raw);
+            mark(region.block, SEEN);
+            label = bitcast<u32>(i32(value_of(raw))) & 0xFFu;
+            found = Found(place_in(block, value_of(raw)), vec3f(0.0), !is_missing);
+        } else {
+            found = find_in(region.block, volume, false);
+            if is_stuck {
+                return;
+            }
+        }
+    }
+    if picture.slices_are_alone != 0u {
+        count(region, 1u);
+    }
+    if found.is_there {
+        sheet_at = at;
+        sheet_place = found.place;
+        sheet_squared = squared_cosine(found.slope);
+        sheet_label = label;
+    }
+}
+
+// The colour of a place where opacity plays no part.
+fn palette_colour(place: f32) -> vec4f {
+    let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLOURS - 1u));
+    let low = min(u32(at), COLOURS - 2u);
+    return mix(colour_at(picture.palette_at + 4u * low), colour_at(picture.palette_at + 4u * low + 4u), at - f32(low));
+}
+
+fn sheet_colour() -> vec4f {
+    if IS_LABELS && picture.labels_at != 0u {
+        return colour_at(picture.labels_at + 4u * sheet_label);
+    }
+    return palette_colour(sheet_place);
+}

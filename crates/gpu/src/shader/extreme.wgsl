@@ -1,0 +1,51 @@
+// The largest, or the smallest, value along a ray, as extreme.rs has it: of the ray only the best height so far is kept.
+
+// The best height; NOTHING where no value was met.
+var<private> best: f32;
+
+fn may_rise(block: Block) -> bool {
+    return best < block.highest - ALIKE;
+}
+
+// Samples of a block up to before `behind`; leaps over cells that reach no higher than what is known.
+fn climb(block: Block, behind: f32) {
+    let start = local_of(block, volume_at(next));
+    let first = next;
+    let along = ray_step * picture.levels[block.level].scale;
+    let per_voxel = select(1.0 / along, vec3f(FAR), abs(along) < vec3f(STILL));
+    let outside = first + outside_fade(block, start, along, behind - first);
+    while next < behind && best < TOP - ALIKE {
+        let local = fma(along, vec3f(next - first), start);
+        let is_fading = next < outside.x || next >= outside.y;
+        if !is_fading {
+            if !may_rise(block) {
+                next = outside.y;
+                continue;
+            }
+            let cell = cell_at(block, local);
+            let peak = byte_at(block, block.field, cell);
+            if peak == 0u || f32(peak - 1u) * PEAK_STEP <= best + ALIKE {
+                next = min(next + f32(samples_to_exit(block, cell, 1.0, local, per_voxel)), outside.y);
+                continue;
+            }
+        }
+        var found: Found;
+        if is_fading {
+            found = faded(block, local, volume_at(next));
+            if is_stuck {
+                return;
+            }
+        } else {
+            found = find(block, local, picture.levels[block.level].scale);
+        }
+        if found.is_there {
+            best = max(best, clamp(fma(found.place, picture.sense.x, picture.sense.y), 0.0, TOP));
+        }
+        next += 1.0;
+    }
+}
+
+// Its colour.
+fn colour_of_best() -> vec4f {
+    return palette_colour((best - picture.sense.y) * picture.sense.x);
+}

@@ -1,0 +1,232 @@
+// The hunt for surfaces along a ray: region by region, cell by cell, front to back, as hunt.rs has it.
+//
+// The ray carries along on which side of all surfaces its last value was: how many of them have no higher value. Where
+// that changes, surfaces are crossed, one after another; so the sides say which is next, and how many were taken in a
+// cell says where to go on.
+
+// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps, and a share of the way.
+const AHEAD = 1e-5;
+const AHEAD_SHARE = 5e-7;
+
+// What a ray meets.
+struct Hit {
+    // In steps of the ray; NEVER where it meets nothing more.
+    at: f32,
+    // Of the value there, in the table.
+    place: f32,
+    // Squared cosine between the gradient there and the ray.
+    squared: f32,
+    // Lit, premultiplied.
+    colour: vec4f,
+}
+
+// Up to where the hunt has looked and is to look, in steps.
+var<private> hunt_at: f32;
+var<private> hunt_end: f32;
+// The side at `hunt_at`; NO_SIDE where it begins and behind missing values.
+var<private> hunt_side: u32;
+// The cell in which something was found last, its block, where it ends, and how many of its surfaces were met.
+var<private> hunt_cell: vec3i;
+var<private> hunt_block: u32;
+var<private> hunt_exit: f32;
+var<private> hunt_taken: u32;
+// Found last.
+var<private> hit: Hit;
+
+fn isovalue(block: Block, surface: u32) -> f32 {
+    return bitcast<f32>(table[block.isovalues + surface]);
+}
+
+// The side of a value, told from `base`.
+fn side_of(block: Block, value: f32, base: f32) -> u32 {
+    var side = 0u;
+    for (var i = 0u; i < picture.surface_count; i++) {
+        side += select(0u, 1u, value >= isovalue(block, i) - base);
+    }
+    return side;
+}
+
+// No surface lies between the ray's last value and those of this side.
+fn is_alike(side: u32) -> bool {
+    return side == NO_SIDE || side < SEVERAL_SIDES && (hunt_side == NO_SIDE || hunt_side == side);
+}
+
+// Passes values of one side up to `exit`.
+fn pass_side(block: Block, side: u32, exit: f32) {
+    hunt_side = select(side, NO_SIDE, (block.flags & HAS_MISSING) != 0u);
+    hunt_at = max(hunt_at, exit);
+    hunt_taken = 0u;
+}
+
+// Looks on until something is found; false where nothing is, up to `hunt_at`.
+fn hunt() -> bool {
+    while hunt_at < hunt_end && work_left > 0u {
+        work_left--;
+        // First the rest of a cell of which some was met.
+        let resumes = hunt_taken > 0u;
+        var number = hunt_block;
+        var exit = hunt_exit;
+        if !resumes {
+            let ahead = hunt_at + max(AHEAD, abs(hunt_at) * AHEAD_SHARE);
+            let region = region_from(0u, volume_at(ahead), FOR_HUNT);
+            if is_stuck {
+                return false;
+            }
+            number = region.block;
+            exit = min(max(region.exit, ahead), hunt_end);
+        }
+        if number == NONE {
+            hunt_side = NO_SIDE;
+            hunt_at = exit;
+            continue;
+        }
+        if !resumes && is_alike(blocks[number].side) {
+            pass_side(blocks[number], blocks[number].side, exit);
+            continue;
+        }
+        if !has_voxels(number) {
+            lack(number);
+            if is_stuck {
+                return false;
+            }
+            hunt_side = NO_SIDE;
+            hunt_at = max(hunt_at, exit);
+            hunt_taken = 0u;
+            continue;
+        }
+        mark(number, SEEN);
+        if search(number, exit, resumes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Looks through a block up to `exit`, until something is found; where it resumes, through the cell of what was found last.
+fn search(number: u32, exit: f32, resumes: bool) -> bool {
+    let block = blocks[number];
+    let local = Local(local_of(block, ray_origin), ray_step * picture.levels[block.level].scale);
+    let last = vec3i((block.shape - 1u) / CELL);
+    var large = walk_from(local, hunt_at, f32(CELL), vec3i(0), last);
+    var large_exits = exits(local, large);
+    var small = Walk(hunt_cell, 1.0, hunt_cell, hunt_cell);
+    var is_within = resumes;
+    // Large cells, and the voxels of those that may hold a surface, in one loop: what is written twice is compiled twice.
+    while hunt_at < exit || hunt_taken > 0u {
+        let end = select(min(least(large_exits), exit), exit, resumes);
+        if !is_within {
+            let side = byte_at(block, block.sides, vec3u(large.at));
+            if is_alike(side) {
+                pass_side(block, side, end);
+                large = stepped(local, large, large_exits);
+                large_exits = exits(local, large);
+                continue;
+            }
+            // Those outermost in a block that samples beyond its voxels belong to are one farther out.
+            let low = large.at * i32(CELL);
+            let high = low + i32(CELL) - 1;
+            let lowest = select(low, vec3i(-1), large.at == vec3i(0));
+            let highest = select(high, vec3i(block.shape), large.at == last);
+            small = walk_from(local, hunt_at, 1.0, lowest, highest);
+            is_within = true;
+        }
+        let small_exits = exits(local, small);
+        let out = min(least(small_exits), end);
+        if search_cell(block, local, small.at, out) {
+            hunt_cell = small.at;
+            hunt_block = number;
+            hunt_exit = out;
+            return true;
+        }
+        hunt_at = max(hunt_at, out);
+        hunt_taken = 0u;
+        small = stepped(local, small, small_exits);
+        if hunt_at >= end {
+            is_within = false;
+            large = stepped(local, large, large_exits);
+            large_exits = exits(local, large);
+        }
+    }
+    return false;
+}
+
+// Looks for what is met next in one cell between here and `exit`; where nothing is, the ray's side is that at `exit`.
+fn search_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
+    let raw = corners_of(block, cell);
+    let base = value_of(raw[0]);
+    var values: array<f32, 8>;
+    var low = NEVER;
+    var high = -NEVER;
+    for (var i = 0u; i < 8u; i++) {
+        if (block.flags & HAS_MISSING) != 0u && !is_there(raw[i]) {
+            hunt_side = NO_SIDE;
+            return false;
+        }
+        values[i] = value_of(raw[i]) - base;
+        low = min(low, values[i]);
+        high = max(high, values[i]);
+    }
+    let lowest = side_of(block, low, base);
+    let highest = side_of(block, high, base);
+    if lowest == highest && (hunt_side == NO_SIDE || hunt_side == lowest) {
+        hunt_side = lowest;
+        return false;
+    }
+    let start = fma(local.step, vec3f(hunt_at), local.origin) - vec3f(cell);
+    let c = cubic_of(values, start, local.step);
+    var pieces = pieces_of(c, max(exit - hunt_at, 0.0));
+    var side = hunt_side;
+    var left = hunt_taken;
+    for (var i = 0u; i < pieces.count; i++) {
+        let behind = clamp(side_of(block, cubic_at(c, pieces.ends[i]), base), lowest, highest);
+        if side == NO_SIDE {
+            side = behind;
+        }
+        let crossed = max(side, behind) - min(side, behind);
+        if left >= crossed {
+            left -= crossed;
+            side = behind;
+            continue;
+        }
+        // A step between two cells crosses its surfaces at once, the highest first; else the value passes one by one.
+        var surface = max(side, behind) - 1u - left;
+        var s = 0.0;
+        if i > 0u {
+            if behind > side {
+                surface = rising(block, side, behind, left);
+            }
+            s = crossing(c, isovalue(block, surface) - base, pieces.ends[i - 1u], pieces.ends[i]);
+        }
+        note(surface, s, gradient_of(values, clamp(fma(local.step, vec3f(s), start), vec3f(0.0), vec3f(1.0))), block);
+        return true;
+    }
+    hunt_side = side;
+    return false;
+}
+
+// The surface that a value meets which rises from one side to another and has met `taken`; of those of one value the
+// last comes first.
+fn rising(block: Block, side: u32, behind: u32, taken: u32) -> u32 {
+    let next = side + taken;
+    let value = isovalue(block, next);
+    var first = next;
+    var last = next;
+    while first > side && isovalue(block, first - 1u) == value {
+        first--;
+    }
+    while last + 1u < behind && isovalue(block, last + 1u) == value {
+        last++;
+    }
+    return first + last - next;
+}
+
+// Notes what was found so many steps behind `hunt_at`.
+fn note(surface: u32, s: f32, gradient: vec3f, block: Block) {
+    // Of any size without overflow: only the direction matters.
+    let most = max(abs(gradient.x), max(abs(gradient.y), abs(gradient.z)));
+    let scaled = gradient / select(most, 1.0, most == 0.0) * picture.levels[block.level].scale;
+    hit.at = hunt_at + s;
+    hit.place = picture.surfaces[surface].place;
+    hit.squared = squared_cosine(scaled);
+    hit.colour = lit(picture.surfaces[surface].colour, light_of(hit.squared));
+}

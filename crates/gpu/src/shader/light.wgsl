@@ -1,0 +1,26 @@
+// Light: one lamp at the eye, as light.rs has it.
+
+// The squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with one beyond all measure.
+fn squared_cosine(gradient: vec3f) -> f32 {
+    let along = dot(gradient, ray_step * picture.direction);
+    let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
+    let square = dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares);
+    if square > 0.0 && square < NEVER {
+        return min(along * along / square, 1.0);
+    }
+    return 1.0;
+}
+
+// What colours are multiplied by, and what is added for each part of opacity.
+fn light_of(squared: f32) -> vec2f {
+    var mirrored = squared;
+    for (var i = 0u; i < SQUARINGS; i++) {
+        mirrored *= mirrored;
+    }
+    return vec2f(AMBIENT + DIFFUSE * sqrt(squared), mirrored * SPECULAR);
+}
+
+// A premultiplied colour as it looks under a light.
+fn lit(colour: vec4f, light: vec2f) -> vec4f {
+    return vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+}
