@@ -59,6 +59,9 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     if options.json {
         let mut result =
             json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth});
+        if let Some(reason) = painter.reason() {
+            result["device_reason"] = reason.into();
+        }
         if let Some(slabs) = &options.slabs.slabs {
             result["slabs"] = json!(slabs);
         }
@@ -71,7 +74,11 @@ pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) 
     if is_several {
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
-    say(&if painter.is_gpu() { format!("{text} Drawn on {painter}.") } else { text });
+    say(&match painter.reason() {
+        Some(reason) => format!("{text} Drawn on the CPU: {reason}."),
+        None if painter.is_gpu() => format!("{text} Drawn on {painter}."),
+        None => text,
+    });
     Ok(())
 }
 

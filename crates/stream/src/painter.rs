@@ -4,8 +4,8 @@
 //! asked again: from then on the CPU draws, and one line in the log says why.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Error, ErrorKind, Result};
 use gpu::{Accept, GpuCaster, Patience};
@@ -47,9 +47,16 @@ impl Means {
     }
 
     fn new(device: Device, memory_bytes: u64) -> Result<Self> {
+        let mut reason = None;
         let opened = match device {
             Device::Cpu => None,
-            Device::Auto => GpuCaster::open(Accept::Hardware, memory_bytes).ok(),
+            Device::Auto => match GpuCaster::open(Accept::Hardware, memory_bytes) {
+                Ok(caster) => Some(caster),
+                Err(error) => {
+                    reason = Some(error.to_string());
+                    None
+                }
+            },
             Device::Gpu => Some(GpuCaster::open(Accept::Any, memory_bytes)?),
         };
         let shared = opened.as_ref().is_some_and(GpuCaster::is_software);
@@ -57,8 +64,12 @@ impl Means {
             caster.set_limit(memory_bytes / 2);
         }
         let memory_bytes = if shared { memory_bytes / 2 } else { memory_bytes };
-        let painter =
-            Painter { opened, is_demanded: device == Device::Gpu, has_failed: AtomicBool::new(false) };
+        let painter = Painter {
+            opened,
+            is_demanded: device == Device::Gpu,
+            has_failed: AtomicBool::new(false),
+            reason: Mutex::new(reason),
+        };
         Ok(Self { memory_bytes, painter: Arc::new(painter) })
     }
 
@@ -82,13 +93,30 @@ pub struct Painter {
     opened: Option<GpuCaster>,
     is_demanded: bool,
     has_failed: AtomicBool,
+    /// Why the CPU draws, where a graphics processor was to.
+    reason: Mutex<Option<String>>,
 }
 
 impl Painter {
+    /// Why the CPU drew the last picture although a graphics processor was to, or why there is none.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_reason(&self, reason: Option<String>) {
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
     /// True while a graphics processor draws what it can.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
         self.opened.is_some() && !self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// Gives the graphics processor back, if there is one: from then on the CPU draws, as where one fails.
+    pub fn close(&self) {
+        self.opened.iter().for_each(GpuCaster::close);
     }
 
     /// Draws; blocks the thread. `patience`: what a graphics processor does where it has not all blocks yet.
@@ -106,7 +134,10 @@ impl Painter {
             return render::cast(scene, blocks, cancel);
         };
         match caster.cast(scene, blocks, patience, cancel) {
-            Ok((frame, _)) => Ok(frame),
+            Ok((frame, _)) => {
+                self.set_reason(None);
+                Ok(frame)
+            }
             Err(error) => self.instead(error, scene, blocks, cancel),
         }
     }
@@ -117,8 +148,12 @@ impl Painter {
             ErrorKind::Unsupported | ErrorKind::TooLarge if self.is_demanded => {
                 Err(error.context("`--device auto` or `--device cpu` draws it"))
             }
-            ErrorKind::Unsupported | ErrorKind::TooLarge => render::cast(scene, blocks, cancel),
+            ErrorKind::Unsupported | ErrorKind::TooLarge => {
+                self.set_reason(Some(error.to_string()));
+                render::cast(scene, blocks, cancel)
+            }
             ErrorKind::Io => {
+                self.set_reason(Some(error.to_string()));
                 if !self.has_failed.swap(true, Ordering::Relaxed) {
                     tracing::warn!(%error, "pictures are drawn on the CPU from now on");
                 }

@@ -9,7 +9,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Error, ErrorKind, Source};
+use array::conformance::{MemorySource, one_array};
+use array::{Error, ErrorKind, Meaning, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
@@ -286,34 +287,65 @@ async fn gpu_means() -> Option<Means> {
     }
 }
 
-#[tokio::test]
-async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_says_what_it_cannot_draw() {
-    let Some(means) = gpu_means().await else { return };
-    assert!(means.painter().is_gpu());
-    let data = Pyramid::new(64, 16, 1);
-    let size = ImageSize { width: 90, height: 70 };
-    let mut request = StillRequest { view: None, colour_map: None, size, means: MEMORY.into() };
-    let expected = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
-    request.means = means;
-    let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
-    assert_eq!(expected.truth.exact, found.truth.exact);
-    let [a, b] = [&expected, &found].map(|still| still.image.to_rgb8([0.0; 3]));
+/// The mean difference of components is at most 0.15 of 255.
+fn assert_alike(a: &render::Image, b: &render::Image) {
+    let [a, b] = [a, b].map(|image| image.to_rgb8([0.0; 3]));
     let apart: u64 = a.iter().zip(&b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
     assert!(apart * 100 <= 15 * a.len() as u64, "{apart} in {} components", a.len());
-    request.view = Some(session::View { mode: session::Mode::Maximum, ..found.view });
-    let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("--device auto"), "{error}");
 }
 
 #[tokio::test]
-async fn people_look_at_what_a_graphics_processor_draws() {
+async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_the_cpu_goes_on() {
     let Some(means) = gpu_means().await else { return };
+    let painter = Arc::clone(means.painter());
+    assert!(painter.is_gpu());
+    let data = Pyramid::new(64, 16, 1);
+    let size = ImageSize { width: 90, height: 70 };
+    let on_cpu = StillRequest { view: None, colour_map: None, size, means: MEMORY.into() };
+    let expected = render_still(data.source(), on_cpu.clone(), |_, _| {}).await.unwrap();
+    let request = StillRequest { means, ..on_cpu };
+    let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
+    assert_eq!(expected.truth.exact, found.truth.exact);
+    assert_alike(&expected.image, &found.image);
+    assert!(painter.is_gpu() && painter.reason().is_none());
+    painter.close();
+    for _ in 0..2 {
+        let instead = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
+        assert_eq!(instead.image, expected.image);
+        assert!(!painter.is_gpu() && painter.to_string() == "CPU");
+        assert!(painter.reason().unwrap().contains("failed"), "{:?}", painter.reason());
+    }
+}
+
+#[tokio::test]
+async fn what_a_graphics_processor_cannot_draw_is_said_with_a_way_out() {
+    let Some(means) = gpu_means().await else { return };
+    let mut dataset = one_array("<i4".parse().unwrap(), &[8; 3], &[8; 3]);
+    dataset.arrays[0].meaning = Meaning::Labels;
+    let elements = (0..8i32.pow(3)).flat_map(|i| (i / 99).to_le_bytes()).collect();
+    let source = Arc::new(MemorySource::new(dataset, vec![vec![elements]]).unwrap());
+    let size = ImageSize { width: 20, height: 16 };
+    let request = StillRequest { view: None, colour_map: None, size, means };
+    let error = render_still(source, request, |_, _| {}).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let said = error.to_string();
+    assert!(said.contains("labels of at most 16 bits") && said.contains("--device auto"), "{said}");
+}
+
+#[tokio::test]
+async fn people_look_on_when_a_graphics_processor_fails() {
+    let Some(means) = gpu_means().await else { return };
+    let painter = Arc::clone(means.painter());
     let data = Pyramid::new(64, 16, 1);
     let session = Session::begin(data.dataset(), data.source(), means, None, Arc::new(|_| None)).unwrap();
     let mut ada = join(&session);
     let frame = ada.frame(|f| f.truth.exact).await;
-    assert!(frame.truth.level_shown == Some(0) && frame.codec == Codec::Png);
+    assert!(frame.truth.level_shown == Some(0) && frame.codec == Codec::Png && painter.is_gpu());
+    painter.close();
+    ada.change(&json!({"mode": "maximum"}), false);
+    let seq = ada.seq();
+    let next = ada.frame(|f| f.truth.exact && f.seq == seq).await;
+    assert!(next.truth.level_shown == Some(0) && !painter.is_gpu(), "{:?}", next.truth);
 }
 
 #[tokio::test(start_paused = true)]
