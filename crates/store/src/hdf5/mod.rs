@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! library/   unsafe: the C library behind safe calls
-//! walk       every group and data set once, bounded
+//! walk       every group and data set once, bounded         index   what it found, kept for the next time
 //! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
 //! coordinates   values of coordinate variables
 //! describe   all of it into the description of arrays
@@ -17,6 +17,7 @@
 mod coordinates;
 mod describe;
 mod filters;
+mod index;
 mod library;
 mod netcdf;
 mod openpmd;
@@ -51,7 +52,7 @@ pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
 /// `Corrupt` when it is not an HDF5 file that the library can open.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> {
     let library = File::open(&file)?;
-    let tree = walk::walk(&library)?;
+    let tree = index::tree(&library, &file, options)?;
     let mut hdf5 = Hdf5 {
         dataset: Arc::new(describe::empty(&file)),
         file,

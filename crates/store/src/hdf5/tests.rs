@@ -8,7 +8,7 @@ use hdf5_metno::plist::file_access::LibraryVersion;
 use ndarray::Array3;
 
 use super::*;
-use crate::Scratch;
+use crate::{ByteStore, Scratch};
 
 /// Deterministic numbers for selections and mutations.
 struct Dice(u64);
@@ -379,4 +379,38 @@ fn chunks_that_others_can_undo_are_given_as_they_rest() {
         assert!(packed(name, &within).is_none(), "{name}: not a whole chunk");
     }
     assert!(packed("summed", &second).is_none(), "a checksum is checked here");
+}
+
+#[test]
+fn what_is_in_a_file_of_many_objects_is_kept_until_it_changes() {
+    let (dir, path) = place("many.h5");
+    let write = |count: usize| {
+        let file = h5::File::create(&path).unwrap();
+        for number in 0..count {
+            let group = file.create_group(&format!("g{number:04}")).unwrap();
+            group.new_dataset_builder().with_data(&numbers()).create("u").unwrap();
+        }
+        let attributed = file.dataset("g0000/u").unwrap();
+        attributed.new_attr::<f64>().create("delta").unwrap().write_scalar(&-0.1).unwrap();
+    };
+    write(300);
+    let side = dir.path().join("side");
+    let options = OpenOptions { side_dir: Some(side.clone()), ..OpenOptions::default() };
+    let opened = || open(FileBytes::open(&path).unwrap(), &options).unwrap();
+    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join("hdf5-1/tree");
+    let first = opened();
+    assert!(kept(&first).exists());
+    let store = FileBytes::open(&path).unwrap();
+    let again = open(Arc::clone(&store), &options).unwrap();
+    assert_eq!(again.dataset(), first.dataset());
+    let all_bytes = store.size_bytes();
+    assert!(store.counts().bytes * 20 < all_bytes, "{:?} of {all_bytes}: no walk", store.counts());
+    check(&again, "g0299/u", &little(&numbers()));
+    // A damaged entry is as good as none, and a file that changed has another.
+    std::fs::write(kept(&first), b"{}").unwrap();
+    assert_eq!(opened().dataset(), first.dataset());
+    write(280);
+    assert_eq!(opened().dataset().arrays.len(), 280);
+    write(20);
+    assert!(!kept(&opened()).exists(), "few objects are found sooner than they are looked up");
 }

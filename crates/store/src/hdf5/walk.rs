@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use array::{LeftOut, Result};
+use serde::{Deserialize, Serialize};
 
 use super::filters::{self, Pipeline};
 use super::library::{Element, Facts, File, Layout, Link, LinkTarget, Object, ObjectKind, Token, Value};
@@ -29,7 +30,7 @@ const MAX_SHOWN_BYTES: usize = 1024;
 pub(super) type Values = BTreeMap<String, Value>;
 
 /// A group with its place in the hierarchy.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Group {
     /// Path without slashes at its ends; empty for the root.
     pub(super) path: String,
@@ -37,7 +38,7 @@ pub(super) struct Group {
 }
 
 /// A data set of numbers.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Variable {
     pub(super) path: String,
     /// Number of its group in [`Tree::groups`].
@@ -48,13 +49,23 @@ pub(super) struct Variable {
 }
 
 /// All that was found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tree {
     pub(super) groups: Vec<Group>,
     /// In the file's order, a group's own before those of groups in it.
     pub(super) variables: Vec<Variable>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
+    /// Something could not be read, which may go better the next time.
+    #[serde(skip)]
+    pub(super) has_failed: bool,
+}
+
+impl Tree {
+    /// Groups and data sets.
+    pub(super) fn objects(&self) -> usize {
+        self.groups.len() + self.variables.len()
+    }
 }
 
 /// Walks the whole file.
@@ -108,6 +119,7 @@ impl Walk<'_> {
             if depth >= MAX_DEPTH {
                 self.leave_out(path, format!("group more than {MAX_DEPTH} deep"), None);
             } else if let Err(e) = self.group(&group, path.clone(), depth + 1) {
+                self.tree.has_failed = true;
                 self.leave_out(path, format!("group that cannot be read ({})", e.message()), None);
             }
         }
@@ -121,6 +133,7 @@ impl Walk<'_> {
         let object = match self.file.object(token) {
             Ok(object) => object,
             Err(e) => {
+                self.tree.has_failed = true;
                 return self.leave_out(path, format!("object that cannot be read ({})", e.message()), None);
             }
         };
@@ -135,6 +148,7 @@ impl Walk<'_> {
         let facts = match object.facts() {
             Ok(facts) => facts,
             Err(e) => {
+                self.tree.has_failed = true;
                 return self.leave_out(path, format!("data set that cannot be read ({})", e.message()), None);
             }
         };
@@ -154,11 +168,15 @@ impl Walk<'_> {
     /// Attributes that cannot be read are left out without a word: they never spoil an array.
     fn attributes(&mut self, object: &Object) -> Values {
         let mut values = Values::new();
-        for name in object.attribute_names(MAX_ATTRIBUTES).unwrap_or_default() {
+        let names = object.attribute_names(MAX_ATTRIBUTES);
+        self.tree.has_failed |= names.is_err();
+        for name in names.unwrap_or_default() {
             if self.attribute_bytes > MAX_ATTRIBUTE_BYTES {
                 break;
             }
-            let Ok(Some(value)) = object.attribute(&name) else { continue };
+            let value = object.attribute(&name);
+            self.tree.has_failed |= value.is_err();
+            let Ok(Some(value)) = value else { continue };
             self.attribute_bytes += size_of_value(&value) + name.as_bytes().len();
             values.insert(name.to_string_lossy().into_owned(), value);
         }

@@ -10,7 +10,9 @@ use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s::{H5S_class_t, H5Sget_simple_extent_npoints, H5Sget_simple_extent_type};
 use hdf5_metno_sys::h5t::{H5Treclaim, hvl_t};
+use serde::{Deserialize, Serialize};
 
+use super::super::index::hexadecimal;
 use super::dataset::{split_fixed_text, trim_text};
 use super::element::Element;
 use super::{Handle, Object, check, locked};
@@ -23,10 +25,14 @@ const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 const MAX_LIST: usize = 64;
 
 /// What an attribute holds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in super::super) enum Value {
     /// Numbers as stored.
-    Numbers { dtype: DType, bytes: Vec<u8> },
+    Numbers {
+        dtype: DType,
+        #[serde(with = "hexadecimal")]
+        bytes: Vec<u8>,
+    },
     /// Strings.
     Texts(Vec<String>),
     /// Addresses of objects.

@@ -20,6 +20,7 @@ use hdf5_metno_sys::h5s::{
 };
 use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
+use serde::{Deserialize, Serialize};
 
 use super::element::Element;
 use super::{Handle, Object, check, locked};
@@ -36,7 +37,7 @@ const MAX_TEXT_BYTES: usize = 4096;
 const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
 /// How a data set is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum Layout {
     /// Within the object's header.
     Compact,
@@ -51,7 +52,7 @@ pub(in super::super) enum Layout {
 }
 
 /// One step of a pipeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Filter {
     /// The registered number: 1 deflate, 2 shuffle, 3 Fletcher 32, ...
     pub(in super::super) id: i32,
@@ -61,7 +62,7 @@ pub(in super::super) struct Filter {
 }
 
 /// What a data set is; reading it reads no elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Facts {
     pub(in super::super) element: Element,
     /// `None`: declared to hold nothing.

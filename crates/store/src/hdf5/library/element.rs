@@ -10,11 +10,12 @@ use hdf5_metno_sys::h5t::{
     H5Tget_member_name, H5Tget_nmembers, H5Tget_offset, H5Tget_order, H5Tget_precision, H5Tget_sign,
     H5Tget_size, H5Tget_strpad, H5Tget_super, H5Tis_variable_str,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{Handle, locked};
 
 /// What one element is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum Element {
     /// A number whose stored form is an IEEE 754 or two's complement one without padding.
     Number(DType),

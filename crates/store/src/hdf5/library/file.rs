@@ -14,6 +14,7 @@ use hdf5_metno_sys::h5o::{
     H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token,
 };
 use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate};
+use serde::{Deserialize, Serialize};
 
 use super::{Handle, check, driver};
 use crate::FileBytes;
@@ -26,7 +27,7 @@ const MAX_LINK_BYTES: usize = 4096;
 pub(in super::super) struct File(Handle);
 
 /// Names an object of one file; stays valid while the file is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in super::super) struct Token([u8; 16]);
 
 impl Token {
