@@ -388,7 +388,7 @@ pub(crate) struct Render {
     /// Isosurfaces are always lit.
     #[arg(long, value_enum)]
     pub(crate) shading: Option<Switch>,
-    /// Draw the grids of an adaptive mesh as lines, in a colour for each level; 4,096 at most, the finest are left out first.
+    /// Draw the grids of an adaptive mesh as lines, in a colour for each level; 4,096 at most: of the finest that have room some, and none of finer ones.
     #[arg(long)]
     pub(crate) grids: bool,
     /// A stereo pair: two pictures side by side, each half as wide as --size says, the left eye's on the left, by off-axis frusta: what

@@ -5,7 +5,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{
-    Dataset, DatasetId, Generation, GridBox, Priority, ReadRequest, Result, Selection, Source, Target,
+    ArrayInfo, AxisRange, Dataset, DatasetId, Generation, GridBox, Priority, ReadRequest, Result, Selection,
+    Source, Target,
 };
 use render::{Bounds, MAX_BOXES, WireBox, WireBoxes};
 use session::View;
@@ -73,14 +74,52 @@ impl Grids {
     }
 }
 
-/// The first rows of a table: those of the coarsest grids.
-async fn read(source: &dyn Source, number: u32, table: &array::ArrayInfo) -> Result<Vec<GridBox>> {
-    let rows = table.shape()[0].min(MAX_BOXES as u64);
-    let selection = Selection::of_box(&[0, 0], &[rows, array::GRID_COLUMNS as u64]);
+/// Most rows of a table that are looked at: more grids than a mesh may have.
+const MAX_ROWS: u64 = 1 << 20;
+
+/// The rows of a table that are drawn: the coarsest levels that fit as a whole, and of the next one as many as there is room for,
+/// evenly chosen, since neighbours in a table are neighbours in space.
+async fn read(source: &dyn Source, number: u32, table: &ArrayInfo) -> Result<Vec<GridBox>> {
+    let (all, most) = (table.shape()[0], MAX_BOXES as u64);
+    if all <= most {
+        return rows(source, number, table, AxisRange::contiguous(0, all)).await;
+    }
+    let all = all.min(MAX_ROWS);
+    let one = AxisRange::contiguous(0, 1);
+    let levels = elements(source, number, table, [AxisRange::contiguous(0, all), one]).await?;
+    let levels: Vec<f64> = array::with_element!(table.dtype.element(), T => {
+        array::elements::<T>(&levels, table.dtype.order()).map(array::Element::to_f64).collect()
+    });
+    let last = levels.get(MAX_BOXES).copied().unwrap_or_default();
+    let is_of_last = |level: &f64| level.total_cmp(&last).is_eq();
+    let first = levels.iter().position(is_of_last).map_or(most, |first| (first as u64).min(most));
+    let count = levels.iter().filter(|level| is_of_last(level)).count() as u64;
+    let mut boxes = rows(source, number, table, AxisRange::contiguous(0, first)).await?;
+    if first < most {
+        let step = count.div_ceil(most - first).max(1);
+        let some =
+            AxisRange { start: first, count: count.div_ceil(step).min((all - first).div_ceil(step)), step };
+        boxes.extend(rows(source, number, table, some).await?);
+    }
+    Ok(boxes)
+}
+
+async fn rows(source: &dyn Source, number: u32, table: &ArrayInfo, rows: AxisRange) -> Result<Vec<GridBox>> {
+    let columns = AxisRange::contiguous(0, array::GRID_COLUMNS as u64);
+    GridBox::from_rows(&elements(source, number, table, [rows, columns]).await?, table)
+}
+
+async fn elements(
+    source: &dyn Source,
+    number: u32,
+    table: &ArrayInfo,
+    ranges: [AxisRange; 2],
+) -> Result<Vec<u8>> {
+    let selection = Selection::new(ranges)?;
     let (target, region) = Target::new(&selection.shape(), table.dtype.size_bytes())?;
     let request = ReadRequest { array: number, level: 0, selection, priority: Priority::INTERACTIVE };
     source.read(request, region).await?;
-    GridBox::from_rows(&target.into_vec()?, table)
+    target.into_vec()
 }
 
 /// Boxes of grids, of `all` that there are.
@@ -90,8 +129,9 @@ fn boxes(grids: &[GridBox], all: u64, levels: usize) -> Boxes {
         colour: grid_colour(grid.level.into(), levels),
     };
     let drawn = grids.len() as u64;
-    let lacks =
-        (drawn < all).then(|| format!("{drawn} of {all} grids are drawn as lines, without the finest."));
+    let finest = grids.iter().map(|grid| grid.level).min().unwrap_or(0);
+    let lacks = (drawn < all)
+        .then(|| format!("{drawn} of {all} grids are drawn as lines, of level {finest} and coarser."));
     Boxes { wires: grids.iter().map(wire).collect(), lacks }
 }
 
@@ -120,7 +160,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_coarsest_boxes_of_a_mesh_are_drawn_and_a_word_is_said_of_the_others() {
-        for (count, drawn) in [(3, 3), (MAX_BOXES + 5, MAX_BOXES)] {
+        // Of one level more than there is room for: every second one.
+        for (count, drawn) in [(3, 3), (MAX_BOXES + 5, MAX_BOXES / 2 + 3)] {
+            let step = count.div_ceil(MAX_BOXES) as f64;
             let (dataset, elements) = mesh(count);
             let source = MemorySource::new(dataset.clone(), elements).unwrap();
             let view = View { grids: true, array: dataset.arrays[0].name.clone(), ..View::default() };
@@ -129,12 +171,38 @@ mod tests {
             assert_eq!((boxes.wires.len(), boxes.lacks.is_some()), (drawn, drawn < count));
             assert_eq!(
                 (boxes.wires[2].bounds.min, boxes.wires[2].bounds.max),
-                ([2.0, 0.0, 0.0], [2.5, 1.0, 2.0])
+                ([2.0 * step, 0.0, 0.0], [2.0 * step + 0.5, 1.0, 2.0])
             );
             let again = grids.of(&view, &source, &dataset).await.unwrap();
             assert!(Arc::ptr_eq(&boxes, &again), "read once");
             let plain = View { grids: false, ..view };
             assert!(grids.of(&plain, &source, &dataset).await.unwrap().wires.is_empty());
         }
+    }
+
+    #[tokio::test]
+    async fn coarse_levels_are_drawn_whole_and_of_the_next_one_evenly_chosen_boxes() {
+        // 96 boxes of level 2, 20,000 of level 1, 50 of level 0.
+        let levels = [(2.0, 96), (1.0, 20_000), (0.0, 50)];
+        let rows: Vec<f64> = levels
+            .iter()
+            .flat_map(|&(level, count)| {
+                (0..count).flat_map(move |n| [level, f64::from(n), 0.0, 0.0, f64::from(n) + 1.0, 1.0, 1.0])
+            })
+            .collect();
+        let mut dataset = one_array("<f8".parse().unwrap(), &[20_146, 7], &[256, 7]);
+        dataset.arrays[0].name = "amr/grids".into();
+        let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let blocks: Vec<bytes::Bytes> = vec![bytes.into()];
+        let source = MemorySource::new(dataset.clone(), vec![blocks]).unwrap();
+        let drawn = read(&source, 0, &dataset.arrays[0]).await.unwrap();
+        let of = |level: u8| drawn.iter().filter(move |grid| grid.level == level).map(|grid| grid.lower[0]);
+        assert_eq!((of(2).count(), of(1).count(), of(0).count()), (96, 4_000, 0));
+        assert!(of(1).zip(0..4_000).all(|(at, n)| at == f64::from(5 * n)), "every fifth");
+        let boxes = boxes(&drawn, 20_146, 3);
+        assert_eq!(
+            boxes.lacks.as_deref(),
+            Some("4096 of 20146 grids are drawn as lines, of level 1 and coarser.")
+        );
     }
 }
