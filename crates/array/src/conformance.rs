@@ -53,8 +53,8 @@ pub async fn check_describe(source: &dyn Source) {
     for (number, array) in dataset.arrays.iter().enumerate() {
         for (l, level) in array.levels.iter().enumerate() {
             let finer = l.checked_sub(1).map_or(&level.shape, |finer| &array.levels[finer].shape);
-            let follows = level.origin == crate::LevelOrigin::Sampled
-                || level.shape.iter().zip(finer).all(|(n, finer)| n <= finer);
+            let follows =
+                level.origin.is_quick_look() || level.shape.iter().zip(finer).all(|(n, finer)| n <= finer);
             assert!(follows, "array {number}: level {l} is larger than the finer one");
         }
         if !array.name.is_empty() && dataset.arrays.iter().filter(|a| a.name == array.name).count() == 1 {

@@ -16,6 +16,16 @@ pub enum LevelOrigin {
     Mode,
     /// Every n-th voxel of level 0: quick to get, not a mean.
     Sampled,
+    /// The values at the corners of a mesh's blocks: quick to get, not means.
+    Corners,
+}
+
+impl LevelOrigin {
+    /// True for single values of a finer level: they cost little, and stand in until something better is there.
+    #[must_use]
+    pub fn is_quick_look(self) -> bool {
+        matches!(self, Self::Sampled | Self::Corners)
+    }
 }
 
 /// An affine map, row-major: `world = m[..][0..3] * [x, y, z] + m[..][3]`.
@@ -91,7 +101,7 @@ impl Level {
     #[must_use]
     pub fn grain(&self) -> Option<&[u64]> {
         match self.origin {
-            LevelOrigin::Stored | LevelOrigin::Sampled => self.chunk.as_deref(),
+            LevelOrigin::Stored | LevelOrigin::Sampled | LevelOrigin::Corners => self.chunk.as_deref(),
             LevelOrigin::Mean | LevelOrigin::Mode => Some(&self.block),
         }
     }

@@ -280,6 +280,18 @@ impl Region {
         self
     }
 
+    /// The same elements without the slowest axis.
+    ///
+    /// # Panics
+    /// When that has another number of elements than one.
+    #[must_use]
+    pub fn without_outer_axis(mut self) -> Self {
+        assert_eq!(self.shape.first(), Some(&1), "only an axis of one element can be left out");
+        self.shape.remove(0);
+        self.strides.remove(0);
+        self
+    }
+
     /// Cuts along `axis` before element `at`: `[0, at)` and `[at, n)`.
     ///
     /// # Panics

@@ -168,6 +168,7 @@ fn origin(level: &Level) -> &'static str {
         LevelOrigin::Mean => "means, made when asked for",
         LevelOrigin::Mode => "most frequent labels, made when asked for",
         LevelOrigin::Sampled => "samples",
+        LevelOrigin::Corners => "corners of blocks",
     }
 }
 

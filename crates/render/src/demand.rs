@@ -137,12 +137,15 @@ pub fn demand_of(
     Ok(Demand { wanted: view.levels[rank].number, limit, blocks, pool_bytes })
 }
 
-/// A sampled level is wanted in the end only where there is no other of its resolution.
+/// A sampled level is wanted in the end only where there is no other of its resolution, corners of blocks never: others are there.
 fn is_candidate(view: &VolumeView, rank: usize) -> bool {
     let level = &view.levels[rank];
-    let twin =
-        |l: &crate::ViewLevel| l.origin != LevelOrigin::Sampled && l.factor.abs_diff_eq(level.factor, 1e-6);
-    level.origin != LevelOrigin::Sampled || !view.levels.iter().any(twin)
+    let twin = |l: &crate::ViewLevel| !l.origin.is_quick_look() && l.factor.abs_diff_eq(level.factor, 1e-6);
+    match level.origin {
+        LevelOrigin::Corners => false,
+        LevelOrigin::Sampled => !view.levels.iter().any(twin),
+        LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => true,
+    }
 }
 
 /// What the camera sees of a view.
@@ -211,24 +214,24 @@ impl<'a> Seer<'a> {
         looks.into_iter().find_map(|look| self.climb(&self.steps(rank, look), max_bytes))
     }
 
-    /// Sampled ranks that may stand in for a rank until it is there, the sharpest first; `None` is none but
+    /// Ranks of samples or corners that may stand in for a rank until it is there, the sharpest first; `None` is none but
     /// the cheapest. Means and modes cost reading all that they are made of, samples a small part of it; what
     /// the source has is there as soon as a sample of it would be.
     fn quick_looks(&self, rank: usize) -> Vec<Option<usize>> {
         let levels = &self.view.levels;
         let is_made = matches!(levels[rank].origin, LevelOrigin::Mean | LevelOrigin::Mode);
-        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled);
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look());
         sampled.filter(|_| is_made).map(Some).chain([None]).collect()
     }
 
-    /// Ranks in the order in which they are fetched, ending with `rank`, and before it `quick_look`. With a
-    /// sampled level at hand the first picture comes from the cheapest sampled one, and means, which cost
+    /// Ranks in the order in which they are fetched, ending with `rank`, and before it `quick_look`. With
+    /// samples or corners at hand the first picture comes from the cheapest of them, and means, which cost
     /// reading the whole array, are made only for `rank` itself.
     fn steps(&self, rank: usize, quick_look: Option<usize>) -> Vec<usize> {
         let levels = &self.view.levels;
-        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin == LevelOrigin::Sampled).max();
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look()).max();
         let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
-            (_, LevelOrigin::Sampled) => [sampled, quick_look].contains(&Some(r)),
+            (_, LevelOrigin::Sampled | LevelOrigin::Corners) => [sampled, quick_look].contains(&Some(r)),
             (Some(_), origin) => origin == LevelOrigin::Stored,
             (None, _) => true,
         });

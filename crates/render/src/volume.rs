@@ -54,7 +54,7 @@ pub struct ViewLevel {
 /// An array seen as a volume; see the module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VolumeView {
-    /// Finest first; where two have the same resolution, a sampled one comes last.
+    /// Finest first; where two have the same resolution, a sampled one (or one of corners) comes last.
     pub levels: Vec<ViewLevel>,
     /// Type of the stored elements.
     pub dtype: DType,
@@ -113,7 +113,7 @@ impl VolumeView {
             .map(|(number, level)| ViewLevel::new(number, level, info, &axes, &position, world_from_volume))
             .collect::<Result<Vec<_>>>()?;
         levels.sort_by(|a, b| {
-            let sampled = |l: &ViewLevel| l.origin == LevelOrigin::Sampled;
+            let sampled = |l: &ViewLevel| l.origin.is_quick_look();
             a.coarseness().total_cmp(&b.coarseness()).then(sampled(a).cmp(&sampled(b)))
         });
         let most = levels.last().map_or(0, |l| l.grid.iter().product());

@@ -197,6 +197,30 @@ fn a_sampled_level_gives_the_first_picture_and_is_never_the_last() {
     assert_eq!(steps, [3, 2, 1, 0]);
 }
 
+#[test]
+fn corners_of_blocks_give_the_first_picture_and_are_never_the_last() {
+    let mut dataset = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.dataset();
+    let levels = &mut dataset.arrays[0].levels;
+    // The mesh has two levels; means of the coarser one are made, the corners of its blocks are not half as large as anything.
+    levels[1].origin = LevelOrigin::Stored;
+    let mut corners = array::Level { origin: LevelOrigin::Corners, ..levels[2].clone() };
+    corners.shape = vec![9; 3];
+    corners.factor = vec![32.0; 3];
+    corners.world_from_voxel = levels[0].world_from_voxel.coarsened([32.0; 3], [-0.5; 3]);
+    levels.push(corners);
+    let view = VolumeView::new(&dataset, 0, &[]).unwrap();
+    let near = want(&view, &whole(&view).zoom(4.0), PLENTY);
+    assert_eq!((near.wanted, steps(&near)), (0, vec![3, 1, 0]), "no mean is made on the way");
+    let far = want(&view, &whole(&view).zoom(0.001), PLENTY);
+    assert_eq!(
+        (far.wanted, steps(&far)),
+        (2, vec![3, 2]),
+        "a level of its own is shown in the end, however far"
+    );
+    let forced = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(3), PLENTY);
+    assert_eq!(forced.unwrap().wanted, 3, "whoever asks for corners gets them");
+}
+
 /// A flat file: three levels of means and, from number 3 on, a sampled twin of each made one.
 fn flat() -> VolumeView {
     let mut dataset = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.dataset();

@@ -4,7 +4,8 @@
 //! levels of half the size along the axes of space, until none of these is longer than 64 voxels: means, or the
 //! most frequent label (see `halve.rs` for what exactly). For arrays that lie flat in a file it also offers *sampled*
 //! levels of the same factors: every n-th voxel, one strided read per block, labelled as what they are, so that a first
-//! picture of a large file costs little. Nothing is made before somebody wants it; to have all levels made, want
+//! picture of a large file costs little. A mesh's level of *corners* of blocks, where a format gives one, comes last, after
+//! these. Nothing is made before somebody wants it; to have all levels made, want
 //! the blocks of the coarsest one with low priority.
 
 mod halve;
@@ -24,10 +25,9 @@ use futures::future::{BoxFuture, Either, FutureExt, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
-use crate::pool::on_pool;
 use crate::{FormatSource, OpenOptions, Scratch};
-use make::{Asker, Maker, finish, needed_bytes};
-use plan::{Origin, Plan, samples};
+use make::{Asker, Maker, needed_bytes};
+use plan::{Origin, Plan};
 use slots::Slots;
 
 pub use make::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
@@ -92,13 +92,15 @@ impl Levels {
     async fn sampled(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
         let _slot = self.sampling.acquire(&want).await?;
         let key = want.key();
+        if let Some(block) = self.maker.kept(&plan, key, want.urgency().priority).await? {
+            return Ok(block);
+        }
         let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         let priority = want.urgency().priority;
         let request = ReadRequest { array: key.array, level: key.level, selection, priority };
-        self.inner.read(at_level_0(&plan, request)?, region).await?;
-        let (bytes, array) = (target.into_vec()?, array.clone());
-        on_pool(priority, move |_| Ok(finish(key, bytes, &array))).await
+        self.inner.read(as_stored(&plan, request)?, region).await?;
+        self.maker.finish(&plan, key, target.into_vec()?, priority).await
     }
 
     /// The answer to one want; `None` when it is withdrawn first.
@@ -124,12 +126,12 @@ fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> Plan {
     Plan::new(stored, |array| inner.format().access(array))
 }
 
-/// A read of a sampled level as one of level 0.
-fn at_level_0(plan: &Plan, request: ReadRequest) -> Result<ReadRequest> {
+/// A read of a level for quick looks as one of the format's level.
+fn as_stored(plan: &Plan, request: ReadRequest) -> Result<ReadRequest> {
     match plan.origin(request.array, request.level) {
-        Origin::Sampled(of) => {
-            let selection = samples(of, &request.selection)?;
-            Ok(ReadRequest { level: 0, selection, ..request })
+        Origin::Sampled(samples) => {
+            let (level, selection) = samples.stored(&request.selection)?;
+            Ok(ReadRequest { level, selection, ..request })
         }
         _ => Ok(request),
     }
@@ -168,7 +170,7 @@ impl Source for Levels {
             match plan.origin(request.array, request.level) {
                 Origin::Made { .. } => gather(Arc::new(this), request, into).await,
                 Origin::Stored => this.inner.read(request, into).await,
-                Origin::Sampled(_) => this.inner.read(at_level_0(&plan, request)?, into).await,
+                Origin::Sampled(_) => this.inner.read(as_stored(&plan, request)?, into).await,
             }
         }
         .boxed()

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use array::stats::{Accumulator, Histogram};
-use array::{Block, Content, Result};
+use array::{Block, Content, LevelOrigin, Result};
 use render::VolumeView;
 use session::Transfer;
 
@@ -14,8 +14,8 @@ const BINS: usize = 512;
 /// The values seen so far of one volume.
 pub(crate) struct Overview {
     values: Accumulator,
-    /// Rank of the coarsest level that was seen; only its blocks count.
-    rank: usize,
+    /// Rank of the coarsest level that was seen; only its blocks count. Corners of blocks are few: any other level goes before.
+    rank: Option<usize>,
     /// Those that were counted.
     seen: BTreeSet<u64>,
     /// Voxels of level 0 that they stand for.
@@ -24,7 +24,7 @@ pub(crate) struct Overview {
 
 impl Overview {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self { values: Accumulator::new(BINS)?, rank: 0, seen: BTreeSet::new(), covered: 0.0 })
+        Ok(Self { values: Accumulator::new(BINS)?, rank: None, seen: BTreeSet::new(), covered: 0.0 })
     }
 
     /// Counts a block once, if no block of a coarser level was seen.
@@ -33,16 +33,20 @@ impl Overview {
     /// `Corrupt` when it holds no whole number of elements.
     pub(crate) fn add(&mut self, block: &Block, volume: &VolumeView) -> Result<()> {
         let Ok(rank) = volume.rank_of(block.key.level) else { return Ok(()) };
-        if rank > self.rank {
-            *self = Self { rank, ..Self::new()? };
+        let has_corners = |rank: usize| volume.levels[rank].origin == LevelOrigin::Corners;
+        let standing = |rank: usize| (!has_corners(rank), rank);
+        if self.rank.is_none_or(|known| standing(known) < standing(rank)) {
+            *self = Self { rank: Some(rank), ..Self::new()? };
         }
-        if rank < self.rank || !self.seen.insert(block.key.index) {
+        if self.rank != Some(rank) || !self.seen.insert(block.key.index) {
             return Ok(());
         }
         match &block.content {
             Content::Data { bytes, .. } => {
                 let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
-                self.covered += voxels * volume.levels[rank].factor.element_product();
+                let factor = volume.levels[rank].factor.element_product();
+                // A corner stands for little but itself.
+                self.covered += if has_corners(rank) { voxels } else { voxels * factor };
                 self.values.add(bytes, volume.dtype, &volume.decoding)
             }
             Content::NotCovered => Ok(()),
@@ -73,7 +77,7 @@ impl Overview {
 mod tests {
     use array::{
         Affine, ArrayInfo, Axis, AxisKind, DType, Dataset, DatasetId, Decoding, ElementType, Generation,
-        Level, LevelOrigin, Meaning,
+        Level, Meaning,
     };
 
     use super::*;
@@ -117,6 +121,21 @@ mod tests {
     fn block(volume: &VolumeView, rank: usize, value: u8) -> Block {
         let content = Content::Data { bytes: vec![value; 64].into(), range: None };
         Block { key: volume.key(rank, [0; 3]), content }
+    }
+
+    #[test]
+    fn corners_count_until_anything_else_is_there() {
+        let mut volume = volume();
+        volume.levels[1].origin = LevelOrigin::Corners;
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        let few = overview.voxels_seen();
+        assert!(few > 0.0 && overview.transfer(&volume).is_some());
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        assert!(overview.voxels_seen() >= few, "a block of values replaces them");
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0, "and they do not come back");
     }
 
     #[test]

@@ -145,8 +145,11 @@ impl Facts {
         if self.has_gaps {
             text.push_str("; some of what is in sight is not shown");
         }
-        if self.origin == LevelOrigin::Sampled && self.level_drawn.is_some() {
-            text.push_str("; a quick look made of single voxels, not of means");
+        match self.origin {
+            _ if self.level_drawn.is_none() => {}
+            LevelOrigin::Sampled => text.push_str("; a quick look made of single voxels, not of means"),
+            LevelOrigin::Corners => text.push_str("; a first look at the corners of blocks alone"),
+            LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
         }
         text.push('.');
         text
@@ -398,6 +401,8 @@ mod tests {
     fn samples_are_called_samples() {
         let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
         assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
+        let text = Facts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.truth().text;
+        assert!(text.ends_with("; a first look at the corners of blocks alone."), "{text}");
         let coarse = Facts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
         let text = coarse.truth().text;
         assert!(

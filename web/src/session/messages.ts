@@ -9,7 +9,7 @@ export interface Truth {
   /** The finest level that covers everything in sight; null while none does. */
   readonly levelShown: number | null;
   readonly levelWanted: number;
-  /** How the level shown was made: stored, mean, mode, sampled. */
+  /** How the level shown was made: stored, mean, mode, sampled, corners. */
   readonly origin: string;
   /** Why the wanted level is not finer: finest, screen, memory. */
   readonly limit: string;

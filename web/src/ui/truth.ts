@@ -9,7 +9,13 @@ const ORIGINS: Readonly<Record<string, string>> = {
   mean: "means",
   mode: "most frequent labels",
   sampled: "samples, not means",
+  corners: "corners of blocks",
 };
+
+/** Single values of a finer level, until something better is there. */
+function isQuickLook(origin: string): boolean {
+  return origin === "sampled" || origin === "corners";
+}
 
 export function truthBadge(): Part {
   const title = el("span", { class: "truth-title" });
@@ -67,12 +73,13 @@ function levelText(truth: Truth): string {
   if (truth.levelShown === truth.levelWanted) return name(truth.levelShown);
   // Samples of a level have a number of their own, which says nothing to a person.
   if (truth.origin === "sampled") return `samples → ${name(truth.levelWanted)}`;
+  if (truth.origin === "corners") return `corners → ${name(truth.levelWanted)}`;
   return `level ${truth.levelShown} → ${truth.levelWanted}`;
 }
 
 function chipsOf(state: State, truth: Truth): { text: string; tone: string }[] {
   const chips = [
-    { text: ORIGINS[truth.origin] ?? truth.origin, tone: truth.origin === "sampled" ? "warn" : "" },
+    { text: ORIGINS[truth.origin] ?? truth.origin, tone: isQuickLook(truth.origin) ? "warn" : "" },
   ];
   if (truth.blocksTotal > 0) chips.push({ text: blocksText(truth), tone: "" });
   if (truth.levelsMade) {

@@ -64,12 +64,16 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     checked(dataset, number, level, at)
 }
 
-/// The levels that make a pyramid, with their numbers, finest first; of a mean and a sample of one size the mean.
+/// The levels that make a pyramid, with their numbers, finest first; of a mean and a sample of one size the mean. Corners of blocks
+/// are no step of one.
 pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
-    let has_better = |sample: &Level| {
-        array.levels.iter().any(|l| l.origin != LevelOrigin::Sampled && l.shape == sample.shape)
+    let has_better =
+        |sample: &Level| array.levels.iter().any(|l| !l.origin.is_quick_look() && l.shape == sample.shape);
+    let fits = |(_, level): &(u8, &Level)| match level.origin {
+        LevelOrigin::Corners => false,
+        LevelOrigin::Sampled => !has_better(level),
+        LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => true,
     };
-    let fits = |(_, level): &(u8, &Level)| level.origin != LevelOrigin::Sampled || !has_better(level);
     let mut levels: Vec<_> = (0u8..=u8::MAX).zip(&array.levels).filter(fits).collect();
     let size = |level: &Level| level.shape.iter().fold(1u64, |n, &s| n.saturating_mul(s));
     levels.sort_by_key(|(_, level)| std::cmp::Reverse(size(level)));

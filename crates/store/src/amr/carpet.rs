@@ -1,33 +1,58 @@
-//! Files of Carpet (Cactus): each component of a level is an array whose attributes say where it lies.
+//! Files of Carpet (Cactus): each component of a level is an array whose attributes say where it lies, and when.
 //!
-//! A field is spread over several files, one for each process that wrote. Values lie at vertices; components overlap by
-//! their ghost zones, where they agree. Of a field's past time levels only the newest is shown.
+//! A field is spread over several files, one for each process that wrote. Components overlap by their ghost zones
+//! (`cctk_nghostzones`, but for the faces of the domain, `cctk_bbox`), which may be older than the rest: there values are those
+//! of the component whose own they are. Values lie at vertices, or in the middle of cells, whose finer levels are then off by a
+//! fraction of a cell (`ioffset` of `ioffsetdenom`). Several iterations are an axis of time. Of a field's past time levels only
+//! the newest is shown.
+//!
+//! What attributes mean is told by Carpet's own `CarpetIOHDF5` (Schnetter, Hawley & Hawke, Class. Quantum Grav. 21, 2004).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{ArrayInfo, Attribute, Attributes, Error, Result, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, Error, Result, Scalar};
 
-use super::Field;
-use super::composite::{Place, can_be};
+use super::composite::Place;
 use super::grids::{Centring, Grids, Told};
+use super::{Field, Step};
 use crate::Format;
 
 /// Attributes that every component has.
 const LEVEL: &str = "level";
+const NAME: &str = "name";
+/// Where it lies in the world; some files have none of that.
 const ORIGIN: &str = "origin";
 const DELTA: &str = "delta";
-const NAME: &str = "name";
+/// Where it lies on the lattice of the finest level: `IORIGIN * STRIDE + OFFSET`, samples `STRIDE` apart.
+const IORIGIN: &str = "iorigin";
+const OFFSET: &str = "ioffset";
+const STRIDE: &str = "ioffsetdenom";
+const GHOSTS: &str = "cctk_nghostzones";
+/// For each face, lower and upper in turn, whether it is the domain's.
+const FACES: &str = "cctk_bbox";
 const STEP: &str = "timestep";
+const TIME: &str = "time";
 /// Attributes of a whole field.
-const OF_FIELD: [&str; 2] = ["time", STEP];
+const OF_FIELD: [&str; 2] = [TIME, STEP];
+/// Widest ghost zone that is believed.
+const MAX_GHOSTS: u64 = 64;
 
-/// The components of one field.
+/// The components of one field at one time.
 #[derive(Default)]
 struct Components {
     told: Vec<Told>,
+    ghosts: Vec<[[u64; 2]; 3]>,
     places: Vec<Place>,
     first: Option<ArrayInfo>,
+}
+
+/// A component of a field.
+struct Component {
+    field: String,
+    step: u64,
+    told: Told,
+    ghosts: [[u64; 2]; 3],
 }
 
 /// The fields of a file that is all of its mesh; none where it is of another kind.
@@ -49,65 +74,145 @@ pub(super) fn fields_of_one(file: &Arc<dyn Format>) -> Result<Vec<Field>> {
 /// # Errors
 /// `Corrupt` where components are no mesh.
 pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<Field>> {
-    let mut found: BTreeMap<(String, u64), Components> = BTreeMap::new();
+    let mut found: BTreeMap<String, BTreeMap<u64, Components>> = BTreeMap::new();
     for (number, file) in files.iter().enumerate() {
         let dataset = file.dataset();
         for (array, info) in (0u32..).zip(&dataset.arrays) {
-            let Some((name, step, told)) = component(info) else { continue };
-            let components = found.entry((name, step)).or_default();
+            let Some(Component { field, step, told, ghosts }) = component(info) else { continue };
+            let components = found.entry(field).or_default().entry(step).or_default();
             components.told.push(told);
+            components.ghosts.push(ghosts);
             components.places.push(Place { file: number, array, entry: None });
             components.first.get_or_insert_with(|| info.clone());
         }
     }
-    let has_steps = |name: &str| found.keys().filter(|(other, _)| other == name).count() > 1;
-    let named = |(name, step): &(String, u64)| match has_steps(name) {
-        true => format!("{name} it={step}"),
-        false => name.clone(),
-    };
-    let names: Vec<String> = found.keys().map(named).collect();
-    let fields = names.into_iter().zip(found.into_values());
-    fields.filter_map(|(name, components)| components.into_field(name).transpose()).collect()
+    let mut fields = Vec::new();
+    for (name, steps) in found {
+        let steps: Vec<(u64, Components)> = steps.into_iter().collect();
+        match field(&name, &steps) {
+            Ok(field) => fields.push(field),
+            // What is no field at all its times may be one at each.
+            Err(_) if steps.len() > 1 => {
+                for step in &steps {
+                    fields.push(field(&format!("{name} it={}", step.0), std::slice::from_ref(step))?);
+                }
+            }
+            Err(error) => return Err(error.context(format!("field `{name}`"))),
+        }
+    }
+    Ok(fields)
 }
 
-impl Components {
-    fn into_field(self, name: String) -> Result<Option<Field>> {
-        let Some(info) = self.first else { return Ok(None) };
-        let grids = Grids::new(&self.told, Centring::Vertices, info.dtype.size_bytes());
-        let of_field = |(name, _): &(&String, &Attribute)| OF_FIELD.contains(&name.as_str());
-        let attributes =
-            info.attributes.iter().filter(of_field).map(|(name, value)| (name.clone(), value.clone()));
-        Ok(Some(Field {
-            grids: Arc::new(grids.map_err(|e| e.context(format!("field `{name}`")))?),
-            name,
-            dtype: info.dtype,
-            units: info.units,
-            attributes: attributes.collect(),
-            places: self.places,
-        }))
+/// A field from its components at each of its iterations.
+fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
+    let infos: Vec<&ArrayInfo> =
+        steps.iter().filter_map(|(_, components)| components.first.as_ref()).collect();
+    let Some(info) = infos.first() else { return Err(Error::internal("a field without components")) };
+    if infos.iter().any(|other| other.dtype != info.dtype) {
+        return Err(Error::corrupt("expected one type of values at all times"));
     }
+    let grids = grids(steps, info.dtype.size_bytes())?;
+    let time = (steps.len() > 1).then(|| time(steps, &infos)).transpose()?;
+    let is_of_field = |(name, _): &(&String, &Attribute)| time.is_none() && OF_FIELD.contains(&name.as_str());
+    let attributes = info.attributes.iter().filter(is_of_field);
+    Ok(Field {
+        name: name.into(),
+        dtype: info.dtype,
+        units: info.units.clone(),
+        attributes: attributes.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        time,
+        steps: steps
+            .iter()
+            .zip(grids)
+            .map(|((_, components), grids)| Step {
+                grids: Arc::new(grids),
+                places: components.places.clone(),
+            })
+            .collect(),
+    })
+}
+
+/// Where components lie at each time: vertices where levels share them, else cells.
+fn grids(steps: &[(u64, Components)], item_bytes: usize) -> Result<Vec<Grids>> {
+    let vertices: Vec<&[Told]> = steps.iter().map(|(_, components)| components.told.as_slice()).collect();
+    let mut grids = Grids::at_times(&vertices, Centring::Vertices, item_bytes).or_else(|error| {
+        let around = |told: &Told| Told {
+            lower: [0, 1, 2].map(|axis| told.lower[axis] - told.spacing[axis] / 2.0),
+            ..*told
+        };
+        let cells: Vec<Vec<Told>> = vertices.iter().map(|told| told.iter().map(around).collect()).collect();
+        let cells: Vec<&[Told]> = cells.iter().map(Vec::as_slice).collect();
+        Grids::at_times(&cells, Centring::Cells, item_bytes).map_err(|_| error)
+    })?;
+    for (grids, (_, components)) in grids.iter_mut().zip(steps) {
+        grids.share(&components.ghosts);
+    }
+    Ok(grids)
+}
+
+/// The axis of times; of iterations where times are not told or do not ascend.
+fn time(steps: &[(u64, Components)], infos: &[&ArrayInfo]) -> Result<Axis> {
+    if steps.len() > Coordinates::MAX_EXPLICIT {
+        return Err(Error::too_large(format!("expected at most {} iterations", Coordinates::MAX_EXPLICIT)));
+    }
+    let told = infos.iter().map(|info| match info.attributes.get(TIME) {
+        Some(Attribute::Number(time)) => Some(time.as_f64()).filter(|time| time.is_finite()),
+        _ => None,
+    });
+    let times = told.collect::<Option<Vec<f64>>>().filter(|times| times.is_sorted_by(|a, b| a < b));
+    #[expect(clippy::cast_precision_loss, reason = "numbers of iterations")]
+    let (name, at) = match times {
+        Some(times) => (TIME, times),
+        None => ("iteration", steps.iter().map(|(step, _)| *step as f64).collect()),
+    };
+    Ok(Axis { coordinates: Coordinates::Explicit(at), ..Axis::new(name, AxisKind::Time) })
 }
 
 /// What an array is a component of, at which step, and where it lies; `None` where it is none.
-fn component(info: &ArrayInfo) -> Option<(String, u64, Told)> {
+fn component(info: &ArrayInfo) -> Option<Component> {
     let of = |name: &str| info.attributes.get(name);
     let (Some(Attribute::Text(name)), Some(_)) = (of(NAME), of(LEVEL)) else { return None };
     let &[z, y, x] = info.shape() else { return None };
     let is_past = info.name.contains(" tl=") && !info.name.contains(" tl=0 ");
-    if is_past || !can_be(info.dtype) {
+    if is_past {
         return None;
     }
-    let told = Told {
-        lower: zyx(&info.attributes, ORIGIN)?,
-        spacing: zyx(&info.attributes, DELTA)?,
-        count: [z, y, x],
-    };
+    let (lower, spacing) = in_world(&info.attributes).or_else(|| on_lattice(&info.attributes))?;
     let step = match of(STEP) {
         Some(Attribute::Number(Scalar::Signed(step))) => u64::try_from(*step).ok()?,
         Some(Attribute::Number(Scalar::Unsigned(step))) => *step,
         _ => 0,
     };
-    Some((name.clone(), step, told))
+    let told = Told { lower, spacing, count: [z, y, x] };
+    Some(Component { field: name.clone(), step, told, ghosts: ghosts(&info.attributes) })
+}
+
+/// First sample and distance of samples, z, y, x, in world units.
+fn in_world(attributes: &Attributes) -> Option<([f64; 3], [f64; 3])> {
+    Some((zyx(attributes, ORIGIN)?, zyx(attributes, DELTA)?))
+}
+
+/// The same in samples of the finest lattice.
+fn on_lattice(attributes: &Attributes) -> Option<([f64; 3], [f64; 3])> {
+    let (origin, stride) = (zyx(attributes, IORIGIN)?, zyx(attributes, STRIDE)?);
+    let offset = zyx(attributes, OFFSET).unwrap_or_default();
+    Some(([0, 1, 2].map(|axis| origin[axis] * stride[axis] + offset[axis]), stride))
+}
+
+/// Samples at the lower and upper end of each axis, z, y, x, that are other components' too.
+fn ghosts(attributes: &Attributes) -> [[u64; 2]; 3] {
+    let Some(widths) = zyx(attributes, GHOSTS) else { return [[0; 2]; 3] };
+    let is_domain = |axis: usize, end: usize| {
+        let Some(Attribute::Numbers(faces)) = attributes.get(FACES) else { return false };
+        // Faces are told as x, y, z.
+        faces.get(2 * (2 - axis) + end).is_some_and(|face| face.as_f64() != 0.0)
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    let width = |axis: usize| match widths[axis] {
+        width if (1.0..=MAX_GHOSTS as f64).contains(&width) => width as u64,
+        _ => 0,
+    };
+    [0, 1, 2].map(|axis| [0, 1].map(|end| if is_domain(axis, end) { 0 } else { width(axis) }))
 }
 
 /// Three numbers that are given as x, y, z.

@@ -1,11 +1,12 @@
 //! One field of a mesh as an array with levels: what is read from which grid, and what is interpolated.
 //!
 //! Where a level has no grid its values are those of the next coarser one, interpolated linearly, so that nothing jumps
-//! where grids end. Each element is read once, though grids overlap: the box that is asked for is cut along the grids that
+//! where grids end; integers, which may be labels or flags, are those of the nearest coarser sample. Each element is read once, though grids overlap: the box that is asked for is cut along the grids that
 //! meet it, one after another.
 
 use array::{
-    DType, Element, ElementType, Error, PerAxis, Region, Result, Selection, Target, elements, with_element,
+    AxisRange, DType, Element, ElementType, Error, PerAxis, Region, Result, Selection, Target, elements,
+    with_element,
 };
 
 use super::grids::{Grids, Placed};
@@ -43,7 +44,7 @@ impl Reader<'_> {
     /// # Errors
     /// Those of the files; `TooLarge` where grids overlap beyond reason; `Cancelled`.
     pub(super) fn read(&self, tier: usize, selection: &Selection, into: Region) -> Result<()> {
-        let grids = &self.grids.tiers[tier].grids;
+        let grids = &self.grids.tiers[tier];
         // What is left to be read, and the first grid that may have it.
         let mut rest = vec![(selection.clone(), into, 0)];
         let mut pieces = 0;
@@ -55,12 +56,13 @@ impl Reader<'_> {
                     "expected a read that meets up to {MAX_PIECES} parts of grids"
                 )));
             }
-            let Some(after) = grids.iter().skip(from).position(|grid| grid.meets(&selection)) else {
+            let met =
+                grids.in_order().enumerate().skip(from).find(|(_, grid)| grid.meets(selection.ranges()));
+            let Some((number, grid)) = met else {
                 self.interpolate(tier, &selection, into)?;
                 continue;
             };
-            let next = from + after + 1;
-            let grid = &grids[next - 1];
+            let next = number + 1;
             let inside =
                 cut(selection, into, grid, &mut |selection, into| rest.push((selection, into, next)))?;
             self.read_grid(grid, &inside.0, inside.1)?;
@@ -70,27 +72,41 @@ impl Reader<'_> {
 
     /// Elements that all lie in one grid.
     fn read_grid(&self, grid: &Placed, selection: &Selection, into: Region) -> Result<()> {
+        let own = selection.ranges().iter().zip(&grid.first);
+        let own: PerAxis<_> =
+            own.map(|(range, first)| AxisRange { start: range.start - first, ..*range }).collect();
+        self.read_stored(grid, 1, &own, into.with_outer_axis())
+    }
+
+    /// Elements of a grid as it is stored, and of the `grids - 1` alike that follow it in its array: `into` has an axis of grids
+    /// before those of space.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn read_stored(
+        &self,
+        grid: &Placed,
+        grids: u64,
+        own: &[AxisRange],
+        into: Region,
+    ) -> Result<()> {
         let place = self.places.get(grid.number).ok_or_else(|| Error::internal("a grid without a place"))?;
         let file = self.files.get(place.file).ok_or_else(|| Error::internal("a grid without a file"))?;
-        let own = selection
-            .ranges()
-            .iter()
-            .zip(&grid.low)
-            .map(|(range, low)| array::AxisRange { start: range.start - low, ..*range });
+        let own = own.iter().copied();
         match place.entry {
-            None => file.read(place.array, 0, &Selection::new(own)?, into, self.cancel),
+            None => file.read(place.array, 0, &Selection::new(own)?, into.without_outer_axis(), self.cancel),
             Some(entry) => {
-                let first = array::AxisRange::contiguous(entry, 1);
-                let selection = Selection::new(std::iter::once(first).chain(own))?;
-                file.read(place.array, 0, &selection, into.with_outer_axis(), self.cancel)
+                let entries = AxisRange::contiguous(entry, grids);
+                let selection = Selection::new(std::iter::once(entries).chain(own))?;
+                file.read(place.array, 0, &selection, into, self.cancel)
             }
         }
     }
 
     /// Elements that no grid of this level has.
-    fn interpolate(&self, tier: usize, selection: &Selection, into: Region) -> Result<()> {
+    fn interpolate(&self, tier: usize, selection: &Selection, mut into: Region) -> Result<()> {
         let Some(coarser) = self.grids.tiers.get(tier + 1) else {
-            return fill_with_nan(into, self.dtype);
+            return chunked::fill(into, &hole(self.dtype));
         };
         if selection.is_empty() {
             return Ok(());
@@ -119,8 +135,7 @@ impl Reader<'_> {
         let coarse = Selection::of_box(&axes.each_ref().map(|a| a.first), &axes.each_ref().map(|a| a.count));
         let (target, region) = Target::new(&coarse.shape(), self.dtype.size_bytes())?;
         self.read(tier + 1, &coarse, region)?;
-        let values = trilinear(&target.into_vec()?, &axes, self.dtype);
-        write(&values, into, self.dtype)
+        into.write_all(&resample(&target.into_vec()?, &axes, self.dtype))
     }
 }
 
@@ -142,11 +157,11 @@ fn cut(
             [(before, 0, first), (after, first + count, range.count - first - count)]
         {
             if count > 0 {
-                ranges[axis] = array::AxisRange { start: range.index(first), count, step: range.step };
+                ranges[axis] = AxisRange { start: range.index(first), count, step: range.step };
                 outside(Selection::new(ranges.iter().copied())?, region);
             }
         }
-        ranges[axis] = array::AxisRange { start: range.index(first), count, step: range.step };
+        ranges[axis] = AxisRange { start: range.index(first), count, step: range.step };
         inside = within;
     }
     Ok((Selection::new(ranges)?, inside))
@@ -160,7 +175,7 @@ fn halves(selection: &Selection, into: Region, axis: usize) -> Result<(Part, Par
     let first = range.count / 2;
     let part = |from: u64, count: u64| {
         let mut ranges: PerAxis<_> = PerAxis::from_slice(selection.ranges());
-        ranges[axis] = array::AxisRange { start: range.index(from), count, step: range.step };
+        ranges[axis] = AxisRange { start: range.index(from), count, step: range.step };
         Selection::new(ranges)
     };
     let (left, right) = into.split(axis, in_memory(first)?);
@@ -172,7 +187,7 @@ fn in_memory(count: u64) -> Result<usize> {
 }
 
 /// Between which coarse samples each fine one lies, along one axis.
-struct Between {
+pub(super) struct Between {
     /// The first coarse sample that is needed, and how many.
     first: u64,
     count: u64,
@@ -188,7 +203,7 @@ impl Between {
         clippy::cast_sign_loss,
         reason = "indices of a lattice, clamped"
     )]
-    fn new(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
+    pub(super) fn new(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
         let last = coarse.saturating_sub(1);
         let all: Vec<(u64, f64)> = places
             .map(|place| {
@@ -202,9 +217,50 @@ impl Between {
         Self { first, count: end - first, places }
     }
 
+    /// The same where all of the coarse samples are at hand.
+    pub(super) fn of_all(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
+        let Self { first, places, .. } = Self::new(places, coarse);
+        let before = usize::try_from(first).unwrap_or(usize::MAX);
+        Self {
+            first: 0,
+            count: coarse,
+            places: places.into_iter().map(|(low, part)| (low + before, part)).collect(),
+        }
+    }
+
     fn size(&self) -> usize {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
+}
+
+/// Elements between coarse ones, C order; `coarse` has the counts of `axes`. Integers are those of the nearest one.
+pub(super) fn resample(coarse: &[u8], axes: &[Between; 3], dtype: DType) -> Vec<u8> {
+    if !is_interpolated(dtype) {
+        return nearest(coarse, axes, dtype.size_bytes());
+    }
+    let values = trilinear(coarse, axes, dtype);
+    let mut bytes = vec![0; values.len() * dtype.size_bytes()];
+    for (value, raw) in values.iter().zip(bytes.chunks_exact_mut(dtype.size_bytes())) {
+        encode(*value, raw, dtype);
+    }
+    bytes
+}
+
+/// The coarse element next to each; half way the upper one.
+fn nearest(coarse: &[u8], axes: &[Between; 3], item: usize) -> Vec<u8> {
+    let [z, y, x] = axes;
+    let row = x.size();
+    let plane = row * y.size();
+    let index = |&(low, part): &(usize, f64)| low + usize::from(part >= 0.5);
+    let mut out = Vec::with_capacity(z.places.len() * y.places.len() * x.places.len() * item);
+    for z in z.places.iter().map(index) {
+        for y in y.places.iter().map(index) {
+            for x in x.places.iter().map(index) {
+                out.extend_from_slice(&coarse[(z * plane + y * row + x) * item..][..item]);
+            }
+        }
+    }
+    out
 }
 
 /// Values between coarse ones, C order; `coarse` has the counts of `axes`.
@@ -234,14 +290,6 @@ fn mix(part: f64, value: impl Fn(usize) -> f64) -> f64 {
     if part == 0.0 { first } else { first + (value(1) - first) * part }
 }
 
-fn write(values: &[f64], mut into: Region, dtype: DType) -> Result<()> {
-    let mut bytes = vec![0; values.len() * dtype.size_bytes()];
-    for (value, raw) in values.iter().zip(bytes.chunks_exact_mut(dtype.size_bytes())) {
-        encode(*value, raw, dtype);
-    }
-    into.write_all(&bytes)
-}
-
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
 fn encode(value: f64, raw: &mut [u8], dtype: DType) {
     match dtype.element() {
@@ -250,14 +298,16 @@ fn encode(value: f64, raw: &mut [u8], dtype: DType) {
     }
 }
 
-fn fill_with_nan(into: Region, dtype: DType) -> Result<()> {
-    let mut raw = [0; 8];
-    let raw = &mut raw[..dtype.size_bytes()];
-    encode(f64::NAN, raw, dtype);
-    chunked::fill(into, raw)
+/// What stands where no level has a value: NaN, of integers 0.
+pub(super) fn hole(dtype: DType) -> Vec<u8> {
+    let mut raw = vec![0; dtype.size_bytes()];
+    if is_interpolated(dtype) {
+        encode(f64::NAN, &mut raw, dtype);
+    }
+    raw
 }
 
-/// Whether values of this type can be interpolated here.
-pub(super) fn can_be(dtype: DType) -> bool {
+/// Whether values between others mean something: those of integers may be labels or flags.
+pub(super) fn is_interpolated(dtype: DType) -> bool {
     matches!(dtype.element(), ElementType::F32 | ElementType::F64)
 }

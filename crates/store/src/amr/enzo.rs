@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result};
 
-use super::composite::{Place, can_be};
+use super::composite::Place;
 use super::grids::{Centring, Grids, MAX_GRIDS, Told};
-use super::{Amr, Field, MAX_FILES};
+use super::{Amr, Field, MAX_FILES, Step};
 use crate::{ByteStore, FileBytes, Format, OpenOptions, hdf5};
 
 /// How the name of the text file ends.
@@ -153,13 +153,14 @@ fn fields(grids: &[Grid], placed: &Arc<Grids>, files: &[Arc<dyn Format>], file_o
             (found.shape() == grids[grid].told.count && found.dtype == info.dtype).then_some(place)
         };
         let places = (0..grids.len()).map(place).collect::<Option<Vec<_>>>();
-        let Some(places) = places.filter(|_| can_be(info.dtype)) else { continue };
+        let Some(places) = places else { continue };
         let units = match info.attributes.get("Units") {
             Some(Attribute::Text(units)) if units != "none" => units.clone(),
             _ => info.units.clone(),
         };
-        let (dtype, grids, attributes) = (info.dtype, Arc::clone(placed), Attributes::new());
-        fields.push(Field { name: name.into(), dtype, units, attributes, grids, places });
+        let steps = vec![Step { grids: Arc::clone(placed), places }];
+        let (name, dtype, attributes) = (name.into(), info.dtype, Attributes::new());
+        fields.push(Field { name, dtype, units, attributes, time: None, steps });
     }
     fields
 }

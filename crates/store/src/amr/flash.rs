@@ -8,9 +8,9 @@ use array::{
     ArrayInfo, Attributes, Dataset, Element, Error, Result, Selection, Target, elements, with_element,
 };
 
-use super::Field;
-use super::composite::{Place, can_be};
+use super::composite::{Place, is_interpolated};
 use super::grids::{Centring, Grids, MAX_GRIDS, Told};
+use super::{Field, Step};
 use crate::{Cancel, Format};
 
 /// Lower and upper corner of each block: x, y, z.
@@ -35,30 +35,33 @@ pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
     let corners = read(file, boxes, info)?;
     let told: Vec<Told> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
     let grids = Arc::new(Grids::new(&told, Centring::Cells, size_of::<f64>())?);
-    let numbers = || 0..blocks;
+    let places = |array| (0..blocks).map(|block| Place { file: 0, array, entry: Some(block) }).collect();
     let field = |(array, info): (u32, &ArrayInfo)| Field {
         name: info.name.clone(),
         dtype: info.dtype,
         units: info.units.clone(),
         attributes: Attributes::new(),
-        grids: Arc::clone(&grids),
-        places: numbers().map(|block| Place { file: 0, array, entry: Some(block) }).collect(),
+        time: None,
+        steps: vec![Step { grids: Arc::clone(&grids), places: places(array) }],
     };
     let is_field = |info: &ArrayInfo| {
         let [b, z, y, x] = *info.shape() else { return false };
-        b == blocks && [z, y, x] == cells && can_be(info.dtype)
+        b == blocks && [z, y, x] == cells
     };
     let arrays = (0u32..).zip(&dataset.arrays).filter(|(_, info)| is_field(info));
     Ok(arrays.map(field).collect())
 }
 
-/// Cells of each block, z, y, x: the least along each axis, as fields on faces have one more.
+/// Cells of each block, z, y, x: the least along each axis, as fields on faces have one more. Integers of some shape may be
+/// anything; they are asked where there is nothing else.
 fn cells(dataset: &Dataset, blocks: u64) -> Option<[u64; 3]> {
-    let shapes = dataset.arrays.iter().filter_map(|info| match *info.shape() {
-        [b, z, y, x] if b == blocks && can_be(info.dtype) => Some([z, y, x]),
+    let of = |array: &ArrayInfo| match *array.shape() {
+        [b, z, y, x] if b == blocks && [z, y, x].iter().all(|&n| n > 0) => Some([z, y, x]),
         _ => None,
-    });
-    shapes.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].min(b[2])])
+    };
+    let has_floats = dataset.arrays.iter().any(|info| of(info).is_some() && is_interpolated(info.dtype));
+    let asked = dataset.arrays.iter().filter(|info| !has_floats || is_interpolated(info.dtype));
+    asked.filter_map(of).reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].min(b[2])])
 }
 
 /// All values of a small array.

@@ -4,10 +4,14 @@
 //! a whole number of times smaller, so that every grid lies on the lattice of its level (Berger & Colella, J. Comput.
 //! Phys. 82, 1989). Axes are in the order z, y, x.
 
-use array::{Affine, Error, Result, Selection};
+use std::ops::Range;
 
-/// Most grids of one mesh.
+use array::{Affine, AxisRange, Error, Result};
+
+/// Most grids of one mesh at one time.
 pub(super) const MAX_GRIDS: usize = 65_536;
+/// Most grids of one mesh at all its times.
+pub(super) const MAX_GRIDS_OF_ALL_TIMES: usize = 1 << 20;
 /// Most levels of one mesh.
 pub(super) const MAX_TIERS: usize = 24;
 /// How far from a whole number of cells a grid's corner may lie: rounding of single-precision corners.
@@ -46,12 +50,14 @@ pub(super) struct Placed {
     pub(super) low: [u64; 3],
     /// One past its last.
     pub(super) high: [u64; 3],
+    /// Where its array begins: before `low` where samples at its edges are others' too.
+    pub(super) first: [u64; 3],
 }
 
 impl Placed {
     /// Whether any of these elements is in it.
-    pub(super) fn meets(&self, selection: &Selection) -> bool {
-        let axes = selection.ranges().iter().zip(self.low.iter().zip(&self.high));
+    pub(super) fn meets(&self, selection: &[AxisRange]) -> bool {
+        let axes = selection.iter().zip(self.low.iter().zip(&self.high));
         axes.into_iter().all(|(range, (&low, &high))| range.within(low, high).1 > 0)
     }
 }
@@ -64,6 +70,15 @@ pub(super) struct Tier {
     /// How many samples of this level one of the coarsest spans.
     ratio: [u64; 3],
     pub(super) grids: Vec<Placed>,
+    /// Of grids that overlap what is their own; none where nothing is known of that.
+    own: Vec<Placed>,
+}
+
+impl Tier {
+    /// Boxes in the order in which values are looked for in them: what is a grid's own first.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Placed> {
+        self.own.iter().chain(&self.grids)
+    }
 }
 
 /// All levels, the finest first.
@@ -84,12 +99,66 @@ impl Grids {
     /// # Errors
     /// `Corrupt` when there are none, or one is empty or lies on no lattice; `TooLarge` beyond the limits.
     pub(super) fn new(told: &[Told], centring: Centring, item_bytes: usize) -> Result<Self> {
-        if told.len() > MAX_GRIDS {
+        Self::at_times(&[told], centring, item_bytes)?
+            .pop()
+            .ok_or_else(|| Error::internal("a mesh at no time"))
+    }
+
+    /// The grids of a mesh at several times, on the same levels of the same domain.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn at_times(told: &[&[Told]], centring: Centring, item_bytes: usize) -> Result<Vec<Self>> {
+        let most = told.iter().map(|told| told.len()).max().unwrap_or(0);
+        let all: usize = told.iter().map(|told| told.len()).sum();
+        if most > MAX_GRIDS || all > MAX_GRIDS_OF_ALL_TIMES {
             return Err(Error::too_large(format!(
-                "expected at most {MAX_GRIDS} grids, found {}",
-                told.len()
+                "expected at most {MAX_GRIDS} grids, and {MAX_GRIDS_OF_ALL_TIMES} at all times, found {most} and {all}"
             )));
         }
+        let whole = Self::of_all(&told.concat(), centring, item_bytes)?;
+        let mut before = 0;
+        let at_time = |told: &&[Told]| {
+            let numbers = before..before + told.len();
+            before = numbers.end;
+            whole.only(&numbers)
+        };
+        Ok(told.iter().map(at_time).collect())
+    }
+
+    /// The same levels with these grids alone, which are counted from the first of them.
+    fn only(&self, numbers: &Range<usize>) -> Self {
+        let counted = |grid: &Placed| Placed { number: grid.number - numbers.start, ..*grid };
+        let tier = |tier: &Tier| {
+            // They were placed in the order of their numbers.
+            let [from, to] = [numbers.start, numbers.end]
+                .map(|number| tier.grids.partition_point(|grid| grid.number < number));
+            let grids = tier.grids[from..to].iter().map(counted).collect();
+            Tier { grids, own: Vec::new(), ..*tier }
+        };
+        Self { tiers: self.tiers.iter().map(tier).collect(), ..*self }
+    }
+
+    /// Says how many samples at the lower and the upper end of each axis of each grid are others' too, by the grid's number:
+    /// ghost zones. Where grids overlap, values are those of the one whose own they are.
+    pub(super) fn share(&mut self, ghosts: &[[[u64; 2]; 3]]) {
+        for tier in &mut self.tiers {
+            let own = |grid: &Placed| {
+                let [lower, upper] = [0, 1].map(|end| {
+                    [0, 1, 2].map(|axis| ghosts.get(grid.number).map_or(0, |ghosts| ghosts[axis][end]))
+                });
+                let low = [0, 1, 2].map(|axis| grid.low[axis].saturating_add(lower[axis]));
+                let high = [0, 1, 2].map(|axis| grid.high[axis].saturating_sub(upper[axis]));
+                (0..3).all(|axis| low[axis] < high[axis]).then_some(Placed { low, high, ..*grid })
+            };
+            let owned: Vec<Placed> = tier.grids.iter().filter_map(own).collect();
+            if owned != tier.grids {
+                tier.own = owned;
+            }
+        }
+    }
+
+    fn of_all(told: &[Told], centring: Centring, item_bytes: usize) -> Result<Self> {
         if let Some(odd) = told.iter().find(|grid| !grid.is_legal()) {
             return Err(Error::corrupt(format!(
                 "expected grids with samples at finite places, found {odd:?}"
@@ -120,7 +189,7 @@ impl Grids {
                     "expected at most {MAX_CELLS} cells along an axis of a level"
                 )));
             };
-            let mut tier = Tier { shape, ratio, grids: Vec::new() };
+            let mut tier = Tier { shape, ratio, grids: Vec::new(), own: Vec::new() };
             for (number, grid) in told.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio) {
                 tier.grids.push(grids.place(number, grid, &tier)?);
             }
@@ -134,6 +203,14 @@ impl Grids {
             return Err(Error::too_large("expected a coarsest level below 2^62 bytes"));
         }
         Ok(grids)
+    }
+
+    /// Whether grids lie where those of another time do.
+    pub(super) fn lie_as(&self, other: &Self) -> bool {
+        self.tiers.iter().zip(&other.tiers).all(|(one, other)| {
+            let bounds = |grid: &Placed| (grid.low, grid.high);
+            one.grids.iter().map(bounds).eq(other.grids.iter().map(bounds))
+        })
     }
 
     /// Samples along each axis at a level, of a domain of `cells` coarsest steps.
@@ -183,7 +260,7 @@ impl Grids {
                 "expected grids within {shape:?} cells, found one at {low:?} to {high:?}"
             )));
         }
-        Ok(Placed { number, low, high })
+        Ok(Placed { number, low, high, first: low })
     }
 
     /// How many samples of one level one of the next coarser spans, z, y, x.
@@ -321,7 +398,10 @@ mod tests {
         let fine = told([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
         let grids = Grids::new(&[base, fine], Centring::Cells, 4).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[16; 3], [8; 3]]);
-        assert_eq!(grids.tiers[0].grids, [Placed { number: 1, low: [4, 8, 8], high: [8, 14, 16] }]);
+        assert_eq!(
+            grids.tiers[0].grids,
+            [Placed { number: 1, low: [4, 8, 8], high: [8, 14, 16], first: [4, 8, 8] }]
+        );
         assert_eq!((grids.step(0), grids.factor(1)), ([2; 3], [2.0; 3]));
         assert_eq!(grids.world_from_voxel(0).apply([0.0; 3]), [-0.9375; 3]);
         assert_eq!(grids.world_from_voxel(1).apply([0.0; 3]), [-0.875; 3]);

@@ -8,11 +8,13 @@
 //! flash     one array holds a field of all grids          carpet    attributes of each array say where it lies
 //! enzo      a text file says where grids lie              grids     where they lie, as levels of one domain
 //! composite reading a level from its grids, and from coarser ones between them
+//! corners   a first look: the corners of blocks alone
 //! table     where grids lie, as an array beside the fields
 //! ```
 
 mod carpet;
 mod composite;
+mod corners;
 mod enzo;
 mod flash;
 mod grids;
@@ -26,7 +28,8 @@ use array::{
     Region, Result, Selection,
 };
 
-use self::composite::{Place, Reader};
+use self::composite::{Place, Reader, is_interpolated};
+use self::corners::Corners;
 use self::grids::Grids;
 use self::table::Table;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions, describe, hdf5};
@@ -44,47 +47,98 @@ struct Field {
     dtype: DType,
     units: String,
     attributes: Attributes,
+    /// The axis of its times; `None` where it has but one, and no such axis.
+    time: Option<Axis>,
+    /// Time by time, one at least; levels are the same at all.
+    steps: Vec<Step>,
+}
+
+/// A field at one time.
+struct Step {
     grids: Arc<Grids>,
     /// By the grid's number.
     places: Vec<Place>,
 }
 
 impl Field {
-    fn describe(&self) -> ArrayInfo {
+    /// The first one's grids: levels, and where they lie.
+    fn grids(&self) -> &Grids {
+        &self.steps[0].grids
+    }
+
+    /// The lattice of a first look at the corners of blocks, after the mesh's levels; `None` where there is none to gain.
+    fn corners(&self, files: &[Arc<dyn Format>]) -> Option<Corners> {
+        let Step { grids, places } = &self.steps[0];
+        // Of a chunk, a corner costs as much as all of it.
+        let is_flat = |place: &Place| {
+            files.get(place.file).is_some_and(|file| file.access(place.array) == Access::Flat)
+        };
+        Corners::of(grids).filter(|_| places.iter().all(is_flat))
+    }
+
+    fn describe(&self, corners: Option<&Corners>) -> ArrayInfo {
+        let grids = self.grids();
         let axes = ["z", "y", "x"].iter().zip([AxisKind::Z, AxisKind::Y, AxisKind::X]).enumerate();
         let axes: Vec<Axis> = axes
             .map(|(number, (name, kind))| {
-                let (step, origin) = self.grids.along(0, number);
+                let (step, origin) = grids.along(0, number);
                 let coordinates = Coordinates::Regular { origin, step };
                 Axis { coordinates, ..Axis::new(*name, kind) }
             })
             .collect();
         let level = |tier: usize| Level {
-            factor: self.grids.factor(tier).to_vec(),
+            factor: grids.factor(tier).to_vec(),
             ..describe::level_zero(
                 self.dtype,
                 &axes,
-                &self.grids.tiers[tier].shape,
+                &grids.tiers[tier].shape,
                 None,
-                self.grids.world_from_voxel(tier),
+                grids.world_from_voxel(tier),
             )
         };
-        let levels = (0..self.grids.tiers.len()).map(level).collect();
-        let mut info = describe::array(&self.name, self.dtype, axes, &self.grids.tiers[0].shape, None);
-        info.levels = levels;
+        let of_mesh = (0..grids.tiers.len()).map(level);
+        let levels = of_mesh.chain(corners.map(|corners| corners.level(grids, self.dtype, &axes)));
+        let mut info = describe::array(&self.name, self.dtype, axes.clone(), &grids.tiers[0].shape, None);
+        info.levels = levels.collect();
         info.units.clone_from(&self.units);
         info.attributes.clone_from(&self.attributes);
-        let (grids, levels) = (self.places.len(), self.grids.tiers.len());
-        info.notes.push(match levels {
-            1 => format!("{grids} grids"),
-            _ => format!(
-                "{grids} grids on {levels} levels; where a level has none, values are interpolated from the next coarser one"
-            ),
-        });
-        if self.grids.left_out > 0 {
-            info.notes.push(format!("{} finer levels are too large to be described", self.grids.left_out));
+        info.notes = self.notes(corners.is_some());
+        if let Some(time) = &self.time {
+            info.axes.insert(0, time.clone());
+            for level in &mut info.levels {
+                level.shape.insert(0, self.steps.len() as u64);
+                level.block.insert(0, 1);
+                level.factor.insert(0, 1.0);
+            }
         }
         info
+    }
+
+    fn notes(&self, has_corners: bool) -> Vec<String> {
+        let (grids, levels) = (self.grids(), self.grids().tiers.len());
+        let counts = self.steps.iter().map(|step| step.places.len());
+        let count = match (counts.clone().min(), counts.max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most} grids"),
+            (_, most) => format!("{} grids", most.unwrap_or(0)),
+        };
+        let between = match is_interpolated(self.dtype) {
+            true => "interpolated from the next coarser one",
+            false => "those of the nearest sample of the next coarser one",
+        };
+        let mut notes = vec![match levels {
+            1 => count,
+            _ => format!("{count} on {levels} levels; where a level has none, values are {between}"),
+        }];
+        if grids.left_out > 0 {
+            notes.push(format!("{} finer levels are too large to be described", grids.left_out));
+        }
+        if has_corners {
+            notes.push(
+                "level of corners: the outermost samples of each block alone, for a first look; where blocks meet, those of the first"
+                    .into(),
+            );
+        }
+        notes
     }
 }
 
@@ -93,6 +147,8 @@ pub(crate) struct Amr {
     dataset: Arc<Dataset>,
     files: Vec<Arc<dyn Format>>,
     fields: Vec<Field>,
+    /// Beside them.
+    corners: Vec<Option<Corners>>,
     /// Arrays after them.
     tables: Vec<Table>,
     /// Says where grids lie; must stay as it was.
@@ -107,17 +163,18 @@ impl Amr {
         let tables = Table::of_fields(&mut fields);
         let stored: Vec<_> = files.iter().map(|file| file.dataset()).collect();
         let ids = stored.iter().map(|dataset| dataset.id.0.to_le_bytes());
+        let corners: Vec<_> = fields.iter().map(|field| field.corners(&files)).collect();
         let dataset = Dataset {
             id: DatasetId::of(ids),
             generation: array::Generation(0),
             name: name.into(),
             format: format.into(),
-            arrays: fields.iter().map(Field::describe).chain(tables.iter().map(Table::describe)).collect(),
+            arrays: described(&fields, &corners, &tables),
             attributes: Attributes::new(),
             left_out: Vec::new(),
             warnings: stored.iter().flat_map(|dataset| dataset.warnings.clone()).collect(),
         };
-        Self { dataset: Arc::new(dataset), files, fields, tables, index: None, shows_stored: false }
+        Self { dataset: Arc::new(dataset), files, fields, corners, tables, index: None, shows_stored: false }
     }
 
     /// The fields of a mesh in front of the arrays of the file in which they are stored.
@@ -125,18 +182,11 @@ impl Amr {
         fields.iter_mut().for_each(|field| field.name = format!("amr/{}", field.name));
         let tables = Table::of_fields(&mut fields);
         let mut dataset = Dataset::clone(&file.dataset());
-        dataset
-            .arrays
-            .splice(0..0, fields.iter().map(Field::describe).chain(tables.iter().map(Table::describe)));
+        let files = vec![file];
+        let corners: Vec<_> = fields.iter().map(|field| field.corners(&files)).collect();
+        dataset.arrays.splice(0..0, described(&fields, &corners, &tables));
         dataset.warnings.extend(warning);
-        Self {
-            dataset: Arc::new(dataset),
-            files: vec![file],
-            fields,
-            tables,
-            index: None,
-            shows_stored: true,
-        }
+        Self { dataset: Arc::new(dataset), files, fields, corners, tables, index: None, shows_stored: true }
     }
 
     /// Says which file tells where grids lie.
@@ -163,6 +213,29 @@ impl Amr {
     }
 }
 
+fn described(fields: &[Field], corners: &[Option<Corners>], tables: &[Table]) -> Vec<ArrayInfo> {
+    let fields = fields.iter().zip(corners).map(|(field, corners)| field.describe(corners.as_ref()));
+    fields.chain(tables.iter().map(Table::describe)).collect()
+}
+
+/// A selection of a field at its times: the elements in space of each, and where they go.
+fn by_time(field: &Field, selection: &Selection, into: Region) -> Result<Vec<(usize, Selection, Region)>> {
+    let Some((times, space)) = selection.ranges().split_first().filter(|_| field.time.is_some()) else {
+        return Ok(vec![(0, selection.clone(), into)]);
+    };
+    let space = Selection::new(space.iter().copied())?;
+    let mut rest = Some(into);
+    let mut parts = Vec::new();
+    for index in 0..times.count {
+        let Some(into) = rest.take() else { break };
+        let (first, others) = into.split(0, 1);
+        let step = usize::try_from(times.index(index)).map_err(|_| Error::internal("a time beyond all"))?;
+        parts.push((step, space.clone(), first.without_outer_axis()));
+        rest = Some(others);
+    }
+    Ok(parts)
+}
+
 impl Format for Amr {
     fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.dataset)
@@ -174,9 +247,20 @@ impl Format for Amr {
 
     fn covers(&self, array: u32, level: u8, selection: &Selection) -> bool {
         let Some(field) = self.fields.get(array as usize) else { return true };
-        let tiers = &field.grids.tiers;
-        let is_coarsest = usize::from(level) + 1 >= tiers.len();
-        is_coarsest || tiers[usize::from(level)].grids.iter().any(|grid| grid.meets(selection))
+        if usize::from(level) + 1 >= field.grids().tiers.len() {
+            return true;
+        }
+        let (steps, space) = match (&field.time, selection.ranges()) {
+            (Some(_), [times, space @ ..]) => {
+                let within = |step: usize| times.within(step as u64, step as u64 + 1).1 > 0;
+                ((0..field.steps.len()).filter(|&step| within(step)).collect(), space)
+            }
+            (_, space) => (vec![0], space),
+        };
+        let meets = |step: usize| {
+            field.steps[step].grids.tiers[usize::from(level)].grids.iter().any(|grid| grid.meets(space))
+        };
+        steps.into_iter().any(meets)
     }
 
     fn read(
@@ -197,10 +281,19 @@ impl Format for Amr {
         if let Some(index) = &self.index {
             index.check_unchanged()?;
         }
-        let Field { grids, places, dtype, .. } = field;
-        let reader = Reader { files: &self.files, grids, places, dtype: *dtype, cancel };
-        reader
-            .read(usize::from(level), selection, into)
+        let corners = self.corners.get(array as usize).and_then(Option::as_ref);
+        let read = |step: usize, selection: &Selection, into: Region| {
+            let Step { grids, places } =
+                field.steps.get(step).ok_or_else(|| Error::internal("a time beyond all"))?;
+            let reader = Reader { files: &self.files, grids, places, dtype: field.dtype, cancel };
+            match corners.filter(|_| usize::from(level) == grids.tiers.len()) {
+                Some(corners) => corners.read(&reader, selection, into),
+                None => reader.read(usize::from(level), selection, into),
+            }
+        };
+        by_time(field, selection, into)?
+            .into_iter()
+            .try_for_each(|(step, selection, into)| read(step, &selection, into))
             .map_err(|e| e.context(format!("read field `{}`", field.name)))
     }
 

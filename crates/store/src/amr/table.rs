@@ -9,8 +9,8 @@ use array::{
     Result, Selection,
 };
 
-use super::Field;
 use super::grids::Grids;
+use super::{Field, Step};
 use crate::describe;
 
 /// See the module.
@@ -38,11 +38,19 @@ impl Table {
         // Most fields of a file share their grids; those of several files may have equal ones.
         let mut known: Vec<(Arc<Grids>, String)> = Vec::new();
         for field in fields {
-            let name = match known.iter().find(|(grids, _)| Arc::ptr_eq(grids, &field.grids)) {
+            // A table is of one time: of grids that move there is none.
+            let Some(Step { grids, .. }) = field
+                .steps
+                .first()
+                .filter(|first| field.steps.iter().all(|step| step.grids.lie_as(&first.grids)))
+            else {
+                continue;
+            };
+            let name = match known.iter().find(|(known, _)| Arc::ptr_eq(known, grids)) {
                 Some((_, name)) => name.clone(),
                 None => {
-                    let name = Self::among(&mut tables, &field.grids);
-                    known.push((Arc::clone(&field.grids), name.clone()));
+                    let name = Self::among(&mut tables, grids);
+                    known.push((Arc::clone(grids), name.clone()));
                     name
                 }
             };

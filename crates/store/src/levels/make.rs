@@ -89,15 +89,14 @@ impl Maker {
         self.in_hand.0.peak.load(Ordering::Relaxed)
     }
 
-    /// A made block from the side cache, if it is there.
+    /// A block from the side cache, if it is there.
     pub(super) async fn kept(
         self: &Arc<Self>,
         plan: &Arc<Plan>,
         key: BlockKey,
         priority: Priority,
     ) -> Result<Option<Arc<Block>>> {
-        let Origin::Made { is_kept: true, .. } = plan.origin(key.array, key.level) else { return Ok(None) };
-        let Some(side) = self.side.clone() else { return Ok(None) };
+        let Some(side) = self.side_for(plan, key) else { return Ok(None) };
         let BlockInfo { array, size_bytes, .. } = plan.dataset.block(key)?;
         let array = array.clone();
         let block = on_pool(priority, move |_| {
@@ -105,10 +104,40 @@ impl Maker {
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
         .await?;
-        if block.is_some() {
+        if block.is_some() && matches!(plan.origin(key.array, key.level), Origin::Made { .. }) {
             self.tally.count(key);
         }
         Ok(block)
+    }
+
+    /// The side cache, where blocks of this level are kept in it.
+    fn side_for(&self, plan: &Plan, key: BlockKey) -> Option<Arc<SideCache>> {
+        let is_kept = match plan.origin(key.array, key.level) {
+            Origin::Made { is_kept, .. } => is_kept,
+            Origin::Sampled(samples) => samples.is_kept,
+            Origin::Stored => false,
+        };
+        self.side.clone().filter(|_| is_kept)
+    }
+
+    /// The block of these elements, which is kept if it is worth it.
+    pub(super) async fn finish(
+        &self,
+        plan: &Plan,
+        key: BlockKey,
+        bytes: Vec<u8>,
+        priority: Priority,
+    ) -> Result<Arc<Block>> {
+        let (side, array) = (self.side_for(plan, key), plan.dataset.array(key.array)?.clone());
+        on_pool(priority, move |_| {
+            if let Some(side) = side
+                && let Err(error) = side.put(key.dataset, &entry_name(key), &bytes)
+            {
+                tracing::debug!(%error, "a made block was not kept");
+            }
+            Ok(finish(key, bytes, &array))
+        })
+        .await
     }
 
     /// A block of a made level: joins whoever makes it already, or begins. `key` is one of the plan's.
@@ -146,7 +175,7 @@ impl Maker {
             return Ok(block);
         }
         let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
-        let Origin::Made { halved, is_kept } = plan.origin(key.array, key.level) else {
+        let Origin::Made { halved, .. } = plan.origin(key.array, key.level) else {
             return Err(Error::internal("expected a level that is made"));
         };
         let finer = array.level(key.level - 1)?;
@@ -160,18 +189,7 @@ impl Maker {
             .buffer_unordered(pieces_at_once)
             .try_for_each(|()| std::future::ready(Ok(())))
             .await?;
-        let bytes = target.into_vec()?;
-        let side = self.side.clone().filter(|_| is_kept);
-        let array = array.clone();
-        let block = on_pool(interest.priority(), move |_| {
-            if let Some(side) = side
-                && let Err(error) = side.put(key.dataset, &entry_name(key), &bytes)
-            {
-                tracing::debug!(%error, "a made block was not kept");
-            }
-            Ok(finish(key, bytes, &array))
-        })
-        .await?;
+        let block = self.finish(plan, key, target.into_vec()?, interest.priority()).await?;
         self.tally.count(key);
         Ok(block)
     }
@@ -326,7 +344,7 @@ fn entry_name(key: BlockKey) -> String {
     format!("levels-{VERSION}/g{}/a{}/l{}/{}", key.generation.0, key.array, key.level, key.index)
 }
 
-pub(super) fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
+fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
     let range = stats::value_range(&bytes, array.dtype, &array.decoding);
     Arc::new(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
 }

@@ -35,8 +35,19 @@ pub(super) struct ArrayPlan {
     pub(super) made: Range<usize>,
     /// Of these, the ones that go into the side cache: this and coarser.
     pub(super) kept_from: usize,
-    /// For each sampled level, which come after the made ones: the samples of level 0, per axis.
-    sampled: Vec<Vec<AxisRange>>,
+    /// Those for quick looks, which come after the made ones.
+    sampled: Vec<Samples>,
+}
+
+/// Elements of a level of the format that are a level of their own.
+#[derive(Debug)]
+pub(super) struct Samples {
+    /// The format's number of the level.
+    of: u8,
+    /// Which elements, per axis.
+    ranges: Vec<AxisRange>,
+    /// Whether they are worth keeping: samples of level 0 cost as little as what is kept.
+    pub(super) is_kept: bool,
 }
 
 /// How the blocks of a level come to be.
@@ -50,8 +61,8 @@ pub(super) enum Origin<'a> {
         /// Whether they are worth keeping.
         is_kept: bool,
     },
-    /// From these voxels of level 0.
-    Sampled(&'a [AxisRange]),
+    /// From these elements of one of the format's levels.
+    Sampled(&'a Samples),
 }
 
 impl Plan {
@@ -83,18 +94,34 @@ impl Plan {
     }
 }
 
-/// The voxels of level 0 that a selection of a sampled level means.
-pub(super) fn samples(of: &[AxisRange], selection: &Selection) -> Result<Selection> {
-    let axes = of.iter().zip(selection.ranges());
-    let range = |(all, chosen): (&AxisRange, &AxisRange)| AxisRange {
-        start: all.index(chosen.start),
-        count: chosen.count,
-        step: all.step * chosen.step,
-    };
-    Selection::new(axes.map(range))
+impl Samples {
+    /// The level of the format, and the elements of it, that a selection of these means.
+    pub(super) fn stored(&self, selection: &Selection) -> Result<(u8, Selection)> {
+        let axes = self.ranges.iter().zip(selection.ranges());
+        let range = |(all, chosen): (&AxisRange, &AxisRange)| AxisRange {
+            start: all.index(chosen.start),
+            count: chosen.count,
+            step: all.step * chosen.step,
+        };
+        Ok((self.of, Selection::new(axes.map(range))?))
+    }
 }
 
 fn add_levels(array: &mut ArrayInfo, access: Access) -> ArrayPlan {
+    // A level of corners, which is the format's last, is none that means are made of: it comes after them.
+    let corners = array.levels.pop_if(|level| level.origin == LevelOrigin::Corners);
+    let mut plan = add_made(array, access);
+    if let Some(corners) = corners {
+        let of = u8::try_from(plan.made.start).unwrap_or(u8::MAX);
+        let ranges = corners.shape.iter().map(|&n| AxisRange::contiguous(0, n)).collect();
+        plan.sampled.push(Samples { of, ranges, is_kept: true });
+        array.levels.push(corners);
+    }
+    plan
+}
+
+/// Adds means or modes, and samples of the same sizes where they cost little.
+fn add_made(array: &mut ArrayInfo, access: Access) -> ArrayPlan {
     let stored = array.levels.len();
     let mut plan = ArrayPlan { halved: vec![], made: stored..stored, kept_from: stored, sampled: vec![] };
     let is_empty = array.levels.last().is_none_or(|l| l.shape.contains(&0));
@@ -196,6 +223,6 @@ fn add_sampled(array: &mut ArrayInfo, plan: &mut ArrayPlan) {
             world_from_voxel: array.levels[0].world_from_voxel.coarsened(scale, shift),
         };
         array.levels.push(level);
-        plan.sampled.push(samples);
+        plan.sampled.push(Samples { of: 0, ranges: samples, is_kept: false });
     }
 }
