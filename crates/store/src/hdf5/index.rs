@@ -1,4 +1,4 @@
-//! What a walk through a file found, kept for the next time: a file of many objects, such as the grids of a mesh, opens quickly then.
+//! What a walk through a file found, kept for the next time: a file of many objects, such as the grids of a mesh, opens sooner then.
 //!
 //! The walk asks the C library for each object and each of its attributes; the side cache has all of it in one piece, under
 //! the identity of the file's state. What is kept is a description: where elements lie is still looked up in the file.
