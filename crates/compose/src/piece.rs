@@ -1,9 +1,7 @@
 //! Pieces of images: cut, laid over one another, and as messages.
 
 use array::{Error, Result};
-use render::{Piece, Rect};
-
-use crate::over::{highest, over};
+use render::{Piece, Rect, over};
 
 /// Bytes before the pixels of a message: the rectangle, and whether there are heights.
 pub(crate) const HEAD_BYTES: usize = 5 * size_of::<u32>();
@@ -48,6 +46,13 @@ fn put_behind(front: &mut Piece, behind: &Piece) {
         if !behind.heights.is_empty() {
             highest(&mut front.heights[start..start + width], &behind.heights[own]);
         }
+    }
+}
+
+/// Heights of extreme values: the larger one counts, wherever it lies.
+fn highest(heights: &mut [f32], others: &[f32]) {
+    for (height, other) in heights.iter_mut().zip(others) {
+        *height = height.max(*other);
     }
 }
 
