@@ -75,17 +75,20 @@ impl Rays {
         DVec3::new(axis(0), axis(1), axis(2))
     }
 
-    /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples.
-    #[inline(never)]
+    /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples. Where a
+    /// ray crosses a plane is the same number for the shares on both its sides.
+    #[inline(always)]
     fn cut(&mut self, share: &Share) {
+        let box_of = (share.low.into(), share.high.into());
+        self.reach = self.whole;
+        narrow(&mut self.reach, &self.origin, &self.step, &self.inverse, box_of);
         for lane in 0..LANES {
+            let own = [self.reach[0][lane], self.reach[1][lane]];
             let whole = [self.whole[0][lane], self.whole[1][lane]];
-            let own = share.cut(self.origin_of(lane), self.step_of(lane), whole);
-            let own = own.filter(|_| whole[0] < whole[1]);
-            let ([from, to], [first, last]) = (own.unwrap_or_default(), own.map_or([0.0; 2], |_| whole));
-            (self.whole[0][lane], self.whole[1][lane]) = (first, last);
-            (self.reach[0][lane], self.reach[1][lane]) = (from, to);
-            (self.next[lane], self.end[lane]) = (from.ceil(), to.ceil());
+            let is_met = own[0] < own[1] && whole[0] < whole[1];
+            [self.reach[0][lane], self.reach[1][lane]] = if is_met { own } else { [0.0; 2] };
+            [self.whole[0][lane], self.whole[1][lane]] = if is_met { whole } else { [0.0; 2] };
+            (self.next[lane], self.end[lane]) = (self.reach[0][lane].ceil(), self.reach[1][lane].ceil());
         }
     }
 

@@ -107,23 +107,6 @@ impl Share {
         Ok(around(least, most, &whole))
     }
 
-    /// What of a stretch `[from, to]` of a line, in steps, lies in it; `None` where that is nothing.
-    #[inline(always)]
-    pub(crate) fn cut(&self, origin: DVec3, step: DVec3, mut stretch: [f64; 2]) -> Option<[f64; 2]> {
-        for axis in 0..3 {
-            let [low, high] = [self.low[axis] - origin[axis], self.high[axis] - origin[axis]];
-            if step[axis] == 0.0 {
-                if low > 0.0 || high <= 0.0 {
-                    return None;
-                }
-                continue;
-            }
-            let (a, b) = (low / step[axis], high / step[axis]);
-            stretch = [stretch[0].max(a.min(b)), stretch[1].min(a.max(b))];
-        }
-        (stretch[0] < stretch[1]).then_some(stretch)
-    }
-
     /// How far, in steps, rays are followed beyond its borders to find surfaces.
     #[inline(always)]
     pub(crate) fn beyond(step: DVec3, voxels_per_volume: DVec3) -> f64 {

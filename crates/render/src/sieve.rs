@@ -3,7 +3,7 @@
 //!
 //! What may be visible is splatted: the sphere around each visible cell that lies beside a hidden one, or around a whole
 //! block where all is visible, covers packets of the image between two depths. Depths are along the camera's line of sight.
-//! Only of pictures in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
+//! Only of pictures, or of shares of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
 
 use glam::DVec3;
 
@@ -15,7 +15,7 @@ use crate::simd::LANES;
 use crate::skip::{BENT, Field};
 use crate::volume::xyz;
 use crate::voxel::Voxel;
-use crate::{ImageSize, Mode, Rect};
+use crate::{ImageSize, Mode, Rect, Share};
 
 /// Cells that are splatted one by one, for each packet of the image; with more, whole blocks are.
 const CELLS_PER_PACKET: usize = 2;
@@ -29,7 +29,9 @@ const ROUNDING: f64 = 1.001;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Sieve {
-    /// Packets in a row of the image.
+    /// Of the part of the image that is drawn.
+    rect: Rect,
+    /// Packets in a row of it.
     columns: usize,
     /// Nearest and farthest depth of what each packet may see, world units; from behind to before where it sees nothing.
     depths: Vec<[f32; 2]>,
@@ -45,13 +47,17 @@ struct Sphere {
 impl Sieve {
     /// `None` where rays are to be followed from end to end.
     pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>) -> Option<Self> {
-        let sight = &Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion());
+        // Of a share what its rays look at: others have the other blocks.
+        let margin = Share::margin(caster.scene, caster.wanted_rank);
+        let sight = &Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion())
+            .within(&caster.part.share, margin);
         if !is_uniform(caster, sight) {
             return None;
         }
-        let ImageSize { width, height } = caster.scene.size;
-        let [columns, rows] = [width, height].map(|side| side.div_ceil(SIDE) as usize);
-        let mut sieve = Self { columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
+        let rect = caster.part.rect;
+        let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(SIDE) as usize);
+        let mut sieve =
+            Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
         let blocks = || {
             let is_drawn =
                 |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
@@ -88,25 +94,26 @@ impl Sieve {
         if lens.perspective && near <= 0.0 {
             return (depth + radius <= 0.0).then_some(());
         }
-        let rows = self.depths.len() / self.columns;
-        // From the line of sight: right, and down.
-        let range = |at: f64, [half, middle]: [f64; 2], pixels: u32, count: usize| {
+        let rows = self.depths.len() / self.columns.max(1);
+        // From the line of sight: right, and down. Of `pixels` of the image those `from` a first one on are drawn, in `count` packets.
+        let range = |at: f64, [half, middle]: [f64; 2], pixels: u32, from: u32, count: usize| {
             let shrunk = |v: f64, grows: bool| {
                 let apart = if grows == (v > 0.0) { near } else { depth + radius };
                 if lens.perspective { v / apart } else { v }
             };
-            let packet =
-                |v: f64| (((v - middle) / half + 1.0) / 2.0 * f64::from(pixels) - 0.5) / f64::from(SIDE);
+            let pixel = |v: f64| ((v - middle) / half + 1.0) / 2.0 * f64::from(pixels) - 0.5;
+            let packet = |v: f64| (pixel(v) - f64::from(from)) / f64::from(SIDE);
             let first = packet(shrunk(at - radius, false)).max(0.0) as usize;
             let end = (packet(shrunk(at + radius, true)) + 1.0).max(0.0) as usize;
             first.min(count)..end.min(count)
         };
         let ImageSize { width, height } = caster.scene.size;
-        let across = range(to.dot(lens.right), [lens.half[0], lens.middle], width, self.columns);
+        let Rect { left, top, .. } = self.rect;
+        let across = range(to.dot(lens.right), [lens.half[0], lens.middle], width, left, self.columns);
         let low = near.next_down() as f32;
         let high = (depth + radius).next_up() as f32;
         let (low, high) = (low.next_down(), high.next_up());
-        for row in range(-to.dot(lens.up), [lens.half[1], 0.0], height, rows) {
+        for row in range(-to.dot(lens.up), [lens.half[1], 0.0], height, top, rows) {
             for [nearest, farthest] in &mut self.depths[row * self.columns..][across.clone()] {
                 *nearest = nearest.min(low);
                 *farthest = farthest.max(high);
@@ -118,7 +125,7 @@ impl Sieve {
     /// Nearest and farthest depth of what the packet whose first pixel is `corner` may see; `None` where that is nothing.
     #[inline(always)]
     pub(crate) fn depths(&self, corner: [u32; 2]) -> Option<[f64; 2]> {
-        let [column, row] = [corner[0] / SIDE, corner[1] / SIDE];
+        let [column, row] = [(corner[0] - self.rect.left) / SIDE, (corner[1] - self.rect.top) / SIDE];
         let [near, far] = self.depths[row as usize * self.columns + column as usize];
         (near <= far).then_some([f64::from(near), f64::from(far)])
     }
@@ -151,8 +158,7 @@ impl Rays {
 /// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
 fn is_uniform<T: Voxel>(caster: &Caster<'_, T>, sight: &Sight) -> bool {
     let Caster { scene, blocks, wanted_rank: rank, .. } = *caster;
-    let is_whole_picture = !caster.is_shared && caster.part.rect == Rect::whole(scene.size);
-    if scene.mode != Mode::Composite || caster.has_solids() || !is_whole_picture {
+    if scene.mode != Mode::Composite || caster.has_solids() {
         return false;
     }
     let level = &scene.view.levels[rank];
