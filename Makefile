@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both install what they need and say so.
 ARGS ?=
 
-.PHONY: demo test setup check fuzz bench web docs python
+.PHONY: demo test setup check fuzz neon bench web docs python
 
 demo: setup web   ## build (minutes at first), serve the bundled sample, open a viewer on it; prints a link
 	cargo run --release -- demo $(ARGS)
@@ -22,6 +22,9 @@ check: web        ## the quick checks before a commit
 
 fuzz: setup       ## every fuzz target for SECONDS_EACH seconds (default 60)
 	tools/fuzz.sh
+
+neon:             ## the caster's tests on 64-bit ARM, emulated
+	tools/neon.sh
 
 bench: setup web  ## the reproducible measurements, as JSON
 	cargo run --release --quiet -- bench all --json

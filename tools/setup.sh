@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building (`build`) or testing (`test`) needs and is not there yet, and says what it installs.
+# Installs what building (`build`), testing (`test`) or testing the caster for 64-bit ARM (`neon`) needs and is not
+# there yet, and says what it installs.
 # System packages need root and apt; without them the script names what is missing and stops.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,9 +11,15 @@ need() { # need COMMAND PACKAGE
     command -v "$1" > /dev/null || packages+=("$2")
 }
 need cc build-essential
-need make make
-need nasm nasm # without it libjpeg-turbo falls back, silently, to code four times slower
-python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
+if [ "$what" = neon ]; then
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || packages+=(libc6-dev-arm64-cross)
+    need qemu-aarch64 qemu-user
+else
+    need make make
+    need nasm nasm # without it libjpeg-turbo falls back, silently, to code four times slower
+    python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
+fi
 if [ "$what" = test ]; then
     need chromium chromium
     need ip iproute2
@@ -47,6 +54,18 @@ found=$(rustc --version 2> /dev/null | cut -d ' ' -f 2 || true)
 if [ "$(printf '%s\n' "$needed" "${found:-0}" | sort -V | head -1)" != "$needed" ]; then
     echo "setup: error: expected Rust $needed or newer (https://rustup.rs), found ${found:-none}" >&2
     exit 1
+fi
+
+if [ "$what" = neon ]; then # the caster alone: neither Python nor the viewer
+    target=aarch64-unknown-linux-gnu
+    [ ! -d "$(rustc --print target-libdir --target $target)" ] || exit 0
+    echo "setup: installing Rust's standard library for $target with rustup"
+    if ! command -v rustup > /dev/null; then
+        echo "setup: error: expected rustup (https://rustup.rs) to install it; install it otherwise and run this again" >&2
+        exit 1
+    fi
+    rustup --quiet target add $target
+    exit
 fi
 
 requirements=tools/requirements-$what.txt
