@@ -13,7 +13,7 @@ fn scene(synthetic: &Synthetic, mode: Mode) -> Scene {
 
 #[test]
 fn largest_and_smallest_values() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([50, 61, 72], [16; 3], waves).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     for mode in [Mode::Maximum, Mode::Minimum] {
@@ -34,7 +34,7 @@ fn largest_and_smallest_values() {
 
 #[test]
 fn a_small_atlas_gives_the_same_extreme_values() {
-    let Some(roomy) = roomy() else { return };
+    let Some((roomy, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     let scene = scene(&synthetic, Mode::Maximum);

@@ -15,7 +15,7 @@ mod extremes;
 mod solids;
 mod volumes;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use common::{Synthetic, draw, points};
 use corridor_gpu::{Accept, GpuCaster, Patience, Work};
@@ -103,8 +103,11 @@ fn scene_of(synthetic: &Synthetic) -> Scene {
     scene
 }
 
-/// One for all tests, so that each shader is compiled once: with an atlas that has room for all.
-fn roomy() -> Option<&'static GpuCaster> {
+/// One for all tests, so that each shader is compiled once: with an atlas that has room for all. They take turns, as their
+/// volumes would push one another out.
+fn roomy() -> Option<(&'static GpuCaster, MutexGuard<'static, ()>)> {
     static CASTER: OnceLock<Option<GpuCaster>> = OnceLock::new();
-    CASTER.get_or_init(|| caster(64 << 20)).as_ref()
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    CASTER.get_or_init(|| caster(64 << 20)).as_ref().map(|caster| (caster, turn))
 }

@@ -29,7 +29,7 @@ const THREE: [(f64, f32); 3] = [(90.0, 0.4), (130.5, 0.6), (160.25, 1.0)];
 
 #[test]
 fn surfaces_alone_and_in_a_volume() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     for element in [ElementType::U8, ElementType::F32, ElementType::F64] {
         let synthetic = Synthetic::new([50, 61, 72], [16; 3], hills).typed(DType::native(element));
         let pool = synthetic.full_pool();
@@ -49,7 +49,7 @@ fn surfaces_alone_and_in_a_volume() {
 
 #[test]
 fn as_many_surfaces_as_there_may_be_some_of_one_value() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([40; 3], [16; 3], hills).typed("|u1".parse().unwrap());
     let list: Vec<_> = (0..Isosurface::MAX_COUNT).map(|i| (30.0 + 8.0 * (i / 2 * 2) as f64, 0.2)).collect();
     let scene = Scene { surfaces: surfaces(&list), mode: Mode::Surfaces, ..scene_of(&synthetic) };
@@ -58,7 +58,7 @@ fn as_many_surfaces_as_there_may_be_some_of_one_value() {
 
 #[test]
 fn surfaces_where_levels_meet_and_values_are_missing() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let (mut synthetic, pool) = crate::volumes::with_stand_ins();
     let scene = Scene { surfaces: surfaces(&[(130.5, 1.0)]), mode: Mode::Surfaces, ..scene_of(&synthetic) };
     compare(caster, "surfaces-stand-ins", &scene, &pool);
@@ -73,7 +73,7 @@ fn surfaces_where_levels_meet_and_values_are_missing() {
 
 #[test]
 fn slices_alone_in_a_haze_before_and_behind_surfaces() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([50, 61, 72], [16; 3], waves).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     let places = [(SpaceAxis::X, 31.0), (SpaceAxis::Y, 17.25), (SpaceAxis::Z, 49.5), (SpaceAxis::Z, 9.5)];
@@ -101,7 +101,7 @@ fn slices_alone_in_a_haze_before_and_behind_surfaces() {
 
 #[test]
 fn a_small_atlas_gives_the_same_surfaces_and_blocks_without_any_are_not_uploaded() {
-    let Some(roomy) = roomy() else { return };
+    let Some((roomy, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([64; 3], [16; 3], hills).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     let scene = Scene { surfaces: surfaces(&[(190.0, 0.5)]), mode: Mode::Surfaces, ..scene_of(&synthetic) };

@@ -21,7 +21,7 @@ fn transfer_functions(scene: &Scene) -> [(&'static str, TransferFunction); 5] {
 
 #[test]
 fn five_transfer_functions_of_five_types() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     for element in [ElementType::U8, ElementType::U16, ElementType::I16, ElementType::F32, ElementType::F64] {
         let synthetic = Synthetic::new([50, 61, 72], [16, 16, 16], waves).typed(DType::native(element));
         let pool = synthetic.full_pool();
@@ -37,7 +37,7 @@ fn five_transfer_functions_of_five_types() {
 
 #[test]
 fn clipped_parallel_moving_and_far_away() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let mut synthetic = Synthetic::new([40, 44, 48], [16, 24, 32], waves).typed("<u2".parse().unwrap());
     synthetic.map = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
     let pool = synthetic.full_pool();
@@ -66,7 +66,7 @@ fn missing_values_labels_and_light() {
     fn holes(p: DVec3) -> f64 {
         if (p - 20.0).length() < 9.0 { -999.0 } else { waves(p) }
     }
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let mut stored = Synthetic::new([40; 3], [16; 3], holes).typed("<i2".parse().unwrap());
     stored.decoding.missing = vec![Scalar::Signed(-999)];
     compare(caster, "missing-i16", &scene_of(&stored), &stored.full_pool());
@@ -100,7 +100,7 @@ pub(crate) fn with_stand_ins() -> (Synthetic, BlockPool) {
 
 #[test]
 fn where_blocks_are_missing_their_ancestors_stand_in() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let (synthetic, pool) = with_stand_ins();
     compare(caster, "stand-ins", &scene_of(&synthetic), &pool);
     let lit = Scene { is_lit: true, ..scene_of(&synthetic) };
@@ -109,7 +109,7 @@ fn where_blocks_are_missing_their_ancestors_stand_in() {
 
 #[test]
 fn a_small_atlas_gives_the_same_picture() {
-    let Some(roomy) = roomy() else { return };
+    let Some((roomy, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     let pool = synthetic.full_pool();
     let scene = scene_of(&synthetic);
@@ -131,7 +131,7 @@ fn a_small_atlas_gives_the_same_picture() {
 
 #[test]
 fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let mut synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     synthetic.levels = 3;
     let scene = scene_of(&synthetic);
@@ -157,7 +157,7 @@ fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
 
 #[test]
 fn what_is_left_to_the_other_caster_is_said() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([24; 3], [16; 3], waves);
     let cast = |synthetic: &Synthetic, cancel: &Cancel| {
         let blocks = synthetic.full_pool().snapshot();
@@ -183,7 +183,7 @@ fn tooth(p: DVec3) -> f64 {
 
 #[test]
 fn a_real_volume_whole_and_in_an_atlas_for_a_small_part_of_it() {
-    let Some(caster) = roomy() else { return };
+    let Some((caster, _turn)) = roomy() else { return };
     let synthetic = Synthetic::new([161, 94, 103], [32; 3], tooth).typed(">u2".parse().unwrap());
     let pool = synthetic.full_pool();
     let mut scene = synthetic.scene();
