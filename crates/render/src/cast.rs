@@ -27,6 +27,7 @@ use crate::palette::Palette;
 use crate::pool::Snapshot;
 use crate::rays::{PLACES, SIDE};
 use crate::resident::Resident;
+use crate::sides::Sides;
 use crate::sieve::Sieve;
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::skip::Plan;
@@ -185,6 +186,10 @@ pub(crate) struct Caster<'a, T> {
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
+    /// On which side of the isovalues each block lies, by slot; empty without any.
+    pub(crate) sides: Vec<Sides>,
+    /// The transfer function shows something.
+    pub(crate) shows_volume: bool,
     pub(crate) slices: Option<Slices>,
     /// Boxes as lines, where any are in the picture.
     pub(crate) wires: Option<Wires>,
@@ -245,16 +250,22 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let slices = || Slices::new(&scene.slices, Palette::new(&scene.transfer), portion.slices.is_some());
         let fade =
             |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
+        let sight = tables.by_stride[0].sight_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
         let lamp = Lamp::new(&volume_from_world);
         let is_shared = part.share != Share::WHOLE;
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
+        let surfaces = Surfaces::new(&scene.surfaces, view, lamp);
+        let slots = if surfaces.is_empty() { &[] } else { blocks.all_slots() };
+        let side = |slot: &Option<_>| slot.as_deref().map_or(Sides::NONE, |b| Sides::new(b, &surfaces));
         Ok(Self {
+            sides: slots.par_iter().map(side).collect(),
+            shows_volume: is_composite && !sight.is_hidden(),
             slices: has_slices.then(slices),
             wires: Wires::new(scene, &lens),
             extreme: Extreme::new(scene, blocks, &tables.by_stride[0]),
             metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
-            surfaces: Surfaces::new(&scene.surfaces, view, lamp),
+            surfaces,
             scene,
             part: *part,
             is_shared,

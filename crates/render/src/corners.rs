@@ -196,6 +196,40 @@ impl<'a, T: Voxel> Grid<'a, T> {
         (scale.places::<T, S>(simd, simd.div(sum, weights)), simd.ge(weights, simd.splat(0.5)))
     }
 
+    /// The smallest and the largest of the eight, as they were loaded; NaN where some are missing.
+    #[inline(always)]
+    pub(crate) fn range<S: Simd>(
+        &self,
+        simd: S,
+        corners: &Corners<S>,
+        scale: &Scale,
+        missing: &Missing<T>,
+    ) -> [S::F; 2] {
+        let (mut low, mut high) = (simd.splat(f32::INFINITY), simd.splat(f32::NEG_INFINITY));
+        let mut is_whole = simd.ge(high, high);
+        let rows = self.rows();
+        let mut number = 0;
+        while number < rows.len() {
+            let pair = if self.has_missing {
+                // SAFETY: as in `along_x`.
+                let [a, b] = unsafe { missing.pairs(simd, rows[number], &corners.lowest, scale) };
+                is_whole = simd.and(is_whole, simd.and(a.1, b.1));
+                [a.0, b.0]
+            } else {
+                // SAFETY: as in `along_x`.
+                unsafe { T::pairs(simd, rows[number], &corners.lowest, scale) }
+            };
+            low = simd.min(low, simd.min(pair[0], pair[1]));
+            high = simd.max(high, simd.max(pair[0], pair[1]));
+            number += 1;
+        }
+        if self.has_missing {
+            low = simd.select(is_whole, low, simd.splat(f32::NAN));
+            high = simd.select(is_whole, high, simd.splat(f32::NAN));
+        }
+        [low, high]
+    }
+
     /// The voxel nearest to each position.
     #[inline(always)]
     pub(crate) fn nearest<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> [T; LANES] {

@@ -167,7 +167,7 @@ impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
         let mut colours = [Vec4::ZERO; LANES];
         if caster.has_solids() || strands.is_some() {
             let sheets = caster.sheets(simd, &rays, shading, shown);
-            colours = caster.hunts(&rays, sheets, strands).alone(caster, shading.opaque);
+            colours = caster.hunts(&rays, sheets, strands).alone(simd, caster, &rays, shading.opaque);
             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
         }
         let mut best = simd.splat(NOTHING);

@@ -179,7 +179,7 @@ impl<S: Simd> Step<S> for Add<'_, S> {
 
 /// Which of [`PARTS`] the ways of some ray need.
 #[inline(always)]
-fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
+pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
     let (low, high) = (simd.min(before, place), simd.max(before, place));
     let length = simd.sub(high, low);
     if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {

@@ -1,37 +1,42 @@
-//! The hunt for surfaces along one ray: region by region, cell by cell, front to back.
+//! The hunt for surfaces along sixteen rays: region by region, cell by cell, front to back.
 //!
 //! Between the centres of eight voxels the surface is that of their trilinear interpolant, exactly (`cell.rs`); beyond
-//! the volume's outermost centres values stay what they are there. Each ray carries its last value along: where the
-//! next cell begins on the other side of an isovalue, the surface is right there. So nothing is lost to rounding
+//! the volume's outermost centres values stay what they are there. Each ray carries along on which side of the isovalues it
+//! is: where the next cell begins on another side, the surface is right there. So nothing is lost to rounding
 //! between cells or blocks, and where a fine block ends beside a coarse one the step between their values is part of
-//! the surface: no cracks. Cells with a missing voxel hold no surface, and no value is carried over them.
+//! the surface: no cracks. Cells with a missing voxel hold no surface, and no side is carried over them.
 //!
-//! Cells of `CELL` voxels a side whose value range meets no isovalue are passed as a whole.
+//! All rays that have come to a region go through it together (`walk.rs`) until each has come to a cell in which it may meet a
+//! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
 
-use glam::{DVec3, Vec4};
+use glam::Vec4;
 
 use crate::cast::Caster;
-use crate::cell::{Corners, Cubic, gradient};
 use crate::device::PreparedSurface;
-use crate::light::{Lamp, lit};
-use crate::rays::Region;
-use crate::resident::{CELL, Resident};
+use crate::light::Lamp;
+use crate::rays::{Lanes, Rays, Region};
+use crate::search::{Local, Search};
+use crate::sides::{Sides, UNKNOWN};
+use crate::simd::{LANES, Simd, Step};
 use crate::voxel::{Scale, Voxel, above};
-use crate::{Isosurface, VolumeView};
+use crate::walk::Ground;
+use crate::{Isosurface, Share, VolumeView};
 
 /// The surfaces of a picture, in stored values.
 #[derive(Debug)]
 pub(crate) struct Surfaces {
     /// By increasing stored value.
-    sorted: Vec<Surface>,
+    pub(crate) sorted: Vec<Surface>,
     pub(crate) lamp: Lamp,
+    /// How voxels that `f32` cannot hold are compared: to the first of them.
+    scale: Scale,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Surface {
-    stored: f64,
+pub(crate) struct Surface {
+    pub(crate) stored: f64,
     /// Premultiplied.
-    colour: Vec4,
+    pub(crate) colour: Vec4,
 }
 
 /// A place at which a ray meets a surface.
@@ -50,58 +55,18 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
+    pub(crate) const NONE: Self =
+        Self { at: f64::INFINITY, stored: f64::NAN, colour: Vec4::ZERO, cosine: 1.0, is_foreign: false };
+
     /// Where a ray meets an edge of a box, which is not lit.
     pub(crate) fn of_edge(at: f64, colour: Vec4) -> Self {
-        Self { at, stored: f64::NAN, colour, cosine: 1.0, is_foreign: false }
+        Self { at, colour, ..Self::NONE }
     }
 
     pub(crate) fn is_edge(&self) -> bool {
         self.stored.is_nan()
     }
 }
-
-/// A ray in volume space: `origin + t * step`, its direction in world space of unit length.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
-    pub(crate) origin: DVec3,
-    pub(crate) step: DVec3,
-    pub(crate) direction: DVec3,
-}
-
-/// A [`Line`] in a block's voxels.
-struct Local {
-    origin: DVec3,
-    step: DVec3,
-    /// Voxels of the block per voxel of level 0.
-    scale: DVec3,
-}
-
-/// How far the hunt along one ray is.
-#[derive(Debug)]
-pub(crate) struct Hunt {
-    line: Line,
-    /// Up to where it has looked, in steps.
-    at: f64,
-    end: f64,
-    /// The value there; `None` where it begins and behind missing values.
-    last: Option<f64>,
-    /// Found and not given yet, the nearest last.
-    found: Vec<Hit>,
-    /// What is found before this is another's, and what is found from `until` on.
-    from: f64,
-    until: f64,
-}
-
-/// How the found belongs to whom.
-enum Whose {
-    Own,
-    /// Another caster's, in the step that ends at the first sample here.
-    Foreign,
-    None,
-}
-
-/// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps.
-const AHEAD: f64 = 1e-7;
 
 impl Surfaces {
     pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView, lamp: Lamp) -> Self {
@@ -111,7 +76,8 @@ impl Surfaces {
         };
         let mut sorted: Vec<Surface> = surfaces.iter().map(surface).collect();
         sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));
-        Self { sorted, lamp }
+        let scale = Scale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
+        Self { sorted, lamp, scale }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -129,254 +95,254 @@ impl Surfaces {
         self.sorted.iter().map(one).collect()
     }
 
-    /// The surfaces that have values between two others on both their sides.
-    fn between(&self, low: f64, high: f64) -> &[Surface] {
-        let first = self.sorted.partition_point(|s| s.stored <= low);
-        let end = self.sorted.partition_point(|s| s.stored <= high);
-        self.sorted.get(first..end).unwrap_or_default()
+    /// How many isovalues lie at or below a stored value.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_COUNT")]
+    pub(crate) fn side_of(&self, stored: f64) -> u8 {
+        self.sorted.partition_point(|s| s.stored <= stored) as u8
     }
+
+    /// The isovalues as voxels of a type are loaded: those at or above one are those whose loaded values are, but for rounding
+    /// to the isovalue itself.
+    fn marks<T: Voxel>(&self) -> ([f32; Isosurface::MAX_COUNT], usize) {
+        let mut marks = [0.0; Isosurface::MAX_COUNT];
+        for (mark, surface) in marks.iter_mut().zip(&self.sorted) {
+            *mark = if T::WIDE { self.scale.place(surface.stored) } else { above(surface.stored) };
+        }
+        (marks, self.sorted.len())
+    }
+}
+
+/// How far the hunts along sixteen rays are.
+pub(crate) struct Hunt {
+    /// Up to where each was looked along, in steps.
+    pub(crate) at: Lanes,
+    end: Lanes,
+    /// On which side of the isovalues each is there, as [`Sides`] count; NaN where it begins and behind missing values.
+    pub(crate) side: [f32; LANES],
+    found: Found,
+    /// What all that was found on a ray lets through; a ray ends where that is `enough`.
+    through: [f32; LANES],
+    enough: f32,
+    /// What is found before the first is another's, and what is found from the second on.
+    own: [Lanes; 2],
+}
+
+/// What was found on each ray and not given yet: a list for each, the nearest first, all in one place.
+struct Found {
+    /// With the place of the next one of the ray.
+    hits: Vec<(Hit, usize)>,
+    /// Places of the first ones.
+    first: [usize; LANES],
+    /// One bit for each ray that has any.
+    rays: u32,
+    count: [u32; LANES],
+}
+
+impl Found {
+    const END: usize = usize::MAX;
+
+    fn new() -> Self {
+        Self { hits: Vec::new(), first: [Self::END; LANES], rays: 0, count: [0; LANES] }
+    }
+
+    /// Of equally near ones the last comes first.
+    fn add(&mut self, lane: usize, hit: Hit) {
+        let (mut before, mut next) = (Self::END, self.first[lane]);
+        while next != Self::END && self.hits[next].0.at < hit.at {
+            (before, next) = (next, self.hits[next].1);
+        }
+        let own = self.hits.len();
+        self.hits.push((hit, next));
+        *(if before == Self::END { &mut self.first[lane] } else { &mut self.hits[before].1 }) = own;
+        self.rays |= 1 << lane;
+        self.count[lane] += 1;
+    }
+
+    fn take(&mut self, lane: usize) -> Option<Hit> {
+        let &(hit, next) = self.hits.get(self.first[lane])?;
+        self.first[lane] = next;
+        self.rays &= !(u32::from(next == Self::END) << lane);
+        self.count[lane] -= 1;
+        Some(hit)
+    }
+
+    fn next(&self, lane: usize) -> Option<Hit> {
+        self.hits.get(self.first[lane]).map(|(hit, _)| *hit)
+    }
+}
+
+/// Rays look on for the sake of others up to so many findings: sixteen that go together cost no more than one.
+const MOST_AHEAD: u32 = 4;
+
+/// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps.
+const AHEAD: f64 = 1e-7;
+
+/// A little behind a place on a ray.
+#[inline(always)]
+pub(crate) fn ahead(at: f64) -> f64 {
+    let rounding = at.abs() * f64::EPSILON * 4.0;
+    at + if rounding > AHEAD { rounding } else { AHEAD }
 }
 
 impl Hunt {
-    /// A hunt from `at` to `end`, in steps.
-    pub(crate) fn new(line: Line, at: f64, end: f64) -> Self {
-        let (from, until) = (f64::NEG_INFINITY, f64::INFINITY);
-        Self { line, at, end, last: None, found: Vec::new(), from, until }
+    /// Hunts from where rays enter what is drawn to where they leave it, or to `ends`. In a share of a picture they begin and
+    /// end so far before and behind that all is found as it is without its borders.
+    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, ends: &[Option<Hit>; LANES]) -> Self {
+        // Voxels of the finest level drawn per voxel of level 0.
+        let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
+        let mut hunt = Self {
+            at: rays.reach[0],
+            end: rays.reach[1],
+            side: [f32::NAN; LANES],
+            found: Found::new(),
+            through: [1.0; LANES],
+            // Half of what ends it, for rounding.
+            enough: caster.scene.quality.termination / 2.0,
+            own: [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]],
+        };
+        for (lane, sheet) in ends.iter().enumerate() {
+            let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
+            let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
+            // Rays without samples have no surfaces.
+            if !rays.has_samples(lane) {
+                hunt.end[lane] = from;
+                continue;
+            }
+            if (from, to) != (first, last) {
+                let beyond = Share::beyond(rays.step_of(lane), voxels_per_volume);
+                (hunt.at[lane], hunt.end[lane]) = ((from - beyond).max(first), (to + beyond).min(last));
+                hunt.own[0][lane] = from;
+                hunt.own[1][lane] = if to < last { to } else { f64::INFINITY };
+            }
+            hunt.end[lane] = sheet.map_or(hunt.end[lane], |sheet| sheet.at);
+        }
+        hunt
     }
 
-    /// The same for what lies from `from` to before `until`. `at` and `end` lie so far before and behind that all is
-    /// found as it is without these borders.
-    pub(crate) fn of_share(line: Line, [at, end]: [f64; 2], [from, until]: [f64; 2]) -> Self {
-        Self { from, until, ..Self::new(line, at, end) }
+    /// What was found next on a ray, without taking it.
+    pub(crate) fn next(&self, lane: usize) -> Option<Hit> {
+        self.found.next(lane)
     }
 
-    /// What is found next, without taking it.
-    pub(crate) fn peek<T: Voxel>(&mut self, caster: &Caster<'_, T>, near: &mut Vec<Region>) -> Option<Hit> {
+    /// Takes it.
+    pub(crate) fn take(&mut self, lane: usize) -> Option<Hit> {
+        self.found.take(lane)
+    }
+
+    /// Notes what a ray meets: its own, or another caster's in the step that ends at the first sample here.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, lane: usize, hit: Hit) {
+        let [from, until] = [self.own[0][lane], self.own[1][lane]];
+        let is_foreign = hit.at < from;
+        if hit.at < until && (!is_foreign || hit.at >= from.ceil() - 1.0) {
+            self.found.add(lane, Hit { is_foreign, ..hit });
+            self.through[lane] *= if is_foreign { 1.0 } else { 1.0 - hit.colour.w };
+        }
+    }
+
+    /// The rays on which more may be found that is to be seen, and not too much was.
+    #[inline(always)]
+    pub(crate) fn open(&self) -> u32 {
+        let mut open = 0;
+        for lane in 0..LANES {
+            let has_room = self.found.count[lane] < MOST_AHEAD && self.through[lane] > self.enough;
+            open |= u32::from(self.at[lane] < self.end[lane] && has_room) << lane;
+        }
+        open
+    }
+}
+
+/// Looks on along the `wanted` rays until each has found something or is at its end.
+pub(crate) struct Seek<'a, 'b, T> {
+    pub(crate) hunt: &'a mut Hunt,
+    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) rays: &'a Rays,
+    pub(crate) wanted: u32,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, simd: S) {
+        let Self { hunt, caster, rays, wanted } = self;
+        let (marks, count) = caster.surfaces.marks::<T>();
         loop {
-            let hit = self.next(caster, near)?;
-            match self.whose(hit.at) {
-                Whose::Own => return Some(hit),
-                Whose::Foreign => return Some(Hit { is_foreign: true, ..hit }),
-                Whose::None => _ = self.found.pop(),
+            let open = hunt.open();
+            if open & wanted & !hunt.found.rays == 0 {
+                return;
             }
-        }
-    }
-
-    fn whose(&self, at: f64) -> Whose {
-        match at {
-            at if self.from <= at && at < self.until => Whose::Own,
-            at if at < self.from && at >= self.from.ceil() - 1.0 => Whose::Foreign,
-            _ => Whose::None,
-        }
-    }
-
-    /// What is found next, whosever it is.
-    fn next<T: Voxel>(&mut self, caster: &Caster<'_, T>, near: &mut Vec<Region>) -> Option<Hit> {
-        while self.found.is_empty() && self.at < self.end {
-            let ahead = self.at + AHEAD.max(self.at.abs() * f64::EPSILON * 4.0);
-            let region = region_at(caster, near, self.line.origin + self.line.step * ahead);
-            let exit = self.exit(region).max(ahead).min(self.end);
-            match region.slot {
-                Some(slot) => self.search(caster, caster.blocks.resident(slot), exit),
-                None => (self.at, self.last) = (exit, None),
+            let mut leader = open.trailing_zeros() as usize;
+            for lane in 0..LANES {
+                let is_nearer = open >> lane & 1 != 0 && hunt.at[lane] < hunt.at[leader];
+                leader = if is_nearer { lane } else { leader };
             }
-        }
-        self.found.last().copied()
-    }
-
-    /// Takes what [`Hunt::peek`] found.
-    pub(crate) fn take(&mut self) -> Option<Hit> {
-        self.found.pop()
-    }
-
-    /// Where the ray leaves a region.
-    fn exit(&self, region: &Region) -> f64 {
-        let Line { origin, step, .. } = self.line;
-        let wall = DVec3::select(step.cmpge(DVec3::ZERO), region.high, region.low);
-        let exits = DVec3::select(step.cmpeq(DVec3::ZERO), DVec3::INFINITY, (wall - origin) / step);
-        exits.min_element()
-    }
-
-    /// Looks through a block up to `exit`, until something is found.
-    fn search<T: Voxel>(&mut self, caster: &Caster<'_, T>, block: &Resident<T>, exit: f64) {
-        let level = &caster.scene.view.levels[block.rank];
-        let (scale, shift) = level.local_map(block.at);
-        let local = Local { origin: self.line.origin * scale + shift, step: self.line.step * scale, scale };
-        let [nz, ny, nx] = block.layout.cells.map(usize::cast_signed);
-        let mut large = Walk::new(&local, self.at, CELL.cast_signed(), [[0; 3], [nx - 1, ny - 1, nz - 1]]);
-        while self.at < exit && self.found.is_empty() {
-            let [x, y, z] = large.at.map(isize::cast_unsigned);
-            let [low, high] =
-                block.cells[(z * block.layout.cells[1] + y) * block.layout.cells[2] + x].map(f64::from);
-            let end = large.exit().min(exit);
-            if self.may_meet(caster, low, high) {
-                self.search_cell(caster, block, &local, &large, end);
-                if self.at < end {
-                    return;
-                }
-            } else {
-                // Any value of the range: all lie on the same side.
-                self.last = (low <= high && !block.has_missing).then_some(low);
-                self.at = self.at.max(end);
-            }
-            if !large.step() {
-                self.at = self.at.max(exit);
-            }
-        }
-    }
-
-    /// True where values between two, and the last one, may lie on both sides of a surface.
-    fn may_meet<T: Voxel>(&self, caster: &Caster<'_, T>, low: f64, high: f64) -> bool {
-        let last = self.last.unwrap_or(low);
-        low <= high && !caster.surfaces.between(low.min(last), high.max(last)).is_empty()
-    }
-
-    /// Looks through the voxels of a large cell up to `end`, until something is found.
-    fn search_cell<T: Voxel>(
-        &mut self,
-        caster: &Caster<'_, T>,
-        block: &Resident<T>,
-        local: &Local,
-        large: &Walk,
-        end: f64,
-    ) {
-        let mut walk = Walk::new(local, self.at, 1, large_voxels(block, large.at));
-        while self.at < end && self.found.is_empty() {
-            let exit = walk.exit().min(end);
-            let corners = block.corners(walk.at);
-            if block.has_missing && corners.iter().any(|&v| caster.blocks.missing.is_missing(v)) {
-                (self.at, self.last) = (self.at.max(exit), None);
-            } else {
-                let corners = corners.map(Voxel::to_f64);
-                let (low, high) =
-                    corners.iter().fold((f64::MAX, f64::MIN), |(a, b), &v| (a.min(v), b.max(v)));
-                if self.may_meet(caster, low, high) {
-                    self.meet(caster, local, &corners, walk.at, exit);
-                } else {
-                    self.last = Some(low);
-                }
-                self.at = self.at.max(exit);
-            }
-            if !walk.step() {
-                self.at = self.at.max(end);
-            }
-        }
-    }
-
-    /// Notes all crossings in one cell between here and `exit`.
-    #[inline(never)]
-    #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
-    fn meet<T: Voxel>(
-        &mut self,
-        caster: &Caster<'_, T>,
-        local: &Local,
-        corners: &Corners,
-        cell: [isize; 3],
-        exit: f64,
-    ) {
-        let length = (exit - self.at).max(0.0);
-        let cell = DVec3::from_array(cell.map(|i| i as f64));
-        let cubic = Cubic::new(corners, local.origin + local.step * self.at - cell, local.step);
-        let (ends, count) = cubic.pieces(length);
-        let values = ends.map(|s| cubic.at(s));
-        let last = self.last.unwrap_or(values[0]);
-        let all = [last].into_iter().chain(values[..count].iter().copied());
-        let (low, high) = all.fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
-        for surface in caster.surfaces.between(low, high) {
-            let side = |v: f64| v >= surface.stored;
-            let mut note = |s: f64| {
-                let share = local.origin + local.step * (self.at + s) - cell;
-                let gradient = gradient(corners, share.clamp(DVec3::ZERO, DVec3::ONE)) * local.scale;
-                let cosine = caster.surfaces.lamp.cosine(gradient, self.line.direction) as f32;
-                let colour = lit(surface.colour, cosine);
-                let (at, stored) = (self.at + s, surface.stored);
-                self.found.push(Hit { at, stored, colour, cosine, is_foreign: false });
+            let region = caster.region(rays.at(leader, ahead(hunt.at[leader])));
+            let (exit, inside) = exits(hunt, rays, &region);
+            let mut members = open & (inside | 1 << leader);
+            let Some(slot) = region.slot else {
+                hunt.leave(members, &exit, f32::NAN);
+                continue;
             };
-            if side(last) != side(values[0]) {
-                note(0.0);
-            }
-            for i in 1..count {
-                if side(values[i - 1]) != side(values[i]) {
-                    note(cubic.crossing(surface.stored, ends[i - 1], ends[i]));
+            let mut cells = None;
+            match &caster.sides[slot as usize] {
+                Sides::Cells(sides) => cells = Some(&sides[..]),
+                Sides::Even(side) => {
+                    let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
+                    // Not where a side is not known.
+                    let mut differs = 0;
+                    for lane in 0..LANES {
+                        differs |= u32::from((hunt.side[lane] - side).abs() > 0.0) << lane;
+                    }
+                    hunt.leave(members & !differs, &exit, side);
+                    members &= differs;
                 }
             }
+            if members == 0 {
+                continue;
+            }
+            let block = caster.blocks.resident(slot);
+            let (missing, marks) = (&caster.blocks.missing, &marks[..count]);
+            let ground = Ground::new(block, missing, cells, marks, &caster.surfaces.scale);
+            let local = Local::new(caster, rays, block);
+            Search { hunt: &mut *hunt, caster, rays, block, local, members, exit }.run(simd, &ground);
         }
-        // Stable: surfaces of one value keep their order.
-        self.found.sort_by(|a, b| b.at.total_cmp(&a.at));
-        self.last = Some(values[count - 1]);
     }
 }
 
-/// The region that holds a place, of those that were met before, or a new one.
-fn region_at<'a, T: Voxel>(caster: &Caster<'_, T>, near: &'a mut Vec<Region>, at: DVec3) -> &'a Region {
-    let holds = |r: &Region| at.cmpge(r.low).all() && at.cmplt(r.high).all();
-    let index = near.iter().rposition(holds).unwrap_or_else(|| {
-        near.truncate(MOST_NEAR - 1);
-        near.push(caster.region(at));
-        near.len() - 1
-    });
-    &near[index]
-}
-
-/// Regions that rays of one packet remember.
-const MOST_NEAR: usize = 64;
-
-/// The voxels of a large cell, lowest and highest `(x, y, z)`; those outermost in a block that samples beyond its
-/// voxels belong to are one farther out.
-fn large_voxels<T>(block: &Resident<T>, large: [isize; 3]) -> [[isize; 3]; 2] {
-    let side = CELL.cast_signed();
-    let axis = |a: usize| {
-        let (n, cells) = (block.layout.shape[2 - a].cast_signed(), block.layout.cells[2 - a].cast_signed());
-        let low = if large[a] == 0 { -1 } else { large[a] * side };
-        let high = if large[a] == cells - 1 { n } else { large[a] * side + side - 1 };
-        (low, high)
-    };
-    let [x, y, z] = [axis(0), axis(1), axis(2)];
-    [[x.0, y.0, z.0], [x.1, y.1, z.1]]
-}
-
-/// Steps through cubes of one size along a ray.
-struct Walk {
-    /// The cube it is in.
-    at: [isize; 3],
-    origin: DVec3,
-    inverse: DVec3,
-    side: f64,
-    /// The lowest and the highest cube; these go on for ever outwards.
-    bounds: [[isize; 3]; 2],
-}
-
-impl Walk {
-    #[expect(clippy::cast_possible_truncation, reason = "clamped to the bounds")]
-    fn new(local: &Local, at: f64, side: isize, bounds: [[isize; 3]; 2]) -> Self {
-        let cube = (local.origin + local.step * at) / side as f64;
-        let place = |a: usize| (cube[a].floor() as isize).clamp(bounds[0][a], bounds[1][a]);
-        let at = [place(0), place(1), place(2)];
-        Self { at, origin: local.origin, inverse: local.step.recip(), side: side as f64, bounds }
-    }
-
-    /// Where the ray leaves the cube through the walls of an axis, in steps.
-    fn exit_along(&self, axis: usize) -> f64 {
-        let forward = self.inverse[axis] > 0.0;
-        let outermost = self.bounds[usize::from(forward)][axis];
-        if self.at[axis] == outermost || self.inverse[axis].is_infinite() {
-            return f64::INFINITY;
+/// Where rays leave a region, not before they are ahead, and which of them are in it a little ahead.
+#[inline(always)]
+fn exits(hunt: &Hunt, rays: &Rays, region: &Region) -> (Lanes, u32) {
+    let (low, high) = (region.low.to_array(), region.high.to_array());
+    let (mut exit, mut is_inside) = (hunt.end, [true; LANES]);
+    for axis in 0..3 {
+        for (lane, exit) in exit.iter_mut().enumerate() {
+            let (origin, step) = (rays.origin[axis][lane], rays.step[axis][lane]);
+            let at = origin + step * ahead(hunt.at[lane]);
+            is_inside[lane] &= at >= low[axis] && at < high[axis];
+            let wall = if step >= 0.0 { high[axis] } else { low[axis] };
+            let leaves = (wall - origin) * rays.inverse[axis][lane];
+            *exit = if step != 0.0 && leaves < *exit { leaves } else { *exit };
         }
-        let wall = (self.at[axis] + isize::from(forward)) as f64 * self.side;
-        (wall - self.origin[axis]) * self.inverse[axis]
     }
-
-    /// Where the ray leaves the cube, in steps.
-    fn exit(&self) -> f64 {
-        self.exit_along(0).min(self.exit_along(1)).min(self.exit_along(2))
+    let mut inside = 0;
+    for (lane, exit) in exit.iter_mut().enumerate() {
+        let least = ahead(hunt.at[lane]);
+        let least = if least < hunt.end[lane] { least } else { hunt.end[lane] };
+        *exit = if *exit > least { *exit } else { least };
+        inside |= u32::from(is_inside[lane]) << lane;
     }
+    (exit, inside)
+}
 
-    /// Goes to the next cube; false where there is none.
-    fn step(&mut self) -> bool {
-        let exits = [0, 1, 2].map(|a| self.exit_along(a));
-        let mut axis = usize::from(exits[1] < exits[0]);
-        axis = if exits[2] < exits[axis] { 2 } else { axis };
-        self.at[axis] += if self.inverse[axis] > 0.0 { 1 } else { -1 };
-        exits[axis] < f64::INFINITY
+impl Hunt {
+    /// Lets rays pass what lies on one side.
+    #[inline(always)]
+    fn leave(&mut self, rays: u32, exit: &Lanes, side: f32) {
+        for (lane, exit) in exit.iter().enumerate() {
+            let is_own = rays >> lane & 1 != 0;
+            self.at[lane] = if is_own { *exit } else { self.at[lane] };
+            self.side[lane] = if is_own { side } else { self.side[lane] };
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};
 
-use crate::simd::Simd;
+use crate::simd::{LANES, Simd};
 
 /// Light that comes from everywhere.
 pub(crate) const AMBIENT: f32 = 0.3;
@@ -31,11 +31,14 @@ impl Lamp {
 
     /// The cosine between a gradient in volume space and a ray's direction in world space (of unit length), without
     /// its sign; 1 where there is no gradient.
+    #[inline(always)]
     pub(crate) fn cosine(&self, gradient_in_volume: DVec3, direction: DVec3) -> f64 {
         // Of any size without overflow: only the direction matters.
         let scaled = gradient_in_volume / gradient_in_volume.abs().max_element();
-        let normal = (self.gradient_in_world * scaled).try_normalize();
-        normal.map_or(1.0, |normal| normal.dot(direction).abs().min(1.0))
+        let normal = self.gradient_in_world * scaled;
+        let cosine = normal.dot(direction).abs() / normal.dot(normal).sqrt();
+        // NaN without a gradient.
+        if cosine <= 1.0 { cosine } else { 1.0 }
     }
 }
 
@@ -102,6 +105,22 @@ impl Metric {
             scattered: simd.mul_add(cosine, simd.splat(DIFFUSE), simd.splat(AMBIENT)),
             mirrored: simd.mul(mirrored, simd.splat(SPECULAR)),
         }
+    }
+}
+
+/// Light of sixteen rays at these cosines.
+#[inline(always)]
+pub(crate) fn lights<S: Simd>(simd: S, cosines: &[f32; LANES]) -> Light<S> {
+    let cosine = simd.load(cosines);
+    let mut mirrored = cosine;
+    let mut squarings = 0;
+    while squarings <= SQUARINGS {
+        mirrored = simd.mul(mirrored, mirrored);
+        squarings += 1;
+    }
+    Light {
+        scattered: simd.mul_add(cosine, simd.splat(DIFFUSE), simd.splat(AMBIENT)),
+        mirrored: simd.mul(mirrored, simd.splat(SPECULAR)),
     }
 }
 

@@ -2,38 +2,34 @@
 //!
 //! Rays march to the sample before their next surface, meet it, and go on from the sample behind it. The step in
 //! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
-//! what lies before a surface is never drawn behind it. Few steps hold a surface: this is written lane by lane.
+//! what lies before a surface is never drawn behind it. All rays that have come to one are drawn at once.
 
-use glam::Vec4;
+#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
-use crate::Share;
+use glam::{DVec3, Vec4};
+
 use crate::cast::Caster;
-use crate::cut::Sheets;
-use crate::hunt::{Hit, Hunt, Line};
-use crate::light::lit;
-use crate::rays::{Lanes, Rays, Region};
-use crate::simd::LANES;
-use crate::table::{ERROR_PER_BEND, PARTS, TOLERANCE, Table};
+use crate::cut::{Finds, Sheets};
+use crate::gathered::{Gathered, size_of_parts};
+use crate::hunt::{Hit, Hunt, Seek};
+use crate::kernel::Shading;
+use crate::light::lights;
+use crate::rays::{Lanes, Rays};
+use crate::simd::{LANES, Simd, Step, each_axis};
+use crate::table::{ENTRIES, PARTS, Table};
+use crate::thin::thinned;
 use crate::voxel::Voxel;
 use crate::wires::Strands;
 
 /// The hunts along the rays of one packet, each up to its slice.
 pub(crate) struct Hunts<'s> {
-    hunts: [Hunt; LANES],
+    hunt: Hunt,
     /// The slices behind what they hunt.
     sheets: Sheets,
     /// Edges of boxes among them.
     pub(crate) strands: Option<Strands<'s>>,
     /// Where each ray really ends.
     end: Lanes,
-    near: Vec<Region>,
-}
-
-/// What a ray has gathered, as in `kernel::Gathered`.
-pub(crate) struct Lane {
-    pub(crate) colour: Vec4,
-    /// Place in the table of the sample before the next one; NaN where it is not known.
-    pub(crate) before: f32,
 }
 
 impl<'s> Hunts<'s> {
@@ -43,160 +39,307 @@ impl<'s> Hunts<'s> {
         sheets: Sheets,
         strands: Option<Strands<'s>>,
     ) -> Self {
-        // Voxels of the finest level drawn per voxel of level 0.
-        let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
-        let line = |lane| Line {
-            origin: rays.origin_of(lane),
-            step: rays.step_of(lane),
-            direction: caster.direction_of(rays, lane),
-        };
-        let hunt = |lane: usize| {
-            let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
-            let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
-            // Rays without samples have no surfaces.
-            if !rays.has_samples(lane) {
-                return Hunt::new(line(lane), from, from);
-            }
-            let line = line(lane);
-            let beyond = Share::beyond(line.step, voxels_per_volume);
-            let end = sheets[lane].map_or((to + beyond).min(last), |sheet| sheet.at);
-            if (from, to) == (first, last) {
-                return Hunt::new(line, from, end);
-            }
-            let until = if to < last { to } else { f64::INFINITY };
-            Hunt::of_share(line, [(from - beyond).max(first), end], [from, until])
-        };
-        Self { hunts: std::array::from_fn(hunt), sheets, strands, end: rays.end, near: Vec::new() }
+        Self { hunt: Hunt::new(caster, rays, &sheets), sheets, strands, end: rays.end }
     }
 
-    /// What a ray meets next, without taking it.
-    fn peek<T: Voxel>(&mut self, caster: &Caster<'_, T>, lane: usize) -> Option<Hit> {
-        let Self { hunts, sheets, strands, near, .. } = self;
-        let hit = if caster.surfaces.is_empty() { None } else { hunts[lane].peek(caster, near) };
-        let hit = hit.or(sheets[lane]);
-        match strands.as_ref().and_then(|strands| strands.peek(lane)) {
+    /// Looks for what the `wanted` rays meet next.
+    #[inline(always)]
+    fn seek<S: Simd, T: Voxel>(&mut self, simd: S, caster: &Caster<'_, T>, rays: &Rays, wanted: u32) {
+        if !caster.surfaces.is_empty() {
+            simd.call(Seek { hunt: &mut self.hunt, caster, rays, wanted });
+        }
+    }
+
+    /// What a ray meets next, as far as was [looked](Hunts::seek).
+    fn next(&self, lane: usize) -> Option<Hit> {
+        let hit = self.hunt.next(lane).or(self.sheets[lane]);
+        match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
             Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
             _ => hit,
         }
     }
 
-    /// Takes what [`Hunts::peek`] found.
+    /// Takes what [`Hunts::next`] gave.
     fn take(&mut self, lane: usize, hit: &Hit) {
         match &mut self.strands {
             Some(strands) if hit.is_edge() => strands.take(lane),
-            _ if self.hunts[lane].take().is_none() => self.sheets[lane] = None,
+            _ if self.hunt.take(lane).is_none() => self.sheets[lane] = None,
             _ => {}
         }
     }
 
+    /// Lets each of the `wanted` rays go on to what it meets next, or to its end.
+    #[inline(always)]
+    pub(crate) fn send<S: Simd, T: Voxel>(
+        &mut self,
+        simd: S,
+        caster: &Caster<'_, T>,
+        rays: &mut Rays,
+        wanted: u32,
+    ) {
+        self.seek(simd, caster, rays, wanted);
+        for lane in (0..LANES).filter(|lane| wanted >> lane & 1 != 0) {
+            let stop = self.next(lane).map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
+            rays.end[lane] = stop.min(self.end[lane]);
+        }
+    }
+
     /// The colours of surfaces, slices and edges alone, up to where a ray is `opaque`.
-    #[inline(never)]
-    pub(crate) fn alone<T: Voxel>(mut self, caster: &Caster<'_, T>, opaque: f32) -> [Vec4; LANES] {
+    #[inline(always)]
+    pub(crate) fn alone<S: Simd, T: Voxel>(
+        mut self,
+        simd: S,
+        caster: &Caster<'_, T>,
+        rays: &Rays,
+        opaque: f32,
+    ) -> [Vec4; LANES] {
         let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
-        for (lane, colour) in colours.iter_mut().enumerate() {
-            while colour.w < opaque {
-                let Some(hit) = self.peek(caster, lane) else { break };
-                if !hit.is_foreign {
-                    *colour += hit.colour * (1.0 - colour.w);
+        let mut going = ALL;
+        while going != 0 {
+            self.seek(simd, caster, rays, going);
+            let mut still = 0;
+            for (lane, colour) in colours.iter_mut().enumerate() {
+                let is_going = going >> lane & 1 != 0 && colour.w < opaque;
+                if let Some(hit) = self.next(lane).filter(|_| is_going) {
+                    *colour += if hit.is_foreign { Vec4::ZERO } else { hit.colour * (1.0 - colour.w) };
+                    self.take(lane, &hit);
+                    still |= 1 << lane;
                 }
-                self.take(lane, &hit);
             }
+            going = still;
         }
         if let Some(strands) = &mut self.strands {
             strands.rest(&mut colours);
         }
         colours
     }
+}
 
-    /// Lets each ray that is not `opaque` go on to what it meets next, or to its end.
-    #[inline(never)]
-    pub(crate) fn send<T: Voxel>(
-        &mut self,
-        caster: &Caster<'_, T>,
-        rays: &mut Rays,
-        is_opaque: impl Fn(usize) -> bool,
-    ) {
-        for lane in (0..LANES).filter(|&lane| !is_opaque(lane)) {
-            let hit = self.peek(caster, lane);
-            let stop = hit.map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
-            rays.end[lane] = stop.min(self.end[lane]);
-        }
-    }
+/// One bit for each ray.
+const ALL: u32 = (1 << LANES) - 1;
 
-    /// Draws what a ray meets that has come to the sample before it, and the rest of the step it lies in; false
-    /// where there is none.
-    #[inline(never)]
-    pub(crate) fn meet<T: Voxel>(
-        &mut self,
-        caster: &Caster<'_, T>,
-        rays: &mut Rays,
-        lane: usize,
-        table: &Table,
-        opaque: f32,
-        gathered: &mut Lane,
-    ) -> bool {
-        let Some(hit) = self.peek(caster, lane) else { return false };
-        let (draws, whole) = (caster.draws_volume(), hit.at.floor());
-        let (origin, step) = (rays.origin_of(lane), rays.step_of(lane));
-        let place_at = |sample: f64| caster.place_at(origin + step * sample, table);
-        // The light of the whole step is that at the surface.
-        let shade = |colour: Vec4, cosine| if caster.metric.is_some() { lit(colour, cosine) } else { colour };
-        let (mut at, mut place, mut cosine) = (whole, gathered.before, hit.cosine);
-        if draws && place.is_nan() {
-            place = place_at(whole);
+/// Draws what rays meet that have come to the sample before it, and the rest of the step it lies in; false where there is
+/// none.
+pub(crate) struct Meet<'a, 'b, 's, S: Simd, T> {
+    pub(crate) hunts: &'a mut Hunts<'s>,
+    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) rays: &'a mut Rays,
+    pub(crate) shading: &'a Shading<'a, T>,
+    pub(crate) gathered: &'a mut Gathered<S>,
+}
+
+/// How far rays are in the steps in which they meet something.
+struct Ways {
+    /// The sample before.
+    whole: Lanes,
+    at: Lanes,
+    /// Place in the table there.
+    place: [f32; LANES],
+    /// Of the last surface.
+    cosine: [f32; LANES],
+}
+
+impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(mut self, simd: S) -> bool {
+        let opaque = simd.splat(self.shading.opaque);
+        let mut met = 0;
+        let transparent = simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+        let mut ways = Ways {
+            whole: [0.0; LANES],
+            at: [0.0; LANES],
+            place: simd.store(self.gathered.before),
+            cosine: [1.0; LANES],
+        };
+        for lane in (0..LANES).filter(|lane| transparent >> lane & 1 != 0) {
+            if let Some(hit) = self.hunts.next(lane) {
+                met |= 1 << lane;
+                ways.whole[lane] = hit.at.floor();
+                ways.cosine[lane] = hit.cosine;
+            }
         }
-        while let Some(hit) = self.peek(caster, lane).filter(|hit| hit.at < whole + 1.0) {
-            let next = match hit.is_edge() {
-                false => table.scale.place(hit.stored),
-                true if draws => place_at(hit.at),
-                true => f32::NAN,
-            };
-            cosine = hit.cosine;
-            if draws && !hit.is_foreign {
-                let before = shade(stretch(table, [place, next], hit.at - at), cosine);
-                gathered.colour += before * (1.0 - gathered.colour.w);
-            }
-            if !hit.is_foreign {
-                gathered.colour += hit.colour * (1.0 - gathered.colour.w);
-            }
-            (at, place) = (hit.at, next);
-            self.take(lane, &hit);
-            if gathered.colour.w >= opaque {
-                return true;
-            }
+        if met == 0 {
+            return false;
         }
-        gathered.before = f32::NAN;
-        rays.next[lane] = whole + 1.0;
-        if draws && whole + 1.0 < self.end[lane] {
-            gathered.before = place_at(whole + 1.0);
-            let behind = shade(stretch(table, [place, gathered.before], whole + 1.0 - at), cosine);
-            gathered.colour += behind * (1.0 - gathered.colour.w);
-            rays.next[lane] = whole + 2.0;
+        ways.at = ways.whole;
+        if self.caster.draws_volume() {
+            let mut unknown = 0;
+            for lane in 0..LANES {
+                unknown |= u32::from(ways.place[lane].is_nan()) << lane;
+            }
+            self.find(simd, &ways.whole, met & unknown, &mut ways.place);
+        }
+        let mut going = met;
+        while going != 0 {
+            let (hits, meeting) = self.hits(going, &ways);
+            self.draw_to(simd, &mut ways, &hits, meeting);
+            let still = meeting & simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+            // The rest have nothing more in this step.
+            self.go_on(simd, &mut ways, going & !meeting, met);
+            self.hunts.seek(simd, self.caster, self.rays, still);
+            going = still;
         }
         true
     }
 }
 
-/// The premultiplied colour of a way along which the place in the table runs evenly, `length` steps long; nothing
-/// where it ends at what is missing.
-#[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
-fn stretch(table: &Table, [from, to]: [f32; 2], length: f64) -> Vec4 {
-    if to.is_nan() || length <= 0.0 {
-        return Vec4::ZERO;
+impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
+    /// What rays meet next in their steps, taken, and which do.
+    #[inline(always)]
+    fn hits(&mut self, going: u32, ways: &Ways) -> ([Hit; LANES], u32) {
+        let (mut hits, mut meeting) = ([Hit::NONE; LANES], 0);
+        let mut left = going;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(hit) = self.hunts.next(lane)
+                && hit.at < ways.whole[lane] + 1.0
+            {
+                self.hunts.take(lane, &hit);
+                meeting |= 1 << lane;
+                hits[lane] = hit;
+            }
+        }
+        (hits, meeting)
     }
-    let from = if from.is_nan() { to } else { from };
-    let (low, high) = (from.min(to), from.max(to));
-    let error = (table.bend(high + 1.0) - table.bend(low)) * (high - low) * ERROR_PER_BEND;
-    let is_enough = |parts: &&u32| error < TOLERANCE * (*parts * *parts) as f32;
-    let parts = *PARTS.iter().find(is_enough).unwrap_or(&PARTS[PARTS.len() - 1]);
-    let thickness = length as f32 / parts as f32;
-    let mut colour = Vec4::ZERO;
-    for part in 0..parts {
-        let entry = table.entry(from + (to - from) * (part as f32 + 0.5) / parts as f32);
-        if entry.w > 0.0 {
-            let opacity = 1.0 - (1.0 - entry.w).powf(thickness);
-            colour += entry * (opacity / entry.w) * (1.0 - colour.w);
+
+    /// Draws the ways to what rays meet, and that.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
+    fn draw_to(&mut self, simd: S, ways: &mut Ways, hits: &[Hit; LANES], meeting: u32) {
+        let draws = self.caster.draws_volume();
+        let mut next = Ways { whole: ways.whole, at: ways.at, place: ways.place, cosine: ways.cosine };
+        let (mut length, mut edges, mut own) = ([0.0; LANES], 0, 0);
+        let mut colours = [[0.0; LANES]; 4];
+        for lane in (0..LANES).filter(|lane| meeting >> lane & 1 != 0) {
+            let hit = &hits[lane];
+            next.at[lane] = hit.at;
+            next.place[lane] = self.shading.table.scale.place(hit.stored);
+            next.cosine[lane] = hit.cosine;
+            length[lane] = (hit.at - ways.at[lane]) as f32;
+            edges |= u32::from(hit.is_edge()) << lane;
+            if !hit.is_foreign {
+                own |= 1 << lane;
+                (0..4).for_each(|part| colours[part][lane] = hit.colour[part]);
+            }
+        }
+        if draws && edges != 0 {
+            self.find(simd, &next.at, edges, &mut next.place);
+        }
+        if draws {
+            self.stretch(simd, [&ways.place, &next.place], &length, own, &next.cosine);
+        }
+        let colours =
+            [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
+        let through = simd.sub(simd.splat(1.0), self.gathered.rgba[3]);
+        self.gathered.blend(simd, &colours, through);
+        *ways = next;
+    }
+
+    /// Lets rays go on behind what they met, at the sample behind or, where that is drawn, behind that.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
+    fn go_on(&mut self, simd: S, ways: &mut Ways, rays: u32, met: u32) {
+        if rays == 0 {
+            return;
+        }
+        debug_assert!(rays & !met == 0, "whoever goes on has met something");
+        let (mut behind, mut length) = ([0.0; LANES], [0.0; LANES]);
+        let (mut drawn, mut before) = (0, [f32::NAN; LANES]);
+        for lane in (0..LANES).filter(|lane| rays >> lane & 1 != 0) {
+            behind[lane] = ways.whole[lane] + 1.0;
+            self.rays.next[lane] = behind[lane];
+            if self.caster.draws_volume() && behind[lane] < self.hunts.end[lane] {
+                drawn |= 1 << lane;
+                length[lane] = (behind[lane] - ways.at[lane]) as f32;
+                self.rays.next[lane] = behind[lane] + 1.0;
+            }
+        }
+        if drawn != 0 {
+            self.find(simd, &behind, drawn, &mut before);
+            self.stretch(simd, [&ways.place, &before], &length, drawn, &ways.cosine);
+        }
+        let mut passed = [0.0; LANES];
+        for (lane, passed) in passed.iter_mut().enumerate() {
+            *passed = if rays >> lane & 1 != 0 { 1.0 } else { 0.0 };
+        }
+        self.gathered.forget(simd, passed);
+        let is_passed = simd.ge(simd.load(&passed), simd.splat(1.0));
+        self.gathered.before = simd.select(is_passed, simd.load(&before), self.gathered.before);
+    }
+
+    /// Finds the places in the table at samples of the `wanted` rays, whichever block they lie in.
+    #[inline(always)]
+    fn find(&self, simd: S, samples: &Lanes, wanted: u32, places: &mut [f32; LANES]) {
+        if wanted == 0 {
+            return;
+        }
+        let (low, high) = self.caster.scene.view.volume_box();
+        let mut at = [DVec3::ZERO; LANES];
+        for (lane, at) in at.iter_mut().enumerate() {
+            // Outside the volume its outermost voxels go on.
+            *at = self.rays.at(lane, samples[lane]).max(low).min(high);
+        }
+        let mut finds = Finds { places: *places, ..Finds::NONE };
+        self.caster.find_at(simd, &at, wanted, self.shading, &mut finds, |_, _| {});
+        *places = finds.places;
+    }
+
+    /// Draws ways of the `wanted` rays along which the place in the table runs evenly, of lengths in steps; nothing where they
+    /// end at what is missing. Their light is that at the surface.
+    #[inline(always)]
+    fn stretch(
+        &mut self,
+        simd: S,
+        [from, to]: [&[f32; LANES]; 2],
+        lengths: &[f32; LANES],
+        wanted: u32,
+        cosines: &[f32; LANES],
+    ) {
+        let table: &Table = self.shading.table;
+        let (mut start, mut seen) = (*to, [0.0; LANES]);
+        for lane in 0..LANES {
+            start[lane] = if from[lane].is_nan() { to[lane] } else { from[lane] };
+            let is_seen = wanted >> lane & 1 != 0 && !to[lane].is_nan() && lengths[lane] > 0.0;
+            seen[lane] = if is_seen { 1.0 } else { 0.0 };
+        }
+        let seen = simd.ge(simd.load(&seen), simd.splat(1.0));
+        if simd.bits(seen) == 0 {
+            return;
+        }
+        let (from, to) = (simd.load(&start), simd.load(to));
+        let parts = PARTS[size_of_parts(simd, table, from, to, seen)] as f32;
+        let mut thickness = *lengths;
+        for length in &mut thickness {
+            *length /= parts;
+        }
+        let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
+        let entries = &table.parts[0];
+        let (unit, last) = (simd.splat(entries.unit), simd.splat((ENTRIES - 1) as f32));
+        let mut part = 0.5;
+        while part < parts {
+            let place = simd.mul_add(simd.sub(to, from), simd.splat(part / parts), from);
+            let near = simd.add(simd.min(simd.max(place, simd.splat(0.0)), last), simd.splat(0.5));
+            let at = simd.store_u(simd.truncate(near));
+            // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+            let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+            let opacity = simd.mul(entry[3], unit);
+            if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
+                if let Some(light) = &light {
+                    let opacity = entry[3];
+                    let white = simd.mul(light.mirrored, opacity);
+                    let lit =
+                        each_axis!(c => simd.min(simd.mul_add(entry[c], light.scattered, white), opacity));
+                    entry = [lit[0], lit[1], lit[2], opacity];
+                }
+                let ratio = simd.load(&thinned(&simd.store(opacity), &thickness));
+                let through = simd.mul(simd.sub(simd.splat(1.0), self.gathered.rgba[3]), unit);
+                let weight = simd.select(seen, simd.mul(through, ratio), simd.splat(0.0));
+                self.gathered.blend(simd, &entry, weight);
+            }
+            part += 1.0;
         }
     }
-    colour
 }

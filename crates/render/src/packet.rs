@@ -9,19 +9,17 @@ use std::sync::atomic::Ordering;
 
 use glam::{DVec3, Vec4};
 
-use crate::Mode;
 use crate::cast::Caster;
 use crate::corners::Grid;
 use crate::cut::{Cut, Finds, Sheets};
 use crate::gathered::Gathered;
 use crate::kernel::Shading;
-use crate::meet::{Hunts, Lane};
+use crate::meet::{Hunts, Meet};
 use crate::rays::{Lanes, Rays, Region, Spans};
 use crate::sample::Find;
 use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::{Field, Plan};
 use crate::slabs::Layers;
-use crate::table::Table;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
 use crate::wires::Strands;
@@ -50,8 +48,9 @@ impl<T: Voxel> Caster<'_, T> {
         }
         loop {
             if let Some(hunts) = &mut hunts {
-                let opacity = simd.store(gathered.rgba[3]);
-                hunts.send(self, rays, |lane| opacity[lane] >= shadings[0].opaque);
+                let opaque = simd.splat(shadings[0].opaque);
+                let goes_on = simd.lt(gathered.rgba[3], opaque);
+                hunts.send(simd, self, rays, simd.bits(goes_on));
             }
             loop {
                 let opacity = simd.store(gathered.rgba[3]);
@@ -76,7 +75,8 @@ impl<T: Voxel> Caster<'_, T> {
                 }
             }
             let Some(hunts) = &mut hunts else { break };
-            if !self.meet(simd, rays, hunts, &shadings[0], &mut gathered) {
+            let (shading, gathered) = (&shadings[0], &mut gathered);
+            if !simd.call(Meet { hunts, caster: self, rays, shading, gathered }) {
                 break;
             }
         }
@@ -89,46 +89,6 @@ impl<T: Voxel> Caster<'_, T> {
             strands.rest(&mut colours);
         }
         colours
-    }
-
-    /// Draws the surfaces and slices that rays have come to; false where there are none.
-    #[inline(always)]
-    fn meet<S: Simd>(
-        &self,
-        simd: S,
-        rays: &mut Rays,
-        hunts: &mut Hunts<'_>,
-        shading: &Shading<'_, T>,
-        gathered: &mut Gathered<S>,
-    ) -> bool {
-        let mut rgba = gathered.store(simd);
-        let mut before = simd.store(gathered.before);
-        let (mut is_met, mut passed) = (false, [0.0; LANES]);
-        for lane in 0..LANES {
-            let colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
-            if colour.w >= shading.opaque {
-                continue;
-            }
-            let mut own = Lane { colour, before: before[lane] };
-            if hunts.meet(self, rays, lane, shading.table, shading.opaque, &mut own) {
-                (is_met, passed[lane]) = (true, 1.0);
-            }
-            (0..4).for_each(|part| rgba[part][lane] = own.colour[part]);
-            before[lane] = own.before;
-        }
-        gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
-        gathered.forget(simd, passed);
-        gathered.before = simd.load(&before);
-        is_met
-    }
-
-    /// The place in the table at a volume position, whichever block it lies in; NaN where some of it is missing.
-    pub(crate) fn place_at(&self, volume: DVec3, table: &Table) -> f32 {
-        let (low, high) = self.scene.view.volume_box();
-        // Outside the volume its outermost voxels go on.
-        let volume = volume.max(low).min(high);
-        let Some(slot) = self.region(volume).slot else { return f32::NAN };
-        self.faded(volume, slot, table)
     }
 
     /// What is looked for along sixteen rays.
@@ -169,7 +129,7 @@ impl<T: Voxel> Caster<'_, T> {
     /// True where rays gather what the transfer function shows.
     #[inline(always)]
     pub(crate) fn draws_volume(&self) -> bool {
-        self.scene.mode == Mode::Composite
+        self.shows_volume
     }
 
     /// True where nothing of a block is to be seen, and nothing on the ways that lead to it from what was skipped

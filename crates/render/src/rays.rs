@@ -105,10 +105,6 @@ impl Rays {
         from <= at && (at < to || at == to && to >= self.whole[1][lane])
     }
 
-    pub(crate) fn origin_of(&self, lane: usize) -> DVec3 {
-        DVec3::from_array([0, 1, 2].map(|axis| self.origin[axis][lane]))
-    }
-
     pub(crate) fn step_of(&self, lane: usize) -> DVec3 {
         DVec3::from_array([0, 1, 2].map(|axis| self.step[axis][lane]))
     }

@@ -243,14 +243,22 @@ impl<T: Voxel> Resident<T> {
 
     /// The eight voxels around a cell `(x, y, z)`, bits of their number: 1 x, 2 y, 4 z. Beyond the first voxel and
     /// the apron these go on.
-    pub(crate) fn corners(&self, cell: [isize; 3]) -> [T; 8] {
-        let Layout { shape, strides, .. } = self.layout;
-        let pair = |axis: usize| {
-            let last = shape[2 - axis].cast_signed();
-            [0, 1].map(|up| (cell[axis] + up).clamp(0, last).cast_unsigned() * strides[2 - axis])
-        };
-        let [x, y, z] = [pair(0), pair(1), pair(2)];
-        std::array::from_fn(|i| self.data[z[i >> 2] + y[i >> 1 & 1] + x[i & 1]])
+    #[inline(always)]
+    pub(crate) fn corners(&self, [x, y, z]: [isize; 3]) -> [T; 8] {
+        let Layout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;
+        let (z, y, x) = (pair(z, nz, sz), pair(y, ny, sy), pair(x, nx, sx));
+        let [a, b, c, d] = [z[0] + y[0], z[0] + y[1], z[1] + y[0], z[1] + y[1]];
+        let data = &self.data[..];
+        [
+            data[a + x[0]],
+            data[a + x[1]],
+            data[b + x[0]],
+            data[b + x[1]],
+            data[c + x[0]],
+            data[c + x[1]],
+            data[d + x[0]],
+            data[d + x[1]],
+        ]
     }
 
     /// The eight voxels around a position (bits of their number: 1 x, 2 y, 4 z), and the shares of the upper ones.
@@ -264,6 +272,13 @@ impl<T: Voxel> Resident<T> {
             std::array::from_fn(|i| self.data[base + (i >> 2) * sz + (i >> 1 & 1) * sy + (i & 1) * sx]);
         (corners, (local - cell).clamp(DVec3::ZERO, DVec3::ONE))
     }
+}
+
+/// Where two neighbours along an axis lie in memory, of which `last` is the apron.
+#[inline(always)]
+fn pair(lower: isize, last: usize, stride: usize) -> [usize; 2] {
+    let last = last.cast_signed();
+    [lower.clamp(0, last).cast_unsigned() * stride, (lower + 1).clamp(0, last).cast_unsigned() * stride]
 }
 
 fn trilinear<T: Voxel>(corners: &[T; 8], share: DVec3) -> f64 {

@@ -141,7 +141,7 @@ impl Clone for Plans {
 }
 
 /// Chessboard distances by one sweep forward and one backward over half of the neighbours each.
-fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
+pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
     // A border of far cells spares the questions at the edges.
     let (py, px) = (ny + 2, nx + 2);
     let index = |z: usize, y: usize, x: usize| ((z + 1) * py + y + 1) * px + x + 1;

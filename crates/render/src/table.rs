@@ -166,12 +166,6 @@ impl Table {
         if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }
     }
 
-    /// How much opacity bends below a place.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-    pub(crate) fn bend(&self, place: f32) -> f32 {
-        self.bends[place.clamp(0.0, (ENTRIES - 1) as f32) as usize]
-    }
-
     /// The colour of one sample of a label at a place.
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u8) -> Vec4 {

@@ -7,7 +7,9 @@ mod reference;
 
 use array::Affine;
 use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
-use corridor_render::{Camera, Image, ImageSize, Isosurface, Mode, Quality, Scene};
+use corridor_render::{
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Mode, Quality, Scene, cast_with,
+};
 use glam::DVec3;
 
 /// A map with a rotation, a shear and three spacings.
@@ -52,6 +54,85 @@ fn pictures_agree_with_the_reference() {
                 }
             }
         }
+    }
+}
+
+/// Values that have nothing to do with those beside them.
+fn noise(p: DVec3) -> f64 {
+    let wave = (p.dot(DVec3::new(12.9898, 78.233, 37.719)) + 1.0).sin() * 43_758.545;
+    100.0 * (wave - wave.floor())
+}
+
+/// Nearly every cell holds surfaces, in many of them both ends of the way through it lie on the same side. The reference
+/// does not see what is crossed twice within a 64th of a step.
+#[test]
+fn surfaces_in_noise_agree_with_the_reference_whatever_draws_them() {
+    for (dtype, block) in [("<f4", [9, 16, 11]), ("|u1", [24; 3]), ("<f8", [24, 5, 24])] {
+        let synthetic = Synthetic::new([24; 3], block, noise).typed(dtype.parse().unwrap());
+        for surfaces in
+            [vec![surface(85.3, 1.0)], vec![surface(9.6, 0.3), surface(50.2, 0.2), surface(93.7, 1.0)]]
+        {
+            let scene = scene(&synthetic, surfaces, Mode::Surfaces);
+            let expected = reference::cast(&synthetic, &scene);
+            let snapshot = synthetic.full_pool().snapshot();
+            for &set in Instructions::available() {
+                let drawn = cast_with(&scene, &snapshot, &Cancel::new(), set).unwrap().image;
+                let (wrong, _) = apart(&drawn, &expected, 0.5);
+                let all = 4 * drawn.rgba.len();
+                assert!(wrong * 100 <= all, "{set:?}, {dtype}: {wrong} of {all} components are wrong");
+                assert!(covered(&drawn) > 0.05, "something must be seen");
+            }
+        }
+    }
+}
+
+/// Rays that meet something in each cell, and at different times, lose nothing in a large block.
+#[test]
+fn borders_do_not_show_in_noise() {
+    let whole = Synthetic::new([40; 3], [40; 3], noise).typed("|u1".parse().unwrap());
+    let cut = Synthetic { block: [7, 16, 11], ..whole.clone() };
+    let surfaces = vec![surface(40.0, 0.1), surface(60.0, 0.1)];
+    let scene =
+        Scene { size: ImageSize { width: 96, height: 80 }, ..scene(&whole, surfaces, Mode::Surfaces) };
+    let one = draw(&scene, &whole.full_pool()).image;
+    let many = draw(&Scene { view: cut.view(), ..scene }, &cut.full_pool()).image;
+    let (wrong, most) = apart(&one, &many, 1.0);
+    assert!(wrong <= 12 && covered(&one) > 0.1, "{wrong} components are wrong, by up to {most}");
+}
+
+/// Ripples whose bytes have wide plateaus.
+fn ripples(p: DVec3) -> f64 {
+    60.0 + 4.0 * (0.45 * p.distance(DVec3::new(9.0, 14.0, 11.0))).sin() + 2.0 * (0.3 * p.x).sin()
+}
+
+/// An isovalue may be that of whole plateaus of voxels: at their rims rounding decides whether a ray meets it.
+#[test]
+fn surfaces_at_the_values_of_plateaus_agree_with_the_reference_but_at_their_rims() {
+    let synthetic = Synthetic::new([32; 3], [16, 32, 13], ripples).typed("|u1".parse().unwrap());
+    for mode in [Mode::Surfaces, Mode::Composite] {
+        let mut scene = scene(&synthetic, vec![surface(60.0, 0.3), surface(63.0, 1.0)], mode);
+        scene.size = ImageSize { width: 60, height: 48 };
+        scene.transfer.opacity = points(&[(58.0, 0.0), (66.0, 0.06)]);
+        let drawn = draw(&scene, &synthetic.full_pool()).image;
+        let (wrong, most) = apart(&drawn, &reference::cast(&synthetic, &scene), 8.0);
+        let all = 4 * drawn.rgba.len();
+        assert!(wrong * 100 <= all, "{mode:?}: {wrong} of {all} components are wrong, by up to {most}");
+        assert!(covered(&drawn) > 0.05, "something must be seen");
+    }
+}
+
+#[test]
+fn twenty_surfaces_agree_with_the_reference() {
+    for dtype in ["|u1", "<f8"] {
+        let synthetic = Synthetic::new([20, 33, 29], [8, 16, 16], cubic).typed(dtype.parse().unwrap());
+        let surfaces = (0..20).map(|i| surface(85.3 + 3.1 * f64::from(i), 0.15)).collect();
+        let scene = scene(&synthetic, surfaces, Mode::Surfaces);
+        let drawn = draw(&scene, &synthetic.full_pool()).image;
+        let (wrong, most) = apart(&drawn, &reference::cast(&synthetic, &scene), 0.6);
+        assert!(
+            wrong <= 4 && covered(&drawn) > 0.1,
+            "{dtype}: {wrong} components are wrong, by up to {most}"
+        );
     }
 }
 
@@ -147,6 +228,10 @@ fn skipping_changes_nothing_and_missing_values_hold_no_surface() {
     let scene = scene(&synthetic, vec![surface(108.0, 0.5), surface(115.0, 1.0)], Mode::Surfaces);
     let image = draw(&scene, &synthetic.full_pool()).image;
     assert!(covered(&image) > 0.1);
+    let whole = Synthetic { block: [40; 3], ..synthetic.clone() };
+    let scene_of_whole = Scene { view: whole.view(), ..scene.clone() };
+    let (wrong, most) = apart(&image, &draw(&scene_of_whole, &whole.full_pool()).image, 0.5);
+    assert!(wrong <= 4, "{wrong} components are wrong, by up to {most}, where blocks end elsewhere");
     // A wall of missing values is no surface: all of the field before it lies on one side.
     let flat = Synthetic { field: |p| if p.y > 20.0 { f64::NAN } else { 50.0 }, ..synthetic };
     let scene = Scene { view: flat.view(), surfaces: vec![surface(60.0, 1.0), surface(40.0, 1.0)], ..scene };

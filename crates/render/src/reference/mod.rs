@@ -88,14 +88,17 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let place = place.clamp(DVec3::ZERO, last);
         let cell = place.floor();
         let share = place - cell;
-        (0..8u32)
-            .map(|corner| {
-                let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
-                let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
-                let voxel = (cell + up).min(last).to_array().map(|v| v as u64);
-                weight.x * weight.y * weight.z * self.voxels.value(voxel)
-            })
-            .sum()
+        let (mut sum, mut range) = (0.0, [f64::INFINITY, f64::NEG_INFINITY]);
+        for corner in 0..8u32 {
+            let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
+            let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
+            let voxel = (cell + up).min(last).to_array().map(|v| v as u64);
+            let value = self.voxels.value(voxel);
+            sum += weight.x * weight.y * weight.z * value;
+            range = [range[0].min(value), range[1].max(value)];
+        }
+        // Rounding must not carry what lies between equal voxels to another side of their value.
+        if range[0] <= range[1] { sum.max(range[0]).min(range[1]) } else { sum }
     }
 }
 
