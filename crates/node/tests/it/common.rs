@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
-use node::array::{Priority, ReadRequest, Result, Selection, Source, Target};
+use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
 use node::dial::{Dialer, Server};
 use node::identity::IdentityChoice;
@@ -91,7 +92,17 @@ impl Served {
 
     async fn run(folder: TempDir, options: &Options, registry: Registry, limits: Limits) -> Result<Self> {
         let shared = node::node::open(options).await?;
-        let node = node::node::start(options, shared, registry).await?;
+        // Where a server has just ended its sockets may close a moment later.
+        let mut tries = 0;
+        let node = loop {
+            match node::node::start(options, shared.clone(), registry.clone()).await {
+                Err(error) if error.kind() == ErrorKind::Io && tries < 100 => {
+                    tries += 1;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                node => break node?,
+            }
+        };
         let urls = node.exports().all().iter().map(|e| node.url(&e.name)).collect();
         let mut task = JoinSet::new();
         task.spawn(node.with_limits(limits).run());
