@@ -36,7 +36,7 @@ use crate::table::{Recipe, Tables};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
 use crate::wires::Wires;
-use crate::work::SKIPPED;
+use crate::work::LEAPT;
 use crate::{Drawn, Image, Mode, Part, Piece, Portion, Rect, Scene, Share, Tally};
 
 /// Pixels along a side of a tile.
@@ -197,8 +197,8 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) extreme: Option<Extreme>,
     /// How samples are lit, if they are.
     pub(crate) metric: Option<Metric>,
-    /// Samples that rays passed in each block, by slot; empty where nobody asks.
-    pub(crate) passed: Vec<AtomicU64>,
+    /// Samples that rays passed in each block, and [`LEAPT`] more for each that they drew, by slot; empty where nobody asks.
+    pub(crate) worked: Vec<AtomicU64>,
     /// Where rays can see something, where that is known.
     sieve: Option<Sieve>,
     /// Where rays leave what they gather on their way, where slabs are cast.
@@ -270,7 +270,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             part: *part,
             is_shared,
             finest_rank: finest,
-            passed: std::iter::repeat_with(AtomicU64::default).take(counted).collect(),
+            worked: std::iter::repeat_with(AtomicU64::default).take(counted).collect(),
             blocks,
             lens,
             volume_from_world,
@@ -329,14 +329,13 @@ impl<'a, T: Voxel> Caster<'a, T> {
     /// The work that each block made, in samples drawn.
     #[expect(clippy::cast_precision_loss, reason = "counts of samples stay below 2^53")]
     fn work(&self) -> Vec<(BlockKey, f64)> {
-        let one = |(slot, passed): (usize, &AtomicU64)| {
+        let one = |(slot, worked): (usize, &AtomicU64)| {
             let block = self.blocks.all_slots()[slot].as_ref()?;
-            let passed = passed.load(Ordering::Relaxed);
-            let seen = self.plans[slot].as_ref().map_or(1.0, |plan| plan.field.share_seen());
-            let work = passed as f64 * (SKIPPED + (1.0 - SKIPPED) * seen);
-            (passed > 0).then(|| (self.scene.view.key(block.rank, block.at), work))
+            let worked = worked.load(Ordering::Relaxed);
+            let key = || self.scene.view.key(block.rank, block.at);
+            (worked > 0).then(|| (key(), worked as f64 / LEAPT as f64))
         };
-        self.passed.iter().enumerate().filter_map(one).collect()
+        self.worked.iter().enumerate().filter_map(one).collect()
     }
 
     fn shadings(&self) -> Vec<Shading<'_, T>> {

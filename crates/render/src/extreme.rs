@@ -179,7 +179,7 @@ impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
             rays.end_where(&heights, TOP - ALIKE);
             let region = caster.region(rays.at(leader, rays.next[leader]));
             let spans = rays.pass(&region, leader);
-            caster.count(&region, &spans, shown);
+            caster.count(&region, &spans, spans.count(), shown);
             let Some(slot) = region.slot else { continue };
             let pass = Pass { caster, extreme, rays: &rays, shading, slot };
             best = pass.climb(simd, &spans, best);

@@ -124,10 +124,11 @@ pub(crate) struct March<'a, 'b, S: Simd, T> {
 }
 
 impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
-    type Output = ();
+    /// How many samples were drawn: those of the runs of samples of each ray in which it saw something.
+    type Output = u64;
 
     #[inline(always)]
-    fn run(self, simd: S) {
+    fn run(self, simd: S) -> u64 {
         let Self { block, plan, way, shading, gathered, mut inside } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
@@ -139,6 +140,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         // Rays that are elsewhere keep what they know.
         let mine = simd.lt(way.first, way.end);
         let [begun, left] = way.common(simd, mine);
+        let (own_rays, mut drawn) = (simd.bits(mine), 0);
         let mut is_fresh = false;
         let mut i = 0;
         // The first sample in another slab.
@@ -202,6 +204,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             if is_fresh {
                 state = samples.look_back(simd, number, state);
             }
+            let opacity = state.rgba[3];
             let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
             state = match sampling {
                 Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
@@ -215,12 +218,15 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 Sampling::Nearest => simd.call(Labels(run)),
             };
             is_fresh = false;
+            let seen = simd.bits(simd.lt(opacity, state.rgba[3]));
+            drawn += u64::from((seen & own_rays).count_ones() * (end - i));
             i = end;
         }
         if let Some(inside) = &mut inside {
             state.rgba = inside.leave(simd, way.count, state.rgba);
         }
         *gathered = state;
+        drawn
     }
 }
 

@@ -23,6 +23,7 @@ use crate::slabs::Layers;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
 use crate::wires::Strands;
+use crate::work::LEAPT;
 
 impl<T: Voxel> Caster<'_, T> {
     /// Sixteen rays, front to back; into `layers`, where there are any, and then without colours.
@@ -58,17 +59,20 @@ impl<T: Voxel> Caster<'_, T> {
                 rays.end_where(&opacity, shadings[0].opaque);
                 let region = self.region(rays.at(leader, rays.next[leader]));
                 let spans = rays.pass(&region, leader);
-                self.count(&region, &spans, shown);
                 let plan = |slot: u32| self.plans[slot as usize].as_deref().map(|plan| (slot, plan));
                 let seen = region.slot.filter(|_| self.draws_volume()).and_then(plan);
-                match seen {
-                    Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => {}
+                let drawn = match seen {
+                    Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => 0,
                     Some(seen) => {
                         let into = (&mut gathered, layers.as_deref_mut());
-                        self.draw_block(simd, rays, &spans, seen, shadings, into);
+                        self.draw_block(simd, rays, &spans, seen, shadings, into)
                     }
-                    None => gathered.forget(simd, spans.are_any()),
-                }
+                    None => {
+                        gathered.forget(simd, spans.are_any());
+                        0
+                    }
+                };
+                self.count(&region, &spans, drawn, shown);
                 let gap = seen.and_then(|(_, plan)| plan.field.gap());
                 for (lane, last) in gaps.iter_mut().enumerate() {
                     *last = if spans.from[lane] < spans.to[lane] { gap } else { *last };
@@ -96,13 +100,13 @@ impl<T: Voxel> Caster<'_, T> {
         Hunts::new(self, rays, sheets, strands)
     }
 
-    /// Counts what rays passed.
+    /// Counts what rays passed, and how many samples of that were drawn.
     #[inline(always)]
-    pub(crate) fn count(&self, region: &Region, spans: &Spans, shown: &mut Shown) {
-        let samples = spans.count();
-        shown.count(region.rank, region.is_lacking, samples);
-        if let Some(slot) = region.slot.filter(|_| !self.passed.is_empty()) {
-            self.passed[slot as usize].fetch_add(samples, Ordering::Relaxed);
+    pub(crate) fn count(&self, region: &Region, spans: &Spans, drawn: u64, shown: &mut Shown) {
+        let passed = spans.count();
+        shown.count(region.rank, region.is_lacking, passed);
+        if let Some(slot) = region.slot.filter(|_| !self.worked.is_empty()) {
+            self.worked[slot as usize].fetch_add(passed + LEAPT * drawn, Ordering::Relaxed);
         }
     }
 

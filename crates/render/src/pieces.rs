@@ -27,7 +27,7 @@ enum How {
 }
 
 impl<T: Voxel> Caster<'_, T> {
-    /// Draws spans from one block, with what leads over to coarser ones.
+    /// Draws spans from one block, with what leads over to coarser ones; tells how many samples were drawn.
     #[inline(always)]
     pub(crate) fn draw_block<S: Simd>(
         &self,
@@ -37,7 +37,7 @@ impl<T: Voxel> Caster<'_, T> {
         (slot, plan): (u32, &Plan),
         shadings: &[Shading<'_, T>],
         (gathered, mut layers): (&mut Gathered<S>, Option<&mut Layers<'_>>),
-    ) {
+    ) -> u64 {
         let log2 = self.strides_log2[self.blocks.resident(slot).rank];
         let (whole, pieces);
         let pieces: &[(Spans, How)] = if log2 == 0 && !self.fades[slot as usize].any() {
@@ -47,27 +47,31 @@ impl<T: Voxel> Caster<'_, T> {
             pieces = self.pieces(rays, spans, slot, log2);
             &pieces
         };
+        let mut drawn = 0;
         for (spans, how) in pieces {
             let unknown = spans.bits() & !known(simd, gathered);
             self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
             match *how {
-                How::Faded => match layers.as_deref_mut() {
-                    None => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
-                    Some(layers) => {
-                        for (slab, part) in layers.parts(spans) {
-                            self.draw_faded(simd, rays, &part, slot, &shadings[0], gathered);
-                            gathered.rgba =
-                                simd.call(Leave { layers: &mut *layers, slab, rgba: gathered.rgba });
+                How::Faded => {
+                    drawn += spans.count();
+                    match layers.as_deref_mut() {
+                        None => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                        Some(layers) => {
+                            for (slab, part) in layers.parts(spans) {
+                                self.draw_faded(simd, rays, &part, slot, &shadings[0], gathered);
+                                gathered.rgba =
+                                    simd.call(Leave { layers: &mut *layers, slab, rgba: gathered.rgba });
+                            }
                         }
                     }
-                },
+                }
                 How::Strided(log2) => {
                     let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     let shading = &shadings[log2];
                     let stride = f64::from(1u32 << log2);
                     let inside = layers.as_deref_mut().map(|layers| Inside::new(layers, way.base, stride));
-                    simd.call(March { block, plan, way: &way, shading, gathered, inside });
+                    drawn += simd.call(March { block, plan, way: &way, shading, gathered, inside });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
                         let known = spans.bits() & known(simd, gathered);
@@ -76,6 +80,7 @@ impl<T: Voxel> Caster<'_, T> {
                 }
             }
         }
+        drawn
     }
 
     /// True where a block's values lead over to those of a coarser one.

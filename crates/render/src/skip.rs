@@ -55,18 +55,6 @@ impl Field {
         Self::Cells(cells)
     }
 
-    /// The part of it that may be seen.
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    pub(crate) fn share_seen(&self) -> f64 {
-        match self {
-            Self::Hidden { .. } => 0.0,
-            Self::Full { .. } => 1.0,
-            Self::Cells(cells) => {
-                cells.iter().filter(|&&cell| cell & !BENT == 0).count() as f64 / cells.len().max(1) as f64
-            }
-        }
-    }
-
     /// The gap between visible values that all of the block lies in.
     pub(crate) fn gap(&self) -> Option<u32> {
         if let Self::Hidden { gap } = self { *gap } else { None }

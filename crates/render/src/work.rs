@@ -1,7 +1,7 @@
 //! How much work a picture will make, and where: guessed from what is there of the volume before it is drawn.
 //!
 //! A ray costs by its samples in sight. So the guess is made of points spread evenly over the blocks, each of which
-//! stands for the samples that rays take around it, fully where something is to be seen and a little where not. What
+//! stands for the samples that rays take around it, fully where something is to be seen and a little, or next to nothing, where not. What
 //! is seen there is taken from the finest level that is here, which may be a coarse one. What lies behind something
 //! opaque is not known to cost less; [`Worked`](crate::Drawn::work) tells afterwards.
 
@@ -26,8 +26,11 @@ pub struct WorkPoint {
     pub work: f64,
 }
 
-/// What a sample costs that is leapt over, of one that is drawn.
-pub(crate) const SKIPPED: f64 = 1.0 / 16.0;
+/// How many samples are leapt over in the time that one is drawn.
+pub(crate) const LEAPT: u64 = 16;
+/// What a sample is guessed to cost where nothing is seen and rays need not pass ([sieve](crate::sieve)), of one that is drawn: not
+/// nothing, as what is known of it may be coarse.
+const SIEVED: f64 = 1.0 / 256.0;
 /// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
 /// blocks; and most in a block.
 const POINTS: usize = 1 << 16;
@@ -59,9 +62,11 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
         .into_iter()
         .flatten()
         .collect();
+    let is_sieved = scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
+    let unseen = if is_sieved { SIEVED } else { 1.0 / LEAPT as f64 };
     let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
     for (point, is_seen) in points.iter_mut().zip(at_hand.0.seen_at(scene, &places)) {
-        point.work *= if is_seen { 1.0 } else { SKIPPED };
+        point.work *= if is_seen { 1.0 } else { unseen };
     }
     Ok(points)
 }
