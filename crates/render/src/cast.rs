@@ -123,9 +123,7 @@ pub(crate) trait Castable: Send + Sync {
 
 impl<T: Voxel> Castable for Blocks<T> {
     fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
-        let mut caster = Caster::new(scene, part, self, instructions)?;
-        caster.sieve = Sieve::new(&caster);
-        caster.draw(cancel)
+        Caster::ready(scene, part, self, instructions)?.draw(cancel)
     }
 
     fn cast_slabs(
@@ -136,8 +134,7 @@ impl<T: Voxel> Castable for Blocks<T> {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)> {
-        let mut caster = Caster::new(scene, &Part::whole(scene), self, instructions)?;
-        caster.sieve = Sieve::new(&caster);
+        let caster = Caster::ready(scene, &Part::whole(scene), self, instructions)?;
         caster.draw_slabs(request, borders, cancel)
     }
 
@@ -186,7 +183,7 @@ pub(crate) struct Caster<'a, T> {
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
-    /// On which side of the isovalues each block lies, by slot; empty without any.
+    /// On which side of the isovalues each block lies, by slot; empty without any, and where another device draws.
     pub(crate) sides: Vec<Sides>,
     /// The transfer function shows something.
     pub(crate) shows_volume: bool,
@@ -207,6 +204,23 @@ pub(crate) struct Caster<'a, T> {
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
+    /// A caster that draws: with what only its own rays ask for.
+    fn ready(
+        scene: &'a Scene,
+        part: &Part,
+        blocks: &'a Blocks<T>,
+        instructions: Instructions,
+    ) -> Result<Self> {
+        let mut caster = Self::new(scene, part, blocks, instructions)?;
+        caster.sieve = Sieve::new(&caster);
+        let surfaces = &caster.surfaces;
+        if !surfaces.is_empty() {
+            let side = |slot: &Option<_>| slot.as_deref().map_or(Sides::NONE, |b| Sides::new(b, surfaces));
+            caster.sides = blocks.all_slots().par_iter().map(side).collect();
+        }
+        Ok(caster)
+    }
+
     pub(crate) fn new(
         scene: &'a Scene,
         part: &Part,
@@ -256,10 +270,8 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let is_shared = part.share != Share::WHOLE;
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         let surfaces = Surfaces::new(&scene.surfaces, view, lamp);
-        let slots = if surfaces.is_empty() { &[] } else { blocks.all_slots() };
-        let side = |slot: &Option<_>| slot.as_deref().map_or(Sides::NONE, |b| Sides::new(b, &surfaces));
         Ok(Self {
-            sides: slots.par_iter().map(side).collect(),
+            sides: Vec::new(),
             shows_volume: is_composite && !sight.is_hidden(),
             slices: has_slices.then(slices),
             wires: Wires::new(scene, &lens),

@@ -28,18 +28,35 @@ pub(crate) enum Sides {
     Cells(Vec<u8>),
 }
 
+/// On which side some values lie.
+pub(crate) enum Side {
+    /// No value is there.
+    Absent,
+    One(u8),
+    /// A surface may lie between them.
+    Several,
+}
+
+impl Side {
+    /// Of all values from the lowest to the highest, where `below` counts the isovalues at or below one.
+    pub(crate) fn of([low, high]: [f32; 2], below: impl Fn(f64) -> u8) -> Self {
+        if low > high {
+            return Self::Absent;
+        }
+        let [lowest, highest] = [low, high].map(|value| below(f64::from(value)));
+        if lowest == highest { Self::One(lowest) } else { Self::Several }
+    }
+}
+
 impl Sides {
     /// Of no block.
     pub(crate) const NONE: Self = Self::Even(UNKNOWN);
 
     pub(crate) fn new<T>(block: &Resident<T>, surfaces: &Surfaces) -> Self {
-        let side = |&[low, high]: &[f32; 2]| {
-            let (lowest, highest) = (surfaces.side_of(f64::from(low)), surfaces.side_of(f64::from(high)));
-            match lowest == highest {
-                _ if low > high => Some(UNKNOWN),
-                true => Some(if block.has_missing { UNKNOWN } else { lowest }),
-                false => None,
-            }
+        let side = |&range: &[f32; 2]| match Side::of(range, |value| surfaces.side_of(value)) {
+            Side::Several => None,
+            Side::One(side) if !block.has_missing => Some(side),
+            Side::Absent | Side::One(_) => Some(UNKNOWN),
         };
         let sides: Vec<Option<u8>> = block.cells.iter().map(side).collect();
         if let Some(first) = sides[0]

@@ -3,6 +3,7 @@
 //! A *side* is how many surfaces have no higher value. Values whose sides are one have no surface between them.
 
 use super::PreparedSurface;
+use crate::sides::Side;
 
 /// The side where no value is present.
 pub const NO_SIDE: u8 = u8::MAX;
@@ -32,15 +33,13 @@ impl Sides {
     }
 }
 
-/// The side of all values from `low` to `high`.
-fn side_of([low, high]: [f32; 2], surfaces: &[PreparedSurface]) -> u8 {
-    if low > high {
-        return NO_SIDE;
-    }
-    let side = |value: f32| surfaces.partition_point(|surface| surface.stored <= f64::from(value));
-    match [side(low), side(high)] {
-        [low, high] if low == high => u8::try_from(low).unwrap_or(SEVERAL_SIDES),
-        _ => SEVERAL_SIDES,
+/// The side of all values from the lowest to the highest.
+fn side_of(range: [f32; 2], surfaces: &[PreparedSurface]) -> u8 {
+    let below = |value: f64| surfaces.partition_point(|surface| surface.stored <= value);
+    match Side::of(range, |value| u8::try_from(below(value)).unwrap_or(SEVERAL_SIDES)) {
+        Side::Absent => NO_SIDE,
+        Side::One(side) => side,
+        Side::Several => SEVERAL_SIDES,
     }
 }
 
