@@ -1,11 +1,10 @@
 //! One process of an MPI program as a rank.
 //!
-//! MPI is called by one thread at a time, whichever it is. Nobody waits within a call: who waits for a message looks for
-//! it again and again, and lets other threads work in between.
+//! MPI is called by one thread at a time, whichever it is. Nobody waits within a call: who waits for a message, or for room to
+//! send one, looks again and again, and lets other threads work in between.
 
 #![expect(unsafe_code, reason = "calls of C")]
 
-use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +15,9 @@ use compose::Communicator;
 
 use crate::launched;
 
-/// Messages that may be on their way from one process; who sends more waits for the oldest.
-pub const MAX_UNDER_WAY: usize = 64;
-/// How long a process that waits for a message looks for it without a pause; then it lets others have the core, at last for
-/// as long as this.
+/// Messages that may be on their way from one process to another in a lane; who sends more waits. As many as between threads.
+pub const MAX_UNDER_WAY: usize = compose::MAX_WAITING;
+/// How long a process that waits looks without a pause; then it lets others have the core, at last for as long as this.
 const LOOKS: u32 = 256;
 const LONGEST_PAUSE: Duration = Duration::from_micros(200);
 /// Looks, about a second, after which a process has nothing to do for now and pauses longer between them.
@@ -60,13 +58,15 @@ pub struct Process {
     rank: usize,
     size: usize,
     /// Held during each call of MPI.
-    sending: Mutex<VecDeque<Sending>>,
+    sending: Mutex<Vec<Sending>>,
 }
 
 /// A message on its way: MPI reads it until the request is taken back.
 #[derive(Debug)]
 struct Sending {
     request: *mut c_void,
+    to: c_int,
+    lane: c_int,
     _message: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl Process {
         unsafe { corridor_mpi_abort(c_int::from(code)) }
     }
 
-    fn calls(&self) -> MutexGuard<'_, VecDeque<Sending>> {
+    fn calls(&self) -> MutexGuard<'_, Vec<Sending>> {
         self.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,36 +143,48 @@ impl Process {
         let bytes = c_int::try_from(message.len()).map_err(|_| {
             Error::too_large(format!("expected a message of less than 2 GiB, found {} bytes", message.len()))
         })?;
-        let mut sending = self.calls();
-        give_back(&mut sending)?;
-        if sending.len() >= MAX_UNDER_WAY
-            && let Some(oldest) = sending.pop_front()
-        {
-            // SAFETY: the request has not been taken back, and its message lives until the end of this block.
-            checked(unsafe { corridor_mpi_wait(oldest.request) }, "sending")?;
+        let mut pause = Pause::default();
+        loop {
+            let mut sending = self.calls();
+            give_back(&mut sending)?;
+            if sending.iter().filter(|other| (other.to, other.lane) == (to, lane)).count() < MAX_UNDER_WAY {
+                let (data, mut request) = (message.as_ptr().cast(), ptr::null_mut());
+                // SAFETY: the message is kept, where it lies, until the request is taken back.
+                checked(unsafe { corridor_mpi_send(data, bytes, to, lane, &raw mut request) }, "sending")?;
+                sending.push(Sending { request, to, lane, _message: message });
+                return Ok(());
+            }
+            drop(sending);
+            pause.make();
         }
-        let mut request = ptr::null_mut();
-        // SAFETY: the message is kept, where it lies, until the request is taken back.
-        let code = unsafe { corridor_mpi_send(message.as_ptr().cast(), bytes, to, lane, &raw mut request) };
-        checked(code, "sending")?;
-        sending.push_back(Sending { request, _message: message });
-        Ok(())
     }
 
     fn receive_in(&self, lane: c_int, from: usize) -> Result<Vec<u8>> {
         let from = self.other(from)?;
-        let mut looks = 0u32;
+        let mut pause = Pause::default();
         loop {
             if let Some(message) = self.look(from, lane)? {
                 return Ok(message);
             }
-            looks = looks.saturating_add(1);
-            match looks.checked_sub(LOOKS) {
-                None => std::thread::yield_now(),
-                Some(more) => {
-                    let longest = if looks < IDLE_AFTER_LOOKS { LONGEST_PAUSE } else { IDLE_PAUSE };
-                    std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(longest));
-                }
+            pause.make();
+        }
+    }
+}
+
+/// Pauses between looks, longer and longer.
+#[derive(Default)]
+struct Pause {
+    looks: u32,
+}
+
+impl Pause {
+    fn make(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        match self.looks.checked_sub(LOOKS) {
+            None => std::thread::yield_now(),
+            Some(more) => {
+                let longest = if self.looks < IDLE_AFTER_LOOKS { LONGEST_PAUSE } else { IDLE_PAUSE };
+                std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(longest));
             }
         }
     }
@@ -224,7 +236,7 @@ impl Communicator for Lane {
 impl Drop for Process {
     fn drop(&mut self) {
         let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for Sending { request, _message } in sending.drain(..) {
+        for Sending { request, _message, .. } in sending.drain(..) {
             // SAFETY: the request has not been taken back, and its message lives. Nothing can be done about an error at the end.
             unsafe { corridor_mpi_wait(request) };
         }
@@ -234,7 +246,7 @@ impl Drop for Process {
 }
 
 /// Takes back what has been sent.
-fn give_back(sending: &mut VecDeque<Sending>) -> Result<()> {
+fn give_back(sending: &mut Vec<Sending>) -> Result<()> {
     let mut failed = 0;
     sending.retain(|message| {
         let mut is_sent = 0;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use array::conformance::one_array;
 use array::{Block, BlockKey, Content, Dataset, Error, Result};
 use compose::{Balance, Communicator, Composed, Method, broadcast, collect, draw};
+use corridor_mpi::MAX_UNDER_WAY;
 use render::{
     BlockPool, Camera, Cancel, Demand, ImageSize, Isosurface, Mode, Quality, Rect, Scene, TransferFunction,
     VolumeView, cast, demand,
@@ -94,7 +95,8 @@ fn run(ranks: &dyn Communicator) -> Result<()> {
         }
         took = part.work;
     }
-    // A message larger than MPI sends at once, and many behind one another.
+    many_under_way(ranks)?;
+    // A message larger than MPI sends at once.
     let large = vec![7u8; 9 << 20];
     let heard = broadcast(ranks, if ranks.rank() == 0 { large.clone() } else { Vec::new() })?;
     let count =
@@ -104,6 +106,21 @@ fn run(ranks: &dyn Communicator) -> Result<()> {
             "expected {} ranks to hear the same, found {count}",
             ranks.size()
         )));
+    }
+    Ok(())
+}
+
+/// Everybody has as many messages on their way to everybody as may be, larger than MPI sends unasked, before anybody receives one.
+fn many_under_way(ranks: &dyn Communicator) -> Result<()> {
+    let others = || (0..ranks.size()).filter(|&rank| rank != ranks.rank());
+    let message = |from: usize, number: usize| vec![u8::try_from(16 * from + number).unwrap_or(0); 64 << 10];
+    for number in 0..MAX_UNDER_WAY {
+        others().try_for_each(|to| ranks.send(to, message(ranks.rank(), number)))?;
+    }
+    for (number, from) in (0..MAX_UNDER_WAY).flat_map(|number| others().map(move |from| (number, from))) {
+        if ranks.receive(from)? != message(from, number) {
+            return Err(Error::internal(format!("expected message {number} of rank {from}, found another")));
+        }
     }
     Ok(())
 }
