@@ -24,6 +24,7 @@ pub async fn start(
     device: Device,
     ranks: Option<Ranks>,
 ) -> Result<Node> {
+    store::step_back();
     let shared = node::open(options).await?;
     let export = shared.exports.find("")?;
     let source = Arc::new(Latest(Arc::clone(export)));
@@ -54,6 +55,7 @@ pub async fn start(
 /// # Cancel safety
 /// As [`follow`].
 pub async fn assist(options: &Options, ranks: Ranks) -> Result<()> {
+    store::step_back();
     let shared = node::open(options).await?;
     let source = Arc::new(Latest(Arc::clone(shared.exports.find("")?)));
     let means = Means::open(Device::Cpu, options.context.budget.render).await?;

@@ -185,6 +185,20 @@ impl Camera {
         self
     }
 
+    /// The same camera, whose image shows `factor` times as much from side to side.
+    #[must_use]
+    pub fn with_wider_field(self, factor: f64) -> Self {
+        let projection = match self.projection {
+            Projection::Perspective { fov_y_rad } => {
+                Projection::Perspective { fov_y_rad: 2.0 * ((fov_y_rad / 2.0).tan() * factor).atan() }
+            }
+            Projection::Orthographic { height_world } => {
+                Projection::Orthographic { height_world: height_world * factor }
+            }
+        };
+        Self { projection, ..self }
+    }
+
     /// What the image spans vertically at the target's distance, world units.
     #[must_use]
     pub fn height_at_target(&self) -> f64 {

@@ -49,4 +49,4 @@ pub use scratch::{DEFAULT_SCRATCH_BYTES, Scratch};
 pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;
 pub use window::Flat;
-pub use workers::MAX_QUEUED_JOBS;
+pub use workers::{MAX_QUEUED_JOBS, step_back};

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
@@ -22,6 +23,31 @@ pub const MAX_QUEUED_JOBS: usize = 16_384;
 const MIN_THREADS: usize = 8;
 /// Most threads.
 const MAX_THREADS: usize = 64;
+/// How far storage threads step back, as `nice(2)` counts: where cores are scarce, one gets a thirtieth of what one that draws does.
+const STEPS_BACK: i32 = 15;
+
+static STEP_BACK: AtomicBool = AtomicBool::new(false);
+
+/// Has storage threads step back behind the other threads of this process where cores are scarce: for processes that draw, as
+/// what is looked at now matters more than what comes next. Threads that run already stay as they are: to be called before
+/// data are opened. Where the system does not give threads weights of their own it changes nothing.
+pub fn step_back() {
+    STEP_BACK.store(true, Ordering::Relaxed);
+}
+
+/// Lowers this thread's weight.
+#[cfg(target_os = "linux")]
+fn lower_own_weight() {
+    // Linux takes "this process" for the thread that asks, unlike POSIX.
+    let lowered = rustix::process::getpriority_process(None)
+        .and_then(|own| rustix::process::setpriority_process(None, own + STEPS_BACK));
+    if let Err(error) = lowered {
+        tracing::debug!(%error, "a storage thread keeps its weight");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lower_own_weight() {}
 
 /// One piece of blocking work.
 pub(crate) trait Job: Send {
@@ -96,7 +122,13 @@ impl Workers {
         for number in 0..threads {
             let own = workers.clone();
             let name = format!("corridor-store-{number}");
-            if let Err(error) = thread::Builder::new().name(name).spawn(move || own.work()) {
+            let run = move || {
+                if STEP_BACK.load(Ordering::Relaxed) {
+                    lower_own_weight();
+                }
+                own.work();
+            };
+            if let Err(error) = thread::Builder::new().name(name).spawn(run) {
                 tracing::warn!(%error, started = number, "expected {threads} storage threads, found fewer");
                 break;
             }
@@ -199,6 +231,20 @@ mod tests {
         }
         drop(done);
         assert_eq!(order.into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_steps_back_leaves_others_as_they_were() {
+        let own = || rustix::process::getpriority_process(None).unwrap();
+        let before = own();
+        let lower = move || {
+            lower_own_weight();
+            own()
+        };
+        let lowered = thread::Builder::new().name("lowered".into()).spawn(lower).unwrap();
+        assert_eq!(lowered.join().unwrap(), (before + STEPS_BACK).min(19));
+        assert_eq!(own(), before);
     }
 
     #[test]

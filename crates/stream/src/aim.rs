@@ -13,7 +13,7 @@ use crate::volume::Watching;
 /// A view made ready for drawing.
 pub(crate) struct Aim {
     /// What the data were when it was aimed at them.
-    dataset: Arc<Dataset>,
+    pub(crate) dataset: Arc<Dataset>,
     pub(crate) view: Arc<View>,
     pub(crate) size: ImageSize,
     /// What this participant may spend, bytes.

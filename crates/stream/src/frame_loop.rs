@@ -9,13 +9,14 @@ use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
-use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth};
+use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth, View};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::aim::Aim;
 use crate::crew::{Crew, Outlook, Picture, scene_for};
 use crate::encode::{Encoder, Jpeg, Png};
+use crate::foresight::{FORESEE_AFTER, Foresight};
 use crate::grids::Boxes;
 use crate::host::Host;
 use crate::loader::Trouble;
@@ -47,6 +48,9 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         told: None,
         heard: None,
         frames: 0,
+        before: None,
+        aimed_at: Instant::now(),
+        foresight: None,
     };
     frames.run().await;
     drop(ends);
@@ -100,6 +104,11 @@ struct FrameLoop {
     /// What other ranks last said of their blocks for this aim, and when.
     heard: Option<(Outlook, Instant)>,
     frames: u64,
+    /// What was looked at from another place or at another time, before this aim.
+    before: Option<Arc<View>>,
+    aimed_at: Instant,
+    /// Blocks that may be wanted next are on their way.
+    foresight: Option<Foresight>,
 }
 
 impl FrameLoop {
@@ -146,6 +155,7 @@ impl FrameLoop {
             return Ok(());
         }
         let now = Instant::now();
+        let facts_are_complete = facts.blocks_present == facts.blocks_total;
         let situation = situation(wanted, &facts);
         let mut until = match self.pacer.decide(&situation, now) {
             Decision::Draw(plan) => {
@@ -161,9 +171,10 @@ impl FrameLoop {
         };
         self.turn = None;
         let told_at = self.tell_truth(&situation, facts, now);
+        let foreseen_at = self.foresee(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
         let asked_at = self.heard.as_ref().and_then(|(outlook, at)| Some(*at + outlook.asked_again_after()?));
-        until = [until, told_at, work_at, asked_at].into_iter().flatten().min();
+        until = [until, told_at, foreseen_at, work_at, asked_at].into_iter().flatten().min();
         tokio::select! {
             () = self.seat.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -184,21 +195,40 @@ impl FrameLoop {
             aim.view = Arc::clone(&wanted.view);
             return Ok(());
         }
-        let (host, who, view, old) = (
-            Arc::clone(&self.host),
-            self.who,
-            Arc::clone(&wanted.view),
-            self.aim.take().map(|aim| aim.watching),
-        );
+        self.foresight = None;
+        let old = self.aim.take();
+        if let Some(old) = &old
+            && (&old.view.camera, old.view.time) != (&wanted.view.camera, wanted.view.time)
+        {
+            self.before = Some(Arc::clone(&old.view));
+        }
+        let (host, who, view, old) =
+            (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), old.map(|aim| aim.watching));
         let seq = wanted.seq;
         let aiming = move || match &host.crew {
             Some(crew) => crew.aim(&host, who, (seq, view), size, old),
             None => Aim::new(&host, who, view, size, old),
         };
         self.aim = Some(blocking(aiming).await??);
+        self.aimed_at = Instant::now();
         self.shown = None;
         self.heard = None;
         Ok(())
+    }
+
+    /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
+    fn foresee(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
+        let aim = self.aim.as_ref()?;
+        if !is_complete || self.foresight.is_some() || self.host.crew.is_some() {
+            return None;
+        }
+        let due = self.aimed_at + FORESEE_AFTER;
+        if now < due {
+            return Some(due);
+        }
+        let dataset = Arc::clone(&aim.dataset);
+        self.foresight = Some(Foresight::begin(self.host.source(), dataset, aim, self.before.as_deref()));
+        None
     }
 
     /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
@@ -373,6 +403,7 @@ impl FrameLoop {
     fn refuse(&mut self, wanted: &Wanted, error: &Error) {
         self.refused = Some((wanted.seq, wanted.size));
         self.aim = None;
+        self.foresight = None;
         self.turn = None;
         forget(&self.host, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
@@ -484,7 +515,7 @@ mod tests {
 
     use array::conformance::{MemorySource, one_array};
     use serde_json::json;
-    use session::{Join, Role, View};
+    use session::{Join, Role};
     use tokio::task::JoinSet;
 
     use super::*;

@@ -84,6 +84,11 @@ impl Host {
         Self { crew: crew.map(Arc::new), ..self }
     }
 
+    /// Where blocks come from.
+    pub(crate) fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.source)
+    }
+
     /// What the data are, as far as is known.
     pub(crate) fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))

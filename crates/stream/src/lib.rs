@@ -23,6 +23,7 @@ mod encode;
 mod feed;
 mod film;
 mod follow;
+mod foresight;
 mod frame_loop;
 mod grids;
 mod host;

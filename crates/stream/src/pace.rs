@@ -2,8 +2,8 @@
 //!
 //! A state machine without a clock: `now` is an argument. Its rules, in order of importance:
 //! nothing is drawn that changes nothing; at most [`MAX_FRAMES_IN_FLIGHT`] frames are unseen; while the view
-//! moves, a frame keeps to [`MOVING_BUDGET`] by losing resolution; when it rests, arriving blocks refresh
-//! the picture now and then, and the last picture is exact.
+//! moves, a frame keeps to [`MOVING_BUDGET`] by losing resolution, down to a seventh of the pixels, and to ten frames
+//! per second by losing more; when it rests, arriving blocks refresh the picture now and then, and the last picture is exact.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,8 +14,10 @@ use tokio::time::Instant;
 
 /// Frames sent and not yet shown, at most: one on its way while one is decoded.
 pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
-/// What a frame may take to draw and encode while the view moves: twenty frames per second.
-pub const MOVING_BUDGET: Duration = Duration::from_millis(50);
+/// What a frame may take to draw and encode while the view moves: thirty frames per second.
+pub const MOVING_BUDGET: Duration = Duration::from_millis(33);
+/// What it may take before it has fewer pixels than [`MOVING_FLOOR`]: ten frames per second.
+const COARSE_BUDGET: Duration = Duration::from_millis(100);
 /// The same for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
 pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
 /// A picture of a view that rests while blocks arrive may take this share of the time it has rested: on slow machines and
@@ -31,6 +33,8 @@ pub const SETTLE: Duration = Duration::from_millis(200);
 const SCALE_STEPS: u32 = 8;
 /// Share of the sides that is drawn before anything was measured, in eighths.
 const FIRST_SCALE: u32 = 4;
+/// Share of the sides below which frames become rarer rather than coarser, in eighths: a seventh of the pixels.
+const MOVING_FLOOR: u32 = 3;
 /// Weight of the newest measurement.
 const NEWEST_WEIGHT: f64 = 0.4;
 
@@ -153,12 +157,12 @@ impl Pacer {
     }
 
     fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> Plan {
-        let budget = match (is_moving, s.is_settled) {
-            (true, _) => Some(MOVING_BUDGET),
-            (false, false) => Some(LOADING_BUDGET.max((now - s.changed_at) / RESTED_SHARE)),
-            (false, true) => None,
+        let within = |budget| self.scale(s.size, budget);
+        let eighths = match (is_moving, s.is_settled) {
+            (true, _) => within(MOVING_BUDGET).max(within(COARSE_BUDGET).min(MOVING_FLOOR)),
+            (false, false) => within(LOADING_BUDGET.max((now - s.changed_at) / RESTED_SHARE)),
+            (false, true) => SCALE_STEPS,
         };
-        let eighths = budget.map_or(SCALE_STEPS, |b| self.scale(s.size, b));
         let side = |n: u32| (n * eighths / SCALE_STEPS).max(1);
         let (width, height) = (side(s.size.width()), side(s.size.height()));
         Plan { width, height, codec: Codec::Jpeg, is_moving, is_full: !is_moving && eighths == SCALE_STEPS }
@@ -293,21 +297,21 @@ mod tests {
     }
 
     #[test]
-    fn moving_frames_lose_resolution_to_keep_their_budget() {
-        let mut desk = Desk::new();
-        let mut sides = Vec::new();
-        for _ in 0..12 {
-            desk.change(true);
-            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
-            // A heavy scene: a microsecond per pixel.
-            let micros = u64::from(plan.width * plan.height);
-            desk.draw(micros / 1000);
-            desk.shown();
-            sides.push(plan.width);
-            assert!(!plan.is_full && plan.codec == Codec::Jpeg);
+    fn moving_frames_lose_resolution_and_only_then_become_rarer() {
+        // Nanoseconds for each of 800 x 400 pixels, and how wide a frame becomes.
+        for (nanos, width) in [(50, 800), (150, 600), (500, 300), (2000, 300), (4000, 200), (100_000, 100)] {
+            let mut desk = Desk::new();
+            let mut sides = Vec::new();
+            for _ in 0..20 {
+                desk.change(true);
+                let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+                desk.draw(u64::from(plan.width * plan.height) * nanos / 1_000_000);
+                desk.shown();
+                sides.push(plan.width);
+                assert!(!plan.is_full && plan.codec == Codec::Jpeg);
+            }
+            assert_eq!(sides.last(), Some(&width), "{nanos} ns a pixel: {sides:?}");
         }
-        let last = u64::from(sides[11]) * u64::from(sides[11] / 2);
-        assert!(last <= 50_000 && last > 12_000, "{sides:?}");
     }
 
     #[test]

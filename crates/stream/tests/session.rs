@@ -56,6 +56,36 @@ async fn the_first_picture_needs_only_the_coarsest_blocks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_next_step_of_a_film_is_fetched_once_nothing_is_lacking_and_withdrawn_for_another() {
+    let data = Pyramid::new(32, 16, 6);
+    let only = |times: &'static [u64]| {
+        let levels = data.dataset().arrays[0].levels.clone();
+        data.let_through(move |key| {
+            times.contains(&levels[usize::from(key.level)].grid_position(key.index).unwrap()[0])
+        });
+    };
+    only(&[0]);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(data.asked().iter().all(|key| data.time_of(key) == 0));
+    let ahead = data.asked_ahead();
+    assert!(!ahead.is_empty() && ahead.iter().all(|key| data.time_of(key) == 1), "{ahead:?}");
+    assert_eq!(data.waiting().len(), ahead.len());
+
+    only(&[0, 2]);
+    ada.change(&json!({"time": 2}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let waiting: Vec<u64> = data.waiting().iter().map(|key| data.time_of(key)).collect();
+    assert!(
+        !waiting.is_empty() && waiting.iter().all(|&time| time == 4),
+        "as many steps further: {waiting:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_picture_with_gaps_shows_no_level() {
     let data = Pyramid::new(64, 16, 1);
     let only = data.finest_key();

@@ -27,8 +27,7 @@ pub(crate) use gather::cast_with_instructions;
 pub(crate) use layers::{Deposit, Inside, Layers, Leave, Sheets};
 
 use crate::{
-    Camera, Cancel, Frame, ImageSize, Instructions, Mode, Projection, Rect, Scene, Snapshot, SpaceAxis,
-    Truth, cast,
+    Camera, Cancel, Frame, ImageSize, Instructions, Mode, Rect, Scene, Snapshot, SpaceAxis, Truth, cast,
 };
 
 /// How a volume is cut.
@@ -130,7 +129,10 @@ impl SlabRequest {
     fn seen_by_pixels_of(&self, reduction: u32, size: ImageSize) -> (Camera, ImageSize) {
         let wider = 1.0 + 2.0 * self.guard;
         let side = |pixels: u32| (f64::from(pixels) * wider / f64::from(reduction)).ceil() as u32;
-        (widened(&self.camera, wider), ImageSize { width: side(size.width), height: side(size.height) })
+        (
+            self.camera.with_wider_field(wider),
+            ImageSize { width: side(size.width), height: side(size.height) },
+        )
     }
 }
 
@@ -172,7 +174,7 @@ impl Slabs {
     /// The camera of the picture that they are beside.
     #[must_use]
     pub fn of_picture(&self) -> Camera {
-        widened(&self.camera, 1.0 / (1.0 + 2.0 * self.guard))
+        self.camera.with_wider_field(1.0 / (1.0 + 2.0 * self.guard))
     }
 
     /// Texels that are kept.
@@ -189,19 +191,6 @@ impl Slabs {
     pub fn middle(&self, slab: usize) -> f64 {
         f64::midpoint(self.borders[slab], self.borders[slab + 1])
     }
-}
-
-/// The same camera, whose image shows so many times as much from side to side.
-fn widened(camera: &Camera, factor: f64) -> Camera {
-    let projection = match camera.projection {
-        Projection::Perspective { fov_y_rad } => {
-            Projection::Perspective { fov_y_rad: 2.0 * ((fov_y_rad / 2.0).tan() * factor).atan() }
-        }
-        Projection::Orthographic { height_world } => {
-            Projection::Orthographic { height_world: height_world * factor }
-        }
-    };
-    Camera { projection, ..*camera }
 }
 
 /// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the

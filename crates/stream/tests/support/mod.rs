@@ -33,7 +33,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Log {
-    asked: Vec<BlockKey>,
+    asked: Vec<(BlockKey, Priority)>,
     waiting: Vec<std::sync::Weak<Want>>,
     bytes_now: u64,
     most_bytes: u64,
@@ -106,8 +106,19 @@ impl Pyramid {
         }
     }
 
+    /// What somebody waited for.
     pub(crate) fn asked(&self) -> Vec<BlockKey> {
-        self.0.log.lock().unwrap().asked.clone()
+        self.asked_by(|priority| priority.tier > Priority::PREFETCH.tier)
+    }
+
+    /// What was asked for before anybody looked at it.
+    pub(crate) fn asked_ahead(&self) -> Vec<BlockKey> {
+        self.asked_by(|priority| priority.tier == Priority::PREFETCH.tier)
+    }
+
+    fn asked_by(&self, is_so: impl Fn(Priority) -> bool) -> Vec<BlockKey> {
+        let log = self.0.log.lock().unwrap();
+        log.asked.iter().filter(|(_, priority)| is_so(*priority)).map(|(key, _)| *key).collect()
     }
 
     /// Blocks asked for, not answered and not withdrawn.
@@ -221,7 +232,7 @@ impl Source for Gated {
         let wants: Vec<Arc<Want>> = wants.into_iter().map(Arc::new).collect();
         {
             let log = &mut *self.0.log.lock().unwrap();
-            log.asked.extend(wants.iter().map(|w| w.key()));
+            log.asked.extend(wants.iter().map(|w| (w.key(), w.urgency().priority)));
             log.waiting.retain(|w| w.strong_count() > 0);
             log.waiting.extend(wants.iter().map(Arc::downgrade));
             let info = &self.0.memory.dataset().arrays[0];
