@@ -5,7 +5,10 @@
 //! block where all is visible, covers packets of the image between two depths. Depths are along the camera's line of sight.
 //! Only of pictures, or of shares of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
 
+use std::sync::Arc;
+
 use glam::DVec3;
+use rayon::prelude::*;
 
 use crate::cast::Caster;
 use crate::frustum::Sight;
@@ -27,7 +30,7 @@ const MOST_BLOCKS: u64 = 1 << 16;
 const ROUNDING: f64 = 1.001;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sieve {
     /// Of the part of the image that is drawn.
     rect: Rect,
@@ -56,28 +59,42 @@ impl Sieve {
         }
         let rect = caster.part.rect;
         let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(SIDE) as usize);
-        let mut sieve =
-            Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
-        let blocks = || {
-            let is_drawn =
-                |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
-            let of = |(slot, block)| Some((block, &*caster.plans[slot as usize].as_deref()?.field));
-            caster.blocks.occupied().filter(move |(_, block)| is_drawn(block)).filter_map(of)
-        };
-        let cells = blocks().filter(|(_, field)| matches!(field, Field::Cells(_)));
+        let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
+        let is_drawn =
+            |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
+        let of = |(slot, block)| Some((block, &*caster.plans[slot as usize].as_deref()?.field));
+        let blocks: Vec<(&Arc<Resident<T>>, &Field)> =
+            caster.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
+        let cells = blocks.iter().filter(|(_, field)| matches!(field, Field::Cells(_)));
         let count: usize = cells.map(|(block, _)| block.layout.cell_count()).sum();
         let is_fine = count <= CELLS_PER_PACKET * columns * rows;
-        for (block, field) in blocks() {
-            let spheres = match field {
-                Field::Hidden { .. } => continue,
-                Field::Cells(cells) if is_fine => edge_cells(cells, block.layout.cells),
-                Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
-            };
-            for (first, size) in spheres {
-                sieve.splat(caster, &sphere(caster, block, first, size))?;
+        let splatted = |some: &[(&Arc<Resident<T>>, &Field)]| {
+            let mut sieve = empty.clone();
+            for (block, field) in some {
+                let spheres = match field {
+                    Field::Hidden { .. } => continue,
+                    Field::Cells(cells) if is_fine => edge_cells(cells, block.layout.cells),
+                    Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
+                };
+                for (first, size) in spheres {
+                    sieve.splat(caster, &sphere(caster, block, first, size))?;
+                }
             }
+            Some(sieve)
+        };
+        // Each thread has its own, all are joined.
+        let each = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+        let all = blocks.par_chunks(each).map(splatted);
+        all.try_reduce(|| empty.clone(), |sieve, other| Some(sieve.joined(&other)))
+    }
+
+    /// Lets pass what either does.
+    fn joined(mut self, other: &Self) -> Self {
+        for ([nearest, farthest], [near, far]) in self.depths.iter_mut().zip(&other.depths) {
+            *nearest = nearest.min(*near);
+            *farthest = farthest.max(*far);
         }
-        Some(sieve)
+        self
     }
 
     /// Covers what a sphere does; `None` where it holds the eye or lies beside it.
