@@ -49,7 +49,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
             "compositing" => compositing::run(program, options, &mut finished).await,
             "overlap" => overlap::run(program, options, folder.path(), &mut finished).await,
             "slabs" => slabs::run(options, folder.path(), &mut finished).await,
-            _ => watching::run(program, options, &mut finished).await,
+            _ => watching::run(program, options, folder.path(), &mut finished).await,
         };
         finished.end_of(group, result);
     }

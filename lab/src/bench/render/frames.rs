@@ -1,18 +1,19 @@
 //! One frame of the same scene by everybody in turn, so that noise meets all: processor time, and how far each picture is
-//! from the reference.
+//! from the reference. All take the same step; beside that ours is drawn with the longest one that leaves its picture as near
+//! to the reference as VTK's.
 
 use std::path::Path;
 
 use array::Result;
 use render::reference::cast_pixels;
-use render::{BlockPool, Cancel, Frame, ImageSize, Instructions, Scene, cast_with};
+use render::{BlockPool, Cancel, Frame, ImageSize, Instructions, Quality, Scene, cast_with};
 
 use super::super::finished::Finished;
 use super::super::options::Options;
 use super::super::report::{Better, Case, median};
 use super::clock::{Clock, Took};
 use super::peers::Peers;
-use super::scenes::{DIRECTIONS, FUNCTIONS, Function, SIZES, scene, told};
+use super::scenes::{DIRECTIONS, FUNCTIONS, Function, Kind, SIZES, scene, told};
 use super::volume::Volume;
 
 /// Frames of each contestant and scene.
@@ -25,6 +26,9 @@ const REFERENCE_STRIDE: usize = 16;
 /// Pixels in which less is seen do not count for quality, opacity.
 const SEEN: f32 = 1.0 / 255.0;
 
+/// Steps for a picture no worse than VTK's, in voxels, ascending.
+const LONGER_STEPS: &[f64] = &[1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
+
 /// How much less processor time than VTK's CPU mapper a frame is to take.
 const GOAL_U8: f64 = 8.0;
 const GOAL_U8_AVX2: f64 = 5.5;
@@ -35,8 +39,10 @@ const GOAL_LIGHT: f64 = 12.0;
 /// VTK's time over ours for one scene.
 struct Ratio {
     is_float: bool,
-    is_light: bool,
+    kind: Kind,
     set: Instructions,
+    /// By our longer step, with a picture no worse than VTK's.
+    is_longer: bool,
     times: f64,
 }
 
@@ -109,6 +115,7 @@ impl Stage<'_> {
         // Tables are made with the first frame, as those of peers are.
         let first = draw(&scene, self.pool, sets[0])?.0;
         let mut quality = vec![("ours", exact.psnr_db(&first.image.to_rgb8([0.0; 3])))];
+        let mut longer: Option<(Scene, Times)> = None;
         let usual = if self.options.is_quick { QUICK_RUNS } else { RUNS };
         for run in 0..self.options.runs.unwrap_or(usual).max(1) {
             for (&set, times) in sets.iter().zip(&mut ours) {
@@ -120,8 +127,15 @@ impl Stage<'_> {
                 }
                 times.0.push(peer.draw(&told, (run == 0).then_some(&picture)).await?);
                 if run == 0 {
-                    quality.push((peer.kind.name, exact.psnr_db(&std::fs::read(&picture)?)));
+                    let psnr_db = exact.psnr_db(&std::fs::read(&picture)?);
+                    quality.push((peer.kind.name, psnr_db));
+                    if let ("vtk", Some(psnr_db)) = (peer.kind.name, psnr_db) {
+                        longer = no_worse(&scene, self.pool, &exact, psnr_db)?.map(|s| (s, Times::default()));
+                    }
                 }
+            }
+            if let Some((scene, times)) = &mut longer {
+                times.0.push(draw(scene, self.pool, sets[0])?.1);
             }
         }
         let volume = format!("{}, {}^3", self.volume.dtype(), self.volume.side);
@@ -137,8 +151,16 @@ impl Stage<'_> {
             let name = format!("{set:?}_cpu_ms").to_lowercase();
             case = case.with(&name, median(&mut times.cpu_ms()));
         }
+        if let Some((scene, times)) = &longer {
+            case = case
+                .with("step_at_vtk_quality", scene.quality.step)
+                .with("cpu_ms_at_vtk_quality", median(&mut times.cpu_ms()));
+        }
         self.add_peers(&mut case, &theirs, is_first);
-        let ratios = self.ratios(&case, function, &sets, &ours);
+        let mut ratios = self.ratios(&case, function, &sets, &ours, false);
+        ratios.extend(longer.iter().flat_map(|(_, times)| {
+            self.ratios(&case, function, &sets[..1], std::slice::from_ref(times), true)
+        }));
         Ok((case, ratios))
     }
 
@@ -160,11 +182,18 @@ impl Stage<'_> {
         case.why = why.join("; ");
     }
 
-    fn ratios(&self, case: &Case, function: &Function, sets: &[Instructions], ours: &[Times]) -> Vec<Ratio> {
+    fn ratios(
+        &self,
+        case: &Case,
+        function: &Function,
+        sets: &[Instructions],
+        ours: &[Times],
+        is_longer: bool,
+    ) -> Vec<Ratio> {
         let Some(Some(vtk)) = case.peers.get("vtk").copied() else { return Vec::new() };
         let ratio = |(&set, times): (&Instructions, &Times)| {
             let times = vtk / median(&mut times.cpu_ms())?;
-            Some(Ratio { is_float: self.volume.is_float, is_light: function.is_light, set, times })
+            Some(Ratio { is_float: self.volume.is_float, kind: function.kind, set, is_longer, times })
         };
         sets.iter().zip(ours).filter_map(ratio).collect()
     }
@@ -175,6 +204,21 @@ pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result
     let clock = Clock::start();
     let frame = cast_with(scene, &pool.snapshot(), &Cancel::new(), set)?;
     Ok((frame, clock.read()))
+}
+
+/// The same scene with the longest of [`LONGER_STEPS`], or its own step, whose picture is at least `psnr_db` from the
+/// reference; `None` where even its own is not.
+fn no_worse(scene: &Scene, pool: &BlockPool, exact: &Exact, psnr_db: f64) -> Result<Option<Scene>> {
+    let mut best = None;
+    for &step in std::iter::once(&scene.quality.step).chain(LONGER_STEPS) {
+        let longer = Scene { quality: Quality { step, ..scene.quality }, ..scene.clone() };
+        let picture = draw(&longer, pool, Instructions::best())?.0.image.to_rgb8([0.0; 3]);
+        if exact.psnr_db(&picture).is_some_and(|found| found < psnr_db) {
+            break;
+        }
+        best = Some(longer);
+    }
+    Ok(best)
 }
 
 /// The sets of vector instructions that this machine has; scalar ones where there are none.
@@ -243,17 +287,26 @@ fn summaries(ratios: &[Ratio]) -> Vec<Case> {
         }
         cases.push(case);
     };
-    let of = |is_float, is_light, set| {
-        move |r: &Ratio| r.is_float == is_float && r.is_light == is_light && r.set == set
+    let of = |is_float, kind, set, is_longer| {
+        move |r: &Ratio| (r.is_float, r.kind, r.set, r.is_longer) == (is_float, kind, set, is_longer)
     };
-    let name = |what: &str, set: Instructions| {
-        format!("VTK's processor time over ours: {what}, {set:?}").to_lowercase()
+    let name = |what: &str, set: Instructions, quality: &str| {
+        format!("VTK's processor time over ours{quality}: {what}, {set:?}").to_lowercase()
     };
-    add(name("u8", Instructions::Avx512), GOAL_U8, &of(false, false, Instructions::Avx512));
-    add(name("u8", Instructions::Avx2), GOAL_U8_AVX2, &of(false, false, Instructions::Avx2));
-    add(name("f32", best), GOAL_F32, &of(true, false, best));
-    add(name("u8, sparse and saturating", best), GOAL_LIGHT, &of(false, true, best));
-    add(name("f32, sparse and saturating", best), GOAL_LIGHT, &of(true, true, best));
+    let [u8, f32] = [false, true];
+    for (quality, is_longer) in [("", false), (" at VTK's quality", true)] {
+        let sets = [(Instructions::Avx512, GOAL_U8), (Instructions::Avx2, GOAL_U8_AVX2)];
+        for (set, goal) in sets.into_iter().filter(|(set, _)| !is_longer || *set == best) {
+            add(name("u8", set, quality), goal, &of(u8, Kind::Usual, set, is_longer));
+        }
+        add(name("f32", best, quality), GOAL_F32, &of(f32, Kind::Usual, best, is_longer));
+        for (what, kind) in [("sparse", Kind::Sparse), ("saturating", Kind::Saturating)] {
+            for (dtype, is_float) in [("u8", u8), ("f32", f32)] {
+                let name = name(&format!("{dtype}, {what}"), best, quality);
+                add(name, GOAL_LIGHT, &of(is_float, kind, best, is_longer));
+            }
+        }
+    }
     cases
 }
 
@@ -279,6 +332,21 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_step_is_taken_while_the_picture_is_good_enough() {
+        let volume = Volume::new(96, false).unwrap();
+        let pool = volume.pool().unwrap();
+        let size = ImageSize { width: 160, height: 128 };
+        let scene = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, size);
+        let exact = Exact::new(&scene, &volume);
+        let step = |psnr_db| no_worse(&scene, &pool, &exact, psnr_db).unwrap().map(|s| s.quality.step);
+        assert_eq!(step(5.0), LONGER_STEPS.last().copied());
+        assert_eq!(step(200.0), None);
+        let psnr_db =
+            exact.psnr_db(&draw(&scene, &pool, Instructions::best()).unwrap().0.image.to_rgb8([0.0; 3]));
+        assert!(step(psnr_db.unwrap()) >= Some(1.0));
+    }
+
+    #[test]
     fn a_picture_that_is_off_by_one_everywhere_has_48_decibels() {
         let pixels = vec![[0, 0], [1, 0], [2, 0]];
         // The last one shows nothing, so it does not count.
@@ -291,7 +359,13 @@ mod tests {
 
     #[test]
     fn a_goal_without_a_peer_is_neither_met_nor_missed() {
-        let ratio = Ratio { is_float: false, is_light: true, set: Instructions::best(), times: 20.0 };
+        let ratio = Ratio {
+            is_float: false,
+            kind: Kind::Sparse,
+            set: Instructions::best(),
+            is_longer: false,
+            times: 20.0,
+        };
         let cases = summaries(&[ratio]);
         let light = cases.iter().find(|case| case.name.contains("u8, sparse")).unwrap();
         assert_eq!((light.ours, light.meets_goal), (Some(20.0), Some(true)));

@@ -14,17 +14,27 @@ use serde_json::{Value, json};
 pub(super) struct Function {
     pub(super) name: &'static str,
     opacity: &'static [(f64, f64)],
-    /// Little is to be done for a picture by whoever skips what is not seen.
-    pub(super) is_light: bool,
+    pub(super) kind: Kind,
+}
+
+/// How much there is to do for a picture by whoever skips what is not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Hardly anything is seen.
+    Sparse,
+    /// Most rays have some way to go.
+    Usual,
+    /// Rays end where they first see something.
+    Saturating,
 }
 
 /// From nearly nothing to everything, faint and opaque.
 pub(super) const FUNCTIONS: [Function; 5] = [
-    Function { name: "sparse", opacity: &[(236.0, 0.0), (244.0, 0.5)], is_light: true },
-    Function { name: "typical", opacity: &[(90.0, 0.0), (255.0, 0.06)], is_light: false },
-    Function { name: "dense", opacity: &[(140.0, 0.0), (200.0, 0.5)], is_light: false },
-    Function { name: "fog", opacity: &[(0.0, 0.01), (255.0, 0.03)], is_light: false },
-    Function { name: "saturating", opacity: &[(120.0, 0.0), (135.0, 1.0)], is_light: true },
+    Function { name: "sparse", opacity: &[(236.0, 0.0), (244.0, 0.5)], kind: Kind::Sparse },
+    Function { name: "typical", opacity: &[(90.0, 0.0), (255.0, 0.06)], kind: Kind::Usual },
+    Function { name: "dense", opacity: &[(140.0, 0.0), (200.0, 0.5)], kind: Kind::Usual },
+    Function { name: "fog", opacity: &[(0.0, 0.01), (255.0, 0.03)], kind: Kind::Usual },
+    Function { name: "saturating", opacity: &[(120.0, 0.0), (135.0, 1.0)], kind: Kind::Saturating },
 ];
 
 /// Lines of sight: oblique, and nearly along the fastest and the slowest axis.

@@ -39,7 +39,7 @@ pub(super) struct Viewer {
 pub(super) struct Came {
     pub(super) info: FrameInfo,
     pub(super) at: Instant,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Came {

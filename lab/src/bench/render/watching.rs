@@ -1,11 +1,14 @@
 //! What somebody who looks waits for: the first frame, frames while the camera turns, the full one when it stops, and the
 //! first and the full one after the transfer function or an isovalue changed. Through `corridor view`, encoders and all.
+//!
+//! All but the 64 GB are the volume that peers draw, from a file, with the same typical function and camera: a picture in
+//! which little is seen would be drawn in no time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use array::Result;
-use render::{Cancel, Image, ImageSize, Quality, Scene, cast};
+use render::{Camera, Cancel, Image, ImageSize, Quality, Scene, cast};
 use serde_json::{Value, json};
 
 use super::super::finished::Finished;
@@ -38,18 +41,38 @@ const GOAL_SETTLED_SECS: f64 = 1.5;
 const GOAL_CHANGED_SECS: f64 = 0.1;
 const GOAL_FULL_SECS: f64 = 0.4;
 
-pub(super) async fn run(program: &Path, options: &Options, finished: &mut Finished) -> Result<()> {
+pub(super) async fn run(
+    program: &Path,
+    options: &Options,
+    folder: &Path,
+    finished: &mut Finished,
+) -> Result<()> {
     let runs = options.runs.unwrap_or(if options.is_quick { QUICK_RUNS } else { RUNS }).max(1);
     large(program, runs, finished).await?;
-    let (mut viewer, _) = Viewer::start(program, &field(SIDE), MEMORY).await?;
+    let volume = Volume::new(SIDE, false)?;
+    let (mut viewer, _) = Viewer::start(program, &in_a_file(&volume, folder)?, MEMORY).await?;
     viewer.frame_where(|came| came.shows_something()).await?;
-    viewer.change(&json!({ "transfer": transfer(0) }), false)?;
+    let camera = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, SIZES[0]).camera;
+    let Camera { eye, target, up, .. } = camera;
+    let perspective = json!({ "perspective": { "fov_y_rad": Camera::DEFAULT_FOV_Y_RAD } });
+    let camera = json!({ "eye": eye, "target": target, "up": up, "projection": perspective });
+    viewer.change(&json!({ "transfer": transfer(0), "camera": camera }), false)?;
     viewer.frame_where(|came| came.is_full()).await?;
     changes(&mut viewer, runs, finished).await?;
     moving(&mut viewer, runs, "512^3", finished).await?;
     finished.add(peak(&viewer, "512^3"));
-    finished.add(moving_quality(options)?);
+    finished.add(moving_quality(&volume)?);
     Ok(())
+}
+
+/// Writes the volume and its description; the latter's path.
+fn in_a_file(volume: &Volume, folder: &Path) -> Result<String> {
+    volume.write(&folder.join("watched.bin"))?;
+    let (dtype, [side, ..]) = (volume.numpy_dtype(), [volume.side; 3]);
+    let told = format!("file = \"watched.bin\"\nshape = [{side}, {side}, {side}]\ndtype = \"{dtype}\"\n");
+    let description = folder.join("watched.toml");
+    std::fs::write(&description, told)?;
+    Ok(description.display().to_string())
 }
 
 /// 64 GB of which nothing is prepared.
@@ -82,7 +105,7 @@ async fn changes(viewer: &mut Viewer, runs: usize, finished: &mut Finished) -> R
     let kinds: [(&str, &dyn Fn(usize) -> Value); 2] =
         [("transfer function", &function), ("isovalue", &surface)];
     for (what, patch) in kinds {
-        let (mut first, mut full) = (Vec::new(), Vec::new());
+        let (mut first, mut full, mut bytes) = (Vec::new(), Vec::new(), 0);
         // The first change of a kind makes what the next ones only change.
         for run in 0..=runs {
             let changed = viewer.change(&patch(2 * run), true)?;
@@ -92,13 +115,15 @@ async fn changes(viewer: &mut Viewer, runs: usize, finished: &mut Finished) -> R
             if run > 0 {
                 first.push((came.at - changed).as_secs_f64());
                 full.push((whole.at - rested).as_secs_f64());
+                bytes = whole.bytes;
             }
         }
         for (which, seconds, goal) in
             [("first frame", first, GOAL_CHANGED_SECS), ("full frame", full, GOAL_FULL_SECS)]
         {
             let name = format!("{which} after a change of the {what}, 512^3");
-            finished.add(Case::measured(&name, "s", Better::Lower, seconds).aiming(goal));
+            let case = Case::measured(&name, "s", Better::Lower, seconds).aiming(goal);
+            finished.add(case.with("full_frame_bytes", bytes));
         }
     }
     viewer.change(&function(0), false)?;
@@ -164,8 +189,7 @@ async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
 }
 
 /// How a moving frame of a ninth of the pixels looks beside the full one.
-fn moving_quality(options: &Options) -> Result<Case> {
-    let volume = Volume::new(if options.is_quick { SIDE / 2 } else { SIDE }, false)?;
+fn moving_quality(volume: &Volume) -> Result<Case> {
     let pool = volume.pool()?;
     let mut decibels = Vec::new();
     for (_, direction) in DIRECTIONS {
@@ -220,7 +244,7 @@ fn field(side: u64) -> String {
     format!("synthetic:waves?shape={side},{side},{side}&dtype=u8")
 }
 
-/// Hardly different transfer functions, each new.
+/// Hardly different transfer functions, each new: [`FUNCTIONS`]' typical one.
 fn transfer(number: usize) -> Value {
     json!({ "range": [0, 255], "map": "viridis", "opacity": [[90.0 + number as f64, 0.0], [255.0, 0.06]] })
 }
