@@ -57,6 +57,16 @@ impl Quality {
     pub const STILL: Self = Self { termination: 1.0 / 512.0, step: 1.0, skip_empty: true };
     /// For pictures that are replaced at once.
     pub const MOVING: Self = Self { termination: 0.01, step: 1.5, skip_empty: true };
+    /// The longest step of those: a picture with it is still 45 dB from the full one (docs/benchmarks.md, at VTK's dB).
+    const LONGEST_MOVING_STEP: f64 = 4.0;
+
+    /// For pictures that are replaced at once and whose pixels are as wide as so many samples are apart with a step of 1: along
+    /// rays, too, samples need not lie closer than pixels.
+    #[must_use]
+    pub fn moving(pixel_steps: f64) -> Self {
+        let step = pixel_steps.clamp(Self::MOVING.step, Self::LONGEST_MOVING_STEP);
+        Self { step, ..Self::MOVING }
+    }
 }
 
 impl Default for Quality {

@@ -342,8 +342,16 @@ pub(crate) fn schedule(ranks: &dyn Communicator) -> Result<Schedule> {
 pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
     let transfer = aim.view.transfer.clone().unwrap_or_else(any_transfer);
     let size = ImageSize { width: plan.width, height: plan.height };
-    let quality = if plan.is_moving { Quality::MOVING } else { Quality::STILL };
-    Ok(Scene { size, quality, ..scene_of(aim, &transfer)? })
+    let scene = Scene { size, ..scene_of(aim, &transfer)? };
+    let quality = if plan.is_moving { moving(&scene)? } else { Quality::STILL };
+    Ok(Scene { quality, ..scene })
+}
+
+/// The quality of a scene that moves, by what its pixels span where the camera looks at.
+fn moving(scene: &Scene) -> Result<Quality> {
+    let pixel_world = scene.camera.height_at_target() / f64::from(scene.size.height.max(1));
+    let step_world = scene.view.step_world(scene.view.rank_of(scene.finest_level)?, 1.0);
+    Ok(Quality::moving(pixel_world / step_world))
 }
 
 /// This rank's rows of a picture, encoded.

@@ -195,7 +195,7 @@ fn moving_quality(volume: &Volume) -> Result<Case> {
     for (_, direction) in DIRECTIONS {
         let full = scene(&volume.view, &FUNCTIONS[1], direction, SIZES[0]);
         let size = ImageSize { width: WIDTH / 3, height: HEIGHT / 3 };
-        let small = Scene { size, quality: Quality::MOVING, ..full.clone() };
+        let small = Scene { size, quality: Quality::moving(3.0), ..full.clone() };
         let draw = |scene: &Scene| cast(scene, &pool.snapshot(), &Cancel::new());
         let (full, small) = (draw(&full)?.image, draw(&small)?.image);
         decibels.extend(psnr_enlarged(&small, &full));
