@@ -18,6 +18,8 @@ pub(crate) struct Aim {
     pub(crate) size: ImageSize,
     /// What this participant may spend, bytes.
     pub(crate) share_bytes: usize,
+    /// Within what the blocks were chosen: with others who draw, what all may spend together, bytes.
+    pub(crate) most_bytes: usize,
     pub(crate) watching: Watching,
     pub(crate) demand: Arc<Demand>,
     pub(crate) camera: Camera,
@@ -29,8 +31,8 @@ pub(crate) struct Aim {
 pub(crate) enum Reach {
     /// To what the memory of so many hosts like this one takes.
     Memory { hosts: usize },
-    /// To all that is seen of a level: somebody else saw to the memory.
-    Level(u8),
+    /// As far as somebody else has looked: at this level, within so many bytes.
+    Told { level: u8, most_bytes: usize },
 }
 
 impl Aim {
@@ -74,7 +76,7 @@ impl Aim {
         let share_bytes = host.volumes.share_out();
         let (level, most_bytes) = match reach {
             Reach::Memory { hosts } => (view.level, share_bytes.saturating_mul(hosts)),
-            Reach::Level(level) => (Some(level), usize::MAX),
+            Reach::Told { level, most_bytes } => (Some(level), most_bytes),
         };
         let seen = size_of_eye(&view, size);
         let demand = match view.stereo {
@@ -84,7 +86,8 @@ impl Aim {
                 render::demand_of(&volume, &eyes, seen, &portion, level, most_bytes)?
             }
         };
-        Ok(Self { dataset, view, size, share_bytes, watching, demand: Arc::new(demand), camera, portion })
+        let demand = Arc::new(demand);
+        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, camera, portion })
     }
 
     /// Wishes for what is lacking of what it demands. Blocks the thread.
@@ -105,5 +108,54 @@ impl Aim {
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && self.portion == portion_of(view, &self.watching.volume.view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::{MemorySource, one_array};
+    use array::{Level, LevelOrigin};
+
+    use super::*;
+
+    /// Bytes in levels of 64^3, 32^3 and 16^3 voxels, of the second one means too.
+    fn host(memory_bytes: u64) -> Host {
+        let mut dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[16; 3]);
+        let finest = dataset.arrays[0].levels[0].clone();
+        let mut elements = vec![vec![7u8; 64 * 64 * 64].into()];
+        let coarser = [(2u64, LevelOrigin::Sampled), (2, LevelOrigin::Mean), (4, LevelOrigin::Sampled)];
+        for (factor, origin) in coarser {
+            let side = 64 / factor;
+            dataset.arrays[0].levels.push(Level {
+                shape: vec![side; 3],
+                block: vec![16; 3],
+                chunk: None,
+                origin,
+                factor: vec![factor as f64; 3],
+                world_from_voxel: finest.world_from_voxel.coarsened([factor as f64; 3], [0.0; 3]),
+            });
+            elements.push(vec![7u8; (side * side * side) as usize].into());
+        }
+        let source = MemorySource::new(dataset.clone(), vec![elements]).unwrap();
+        let view = View::first_of(&dataset).unwrap();
+        Host::new(Arc::new(dataset), Arc::new(source), memory_bytes.into(), view, Arc::new(|_| None))
+    }
+
+    #[test]
+    fn whoever_is_told_how_far_somebody_looked_wants_the_same_blocks() {
+        let size = ImageSize { width: 32, height: 32 };
+        let look = |host: &Host, reach| {
+            let view = View { level: Some(2), ..View::first_of(&host.dataset()).unwrap() };
+            Aim::look(host, ParticipantId(0), Arc::new(view), size, None, reach).unwrap()
+        };
+        let roomy = look(&host(64 << 20), Reach::Memory { hosts: 1 });
+        // Room for the means, not for as many samples that would be there sooner.
+        let memory_bytes = roomy.demand.pool_bytes as u64;
+        let tight = host(memory_bytes);
+        let first = look(&tight, Reach::Memory { hosts: 1 });
+        assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
+        let told = Reach::Told { level: first.demand.wanted, most_bytes: first.most_bytes };
+        let other = look(&host(64 << 20), told);
+        assert_eq!(other.demand.blocks, first.demand.blocks);
     }
 }

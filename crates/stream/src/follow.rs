@@ -174,7 +174,9 @@ impl Place {
         }
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
-        let (old, reach) = (old.map(|old| old.aim.watching), Reach::Level(wish.wanted));
+        let most_bytes = usize::try_from(wish.most_bytes).unwrap_or(usize::MAX);
+        let reach = Reach::Told { level: wish.wanted, most_bytes };
+        let old = old.map(|old| old.aim.watching);
         let aim = Aim::look(host, who, Arc::new(wish.view), size, old, reach)?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
         let own = tree.share(rank).demand(&scene_of(&aim, &any_transfer())?, &aim.demand);

@@ -160,6 +160,7 @@ impl Crew {
             view: (*aim.view).clone(),
             size: [size.width, size.height],
             wanted: aim.demand.wanted,
+            most_bytes: aim.most_bytes as u64,
             tree: shares.tree.to_bytes(),
             data: host.data(),
         };

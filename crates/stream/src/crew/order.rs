@@ -32,6 +32,8 @@ pub(crate) struct Wish {
     pub(crate) size: [u32; 2],
     /// Number of the level that memory and screen allow.
     pub(crate) wanted: u8,
+    /// Within which rank 0 chose blocks, bytes.
+    pub(crate) most_bytes: u64,
     /// See [`compose::Tree::to_bytes`].
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.
