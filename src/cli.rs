@@ -53,6 +53,7 @@ Environment, used where the flag of the same name is not given:
   CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_COMPRESSION  CORRIDOR_RULE
   CORRIDOR_MAX_RATE  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE
 and besides
+  CORRIDOR_ALONE   set to anything: works by itself, whatever launcher (mpirun, srun) started it beside others
   CORRIDOR_CONFIG  another configuration file than the one below
   CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
   CORRIDOR_SSH_COMMAND  how the other host's shell calls corridor [default: corridor]

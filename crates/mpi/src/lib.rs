@@ -20,8 +20,15 @@ pub use process::{Lane, MAX_UNDER_WAY, Process, join};
 /// Variables that launchers set for each process, with how many they started.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"];
 
-/// How many processes a launcher has started with this one, as far as it says; `None` where there is none.
+/// Set to anything, it says that this process works by itself, whatever started it: of a task farm each has a picture of its own.
+pub const ALONE: &str = "CORRIDOR_ALONE";
+
+/// How many processes a launcher has started with this one to work together, as far as it says; `None` where there is none, or
+/// [`ALONE`] is set.
 #[must_use]
 pub fn launched() -> Option<usize> {
+    if std::env::var_os(ALONE).is_some_and(|set| !set.is_empty()) {
+        return None;
+    }
     SIZES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use compose::Communicator;
 
-use crate::launched;
+use crate::{ALONE, launched};
 
 /// One of several processes, of which there are none without MPI.
 #[derive(Debug)]
@@ -19,7 +19,8 @@ pub fn join() -> Result<Option<Process>> {
     match launched() {
         Some(count) if count > 1 => Err(Error::unsupported(format!(
             "expected a program that was built with MPI to be one of {count} processes, found one without: build it \
-             with `--features mpi`, or start it alone with `--ranks {count}`"
+             with `--features mpi`, or start it alone with `--ranks {count}`; processes that have nothing to do with one \
+             another are told so by {ALONE}=1"
         ))),
         _ => Ok(None),
     }
