@@ -344,11 +344,11 @@ Examples:
   corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
   corridor render run42.h5/rho -o rho.webm --quality 85
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
-  mpirun -n 8 corridor render run42.h5/rho -o rho.png
+  mpirun -n 8 corridor render run42.h5/rho -o rho.webm
 
 The picture is the same for the same request on the same kind of processor, and by several ranks but for rounding. Under
 `mpirun` or `srun` (a program built with `--features mpi`) each process fetches and draws its share of the volume, with memory
-of its own (--memory is for each); the first one writes the file.")]
+of its own (--memory is for each); the first one writes the file. All but --slabs and --grids is drawn so too.")]
 pub(crate) struct Render {
     /// What to draw; or slabs, `x.slabs`, of which no more is asked than where from: --camera (in JSON), --view, --journey,
     /// --pictures, --fps and --size.
@@ -425,7 +425,7 @@ pub(crate) struct Render {
     #[command(flatten)]
     pub(crate) slabs: SlabOptions,
     /// Draw by so many ranks in this process, each with its share of the volume and of the memory, as the processes of an
-    /// MPI program do [default: one].
+    /// MPI program do, on the CPU [default: one].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) ranks: Option<u32>,
     /// How ranks put the picture together: `auto`, `direct-send`, `binary-swap` (a power of two of them), or `radix-K`, such

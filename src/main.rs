@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 use node::array::{Error, ErrorKind, Result, Retry};
-use node::film::Communicator;
+use node::film::{Communicator, Method};
 use node::stream::Ranks;
 use tracing_subscriber::EnvFilter;
 
@@ -84,13 +84,14 @@ fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
 
 async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<ExitCode> {
     let ranks = process.clone().map(|process| process as Arc<dyn Communicator>);
-    let both = || process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process });
+    let method = Method::Auto;
+    let both = || process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process, method });
     match command {
         Command::Lab(options) => return run::lab::run(options).await,
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
         Command::View(options) => run::view::run(options, both()).await,
-        Command::Render(options) => run::render::run(options, ranks).await,
+        Command::Render(options) => run::render::run(options, both()).await,
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
         Command::Path(options) => run::path::run(options).await,

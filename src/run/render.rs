@@ -4,58 +4,78 @@ use std::path::Path;
 use std::sync::Arc;
 
 use node::array::{Error, Result};
+use node::assemble::Stack;
 use node::film::{
-    self, Communicator, Company, LookRequest, Method, PicturesRequest, Times, Track, check_output,
+    self, Company, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output,
     check_slabs_output, draw, is_film,
 };
 use node::memory::Budget;
 use node::picture::{PictureRequest, ViewMode, parse_parallax, parse_size, parse_slice, parse_surface};
 use node::render::ImageSize;
-use node::stream::{Device, Means};
+use node::stream::{Device, Means, Painter, Ranks};
 use serde_json::json;
 
 use crate::cli::{self, Mode, Render, Switch};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
-pub(crate) async fn run(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<()> {
+/// `ranks` are the processes of an MPI program that draw together, of which this is one.
+pub(crate) async fn run(options: &Render, ranks: Option<Ranks>) -> Result<()> {
+    if film::is_slabs(&options.location) {
+        return look(options, ranks.is_some()).await;
+    }
+    let others = ranks.clone().map(|ranks| ranks.work);
+    let progress = match &others {
+        Some(ranks) if ranks.rank() > 0 => Progress::Hidden,
+        _ => Progress::before_result(options.json),
+    };
+    let order = ready(options, ranks, progress).await;
+    let order = match others {
+        None => Some(order?),
+        Some(others) => agreed(others, order).await?,
+    };
+    // Where any process could not begin, the first one says why.
+    let Some(Order { request, size, company, stack, means }) = order else { return Ok(()) };
+    let painter = Arc::clone(means.painter());
+    let is_several = request.is_several() || is_film(&options.output);
+    let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
+    let meter = Meter::new(unit, progress);
+    let on_progress = |done, total| meter.set(what, done, total);
+    let drawn = draw(&stack, &request, size, means, company, &options.output, on_progress).await;
+    meter.clear();
+    // The first of several processes has the pictures, and says so.
+    drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))
+}
+
+/// What is to be drawn, of what, by whom.
+struct Order {
+    request: PicturesRequest,
+    size: ImageSize,
+    company: Option<Company>,
+    stack: Stack,
+    means: Means,
+}
+
+/// All that comes before drawing: options are read, data are opened.
+async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Result<Order> {
     let company = company(options, ranks)?;
-    let method: Method = options.compositing.parse()?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;
     check_output(&options.output, size, &track)?;
-    if film::is_slabs(&options.location) {
-        return look(options, size, track).await;
-    }
     let mut request = request(options, track)?;
     request.check_numbers(&options.output)?;
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
-    let is_told = !matches!(&company, Some(Company::Processes(ranks)) if ranks.rank() > 0);
-    let progress = if is_told { Progress::before_result(options.json) } else { Progress::Hidden };
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     request.picture.array = request.picture.array.or(Some(array).filter(|a| !a.is_empty()));
     // Ranks draw on the CPU.
     let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
-    let painter = Arc::clone(means.painter());
-    let is_several = request.is_several() || is_film(&options.output);
-    let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
-    let meter = Meter::new(unit, progress);
-    let on_progress = |done, total| meter.set(what, done, total);
-    let drawn = draw(
-        &stack,
-        &request,
-        size,
-        means,
-        company.map(|company| (company, method)),
-        &options.output,
-        on_progress,
-    )
-    .await;
-    meter.clear();
-    // The first of several processes has the picture, and says so.
-    let Some(drawn) = drawn? else { return Ok(()) };
+    Ok(Order { request, size, company, stack, means })
+}
+
+/// Says what was drawn, and on what.
+fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -> Result<()> {
     if options.json {
         let mut result =
             json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth});
@@ -117,8 +137,11 @@ fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
     })
 }
 
-/// Pictures of a file of slabs.
-async fn look(options: &Render, size: ImageSize, track: Track) -> Result<()> {
+/// Pictures of a file of slabs, by one process.
+async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
+    let size = parse_size(&options.size)?;
+    let track = track(options)?;
+    check_output(&options.output, size, &track)?;
     // What would choose or change data that are not there.
     let of_data = [
         ("--array", options.array.is_some()),
@@ -134,6 +157,7 @@ async fn look(options: &Render, size: ImageSize, track: Track) -> Result<()> {
         ("--level", options.level.is_some()),
         ("--slabs", options.slabs.slabs.is_some()),
         ("--ranks", options.ranks.is_some()),
+        ("processes of an MPI program", is_by_ranks),
     ];
     if let Some((name, _)) = of_data.iter().find(|(_, is_given)| *is_given) {
         return Err(Error::invalid(format!(
@@ -193,15 +217,16 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<Times>)> {
 }
 
 /// Who else draws: the processes that were started with this one, or as many ranks as were asked for.
-fn company(options: &Render, ranks: Option<Arc<dyn Communicator>>) -> Result<Option<Company>> {
+fn company(options: &Render, ranks: Option<Ranks>) -> Result<Option<Company>> {
+    let method = options.compositing.parse()?;
     let company = match (ranks, options.ranks) {
         (Some(_), Some(count)) => {
             return Err(Error::invalid(format!(
                 "expected no `--ranks` in a process of an MPI program, found {count}: each process is a rank"
             )));
         }
-        (Some(ranks), None) => Some(Company::Processes(ranks)),
-        (None, Some(count)) if count > 1 => Some(Company::Threads(count as usize)),
+        (Some(ranks), None) => Some(Company::Processes(Ranks { method, ..ranks })),
+        (None, Some(count)) if count > 1 => Some(Company::Threads(count as usize, method)),
         (None, _) => None,
     };
     if options.drawing.device == cli::Device::Gpu && company.is_some() {

@@ -9,7 +9,9 @@ import subprocess
 import time
 import urllib.parse
 
+import av
 import numpy as np
+import OpenEXR
 import pytest
 from conftest import BINARY, SAMPLE, Program, corridor, environment, running
 from test_modes import pixels
@@ -47,8 +49,81 @@ def test_several_ranks_draw_the_picture_of_one(tmp_path, view):
         assert np.abs(one - many).max() <= 1, (ranks, method)
 
 
+SEVERAL = [
+    ("--annotate",),
+    ("--annotate", "--tf", "gray", "--iso", "600:#30c0a0:0.5", "--camera", "left"),
+    ("--stereo", "--annotate"),
+    ("--journey", "turn", "--pictures", "5", "--annotate"),
+]
+
+
+def outputs(folder: pathlib.Path) -> list[np.ndarray]:
+    return [pixels(path).astype(int) for path in sorted(folder.glob("*.png"))]
+
+
+def assert_same(one: pathlib.Path, many: pathlib.Path, count: int) -> None:
+    """That two folders have the same pictures."""
+    found = outputs(many)
+    assert len(found) == len(outputs(one)) == count
+    for expected, picture in zip(outputs(one), found, strict=True):
+        assert expected.max() > 60, "something must be seen"
+        assert np.abs(expected - picture).max() <= 1
+
+
+@pytest.mark.parametrize("view", SEVERAL, ids=["notes", "surfaces", "stereo", "journey"])
+def test_several_ranks_write_what_one_does(tmp_path, view):
+    plain = [option for option in view if option != "--annotate"]
+    count = 5 if "--journey" in view else 1
+    for name, arguments in [("one", view), ("many", (*view, "--ranks", "4")), ("plain", plain)]:
+        (tmp_path / name).mkdir()
+        done = corridor(
+            tmp_path, "render", SAMPLE, "--size", SIZE, "-o", str(tmp_path / name / "x-%d.png"), "--device", "cpu", *arguments
+        )
+        assert done.returncode == 0, done.stderr
+    assert_same(tmp_path / "one", tmp_path / "many", count)
+    differences = [np.abs(a - b).max() for a, b in zip(outputs(tmp_path / "many"), outputs(tmp_path / "plain"), strict=True)]
+    assert min(differences) > 60, "notes are in the pictures"
+
+
+def frames(path: pathlib.Path) -> list[np.ndarray]:
+    with av.open(str(path)) as film:
+        return [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
+
+
+def test_a_film_by_several_ranks_is_that_of_one(home, series, tmp_path):
+    for folder, arguments in [("one", ()), ("many", ("--ranks", "3"))]:
+        (tmp_path / folder).mkdir()
+        for name in ("ball-%d.png", "ball.mp4", "ball.webm"):
+            options = ("--array", "rho", "--time", ":", "--size", "96x64", "--device", "cpu", *arguments)
+            done = corridor(home, "render", str(series), "-o", str(tmp_path / folder / name), "--json", *options)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout.splitlines()[-1])["pictures"] == 3
+    assert_same(tmp_path / "one", tmp_path / "many", 3)
+    pictures = outputs(tmp_path / "many")
+    assert np.abs(pictures[0] - pictures[2]).mean() > 3, "the ball grows"
+    for name in ("ball.mp4", "ball.webm"):
+        film = frames(tmp_path / "many" / name)
+        assert len(film) == 3
+        for picture, frame in zip(pictures, film, strict=True):
+            assert np.abs(picture - frame).mean() < 3, name
+
+
+def test_an_exr_picture_by_several_ranks_keeps_its_opacity(tmp_path):
+    found = []
+    for arguments in [(), ("--ranks", "3")]:
+        out = tmp_path / "x.exr"
+        done = corridor(tmp_path, "render", SAMPLE, "--size", SIZE, "-o", str(out), "--device", "cpu", *arguments)
+        assert done.returncode == 0, done.stderr
+        channels = OpenEXR.File(str(out)).channels()
+        rgba = channels["RGBA"].pixels if "RGBA" in channels else np.stack([channels[c].pixels for c in "RGBA"], axis=-1)
+        found.append(rgba.copy())
+    one, many = found
+    assert ((one[..., 3] > 0.1) & (one[..., 3] < 0.9)).any() and np.abs(one - many).max() < 1 / 255
+
+
 def test_what_ranks_cannot_do_is_said(tmp_path):
     for arguments, code, says in [
+        (("--ranks", "2", "--slabs", str(tmp_path / "x.slabs")), 1, "no slabs"),
         (("--ranks", "3", "--compositing", "binary-swap"), 2, "power of two"),
         (("--ranks", "2", "--compositing", "shuffle"), 2, "radix"),
         (("--ranks", "64", "--memory", "128MiB"), 2, "each needs"),
@@ -83,12 +158,52 @@ def test_processes_draw_the_picture_of_one(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert np.abs(one - pixels(tmp_path / "mpi.png").astype(int)).max() <= 1
-    # One that fails ends all, with its own exit code and one sentence of each.
-    done = subprocess.run(
-        [*command, "--array", "nothing", *arguments], capture_output=True, text=True, timeout=120,
-        env=environment(tmp_path),
-    )
-    assert done.returncode == 3 and "nothing" in done.stderr, done.stderr
+
+
+@needs_mpi
+def test_processes_make_a_film_and_write_notes_as_one_does(home, series, tmp_path):
+    # A `:` by itself would be one of mpirun's words.
+    options = ("--array", "rho", "--time", "0:3", "--size", "128x96", "--annotate", "--json")
+    for folder, launcher in [("one", []), ("many", mpirun(4))]:
+        (tmp_path / folder).mkdir()
+        for name in ("x-%d.png", "x.mp4"):
+            command = [*launcher, BINARY, "render", str(series), "-o", str(tmp_path / folder / name), *options]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment(home))
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout.splitlines()[-1])["pictures"] == 3
+    assert_same(tmp_path / "one", tmp_path / "many", 3)
+    film = frames(tmp_path / "many" / "x.mp4")
+    assert len(film) == 3
+    for picture, frame in zip(outputs(tmp_path / "many"), film, strict=True):
+        assert np.abs(picture - frame).mean() < 4
+
+
+@needs_mpi
+def test_one_process_that_fails_ends_all_with_one_message(tmp_path):
+    (tmp_path / "link.nhdr").symlink_to(tmp_path / "gone.nhdr")
+    for location, arguments, code, says in [
+        (SAMPLE, ("--array", "nothing"), 3, "nothing"),
+        (tmp_path / "link.nhdr", (), 3, "link.nhdr"),
+        (SAMPLE, ("--compositing", "shuffle"), 2, "radix"),
+    ]:
+        command = [*mpirun(3), BINARY, "render", str(location), "-o", str(tmp_path / "x.png"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(tmp_path))
+        assert done.returncode == code, done.stderr
+        assert done.stderr.count("error:") == 1 and says in done.stderr, done.stderr
+
+
+@needs_mpi
+def test_what_is_wrong_at_one_process_only_is_told_by_the_first(tmp_path):
+    """Two of three find no such file."""
+    home = tmp_path / "home"
+    script = 'test "$OMPI_COMM_WORLD_RANK" = 0 || set -- "$1" "$2" "$3.gone" "${@:4}"; exec "$@"'
+    shutil.copy(SAMPLE, tmp_path)
+    shutil.copy(SAMPLE.with_suffix(".raw"), tmp_path)
+    command = [*mpirun(3), "bash", "-c", script, "-", BINARY, "render", str(tmp_path / SAMPLE.name), "-o", str(tmp_path / "x.png")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(home))
+    assert done.returncode != 0 and done.stderr.count("error:") == 1, done.stderr
+    assert "rank 1" in done.stderr and "gone" in done.stderr, done.stderr
+    assert not (tmp_path / "x.png").exists()
 
 
 class Viewer:

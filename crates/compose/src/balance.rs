@@ -2,12 +2,13 @@
 //! the one before really took.
 //!
 //! The guess ([`render::work()`]) knows the camera and what is seen of the values, the measurement also what lies behind
-//! something opaque. What a block took more or less than guessed holds for the next view too.
+//! something opaque. What a block took more or less than guessed holds for the next view too, and for the block in its place at
+//! another time.
 
 use std::collections::BTreeMap;
 
 use array::{BlockKey, Error, Result};
-use render::{Demand, Scene, Snapshot, work};
+use render::{Demand, Scene, Snapshot, VolumeView, work};
 
 use crate::{Communicator, Tree, broadcast, collect};
 
@@ -16,13 +17,16 @@ const MOST: f64 = 64.0;
 /// Bytes of what a block took, as a message: number of the level, index, work.
 const ENTRY_BYTES: usize = 17;
 
+/// A block at whatever time: the rank of its level, and its place `[z, y, x]` in the level's grid.
+type Place = (usize, [u64; 3]);
+
 /// What is known of the work that blocks make. Rank 0's counts.
 #[derive(Clone, Debug, Default)]
 pub struct Balance {
     /// The work that was guessed of each block of the last picture.
-    guessed: BTreeMap<BlockKey, f64>,
+    guessed: BTreeMap<Place, f64>,
     /// What the guess has to be multiplied by.
-    correction: BTreeMap<BlockKey, f64>,
+    correction: BTreeMap<Place, f64>,
 }
 
 impl Balance {
@@ -45,7 +49,7 @@ impl Balance {
         demand: &Demand,
         took: &[(BlockKey, f64)],
     ) -> Result<Tree> {
-        self.hear(ranks, scene.view.key(0, [0; 3]), took)?;
+        self.hear(ranks, &scene.view, took)?;
         let mut message = Vec::new();
         if ranks.rank() == 0 {
             message = self.cut(scene, at_hand, demand, ranks.size())?.to_bytes();
@@ -53,15 +57,20 @@ impl Balance {
         Tree::from_bytes(&broadcast(ranks, message)?, ranks.size())
     }
 
-    /// Hears what the last picture's blocks took all ranks, which make the same call, or [`tell_work`]; only rank 0's learns. `any` is a block of
-    /// the view, of which only rank 0's is looked at.
+    /// Hears what the last picture's blocks took all ranks, which make the same call, or [`tell_work`]; only rank 0's learns. `view` is
+    /// what the picture showed.
     ///
     /// # Errors
     /// Those of the communicator, and `Corrupt` for a message that says something else.
-    pub fn hear(&mut self, ranks: &dyn Communicator, any: BlockKey, took: &[(BlockKey, f64)]) -> Result<()> {
+    pub fn hear(
+        &mut self,
+        ranks: &dyn Communicator,
+        view: &VolumeView,
+        took: &[(BlockKey, f64)],
+    ) -> Result<()> {
         let took = collect(ranks, to_message(took))?;
         if ranks.rank() == 0 {
-            self.learn(&from_message(&took, any)?);
+            self.learn(view, &from_message(&took, view.key(0, [0; 3]))?);
         }
         Ok(())
     }
@@ -74,34 +83,37 @@ impl Balance {
         let is_wanted = |key: &BlockKey| key.level == demand.wanted;
         let blocks: Vec<BlockKey> = demand.blocks.iter().map(|block| block.key).filter(is_wanted).collect();
         let mut points = work(scene, at_hand, &blocks)?;
+        let places: Vec<Option<Place>> = blocks.iter().map(|key| scene.view.locate(key)).collect();
         self.guessed.clear();
         for point in &mut points {
-            let key = blocks[point.block as usize];
-            *self.guessed.entry(key).or_default() += point.work;
-            point.work *= self.correction.get(&key).copied().unwrap_or(1.0);
+            let Some(place) = places[point.block as usize] else { continue };
+            *self.guessed.entry(place).or_default() += point.work;
+            point.work *= self.correction.get(&place).copied().unwrap_or(1.0);
         }
-        self.correction.retain(|key, _| self.guessed.contains_key(key));
+        self.correction.retain(|place, _| self.guessed.contains_key(place));
         Tree::new(scene, &points, ranks)
     }
 
     /// Hears what blocks took, each perhaps several times.
-    fn learn(&mut self, took: &[(BlockKey, f64)]) {
+    fn learn(&mut self, view: &VolumeView, took: &[(BlockKey, f64)]) {
         if took.is_empty() {
             return;
         }
-        let mut sums: BTreeMap<BlockKey, f64> = BTreeMap::new();
+        let mut sums: BTreeMap<Place, f64> = BTreeMap::new();
         for (key, work) in took {
-            *sums.entry(*key).or_default() += work;
+            if let Some(place) = view.locate(key) {
+                *sums.entry(place).or_default() += work;
+            }
         }
-        let total = |of: &BTreeMap<BlockKey, f64>| of.values().sum::<f64>();
+        let total = |of: &BTreeMap<Place, f64>| of.values().sum::<f64>();
         // A picture in motion has fewer pixels and longer steps than one that was guessed: only shares of the whole compare.
         let scale = total(&self.guessed) / total(&sums);
         if !scale.is_finite() {
             return;
         }
-        for (key, guess) in self.guessed.iter().filter(|(_, guess)| **guess > 0.0) {
-            let sum = sums.get(key).copied().unwrap_or(0.0);
-            self.correction.insert(*key, (scale * sum / guess).clamp(MOST.recip(), MOST));
+        for (place, guess) in self.guessed.iter().filter(|(_, guess)| **guess > 0.0) {
+            let sum = sums.get(place).copied().unwrap_or(0.0);
+            self.correction.insert(*place, (scale * sum / guess).clamp(MOST.recip(), MOST));
         }
     }
 }

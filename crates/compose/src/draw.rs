@@ -10,7 +10,7 @@ use array::{BlockKey, Error, ErrorKind, Result};
 use render::{Cancel, Image, ImageSize, Part, Piece, Rect, Scene, Snapshot, Tally, cast_part};
 
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
-use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, reduce};
+use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, failure, reduce};
 
 /// What putting an image together took one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,20 +133,13 @@ impl Ending {
     /// The tally, and the number and the text of an error, if there is one.
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.tally.to_bytes();
-        if let Some(error) = &self.failed {
-            bytes.extend(error.kind().code().to_le_bytes());
-            bytes.extend(error.to_string().as_bytes());
-        }
+        bytes.extend(failure::to_bytes(self.failed.as_ref()));
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (tally, rest) = bytes.split_at(bytes.len().min(Tally::BYTES));
-        let failed = rest.split_first_chunk().map(|(code, text)| {
-            let kind = ErrorKind::from_code(u16::from_le_bytes(*code));
-            Error::new(kind, String::from_utf8_lossy(text).into_owned())
-        });
-        Ok(Self { tally: Tally::from_bytes(tally)?, failed })
+        Ok(Self { tally: Tally::from_bytes(tally)?, failed: failure::from_bytes(rest) })
     }
 }
 

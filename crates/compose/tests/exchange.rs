@@ -3,9 +3,10 @@
 
 mod rig;
 
-use array::Result;
+use array::{Error, ErrorKind, Result};
 use corridor_compose::{
-    Communicator, MAX_THREADS, Method, Schedule, Traffic, broadcast, collect, compose, reduce, threads,
+    Communicator, MAX_THREADS, Method, Schedule, Traffic, agreed, broadcast, collect, compose, reduce,
+    threads,
 };
 use proptest::prelude::*;
 use render::{Piece, Rect};
@@ -171,6 +172,25 @@ fn all_ranks_hear_and_are_heard() {
         let ranks: Vec<u8> = (0..u8::try_from(count).unwrap()).collect();
         assert_eq!((&heard[0].0, &heard[0].1), (&ranks, &vec![*ranks.last().unwrap()]));
         assert!(heard.iter().all(|(_, _, told)| told == b"go"));
+    }
+}
+
+#[test]
+fn what_went_wrong_anywhere_is_said_once() {
+    for (failing, says) in [(vec![], ""), (vec![0, 2], "at 0"), (vec![2, 3], "rank 2"), (vec![4], "rank 4")] {
+        let ends = together(5, |ranks| {
+            let failed = || Error::not_found(format!("no file at {}", ranks.rank()));
+            agreed(ranks, if failing.contains(&ranks.rank()) { Err(failed()) } else { Ok(ranks.rank()) })
+        });
+        if failing.is_empty() {
+            let all: Vec<Option<usize>> = ends.into_iter().map(Result::unwrap).collect();
+            assert_eq!(all, [0, 1, 2, 3, 4].map(Some));
+            continue;
+        }
+        let error = ends[0].as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains(says) && error.to_string().contains("no file"), "{error}");
+        assert!(ends[1..].iter().all(|end| matches!(end, Ok(None))), "{failing:?}: {ends:?}");
     }
 }
 

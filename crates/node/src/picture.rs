@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
 use session::{MAX_PARALLAX, SpaceAxis, View};
 pub use stream::Still;
-use stream::{Film, FilmRequest, Means, SlabWish, StillRequest};
+use stream::{Film, FilmRequest, Means, Pixels, SlabWish};
 
 use crate::assemble::Stack;
 
@@ -208,21 +208,17 @@ pub async fn still(
 ) -> Result<Still> {
     let dataset = stack.source.describe().await?;
     let views = vec![view_of(request, size, &dataset)?];
-    let request = FilmRequest { views, colour_map: colour_map(request)?, size, means, slabs };
+    let request = FilmRequest {
+        views,
+        colour_map: colour_map(request)?,
+        size,
+        means,
+        slabs,
+        company: None,
+        pixels: Pixels::default(),
+    };
     let still = Film::open(Arc::clone(&stack.source), request).await?.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
-}
-
-/// What a person wrote as what is to be drawn.
-pub(crate) async fn wish(
-    stack: &Stack,
-    request: &PictureRequest,
-    size: ImageSize,
-    means: Means,
-) -> Result<StillRequest> {
-    let dataset = stack.source.describe().await?;
-    let view = view_of(request, size, &dataset)?;
-    Ok(StillRequest { view: Some(view), colour_map: colour_map(request)?, size, means })
 }
 
 /// The view that is asked for.

@@ -97,17 +97,6 @@ fn linear_from_srgb(encoded: f32) -> f32 {
     if encoded <= 0.040_45 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) }
 }
 
-/// An exact PNG of 8-bit RGB, three bytes per pixel: that of [`Image::to_png`] over a colour.
-///
-/// # Errors
-/// `Invalid` for more or fewer bytes than the size says; `Internal` when encoding fails.
-pub fn png_of_rgb8(size: ImageSize, rgb: &[u8]) -> Result<Vec<u8>> {
-    if rgb.len() as u64 != u64::from(size.width) * u64::from(size.height) * 3 {
-        return Err(Error::invalid(format!("expected RGB of {size:?}, found {} bytes", rgb.len())));
-    }
-    png_of(size, rgb, png::ColorType::Rgb)
-}
-
 fn png_of(size: ImageSize, bytes: &[u8], kind: png::ColorType) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, size.width, size.height);

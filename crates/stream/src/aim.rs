@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use array::{Dataset, Result};
-use render::{Camera, Demand, ImageSize, Portion, stereo};
+use render::{Camera, Demand, ImageSize, Portion, VolumeView, stereo};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
@@ -78,16 +78,20 @@ impl Aim {
             Reach::Memory { hosts } => (view.level, share_bytes.saturating_mul(hosts)),
             Reach::Told { level, most_bytes } => (Some(level), most_bytes),
         };
-        let seen = size_of_eye(&view, size);
-        let demand = match view.stereo {
-            None => render::demand(&volume, &camera, seen, &portion, level, most_bytes)?,
-            Some(parallax) => {
-                let eyes = stereo::eyes(&camera, parallax)?;
-                render::demand_of(&volume, &eyes, seen, &portion, level, most_bytes)?
-            }
-        };
+        let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
         let demand = Arc::new(demand);
         Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, camera, portion })
+    }
+
+    /// Demands what fits so many bytes, at a coarser level if need be.
+    ///
+    /// # Errors
+    /// Those of [`render::demand_of`].
+    pub(crate) fn demand_within(&mut self, most_bytes: usize) -> Result<()> {
+        let (volume, level) = (&self.watching.volume.view, self.view.level);
+        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        (self.demand, self.most_bytes) = (Arc::new(demand), most_bytes);
+        Ok(())
     }
 
     /// Wishes for what is lacking of what it demands. Blocks the thread.
@@ -108,6 +112,24 @@ impl Aim {
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && self.portion == portion_of(view, &self.watching.volume.view)
+    }
+}
+
+/// What a picture of a view wants, or both of a stereo pair.
+fn wanted(
+    view: &View,
+    volume: &VolumeView,
+    (camera, size): (&Camera, ImageSize),
+    portion: &Portion,
+    level: Option<u8>,
+    most_bytes: usize,
+) -> Result<Demand> {
+    let seen = size_of_eye(view, size);
+    match view.stereo {
+        None => render::demand(volume, camera, seen, portion, level, most_bytes),
+        Some(parallax) => {
+            render::demand_of(volume, &stereo::eyes(camera, parallax)?, seen, portion, level, most_bytes)
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Pictures of one view after another without anybody looking: stills and films.
 //!
 //! While one picture is drawn the blocks of the next one come, so that a film of N pictures takes about as long as the slower of
-//! fetching and drawing N times, and the other once. Two places take turns, as two participants who look in turn.
+//! fetching and drawing N times, and the other once. Two places take turns, as two participants who look in turn. Where several
+//! ranks draw, rank 0 has the film: it aims and draws by its [crew](crate::crew), and gets each picture whole.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
@@ -12,6 +14,7 @@ use session::{ParticipantId, Transfer, View};
 use tokio::task::JoinSet;
 
 use crate::aim::Aim;
+use crate::crew::{Begun, Company, Crew, Pixels, first_look};
 use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
@@ -37,8 +40,23 @@ pub struct FilmRequest {
     pub size: ImageSize,
     /// What blocks may cost, and what draws.
     pub means: Means,
-    /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values.
+    /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values, nor by several ranks.
     pub slabs: Option<SlabWish>,
+    /// Who else draws, on the CPU: the pictures are those of one rank but for rounding. `means` are this rank's then, or those of all
+    /// threads together.
+    pub company: Option<Company>,
+    /// How the company hands pictures over.
+    pub pixels: Pixels,
+}
+
+/// How often other ranks are asked whether they have all blocks of the next picture.
+const ASKED_EVERY: Duration = Duration::from_millis(5);
+/// The places that take turns, and the one that looks at the picture before.
+const FIRST: ParticipantId = ParticipantId(0);
+const SECOND: ParticipantId = ParticipantId(1);
+
+fn other_than(place: ParticipantId) -> ParticipantId {
+    if place == FIRST { SECOND } else { FIRST }
 }
 
 /// A picture whose blocks come.
@@ -56,6 +74,9 @@ pub struct Film {
     views: std::vec::IntoIter<View>,
     colour_map: Option<String>,
     size: ImageSize,
+    pixels: Pixels,
+    /// How many pictures were aimed at.
+    aimed: u64,
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
     coming: Option<Coming>,
@@ -64,6 +85,8 @@ pub struct Film {
     other: Option<(ParticipantId, Watching)>,
     /// Moves blocks.
     _feeding: JoinSet<()>,
+    /// Other ranks on threads of this process.
+    _others: JoinSet<Result<()>>,
 }
 
 impl Film {
@@ -84,25 +107,28 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, colour_map, size, means, slabs } = request;
+        let FilmRequest { views, colour_map, size, means, slabs, company, pixels } = request;
         check_memory(means.memory_bytes)?;
         dataset.check()?;
         for view in &views {
             view.check()?;
             check(view, &dataset)?;
-            if slabs.is_some() && view.stereo.is_some() {
-                return Err(Error::unsupported(
-                    "expected slabs beside a picture for one eye, found a stereo pair",
-                ));
-            }
+            check_company(view, company.as_ref(), slabs.as_ref())?;
         }
         let is_film = views.len() > 1;
         let views: Vec<View> =
             views.into_iter().map(|view| with_camera(view, &dataset, size)).collect::<Result<_>>()?;
         let mut views = views.into_iter();
         let first = views.next().ok_or_else(|| Error::invalid("expected a view to draw, found none"))?;
-        let host =
-            Arc::new(Host::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None)));
+        let (crew, means, others) = match company {
+            None => (None, means, JoinSet::new()),
+            Some(company) => {
+                let Begun { ranks, means, others } = company.begin(&source, means)?;
+                (Some(Crew::new(ranks)?), means, others)
+            }
+        };
+        let host = Host::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None));
+        let host = Arc::new(host.with_crew(crew));
         let mut feeding = JoinSet::new();
         let fed = Arc::clone(&host);
         feeding.spawn(async move { fed.feed.run().await });
@@ -110,8 +136,7 @@ impl Film {
         let other = is_film
             .then(|| {
                 let volume = volume_of(&first, &dataset)?;
-                let place = ParticipantId(1);
-                Ok::<_, Error>((place, host.volumes.look(place, &dataset, volume)?))
+                Ok::<_, Error>((SECOND, host.volumes.look(SECOND, &dataset, volume)?))
             })
             .transpose()?;
         let mut film = Self {
@@ -119,14 +144,35 @@ impl Film {
             views,
             colour_map,
             size,
+            pixels,
+            aimed: 0,
             chosen: None,
             coming: None,
             slabs,
             other,
             _feeding: feeding,
+            _others: others,
         };
-        film.coming = Some(film.aimed(ParticipantId(0), first, None, None).await?);
+        let watching = film.looked_first(&first).await?;
+        film.coming = Some(film.aimed(FIRST, first, watching, None).await?);
         Ok(film)
+    }
+
+    /// Where several ranks draw: rank 0 looks at the coarsest level before anything is cut, so that it knows where work is, and chooses a
+    /// transfer function by it.
+    async fn looked_first(&mut self, first: &View) -> Result<Option<Watching>> {
+        let Some(crew) = self.host.crew.clone() else { return Ok(None) };
+        let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
+        let aiming = move || {
+            let mut aim = Aim::look(&host, FIRST, view, size, None, crew.reach())?;
+            aim.demand = Arc::new(first_look(&aim));
+            aim.wish(&host, FIRST);
+            Ok::<_, Error>(aim)
+        };
+        let aim = blocking(aiming).await??;
+        all_blocks(&self.host, None, &aim, &mut |_, _| {}).await?;
+        self.chosen = Some(chosen_transfer(first, &aim.watching.volume, self.colour_map.as_deref()));
+        Ok(Some(aim.watching))
     }
 
     /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
@@ -139,7 +185,7 @@ impl Film {
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
         let Some(now) = self.coming.take() else { return Ok(None) };
-        all_blocks(&self.host, &now.aim, &mut progress).await?;
+        all_blocks(&self.host, self.host.crew.as_ref(), &now.aim, &mut progress).await?;
         if let Some(view) = self.views.next() {
             let (place, watching) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
@@ -153,14 +199,15 @@ impl Film {
 
     /// Aims a place at a view and the slabs beside it, which follow others cut along `before`, and wishes for their blocks.
     async fn aimed(
-        &self,
+        &mut self,
         place: ParticipantId,
         view: View,
         old: Option<Watching>,
         before: Option<Cutting>,
     ) -> Result<Coming> {
+        self.aimed += 1;
         let Some(wish) = self.slabs else {
-            let aim = aimed(&self.host, place, view.clone(), self.size, old).await?;
+            let aim = self.aim(place, view.clone(), self.size, old).await?;
             return Ok(Coming { aim, view, slabs: None });
         };
         let volume = volume_of(&view, &self.host.dataset())?;
@@ -172,8 +219,29 @@ impl Film {
         request.check(self.size)?;
         let (camera, size) = request.reach(self.size);
         let wider = View { camera: Some(shared_camera(&camera)), ..view.clone() };
-        let aim = aimed(&self.host, place, wider, size, old).await?;
+        let aim = self.aim(place, wider, size, old).await?;
         Ok(Coming { aim, view, slabs: Some(request) })
+    }
+
+    /// Aims a place at a view, and wishes for its blocks.
+    async fn aim(
+        &self,
+        place: ParticipantId,
+        mut view: View,
+        size: ImageSize,
+        old: Option<Watching>,
+    ) -> Result<Aim> {
+        // Where several draw it says where work is.
+        view.transfer = view.transfer.or_else(|| self.chosen.clone());
+        let (host, number) = (Arc::clone(&self.host), self.aimed);
+        let aiming = move || match &host.crew {
+            Some(crew) => {
+                let places = (place, Some(other_than(place)));
+                crew.aim(&host, places, (number, Arc::new(view)), size, old)
+            }
+            None => Aim::new(&host, place, Arc::new(view), size, old),
+        };
+        blocking(aiming).await?
     }
 
     async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
@@ -189,11 +257,13 @@ impl Film {
         view.transfer = Some(transfer);
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
-        let painter = Arc::clone(&self.host.painter);
-        let parallax = view.stereo;
-        let slabs = *slabs;
+        let (painter, crew) = (Arc::clone(&self.host.painter), self.host.crew.clone());
+        let (place, pixels, slabs, shown) = (aim.watching.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
-            let frame = volume.cast(&painter, &scene, parallax, Patience::Complete, &flag)?;
+            let frame = match crew {
+                Some(crew) => crew.finish(place, &volume, (&scene, &shown), pixels, &flag)?,
+                None => volume.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
+            };
             let slabs = slabs.map(|request| volume.cast_slabs(&scene, &request, &flag)).transpose()?;
             Ok::<_, Error>((frame, slabs))
         };
@@ -209,32 +279,47 @@ impl Film {
     }
 }
 
-/// Aims a place at a view, and wishes for its blocks.
-async fn aimed(
-    host: &Arc<Host>,
-    place: ParticipantId,
-    view: View,
-    size: ImageSize,
-    old: Option<Watching>,
-) -> Result<Aim> {
-    let host = Arc::clone(host);
-    blocking(move || Aim::new(&host, place, Arc::new(view), size, old)).await?
+/// That a view can be drawn with whoever draws, and have slabs where those are wanted.
+fn check_company(view: &View, company: Option<&Company>, slabs: Option<&SlabWish>) -> Result<()> {
+    if slabs.is_some() && view.stereo.is_some() {
+        return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
+    }
+    if company.is_some() && slabs.is_some() {
+        return Err(Error::unsupported("expected no slabs beside pictures by several ranks: one draws them"));
+    }
+    if company.is_some() && view.grids {
+        return Err(Error::unsupported(
+            "expected no grids as lines in pictures by several ranks: one draws them",
+        ));
+    }
+    Ok(())
 }
 
 /// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
-pub(crate) fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
+fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
     if view.camera.is_none() {
         view.camera = Some(shared_camera(&camera_in(&view, dataset, size)?));
     }
     Ok(view)
 }
 
-/// Waits until every block is there.
-pub(crate) async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut(u64, u64)) -> Result<()> {
+/// Waits until every block is there: at all ranks of a `crew`, else here.
+async fn all_blocks(
+    host: &Arc<Host>,
+    crew: Option<&Arc<Crew>>,
+    aim: &Aim,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<()> {
     let mut arrivals = aim.watching.volume.arrivals();
-    let total = aim.demand.blocks.len() as u64;
+    let (who, total) = (aim.watching.who(), aim.demand.blocks.len() as u64);
     loop {
-        let (lacking, trouble) = host.feed.outlook(aim.watching.who());
+        let (lacking, trouble) = match crew {
+            None => host.feed.outlook(who),
+            Some(crew) => {
+                let (crew, host) = (Arc::clone(crew), Arc::clone(host));
+                blocking(move || crew.outlook(&host, who)).await??.within(total)
+            }
+        };
         progress(total - lacking.min(total), total);
         if lacking == 0 {
             return Ok(());
@@ -243,14 +328,16 @@ pub(crate) async fn all_blocks(host: &Host, aim: &Aim, progress: &mut impl FnMut
             let reason = trouble.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
             return Err(reason.context(format!("{} of {total} blocks cannot be had", trouble.failed)));
         }
-        if arrivals.changed().await.is_err() {
+        if crew.is_some() {
+            tokio::time::sleep(ASKED_EVERY).await;
+        } else if arrivals.changed().await.is_err() {
             return Err(Error::internal("the volume went away"));
         }
     }
 }
 
 /// The transfer function of a view, or a sensible one for what is here, in the colours that were asked for.
-pub(crate) fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>) -> Transfer {
+fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>) -> Transfer {
     let sensible = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let mut transfer = view.transfer.clone().unwrap_or_else(sensible);
     if let Some(map) = colour_map {

@@ -1,4 +1,4 @@
-//! What ranks other than the first do in a session: as they are told; see [`crew`](crate::crew).
+//! What ranks other than the first do in a session or a film: as they are told; see [`crew`](crate::crew).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use session::{ParticipantId, View};
 use tokio::task::JoinSet;
 
 use crate::aim::{Aim, Reach};
-use crate::crew::{Order, Outlook, Ranks, Wish, scene_for, schedule, strip_of};
+use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, Wish, by_strips, scene_for, strip_of};
 use crate::film::scene_of;
 use crate::frame_loop::blocking;
 use crate::host::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
@@ -20,7 +20,7 @@ use crate::painter::Means;
 use crate::picture::any_transfer;
 use crate::strips::Strip;
 
-/// Fetches and draws this rank's share of every picture of the session that rank 0 has, until that ends. Each rank has the
+/// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
 /// same data, with means of its own; all is drawn on the CPU.
 ///
 /// Call it within a tokio runtime.
@@ -44,7 +44,7 @@ pub async fn follow(source: Arc<dyn Source>, means: impl Into<Means>, ranks: Ran
     let mut listening = JoinSet::new();
     let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));
     listening.spawn_blocking(move || heard.listen(&*news));
-    let schedule = schedule(&*ranks.work)?;
+    let schedule = ranks.schedule()?;
     let hand = Hand { host: Arc::new(host), ranks, schedule, places: Arc::default(), withdrawn };
     tokio::select! {
         () = hand.host.feed.run() => Err(Error::internal("the feed ended")),
@@ -84,6 +84,7 @@ impl Hand {
                 Order::Tell { who } => self.tell(who).await?,
                 Order::Outlook { who } => self.outlook(who).await?,
                 Order::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
+                Order::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
                 Order::Forget { who } => {
                     self.host.feed.forget(who);
                     self.places().remove(&who);
@@ -140,20 +141,36 @@ impl Hand {
     }
 
     async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: Plan) -> Result<()> {
-        let (places, ranks, schedule) =
-            (Arc::clone(&self.places), Arc::clone(&self.ranks.work), self.schedule.clone());
         let cancel = self.withdrawn.begin(number);
-        let drawn = blocking(move || {
+        let schedule = by_strips(&self.schedule);
+        let drawn = self.hand_over(who, move |place, ranks| {
+            Ok(place.drawn(ranks, view, plan, &schedule, &cancel)?.to_message())
+        });
+        let drawn = drawn.await;
+        self.withdrawn.end();
+        drawn
+    }
+
+    async fn finish(&self, who: ParticipantId, view: View, pixels: Pixels) -> Result<()> {
+        let schedule = self.schedule.clone();
+        self.hand_over(who, move |place, ranks| place.finished(ranks, view, pixels, &schedule)).await
+    }
+
+    /// Makes something of what somebody looks at, and sends it to rank 0.
+    async fn hand_over(
+        &self,
+        who: ParticipantId,
+        make: impl FnOnce(&mut Place, &dyn Communicator) -> Result<Vec<u8>> + Send + 'static,
+    ) -> Result<()> {
+        let (places, ranks) = (Arc::clone(&self.places), Arc::clone(&self.ranks.work));
+        blocking(move || {
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(Ok(place)) = places.get_mut(&who) else {
                 return Err(Error::internal("expected to draw what was looked at, found that it cannot be"));
             };
-            let strip = place.drawn(&*ranks, view, plan, &schedule, &cancel)?;
-            ranks.send(0, strip.to_message())
+            ranks.send(0, make(place, &*ranks)?)
         })
-        .await?;
-        self.withdrawn.end();
-        drawn
+        .await?
     }
 }
 
@@ -203,10 +220,36 @@ impl Place {
                 self.took = part.work;
                 Ok(strip)
             }
-            // Without the others there is nobody to tell.
-            Err(error) if matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Corrupt) => Err(error),
-            Err(_) => Ok(Strip::nothing()),
+            Err(error) => unless_alone(error).map(|()| Strip::nothing()),
         }
+    }
+
+    /// This rank's parts of a finished picture; none where it failed, of which rank 0 has heard.
+    fn finished(
+        &mut self,
+        ranks: &dyn Communicator,
+        view: View,
+        pixels: Pixels,
+        schedule: &Schedule,
+    ) -> Result<Vec<u8>> {
+        let scene = scene_of(&self.aim, &view.transfer.clone().unwrap_or_else(any_transfer))?;
+        let volume = &self.aim.watching.volume;
+        match Parts::drawn(ranks, volume, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
+            Ok(parts) => {
+                let message = parts.to_message(pixels, view.background);
+                self.took = parts.took;
+                Ok(message)
+            }
+            Err(error) => unless_alone(error).map(|()| Vec::new()),
+        }
+    }
+}
+
+/// Rank 0 has heard of an error that all took part in; without the others there is nobody to tell.
+fn unless_alone(error: Error) -> Result<()> {
+    match error.kind() {
+        ErrorKind::Unreachable | ErrorKind::Corrupt => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -206,7 +206,7 @@ impl FrameLoop {
             (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), old.map(|aim| aim.watching));
         let seq = wanted.seq;
         let aiming = move || match &host.crew {
-            Some(crew) => crew.aim(&host, who, (seq, view), size, old),
+            Some(crew) => crew.aim(&host, (who, None), (seq, view), size, old),
             None => Aim::new(&host, who, view, size, old),
         };
         self.aim = Some(blocking(aiming).await??);

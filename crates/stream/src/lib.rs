@@ -3,8 +3,8 @@
 //!
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
 //! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
-//! together; [`follow`] where several ranks draw for them), then [`render_still`] and [`Film`] (finished pictures, nobody looking;
-//! [`render_together`] where several ranks draw one).
+//! together), then [`render_still`] and [`Film`] (finished pictures, nobody looking). Where several ranks draw, those but the first
+//! [`follow`](follow()).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -38,13 +38,12 @@ mod seat;
 mod slabs;
 mod still;
 mod strips;
-mod together;
 mod truth;
 mod video;
 mod volume;
 
 pub use compose;
-pub use crew::Ranks;
+pub use crew::{Company, Pixels, Ranks};
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
 pub use film::{Film, FilmRequest};
 pub use follow::follow;
@@ -58,5 +57,4 @@ pub use painter::{Device, Means, Painter};
 pub use picture::camera_in;
 pub use slabs::{SlabForm, SlabWish, decode_slabs, encode_slabs, encode_slabs_as};
 pub use still::{Still, StillRequest, render_still};
-pub use together::{Finished, render_by_threads, render_together};
 pub use video::{Av1, H264, ParameterSets, Quality, Sample, check_film};

@@ -6,6 +6,7 @@ use array::{Error, Result, Source};
 use render::{Image, ImageSize, Slabs};
 use session::{Truth, View};
 
+use crate::crew::Pixels;
 use crate::film::{Film, FilmRequest};
 use crate::painter::Means;
 
@@ -53,7 +54,9 @@ pub async fn render_still(
     let StillRequest { view, colour_map, size, means } = request;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
-    let request = FilmRequest { views: vec![view], colour_map, size, means, slabs: None };
+    let views = vec![view];
+    let request =
+        FilmRequest { views, colour_map, size, means, slabs: None, company: None, pixels: Pixels::default() };
     let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))

@@ -15,7 +15,8 @@ use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
 use stream::{
-    Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Session, SlabWish, StillRequest, render_still,
+    Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Pixels, Session, SlabWish, StillRequest,
+    render_still,
 };
 use support::{Changing, Pyramid, Viewer};
 
@@ -184,10 +185,15 @@ async fn parallel_rays_have_no_stereo_pair() {
     assert!(error.contains("perspective"), "{error}");
 }
 
+fn film_request(views: Vec<session::View>, size: ImageSize, slabs: Option<SlabWish>) -> FilmRequest {
+    let pixels = Pixels::default();
+    FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs, company: None, pixels }
+}
+
 /// A film of several time steps, and what was asked for when each picture was finished.
 async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
     let size = ImageSize { width: 90, height: 70 };
-    let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs: None };
+    let request = film_request(views, size, None);
     let mut film = Film::open(data.source(), request).await.expect("a film");
     let mut pictures = Vec::new();
     while let Some(still) = film.next(|_, _| {}).await.expect("a picture") {
@@ -232,7 +238,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
     for is_across_axis in [false, true] {
         let views = (0..2).map(|time| session::View { time, ..near.clone() }).collect();
         let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: Some(1) });
-        let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
+        let request = film_request(views, size, slabs);
         let mut film = Film::open(data.source(), request).await.unwrap();
         for _ in 0..2 {
             let still = film.next(|_, _| {}).await.unwrap().unwrap();
@@ -269,7 +275,7 @@ async fn what_has_no_slabs_says_so() {
         let views = vec![first.merged(fields.as_object().unwrap()).unwrap()];
         let size = ImageSize { width: 90, height: 70 };
         let slabs = Some(SlabWish { is_across_axis: false, count, reduction: None });
-        let request = FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs };
+        let request = film_request(views, size, slabs);
         let mut film = match Film::open(data.source(), request).await {
             Ok(film) => film,
             Err(error) => return error.to_string(),

@@ -1,64 +1,216 @@
-//! A finished picture by several ranks in one process is that of one, from data to pixels, whatever memory each has.
+//! Finished pictures and films by several ranks in one process are those of one, from data to pixels, whatever memory each has.
 
-#![expect(clippy::cast_possible_truncation, reason = "helpers of tests")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::unwrap_used,
+    reason = "helpers of tests"
+)]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use array::Source;
 use array::conformance::{MemorySource, one_array};
+use array::{Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want};
 use corridor_stream::compose::Method;
-use corridor_stream::{MIN_MEMORY_BYTES, StillRequest, render_by_threads, render_still};
+use corridor_stream::{Company, Film, FilmRequest, MIN_MEMORY_BYTES, Pixels, Still};
+use futures::future::BoxFuture;
 use render::ImageSize;
+use serde_json::{Value, json};
 use session::View;
 
-const SHAPE: [u64; 3] = [40, 48, 56];
+const SHAPE: [u64; 4] = [4, 40, 48, 56];
+const SIZE: ImageSize = ImageSize { width: 80, height: 60 };
+const MEMORY: u64 = 8 * MIN_MEMORY_BYTES;
+/// Longest that anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waves in all directions.
-fn source() -> Arc<dyn Source> {
-    let [nz, ny, nx] = SHAPE;
-    let value = |i: u64| {
-        let [x, y, z] = [i % nx, i / nx % ny, i / (nx * ny)].map(|n| n as f64);
-        let wave = 120.0 + 60.0 * (0.3 * x).sin() * (0.2 * y).cos() + 50.0 * (0.25 * z).sin();
-        wave as u8
-    };
-    let bytes: Vec<u8> = (0..nx * ny * nz).map(value).collect();
-    let dataset = one_array("|u1".parse().expect("a type"), &SHAPE, &[16; 3]);
-    Arc::new(MemorySource::new(dataset, vec![vec![bytes.into()]]).expect("as described"))
+/// Waves in all directions that wander with time; where they are opaque moves from one end to the other.
+struct Waves {
+    memory: MemorySource,
+    /// Time steps of the blocks that were asked for, in order.
+    asked: Mutex<Vec<u64>>,
 }
 
-fn request(memory_bytes: u64) -> StillRequest {
-    let size = ImageSize { width: 80, height: 60 };
-    StillRequest { view: None, colour_map: None, size, means: memory_bytes.into() }
+impl Waves {
+    fn new() -> Arc<Self> {
+        let [times, nz, ny, nx] = SHAPE;
+        let value = |i: u64| {
+            let [x, y, z, t] =
+                [i % nx, i / nx % ny, i / (nx * ny) % nz, i / (nx * ny * nz)].map(|n| n as f64);
+            let wave = 80.0 + 50.0 * (0.3 * x + t).sin() * (0.2 * y).cos() + 40.0 * (0.25 * z).sin();
+            let hill = if (x - 14.0 * t - 7.0).abs() < 8.0 { 70.0 } else { 0.0 };
+            (wave + hill) as u8
+        };
+        let bytes: Vec<u8> = (0..times * nz * ny * nx).map(value).collect();
+        let dataset = one_array("|u1".parse().expect("a type"), &SHAPE, &[1, 16, 16, 16]);
+        let memory = MemorySource::new(dataset, vec![vec![bytes.into()]]).expect("as described");
+        Arc::new(Self { memory, asked: Mutex::default() })
+    }
+
+    fn asked(&self) -> Vec<u64> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Source for Waves {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.memory.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let dataset = self.memory.dataset();
+        let step = |want: &Want| dataset.arrays[0].levels[0].grid_position(want.key().index).unwrap()[0];
+        self.asked.lock().unwrap().extend(wants.iter().map(step));
+        self.memory.blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.memory.read(request, into)
+    }
+}
+
+/// Views that differ from the first one by these fields.
+fn views(waves: &Waves, fields: &[Value]) -> Vec<View> {
+    let first = View::first_of(&waves.memory.dataset()).unwrap();
+    fields.iter().map(|fields| first.merged(fields.as_object().unwrap()).unwrap()).collect()
+}
+
+fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: Pixels) -> FilmRequest {
+    let company = ranks.map(|(count, method)| Company::Threads(count, method));
+    FilmRequest { views, colour_map: None, size: SIZE, means: MEMORY.into(), slabs: None, company, pixels }
+}
+
+/// All pictures, each with what was asked for when it was finished.
+async fn drawn(waves: &Arc<Waves>, request: FilmRequest) -> Result<Vec<(Still, Vec<u64>)>> {
+    let drawing = async {
+        let mut film = Film::open(Arc::clone(waves) as Arc<dyn Source>, request).await?;
+        let (mut pictures, mut last) = (Vec::new(), (0, 0));
+        while let Some(still) = film.next(|done, total| last = (done, total)).await? {
+            assert!(last.0 == last.1 && last.1 > 0, "rank 0 tells of all blocks: {last:?}");
+            pictures.push((still, waves.asked()));
+        }
+        Ok(pictures)
+    };
+    tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs")
+}
+
+fn bytes(still: &Still) -> Vec<u8> {
+    still.image.to_rgb8(still.view.background.map(|c| f32::from(c) / 255.0))
+}
+
+/// That ranks draw the pictures of one, on which the same is said.
+async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
+    let waves = Waves::new();
+    let one = drawn(&waves, request(views(&waves, fields), None, Pixels::Rgb8)).await.unwrap();
+    for &ranks in ranks {
+        let many = drawn(&waves, request(views(&waves, fields), Some(ranks), Pixels::Rgb8)).await.unwrap();
+        assert_eq!(many.len(), fields.len());
+        for (number, ((one, _), (many, _))) in one.iter().zip(&many).enumerate() {
+            let (expected, found) = (bytes(one), bytes(many));
+            assert!(expected.iter().filter(|&&byte| byte > 60).count() > 500, "something must be seen");
+            assert_eq!(expected.len(), found.len());
+            let off = expected.iter().zip(&found).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(off <= Some(1), "picture {number} of {ranks:?} is off by {off:?}");
+            assert_eq!(many.truth, one.truth, "what it shows is the same too");
+            assert_eq!(many.view, one.view);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ranks_of_one_process_give_the_picture_of_one() {
-    let memory_bytes = 8 * MIN_MEMORY_BYTES;
-    let one = render_still(source(), request(memory_bytes), |_, _| ()).await.unwrap();
-    let expected = one.image.to_rgb8(one.view.background.map(|c| f32::from(c) / 255.0));
-    assert!(expected.iter().any(|&byte| byte > 60), "something must be seen");
-    for (count, method) in [(1, Method::Auto), (3, Method::Auto), (8, Method::BinarySwap)] {
-        let mut progress = (0, 0);
-        let heard = |done, total| progress = (done, total);
-        let many = render_by_threads(source(), request(memory_bytes), count, method, heard).await.unwrap();
-        let off = expected.iter().zip(&many.rgb).map(|(a, b)| a.abs_diff(*b)).max();
-        assert!(off <= Some(1) && many.rgb.len() == expected.len(), "{count} ranks are off by {off:?}");
-        assert_eq!(many.truth, one.truth, "what it shows is the same too");
-        assert!(progress.0 == progress.1 && progress.1 > 0, "rank 0 tells of its blocks: {progress:?}");
-    }
+    let ranks = [(1, Method::Auto), (3, Method::Auto), (8, Method::BinarySwap)];
+    assert_same(&[json!({})], &ranks).await;
 }
 
-/// What is wrong with a view is said once, by whichever rank notices first; no other is waited for.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_drawn_is_an_error_of_all() {
-    let memory_bytes = 4 * MIN_MEMORY_BYTES;
-    let mut wrong = request(memory_bytes);
-    let dataset = source().describe().await.unwrap();
-    wrong.view = Some(View { level: Some(7), ..View::first_of(&dataset).unwrap() });
-    let error = render_by_threads(source(), wrong, 4, Method::Auto, |_, _| ()).await.unwrap_err();
-    assert!(error.to_string().contains("level"), "{error}");
-    let swap = render_by_threads(source(), request(memory_bytes), 3, Method::BinarySwap, |_, _| ()).await;
-    assert!(swap.unwrap_err().to_string().contains("power of two"));
-    let many = render_by_threads(source(), request(memory_bytes), 5, Method::Auto, |_, _| ()).await;
-    assert!(many.unwrap_err().to_string().contains("1 to 4 ranks"));
+async fn a_film_of_time_steps_by_ranks_is_that_of_one() {
+    let steps: Vec<Value> = [0, 1, 2, 3, 0, 1, 2, 3, 0].map(|time| json!({"time": time})).into();
+    assert_same(&steps, &[(2, Method::Auto), (5, Method::Auto)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_camera_that_travels_by_ranks_sees_what_one_does() {
+    let camera = |angle: f64| {
+        let eye = [27.0 + 110.0 * angle.sin(), 23.0 - 110.0 * angle.cos(), 40.0];
+        json!({"camera": {"eye": eye, "target": [27, 23, 19], "up": [0, 0, 1],
+            "projection": {"perspective": {"fov_y_rad": 0.6}}}})
+    };
+    let journey: Vec<Value> = (0..10).map(|step| camera(0.3 * f64::from(step))).collect();
+    assert_same(&journey, &[(4, Method::Auto)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stereo_pair_by_ranks_is_that_of_one() {
+    let pair = json!({"stereo": 0.1});
+    assert_same(
+        std::slice::from_ref(&pair),
+        &[(1, Method::Auto), (3, Method::Auto), (4, Method::BinarySwap)],
+    )
+    .await;
+    assert_same(&[pair, json!({"stereo": 0.1, "time": 1})], &[(2, Method::Auto)]).await;
+}
+
+/// What is drawn behind a picture needs to know what it leaves transparent.
+#[tokio::test(flavor = "multi_thread")]
+async fn full_pixels_keep_their_opacity() {
+    let waves = Waves::new();
+    let one = drawn(&waves, request(views(&waves, &[json!({})]), None, Pixels::Full)).await.unwrap();
+    let ranks = Some((3, Method::Auto));
+    let many = drawn(&waves, request(views(&waves, &[json!({})]), ranks, Pixels::Full)).await.unwrap();
+    let [expected, found] = [&one, &many].map(|pictures| pictures[0].0.image.rgba.as_flattened());
+    let off = expected.iter().zip(found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(off < 0.5 / 255.0, "{off}");
+    assert!(found.chunks(4).any(|pixel| pixel[3] > 0.1 && pixel[3] < 0.9), "something is half transparent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
+    let waves = Waves::new();
+    let steps: Vec<Value> = (0..3).map(|time| json!({"time": time})).collect();
+    let pictures =
+        drawn(&waves, request(views(&waves, &steps), Some((4, Method::Auto)), Pixels::Rgb8)).await.unwrap();
+    for (number, (_, asked)) in pictures.iter().enumerate() {
+        assert_eq!(
+            asked.iter().max(),
+            Some(&(number as u64 + 1).min(2)),
+            "when picture {number} was finished"
+        );
+    }
+    let blocks = 3 * 3 * 4;
+    let of_last = pictures[2].1.iter().filter(|&&step| step == 2).count();
+    assert!(of_last < 4 * blocks, "each rank asks for its share only: {of_last} of {blocks} blocks");
+}
+
+/// What is wrong is said once, whichever rank it is wrong at; no other is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_drawn_is_one_error() {
+    let waves = Waves::new();
+    let refused = async |fields: Value, ranks: (usize, Method)| {
+        let request = request(views(&waves, &[fields]), Some(ranks), Pixels::Rgb8);
+        drawn(&waves, request).await.map(drop).unwrap_err().to_string()
+    };
+    let said = refused(json!({"level": 7}), (4, Method::Auto)).await;
+    assert!(said.contains("level"), "{said}");
+    let said = refused(json!({"grids": true}), (2, Method::Auto)).await;
+    assert!(said.contains("grids as lines"), "{said}");
+    let said = refused(json!({}), (3, Method::BinarySwap)).await;
+    assert!(said.contains("power of two"), "{said}");
+    let said = refused(json!({}), (9, Method::Auto)).await;
+    assert!(said.contains("1 to 8 ranks"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_no_rank_can_have_ends_the_film() {
+    let waves = Waves::new();
+    let level = &waves.memory.dataset().arrays[0].levels[0];
+    let last = waves.memory.key(level.block_index(&[1, 2, 2, 3]));
+    for _ in 0..100 {
+        waves.memory.fail_once(last, Error::corrupt("a bad block"));
+    }
+    let steps = [json!({"time": 0}), json!({"time": 1})];
+    let request = request(views(&waves, &steps), Some((4, Method::Auto)), Pixels::Rgb8);
+    let said = drawn(&waves, request).await.map(drop).unwrap_err().to_string();
+    assert!(said.contains("a bad block") && said.contains("cannot be had"), "{said}");
 }

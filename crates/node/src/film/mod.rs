@@ -14,11 +14,10 @@ use array::{Dataset, Error, Result};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
 use session::{Truth, View};
+pub use stream::Company;
 pub use stream::Quality;
-pub use stream::compose::{Communicator, Method};
-use stream::{
-    Film, FilmRequest, Means, SlabWish, camera_in, encode_slabs, render_by_threads, render_together,
-};
+pub use stream::compose::{self, Communicator, Method};
+use stream::{Film, FilmRequest, Means, Pixels, SlabWish, camera_in, encode_slabs, follow};
 
 pub use self::journey::{Journey, Times};
 pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
@@ -26,7 +25,7 @@ use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{Track, check_output, is_film};
 use crate::assemble::Stack;
-use crate::picture::{PictureRequest, colour_map, view_of, wish};
+use crate::picture::{PictureRequest, colour_map, view_of};
 
 /// Most pictures of one command: a quarter of an hour at 25 a second.
 pub const MAX_PICTURES: u32 = 22_500;
@@ -104,20 +103,13 @@ pub struct Drawn {
     pub truth: Truth,
 }
 
-/// Who draws a picture together with this process.
-#[derive(Clone)]
-pub enum Company {
-    /// So many ranks in it, which share its memory.
-    Threads(usize),
-    /// Other processes, which make the same call; rank 0 writes the file.
-    Processes(Arc<dyn Communicator>),
-}
-
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
-/// or in `.mp4` or `.webm`. Where there is `company` it is one `.png`. `None` where another process writes it. `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+/// or in `.mp4` or `.webm`. Of a `company` of processes, which all make the same call, rank 0 writes them and the others get `None`.
+/// `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
 ///
 /// # Errors
-/// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay.
+/// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay. Of processes rank 0
+/// hears what is wrong at any.
 ///
 /// # Cancel safety
 /// Dropping it leaves the pictures that are finished; of a film nothing.
@@ -126,20 +118,14 @@ pub async fn draw(
     request: &PicturesRequest,
     size: ImageSize,
     means: Means,
-    company: Option<(Company, Method)>,
+    company: Option<Company>,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Option<Drawn>> {
     let kind = Kind::of(output)?;
-    if let Some(company) = company {
-        let is_plain = !request.is_annotated && request.slabs.is_none();
-        if request.is_several() || !is_plain || kind != Kind::Png {
-            return Err(Error::unsupported(
-                "expected one picture as .png, without notes and slabs, of several ranks; films, several pictures, .exr, `--annotate` \
-                 and `--slabs` are drawn by one",
-            ));
-        }
-        return draw_together(stack, &request.picture, size, means, company, output, progress).await;
+    if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
+        follow(Arc::clone(&stack.source), means, ranks.clone()).await?;
+        return Ok(None);
     }
     let dataset = stack.source.describe().await?;
     let views = views(request, size, &dataset, kind)?;
@@ -151,7 +137,9 @@ pub async fn draw(
     let (slabs_output, slabs) = request.slabs.clone().unzip();
     let mut sink = Sink::open(output, kind, size, &request.track)?;
     let colour_map = colour_map(&request.picture)?;
-    let film = FilmRequest { views, colour_map, size, means, slabs };
+    // Notes lie behind what the volume leaves transparent.
+    let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
+    let film = FilmRequest { views, colour_map, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::clone(&stack.source), film).await?;
     let (mut done, mut truth) = (0, None);
     let is_several = request.is_several() || kind.is_film();
@@ -192,25 +180,13 @@ pub async fn draw(
     Ok(Some(Drawn { pictures: done, truth }))
 }
 
-/// One picture by several ranks.
-async fn draw_together(
-    stack: &Stack,
-    request: &PictureRequest,
-    size: ImageSize,
-    means: Means,
-    (company, method): (Company, Method),
-    output: &Path,
-    progress: impl FnMut(u64, u64),
-) -> Result<Option<Drawn>> {
-    let still = wish(stack, request, size, means).await?;
-    let source = Arc::clone(&stack.source);
-    let finished = match company {
-        Company::Processes(ranks) => render_together(source, still, ranks, method, progress).await?,
-        Company::Threads(count) => Some(render_by_threads(source, still, count, method, progress).await?),
-    };
-    let Some(finished) = finished else { return Ok(None) };
-    write(output, &render::png_of_rgb8(size, &finished.rgb)?)?;
-    Ok(Some(Drawn { pictures: 1, truth: finished.truth }))
+/// What came of what the processes of a company did each by itself; see [`stream::compose::agreed`].
+///
+/// # Errors
+/// At rank 0 what went wrong at any; those of the communicator.
+pub async fn agreed<T: Send + 'static>(ranks: Arc<dyn Communicator>, own: Result<T>) -> Result<Option<T>> {
+    let agreeing = tokio::task::spawn_blocking(move || compose::agreed(&*ranks, own));
+    agreeing.await.map_err(|e| Error::internal(format!("agreeing with other ranks: {e}")))?
 }
 
 /// That a film is more than one picture, unless so many were asked for; `remedy` begins what to do instead.

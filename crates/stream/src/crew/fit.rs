@@ -35,11 +35,7 @@ pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Opt
         // Of a tree for another view that says nothing: it is cut anew first.
         if !is_known {
             let bytes = aim.demand.pool_bytes.min(aim.most_bytes);
-            let level = aim.view.level;
-            aim.most_bytes = affordable(bytes, aim.share_bytes, largest_bytes);
-            let (view, camera) = (&volume.view, &aim.camera);
-            let demand = render::demand(view, camera, aim.size, &aim.portion, level, aim.most_bytes)?;
-            aim.demand = Arc::new(demand);
+            aim.demand_within(affordable(bytes, aim.share_bytes, largest_bytes))?;
         }
     }
     unreachable!("the last attempt returns")

@@ -1,4 +1,4 @@
-//! Ranks that draw the pictures of a session together, view after view.
+//! Ranks that draw the pictures of a session, or of a film, together, view after view.
 //!
 //! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`Order`] after another, by one small broadcast
 //! each, and all take part in what follows from it; so there is one order of pictures, and nobody waits in an exchange that
@@ -10,20 +10,26 @@
 //!   others                         '-> wants -> blocks -------->'---- encode -----'
 //! ```
 //!
+//! [Films](crate::Film) are drawn so too, with nobody looking: rank 0 waits until no rank lacks anything, and is given pixels
+//! ([`Pixels`]) instead of strips. Who looks are their two places, by turns.
+//!
 //! That a picture is not wanted any more is said beside the orders, by a lane of its own: whoever hears it casts nothing more
 //! but goes on exchanging, so that the picture ends everywhere, only sooner.
 
+mod company;
 mod fit;
 mod order;
+mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use array::{BlockKey, Error, ErrorKind, Result};
+use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
 use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
-use render::{Cancel, Demand, Demanded, ImageSize, Quality, Scene, VolumeView};
+use render::{Cancel, Demand, Demanded, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::{ParticipantId, View};
 
 use crate::aim::{Aim, Reach};
@@ -35,8 +41,13 @@ use crate::picture::any_transfer;
 use crate::strips::{STRIP_UNIT, Strip, joined};
 use crate::volume::{Volume, Watching};
 
+pub(crate) use company::Begun;
+pub use company::Company;
 pub(crate) use fit::fit;
 pub(crate) use order::{Order, Outlook, Wish};
+use parts::Canvas;
+pub(crate) use parts::Parts;
+pub use parts::Pixels;
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
 pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
@@ -47,13 +58,31 @@ const EVEN: f64 = 1.2;
 /// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
 const PICTURES_BETWEEN: u64 = 3;
 
-/// How the ranks of a session reach one another.
+/// How the ranks of a session or a film reach one another.
 #[derive(Clone)]
 pub struct Ranks {
     /// What all do together.
     pub work: Arc<dyn Communicator>,
     /// The same ranks by another way, whose messages pass the others'.
     pub news: Arc<dyn Communicator>,
+    /// How they put pictures together; the same at all of them.
+    pub method: Method,
+}
+
+impl Ranks {
+    /// Who sends what to whom.
+    ///
+    /// # Errors
+    /// Those of [`Schedule::new`].
+    pub(crate) fn schedule(&self) -> Result<Schedule> {
+        Schedule::new(self.method, self.work.size())
+    }
+}
+
+impl fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}, {:?}", self.work.rank(), self.work.size(), self.method)
+    }
 }
 
 /// Rank 0's hold on the others.
@@ -76,25 +105,48 @@ struct Line {
 }
 
 /// Who draws what of a participant's pictures.
+#[derive(Clone)]
 struct Shares {
-    view: Arc<VolumeView>,
+    /// What they were last aimed at: the view, the volume in it, and the state of the data.
+    seen: Arc<View>,
+    volume: Arc<VolumeView>,
+    data: (DatasetId, Generation),
     tree: Tree,
     balance: Balance,
+    record: Record,
     /// What the last picture's blocks took this rank.
     took: Vec<(BlockKey, f64)>,
     /// Blocks that this rank needs.
     wanted: u64,
+}
+
+/// How shares have done since they were cut.
+#[derive(Clone, Copy)]
+struct Record {
     /// The busiest rank's work for the last picture over the average rank's.
     imbalance: f64,
-    /// Pictures since they were cut, and the number of the view they were cut for.
+    /// Pictures since, and the number of the view they were cut for.
     pictures: u64,
     seq: u64,
 }
 
-impl Shares {
-    /// Whether they should be cut anew for a view.
+impl Record {
+    fn new(seq: u64) -> Self {
+        Self { imbalance: 1.0, pictures: 0, seq }
+    }
+
+    /// Whether shares should be cut anew for a view.
     fn is_uneven(&self, seq: u64) -> bool {
         self.imbalance > EVEN && self.seq != seq && self.pictures >= PICTURES_BETWEEN
+    }
+
+    /// Another picture, that took ranks so much work each.
+    fn add(&mut self, works: impl IntoIterator<Item = f64>) {
+        let (most, sum, count) = works.into_iter().fold((0.0, 0.0, 0.0), |(most, sum, count), work| {
+            (f64::max(most, work), sum + work, count + 1.0)
+        });
+        self.pictures += 1;
+        self.imbalance = if sum > 0.0 { most * count / sum } else { 1.0 };
     }
 }
 
@@ -113,70 +165,92 @@ impl Crew {
             let rank = ranks.work.rank();
             return Err(Error::invalid(format!("expected rank 0 to have the session, found rank {rank}")));
         }
-        let schedule = schedule(&*ranks.work)?;
+        let schedule = ranks.schedule()?;
         let (line, drawing, gone) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { ranks, schedule, line, drawing, gone })
     }
 
-    /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares that were uneven are cut anew, by
-    /// what the last picture took. Blocks the thread.
+    /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares stay as they are, from time step to time step
+    /// too, unless they were uneven: then they are cut anew, by what the last picture took. Who has none yet begins with those of
+    /// `like`. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`Aim::look`] and [`fit`], and of the communicator.
     pub(crate) fn aim(
         &self,
         host: &Host,
-        who: ParticipantId,
+        (who, like): (ParticipantId, Option<ParticipantId>),
         (seq, view): (u64, Arc<View>),
         size: ImageSize,
-        old: Option<Watching>,
+        mut old: Option<Watching>,
     ) -> Result<Aim> {
-        let ranks = self.ranks.work.size();
-        let mut aim = Aim::look(host, who, view, size, old, Reach::Memory { hosts: ranks })?;
-        let volume = Arc::clone(&aim.watching.volume);
+        let (ranks, data) = (self.ranks.work.size(), host.data());
         let mut line = self.line()?;
-        let known = line.people.remove(&who).filter(|shares| *shares.view == *volume.view);
-        let mut shares = match known {
-            Some(mut shares) if shares.is_uneven(seq) => {
-                self.order(&Order::Tell { who })?;
-                shares.balance.hear(&*self.ranks.work, volume.view.key(0, [0; 3]), &shares.took)?;
-                let tree = fit(&mut aim, ranks, &mut shares.balance, None)?;
-                Shares { tree, seq, imbalance: 1.0, pictures: 0, ..shares }
+        let known = line.people.remove(&who).or_else(|| line.people.get(&like?).cloned());
+        let known = known.filter(|shares| shares.data == data && shares.seen.array == view.array);
+        let (tree, mut balance, record) = match known {
+            None => (None, Balance::new(), Record::new(seq)),
+            Some(shares) if !shares.record.is_uneven(seq) => {
+                (Some(shares.tree), shares.balance, shares.record)
             }
             Some(mut shares) => {
-                let known = Some(shares.tree.clone());
-                let tree = fit(&mut aim, ranks, &mut shares.balance, known)?;
-                Shares { tree, ..shares }
-            }
-            None => {
-                let mut balance = Balance::new();
-                let tree = fit(&mut aim, ranks, &mut balance, None)?;
-                let view = Arc::clone(&volume.view);
-                Shares { view, tree, balance, took: Vec::new(), wanted: 0, imbalance: 1.0, pictures: 0, seq }
+                self.order(&Order::Tell { who })?;
+                shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.took)?;
+                let tree = self.cut_before(host, &mut shares, &view, size, &mut old)?;
+                (tree, shares.balance, Record::new(seq))
             }
         };
-        shares.took.clear();
+        let mut aim = Aim::look(host, who, view, size, old, self.reach())?;
+        let tree = fit(&mut aim, ranks, &mut balance, tree)?;
         let wish = Wish {
             view: (*aim.view).clone(),
             size: [size.width, size.height],
             wanted: aim.demand.wanted,
             most_bytes: aim.most_bytes as u64,
-            tree: shares.tree.to_bytes(),
-            data: host.data(),
+            tree: tree.to_bytes(),
+            data,
         };
         self.order(&Order::Look { who, wish })?;
-        let own = first_share(&aim, &shares.tree)?;
-        shares.wanted = own.blocks.len() as u64;
+        let own = first_share(&aim, &tree)?;
+        let (seen, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
+        let (took, wanted) = (Vec::new(), own.blocks.len() as u64);
         host.feed.wish(who, || aim.watching.want(&Arc::new(own)));
-        line.people.insert(who, shares);
+        line.people.insert(who, Shares { seen, volume, data, tree, balance, record, took, wanted });
         Ok(aim)
+    }
+
+    /// Shares for a view of another time step, of which nothing is here yet that would say where work is: cut by what is here of the
+    /// `old` one. `None` for a view of the same.
+    fn cut_before(
+        &self,
+        host: &Host,
+        shares: &mut Shares,
+        view: &View,
+        size: ImageSize,
+        old: &mut Option<Watching>,
+    ) -> Result<Option<Tree>> {
+        let seen = &shares.seen;
+        if (view.time, &view.at) == (seen.time, &seen.at) {
+            return Ok(None);
+        }
+        let Some(watching) = old.take() else { return Ok(None) };
+        let before = Arc::new(View { time: seen.time, at: seen.at.clone(), ..view.clone() });
+        let mut aim = Aim::look(host, watching.who(), before, size, Some(watching), self.reach())?;
+        let tree = fit(&mut aim, self.ranks.work.size(), &mut shares.balance, None)?;
+        *old = Some(aim.watching);
+        Ok(Some(tree))
+    }
+
+    /// All ranks' memory.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach::Memory { hosts: self.ranks.work.size() }
     }
 
     /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
     pub(crate) fn is_uneven(&self, who: ParticipantId, seq: u64) -> bool {
         // Whoever is busy with orders will know better in a moment.
         let Ok(line) = self.line.try_lock() else { return false };
-        line.people.get(&who).is_some_and(|shares| shares.is_uneven(seq))
+        line.people.get(&who).is_some_and(|shares| shares.record.is_uneven(seq))
     }
 
     /// How many blocks `who` lacks at all ranks together, one that two lack twice, and what is wrong with some. Blocks the thread.
@@ -241,7 +315,8 @@ impl Crew {
         let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
         self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
         let ranks = &*self.ranks.work;
-        let drawn = volume.draw_together(ranks, scene, &shares.tree, &self.schedule, cancel);
+        let schedule = by_strips(&self.schedule);
+        let drawn = volume.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
         let own = drawn.and_then(|part| {
             let strip = strip_of(&part, plan, view.background)?;
             Ok((strip, part))
@@ -252,12 +327,38 @@ impl Crew {
             .collect::<Result<_>>()?;
         let (own, part) = own?;
         let strips: Vec<Strip> = std::iter::once(own).chain(theirs).collect();
-        let work = strips.iter().map(|strip| strip.work);
-        let (most, sum) = work.fold((0.0, 0.0), |(most, sum), work| (f64::max(most, work), sum + work));
-        shares.pictures += 1;
-        shares.imbalance = if sum > 0.0 { most * strips.len() as f64 / sum } else { 1.0 };
+        shares.record.add(strips.iter().map(|strip| strip.work));
         shares.took = part.work;
         Ok((joined(plan.codec, scene.size, strips)?, part.tally.truth(scene)?))
+    }
+
+    /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::outlook) all that it needs. Blocks the thread.
+    ///
+    /// # Errors
+    /// The worst of all ranks'.
+    pub(crate) fn finish(
+        &self,
+        who: ParticipantId,
+        volume: &Volume,
+        (scene, view): (&Scene, &View),
+        pixels: Pixels,
+        cancel: &Cancel,
+    ) -> Result<Frame> {
+        let mut line = self.line()?;
+        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        let mut canvas = Canvas::new(scene, view, pixels)?;
+        self.order(&Order::Finish { who, view: view.clone(), pixels })?;
+        let ranks = &*self.ranks.work;
+        let own = Parts::drawn(ranks, volume, (scene, view), &shares.tree, &self.schedule, cancel);
+        // The others send what they have, whatever became of this rank's part.
+        let mut works =
+            (1..ranks.size()).map(|rank| canvas.put(&ranks.receive(rank)?)).collect::<Result<Vec<f64>>>()?;
+        let own = own?;
+        works.push(canvas.put(&own.to_message(pixels, view.background))?);
+        shares.record.add(works);
+        let frame = canvas.finished(&own)?;
+        shares.took = own.took;
+        Ok(frame)
     }
 
     /// Nobody wants the picture that is drawn for `who` any more; its flag was set before. Waits for nobody for long: the others
@@ -311,7 +412,7 @@ impl Crew {
     /// The busiest rank's work for a participant's last picture over the average rank's.
     #[cfg(test)]
     pub(crate) fn imbalance_of(&self, who: ParticipantId) -> Option<f64> {
-        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.imbalance)
+        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.record.imbalance)
     }
 
     /// The shares of a participant.
@@ -331,9 +432,9 @@ impl Drop for Crew {
     }
 }
 
-/// What of a picture each rank encodes.
-pub(crate) fn schedule(ranks: &dyn Communicator) -> Result<Schedule> {
-    Ok(Schedule::new(Method::Auto, ranks.size())?.by_rows(STRIP_UNIT))
+/// The same with whole rows for each rank, as encoders take them.
+pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
+    schedule.clone().by_rows(STRIP_UNIT)
 }
 
 /// What is drawn of an aim by a plan.
@@ -365,16 +466,37 @@ pub(crate) fn strip_of(part: &compose::Composed, plan: &Plan, background: [u8; 3
 /// What rank 0 fetches: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and
 /// guesses who has how much to do.
 fn first_share(aim: &Aim, tree: &Tree) -> Result<Demand> {
-    let view = &aim.watching.volume.view;
     let scene = scene_of(aim, &any_transfer())?;
     let own = tree.share(0).demand(&scene, &aim.demand);
-    let rank = |key: &BlockKey| view.rank_of(key.level).unwrap_or(0);
-    let coarsest = aim.demand.blocks.iter().map(|block| rank(&block.key)).max();
     let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
-    let is_first = |block: &&Demanded| is_own.contains(&block.key) || Some(rank(&block.key)) == coarsest;
-    let blocks: Vec<Demanded> = aim.demand.blocks.iter().filter(is_first).copied().collect();
-    let pool_bytes = blocks.iter().map(|block| view.pool_bytes(&block.key)).sum();
-    Ok(if pool_bytes <= aim.share_bytes { Demand { blocks, pool_bytes, ..own } } else { own })
+    let is_coarsest = coarsest(aim);
+    let wider = some_of(aim, |block| is_own.contains(&block.key) || is_coarsest(block));
+    Ok(if wider.pool_bytes <= aim.share_bytes { wider } else { own })
+}
+
+/// What rank 0 looks at before it knows anything: the coarsest level, as much of it as it can hold.
+pub(crate) fn first_look(aim: &Aim) -> Demand {
+    let (view, is_coarsest, mut sum) = (&aim.watching.volume.view, coarsest(aim), 0);
+    some_of(aim, |block| {
+        let bytes = if is_coarsest(block) { view.pool_bytes(&block.key) } else { return false };
+        sum += bytes;
+        sum <= aim.share_bytes
+    })
+}
+
+/// Whether a block is of the coarsest level that is wanted.
+fn coarsest(aim: &Aim) -> impl Fn(&Demanded) -> bool {
+    let view = &aim.watching.volume.view;
+    let rank = move |block: &Demanded| view.rank_of(block.key.level).unwrap_or(0);
+    let coarsest = aim.demand.blocks.iter().map(rank).max();
+    move |block| Some(rank(block)) == coarsest
+}
+
+/// Those of an aim's blocks that are chosen.
+fn some_of(aim: &Aim, mut is_chosen: impl FnMut(&Demanded) -> bool) -> Demand {
+    let blocks: Vec<Demanded> = aim.demand.blocks.iter().filter(|block| is_chosen(block)).copied().collect();
+    let pool_bytes = blocks.iter().map(|block| aim.watching.volume.view.pool_bytes(&block.key)).sum();
+    Demand { blocks, pool_bytes, ..(*aim.demand).clone() }
 }
 
 impl Outlook {

@@ -4,6 +4,7 @@ use array::{DatasetId, Error, ErrorKind, Generation, Result};
 use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
+use super::Pixels;
 use crate::loader::Trouble;
 use crate::pace::Plan;
 
@@ -18,6 +19,8 @@ pub(crate) enum Order {
     Outlook { who: ParticipantId },
     /// Draw a picture: cast, exchange, encode, hand over.
     Draw { who: ParticipantId, number: u64, view: View, plan: Plan },
+    /// Draw a finished picture, of which all blocks are there: cast, exchange, hand over.
+    Finish { who: ParticipantId, view: View, pixels: Pixels },
     /// They left.
     Forget { who: ParticipantId },
     /// Nothing more comes.

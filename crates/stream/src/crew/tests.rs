@@ -55,7 +55,7 @@ fn begun(count: usize) -> Stage {
 fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
     let (dataset, source) = source();
     let mut ranks = threads(count).unwrap().into_iter().zip(threads(count).unwrap());
-    let both = |(work, news)| Ranks { work: Arc::new(work), news: Arc::new(news) };
+    let both = |(work, news)| Ranks { work: Arc::new(work), news: Arc::new(news), method: Method::Auto };
     let first = both(ranks.next().unwrap());
     let mut others = JoinSet::new();
     for pair in ranks {
@@ -271,8 +271,12 @@ async fn ranks_have_their_places() {
     let (dataset, source) = source();
     let pair = || threads(2).unwrap();
     let (mut work, mut news) = (pair(), pair());
-    let second = Ranks { work: Arc::new(work.pop().unwrap()), news: Arc::new(news.pop().unwrap()) };
-    let first = Ranks { work: Arc::new(work.pop().unwrap()), news: Arc::new(news.pop().unwrap()) };
+    let mut last = || Ranks {
+        work: Arc::new(work.pop().unwrap()),
+        news: Arc::new(news.pop().unwrap()),
+        method: Method::Auto,
+    };
+    let (second, first) = (last(), last());
     let refused = |result: Result<()>| result.unwrap_err().to_string();
     let lead =
         Session::lead(Arc::new(dataset), Arc::clone(&source), MEMORY, None, Arc::new(|_| None), second);

@@ -15,7 +15,7 @@ use node::assemble::{Context, assemble};
 use node::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
-use node::stream::{Device, Film, FilmRequest, Means};
+use node::stream::{Device, Film, FilmRequest, Means, Pixels};
 use node::url::{Location, Url};
 use render::ImageSize;
 use session::View;
@@ -157,6 +157,8 @@ async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
         size: seat.size,
         means: Means::open(Device::Cpu, budget.render).await?,
         slabs: None,
+        company: None,
+        pixels: Pixels::default(),
     };
     let start = Instant::now();
     let mut loaded_secs = None;

@@ -1,0 +1,41 @@
+//! Errors as messages: the number of their kind, and their text.
+
+use array::{Error, ErrorKind, Result};
+
+use crate::{Communicator, broadcast, reduce};
+
+/// Nothing where nothing failed.
+pub(crate) fn to_bytes(failed: Option<&Error>) -> Vec<u8> {
+    let told = |error: &Error| {
+        let mut bytes = error.kind().code().to_le_bytes().to_vec();
+        bytes.extend(error.to_string().as_bytes());
+        bytes
+    };
+    failed.map(told).unwrap_or_default()
+}
+
+pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Error> {
+    let (code, text) = bytes.split_first_chunk()?;
+    let kind = ErrorKind::from_code(u16::from_le_bytes(*code));
+    Some(Error::new(kind, String::from_utf8_lossy(text).into_owned()))
+}
+
+/// What came of something that all ranks did, each by itself; all make the same call. Where one failed, only rank 0 has an
+/// error, that of the lowest rank that failed, and the others get `None`: what there is to say is said once.
+///
+/// # Errors
+/// Rank 0's own, or another's with its number; those of the communicator.
+pub fn agreed<T>(ranks: &dyn Communicator, own: Result<T>) -> Result<Option<T>> {
+    let of_rank = |error: Error| match ranks.rank() {
+        0 => error,
+        rank => error.context(format!("rank {rank}")),
+    };
+    let own = own.map_err(of_rank);
+    let first = reduce(ranks, to_bytes(own.as_ref().err()), |a, b| Ok(if a.is_empty() { b } else { a }))?;
+    let first = broadcast(ranks, first)?;
+    match (ranks.rank(), from_bytes(&first)) {
+        (_, None) => own.map(Some),
+        (0, Some(first)) => Err(own.err().unwrap_or(first)),
+        (_, Some(_)) => Ok(None),
+    }
+}
