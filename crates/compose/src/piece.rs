@@ -30,13 +30,13 @@ pub(crate) fn stack(pieces: Vec<Piece>) -> Piece {
     let has_heights = pieces.iter().any(|piece| !piece.heights.is_empty());
     let mut pieces = pieces.into_iter().filter(|piece| !piece.rect.is_empty()).peekable();
     // Most often all cover the same, and the nearest need not be copied.
-    let first = pieces.next_if(|piece| piece.rect == rect);
+    let first = pieces.next_if(|piece| piece.rect == rect && piece.heights.is_empty() != has_heights);
     let mut all = first.unwrap_or_else(|| Piece::transparent(rect, has_heights));
     pieces.for_each(|piece| put_behind(&mut all, &piece));
     all
 }
 
-/// Puts a piece behind another one that covers it.
+/// Puts a piece behind another one that covers it, and has heights where it has any.
 fn put_behind(front: &mut Piece, behind: &Piece) {
     let width = behind.rect.width as usize;
     for (number, row) in (behind.rect.top..behind.rect.top + behind.rect.height).enumerate() {
@@ -136,6 +136,21 @@ mod tests {
         assert!(from_message(&elsewhere, &region).is_err());
         let huge: Vec<u8> = [u32::MAX; 5].iter().flat_map(|v| v.to_ne_bytes()).collect();
         assert!(from_message(&huge, &region).is_err());
+    }
+
+    /// Ranks of one program send heights all or none; what comes by messages may say otherwise.
+    #[test]
+    fn a_piece_without_heights_may_stand_before_one_that_has_some() {
+        let region = Rect { left: 4, top: 8, width: 8, height: 4 };
+        let received = |has_heights| from_message(&to_message(&piece(region, has_heights)), &region).unwrap();
+        for order in [[false, true], [true, false], [false, false]] {
+            let all = stack(order.map(received).into());
+            let mut colours = piece(region, false).rgba;
+            over(&mut colours, &piece(region, false).rgba);
+            assert_eq!(all.rgba, colours, "{order:?}");
+            let heights = if order.contains(&true) { piece(region, true).heights } else { Vec::new() };
+            assert_eq!(all.heights, heights, "{order:?}");
+        }
     }
 
     #[test]
