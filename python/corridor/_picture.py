@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _wish(
     view: Mapping[str, Any] | str | None = None,
     camera: Mapping[str, Any] | str | None = None,
     tf: Mapping[str, Any] | str | None = None,
-    iso: float | str | Sequence[float | str] = (),
+    iso: SupportsFloat | str | Sequence[SupportsFloat | str] = (),
     slices: Mapping[str, float | str] | Sequence[str] = (),
     mode: str | None = None,
     shading: bool | None = None,
@@ -92,7 +92,8 @@ def _wish(
         "array": array,
         "camera": _json(camera),
         "transfer": _json(tf),
-        "surfaces": [str(value) for value in ([iso] if isinstance(iso, (str, float, int)) else iso)],
+        # One or several, numbers of numpy among them.
+        "surfaces": [str(value) for value in np.ravel(np.asarray(iso, dtype=object))],
         "slices": _slices(slices),
         "mode": mode,
         "shading": shading,

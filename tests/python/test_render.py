@@ -53,6 +53,15 @@ def test_surfaces_slices_and_projections_are_drawn(path: pathlib.Path) -> None:
     assert least[24, 32, :3].max() > 0.5
 
 
+def test_isovalues_of_numpy_are_numbers_too(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    wanted = ball.render(size=SIZE, iso=0.5)
+    for iso in (np.float32(0.5), np.float64(0.5), np.array(0.5), np.array([0.5]), [np.float16(0.5)], ("0.5",)):
+        assert np.array_equal(ball.render(size=SIZE, iso=iso), wanted), repr(iso)
+    assert np.array_equal(ball.render(size=SIZE, iso=np.int64(1)), ball.render(size=SIZE, iso=1))
+    assert not np.array_equal(ball.render(size=SIZE), wanted)
+
+
 def test_wrong_wishes_say_what_was_expected(path: pathlib.Path) -> None:
     data = corridor.open(path)
     for wrong, words in [
