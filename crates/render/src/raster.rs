@@ -13,7 +13,10 @@ pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64,
     let along = b - a;
     let is_steep = along.y.abs() > along.x.abs();
     let main = |v: DVec2| if is_steep { v.y } else { v.x };
-    let (first, last) = (main(from).min(main(to)).floor() as i64, main(from).max(main(to)).ceil() as i64);
+    // Of ends very far away rounding may tell any place.
+    let farthest = main(DVec2::new(size.width.into(), size.height.into())) + MARGIN;
+    let first = main(from).min(main(to)).max(-MARGIN).floor() as i64;
+    let last = main(from).max(main(to)).min(farthest).ceil() as i64;
     let shares =
         [from, to].map(|end| if main(along) == 0.0 { 0.0 } else { (main(end) - main(a)) / main(along) });
     let (least, most) = (shares[0].min(shares[1]), shares[0].max(shares[1]));
@@ -25,16 +28,18 @@ pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64,
         let low = across.floor();
         let high_share = (across - low) as f32;
         for (offset, covered) in [(0, 1.0 - high_share), (1, high_share)] {
-            let beside = low as i64 + offset;
+            let beside = (low as i64).saturating_add(offset);
             let (x, y) = if is_steep { (beside, place) } else { (place, beside) };
             dot(x, y, covered, share);
         }
     }
 }
 
+/// How far beyond an image lines go, pixels.
+const MARGIN: f64 = 2.0;
+
 /// The part of a line within an image and a margin, so that what is drawn is bounded (Liang and Barsky 1984).
 fn within(a: DVec2, b: DVec2, size: DVec2) -> Option<(DVec2, DVec2)> {
-    const MARGIN: f64 = 2.0;
     let along = b - a;
     let (mut enters, mut leaves) = (0.0f64, 1.0f64);
     for (from, step, most) in [(a.x, along.x, size.x), (a.y, along.y, size.y)] {
@@ -54,6 +59,25 @@ fn within(a: DVec2, b: DVec2, size: DVec2) -> Option<(DVec2, DVec2)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_to_places_very_far_away_end() {
+        let size = ImageSize { width: 40, height: 30 };
+        for far in [1e15, 1e18, 1e100, 1e300, f64::MAX, f64::INFINITY, f64::NAN] {
+            for (a, b) in [
+                ([-far, 3.0], [far * 0.7, 9.0]),
+                ([-far, -far], [far * 0.7, far * 0.3]),
+                ([1.0, 2.0], [far, -far]),
+            ] {
+                let mut dots = 0;
+                line(DVec2::from(a), DVec2::from(b), size, |_, _, _, share| {
+                    assert!((0.0..=1.0).contains(&share), "{far}: {share}");
+                    dots += 1;
+                });
+                assert!(dots <= 2 * 46, "{far}: {dots}");
+            }
+        }
+    }
 
     #[test]
     fn a_line_covers_one_pixel_s_worth_at_each_step() {

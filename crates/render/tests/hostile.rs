@@ -5,11 +5,11 @@
 
 mod common;
 
-use array::{Affine, ErrorKind, Level, LevelOrigin};
+use array::{Affine, DType, ElementType, ErrorKind, Level, LevelOrigin};
 use common::{Synthetic, cubic};
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, ImageSize, Mode, OpacityPoint, Projection, Quality, Scene, Slice,
-    SpaceAxis, TransferFunction, VolumeView, cast, demand,
+    BlockPool, Bounds, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Projection, Quality, Scene,
+    Slice, SpaceAxis, TransferFunction, VolumeView, WireBox, cast, demand,
 };
 use proptest::prelude::*;
 
@@ -18,8 +18,33 @@ fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         60 => -100.0..100.0f64,
         4 => (-12..12i32).prop_map(|e| 10f64.powi(e)),
-        1 => prop_oneof![Just(0.0), Just(-0.0), Just(1e300), Just(-1e-300), Just(f64::NAN), Just(f64::INFINITY)],
+        1 => odd(),
     ]
+}
+
+/// None, without end, huge and so small that nothing is left when they are divided.
+fn odd() -> impl Strategy<Value = f64> {
+    let largest = f64::from(f32::MAX);
+    prop::sample::select(vec![
+        0.0,
+        -0.0,
+        1e300,
+        -1e-300,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN,
+        5e-324,
+        1e-40,
+        largest,
+        -largest,
+    ])
+}
+
+/// What is stored: often among few, so that isovalues are met exactly.
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => number(), 4 => (-3..3i8).prop_map(f64::from), 1 => odd()]
 }
 
 fn triple() -> impl Strategy<Value = [f64; 3]> {
@@ -71,6 +96,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn surface()(value in value(), colour in [0.0..=1.0f32, 0.0..=1.0f32, 0.0..=1.0f32], opacity in 0.0..=1.0f32) -> Isosurface {
+        Isosurface { value, colour, opacity }
+    }
+}
+
+prop_compose! {
+    fn wire()(min in triple(), max in triple(), colour in any::<[u8; 3]>()) -> WireBox {
+        WireBox { bounds: Bounds { min, max }, colour }
+    }
+}
+
+prop_compose! {
     fn transfer()(range in [number(), number()], points in prop::collection::vec((number(), 0.0..1.1f64), 0..5)) -> TransferFunction {
         let mut opacity: Vec<_> = points.into_iter().map(|(value, opacity)| OpacityPoint { value, opacity }).collect();
         opacity.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -89,13 +126,19 @@ proptest! {
         wild in camera(),
         transfer in transfer(),
         clip in prop::option::of((triple(), triple())),
-        values in prop::collection::vec(number(), 1..20),
+        values in prop::collection::vec(value(), 1..20),
         keep in any::<u32>(),
-        mode in prop_oneof![Just(Mode::Composite), Just(Mode::Surfaces), Just(Mode::Maximum)],
+        is_wide in any::<bool>(),
+        coding in prop_oneof![8 => Just((1.0, 0.0)), 1 => (number(), number())],
+        mode in prop_oneof![Just(Mode::Composite), Just(Mode::Surfaces), Just(Mode::Maximum), Just(Mode::Minimum)],
         slices in prop::collection::vec((axis(), prop_oneof![-0.5..8.0f64, number()]), 0..3),
+        surfaces in prop::collection::vec(surface(), 0..4),
+        wires in prop::collection::vec(wire(), 0..4),
     ) {
         let slices = slices.into_iter().map(|(axis, at)| Slice { axis, at }).collect();
-        let mut dataset = Synthetic::new([8; 3], [4; 3], cubic).dataset();
+        let element = if is_wide { ElementType::F64 } else { ElementType::F32 };
+        let mut dataset = Synthetic::new([8; 3], [4; 3], cubic).typed(DType::native(element)).dataset();
+        (dataset.arrays[0].decoding.scale, dataset.arrays[0].decoding.offset) = coding;
         dataset.arrays[0].levels = levels;
         dataset.arrays[0].levels[0].world_from_voxel = first_map;
         dataset.arrays[0].levels[0].factor = vec![1.0; 3];
@@ -108,14 +151,18 @@ proptest! {
         for (number, level) in dataset.arrays[0].levels.iter().enumerate() {
             for index in (0..level.block_count()).filter(|i| keep >> (i % 32) & 1 == 1) {
                 let count: u64 = level.block_selection(index).unwrap().ranges().iter().map(|r| r.count).product();
-                let bytes: Vec<u8> = (0..count).flat_map(|i| (values[i as usize % values.len()] as f32).to_ne_bytes()).collect();
+                let stored = |i: u64| values[i as usize % values.len()];
+                let bytes: Vec<u8> = match element {
+                    ElementType::F64 => (0..count).flat_map(|i| stored(i).to_ne_bytes()).collect(),
+                    _ => (0..count).flat_map(|i| (stored(i) as f32).to_ne_bytes()).collect(),
+                };
                 let key = array::BlockKey { level: number as u8, index, ..view.key(0, [0; 3]) };
                 let content = array::Content::Data { bytes: bytes.into(), range: None };
                 pool.insert(&array::Block { key, content }).unwrap();
                 prop_assert!(pool.used_bytes() <= pool.limit_bytes());
             }
         }
-        let scene = Scene { view: view.clone(), camera, transfer, surfaces: Vec::new(), slices, wires: Default::default(), mode, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
+        let scene = Scene { view: view.clone(), camera, transfer, surfaces, slices, wires: wires.into(), mode, is_lit: keep & 1 == 1, size, clip, quality: Quality::STILL, finest_level: 0 };
         match demand(&view, &camera, size, &scene.portion(), None, 1 << 16) {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),
