@@ -51,31 +51,7 @@ pub struct Demand {
     pub pool_bytes: usize,
 }
 
-/// How much of a demand is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Blocks that need not be brought any more.
-    pub present: usize,
-    /// Blocks demanded.
-    pub total: usize,
-}
-
-impl Progress {
-    /// True when nothing is left to bring.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.present == self.total
-    }
-}
-
 impl Demand {
-    /// How much of it a pool has.
-    #[must_use]
-    pub fn progress(&self, pool: &BlockPool) -> Progress {
-        let present = self.blocks.iter().filter(|b| pool.contains(&b.key)).count();
-        Progress { present, total: self.blocks.len() }
-    }
-
     /// The blocks that a pool lacks, most important first.
     pub fn missing<'a>(&'a self, pool: &'a BlockPool) -> impl Iterator<Item = &'a Demanded> {
         self.blocks.iter().filter(|b| !pool.contains(&b.key))

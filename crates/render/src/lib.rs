@@ -83,7 +83,7 @@ pub use annotate::{Key, Notes, Span, annotate};
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
-pub use demand::{Demand, Demanded, Limit, Progress, demand, demand_of};
+pub use demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use image::{Background, Image};
 pub use journey::{Way, predicted, through, turn};
 pub use mesh::{Mesh, Mesher};

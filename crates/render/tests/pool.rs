@@ -78,7 +78,7 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
         for block in &wanted.blocks {
             assert_ne!(pool.insert(&by_key[&block.key]).unwrap(), Inserted::NoRoom);
         }
-        assert!(wanted.progress(&pool).is_complete());
+        assert!(wanted.missing(&pool).next().is_none());
         assert!(pool.used_bytes() <= bytes);
     }
     let unwanted =
@@ -91,7 +91,7 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
         refused += usize::from(pool.insert(block).unwrap() == Inserted::NoRoom);
     }
     assert!(refused > 0, "{unwanted:?}");
-    assert!(first.progress(&pool).is_complete(), "nothing that is wanted went for what is not");
+    assert!(first.missing(&pool).next().is_none(), "nothing that is wanted went for what is not");
 }
 
 #[test]
