@@ -2,12 +2,16 @@
 
 import json
 import math
+import os
 import pathlib
+import struct
+import subprocess
+import zlib
 
 import av
 import numpy as np
 import pytest
-from conftest import corridor
+from conftest import BINARY, corridor, environment
 
 SIZE = (160, 120)
 DATA = "synthetic:waves?shape=48,48,48&dtype=u8"
@@ -102,3 +106,38 @@ def test_a_file_that_holds_no_slabs_is_refused(home, tmp_path):
         (tmp_path / "bad.slabs").write_bytes(content)
         done = corridor(home, "render", str(tmp_path / "bad.slabs"), "-o", str(picture))
         assert done.returncode != 0 and "slabs" in done.stderr and "panicked" not in done.stderr, done.stderr
+
+
+def noise(path: pathlib.Path, side: int, count: int) -> pathlib.Path:
+    """Slabs in the exact form whose texels cannot be deflated: the file is as large as they are."""
+    texels = np.random.default_rng(7).integers(0, 256, side * side * 4, np.uint8).tobytes()
+    deflate = zlib.compressobj(0, wbits=-15)
+    part = deflate.compress(texels) + deflate.flush()
+    place = [0, -9, 0, 0, 0, 0, 0, 0, 1]
+    head = b"CSLB" + bytes([1, 0, 0, 1]) + struct.pack("<3I", count, side, side)
+    head += struct.pack(f"<{count + 15}d", *place, 2, 0, 0, 1, 0, *(n / count for n in range(count + 1)))
+    with open(path, "wb") as file:
+        file.write(head + struct.pack("<6I", 0, 0, side, side, len(part), 0) * count)
+        for _ in range(count):
+            file.write(part)
+    return path
+
+
+def peak_bytes(home, *arguments) -> int:
+    """The most memory that a process held."""
+    process = subprocess.Popen([BINARY, *map(str, arguments)], env=environment(home), cwd=home)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_maxrss * 1024
+
+
+def test_slabs_take_the_memory_of_their_texels_while_they_are_read(home, tmp_path):
+    def peak(path):
+        return peak_bytes(home, "render", path, "--size", "64x64", "-o", tmp_path / "x.png")
+
+    side, count = 1024, 24
+    least = peak(noise(tmp_path / "small.slabs", 8, count))
+    most = peak(noise(tmp_path / "large.slabs", side, count))
+    texels = side * side * 4 * count
+    assert texels < most - least < 1.3 * texels, (least, most)

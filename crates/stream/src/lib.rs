@@ -55,6 +55,6 @@ pub use outbox::Outgoing;
 pub use pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use painter::{Device, Means, Painter};
 pub use picture::camera_in;
-pub use slabs::{SlabForm, SlabWish, decode_slabs, encode_slabs, encode_slabs_as};
+pub use slabs::{SlabForm, SlabWish, decode_slabs, decode_slabs_from, encode_slabs, encode_slabs_as};
 pub use still::{Still, StillRequest, render_still};
 pub use video::{Av1, H264, ParameterSets, Quality, Sample, check_film};

@@ -1,11 +1,13 @@
 //! Slabs from a file as other cameras see them: pictures without the data, nor a way to them.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use array::{Error, Result};
 use render::{Camera, ImageSize, Slabs};
 use session::View;
-use stream::decode_slabs;
+use stream::decode_slabs_from;
 
 use super::sink::{Kind, Sink, check_numbered, check_place};
 use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, Track, check_several};
@@ -58,13 +60,13 @@ fn has_ending(path: &Path) -> bool {
 /// `Io`; `TooLarge`, `Corrupt` and `Unsupported` for what is none.
 pub fn read_slabs(path: &Path) -> Result<Slabs> {
     let named = |e: Error| e.context(format!("`{}`", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| named(e.into()))?.len();
+    let file = File::open(path).map_err(|e| named(e.into()))?;
+    let size = file.metadata().map_err(|e| named(e.into()))?.len();
     if size > MAX_FILE_BYTES {
         let what = format!("expected slabs in at most {MAX_FILE_BYTES} bytes, found {size}");
         return Err(named(Error::too_large(what)));
     }
-    let bytes = std::fs::read(path).map_err(|e| named(e.into()))?;
-    decode_slabs(&bytes).map_err(named)
+    decode_slabs_from(BufReader::new(file)).map_err(named)
 }
 
 /// Draws slabs into files as [`draw`](super::draw) draws data; says how many pictures that were. Blocks the thread.

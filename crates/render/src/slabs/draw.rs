@@ -70,15 +70,19 @@ impl Slabs {
         let length = DVec3::from(self.normal).length();
         let ascend =
             self.borders.iter().all(|border| border.is_finite()) && self.borders.is_sorted_by(|a, b| a < b);
-        if (length - 1.0).abs() > 1e-6 || !ascend {
+        // Not a number is of no length.
+        let is_unit = (length - 1.0).abs() <= 1e-6;
+        if !is_unit || !ascend {
             return Err(Error::corrupt(format!(
                 "expected slabs between ascending borders across a normal of length 1, found {:?} across {length}",
                 self.borders
             )));
         }
-        if self.slabs.len() > Self::MAX_COUNT as usize || self.borders.len() != self.slabs.len() + 1 {
+        if !(1..=Self::MAX_COUNT as usize).contains(&self.slabs.len())
+            || self.borders.len() != self.slabs.len() + 1
+        {
             return Err(Error::corrupt(format!(
-                "expected at most {} slabs and one border more, found {} and {}",
+                "expected 1 to {} slabs and one border more, found {} and {}",
                 Self::MAX_COUNT,
                 self.slabs.len(),
                 self.borders.len()

@@ -8,6 +8,8 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use render::{Rect, Slab};
 
+use super::failed;
+
 /// Effort: more gains a few per cent, for several times the time.
 const LEVEL: u32 = 3;
 const TEXEL: usize = 4;
@@ -25,15 +27,12 @@ pub(super) fn encoded(slab: &Slab) -> Result<[Vec<u8>; 2]> {
     Ok([encoded, Vec::new()])
 }
 
-pub(super) fn decoded(rect: Rect, [texels, _]: [&[u8]; 2]) -> Result<Slab> {
-    let expected = rect.pixels() * TEXEL;
-    let mut rgba = Vec::new();
-    // One more than there should be, to see whether there is more.
-    let mut inflated = DeflateDecoder::new(texels).take(expected as u64 + 1);
-    inflated.read_to_end(&mut rgba).map_err(|e| Error::corrupt(format!("expected a deflated slab: {e}")))?;
-    if rgba.len() != expected {
-        let found = rgba.len();
-        return Err(Error::corrupt(format!("expected a slab of {expected} bytes, found {found} or more")));
+pub(super) fn decoded(rect: Rect, texels: impl Read) -> Result<Slab> {
+    let mut rgba = vec![0; rect.pixels() * TEXEL];
+    let mut inflated = DeflateDecoder::new(texels);
+    inflated.read_exact(&mut rgba).map_err(|e| failed("a deflated slab", e))?;
+    if inflated.read(&mut [0]).map_err(|e| failed("a deflated slab", e))? > 0 {
+        return Err(Error::corrupt(format!("expected a slab of {} bytes, found more", rgba.len())));
     }
     for row in rgba.chunks_exact_mut(rect.width as usize * TEXEL) {
         for at in TEXEL..row.len() {

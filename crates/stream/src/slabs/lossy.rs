@@ -1,5 +1,7 @@
 //! The JPEG form: one picture of the premultiplied colours, at full resolution (4:4:4), and one of the opacity.
 
+use std::io::Read;
+
 use array::{Error, Result};
 use render::{Rect, Slab};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
@@ -47,18 +49,26 @@ fn compressed(
     compressor.compress_to_vec(image).map_err(failed)
 }
 
-pub(super) fn decoded(rect: Rect, [colour, opacity]: [&[u8]; 2]) -> Result<Slab> {
-    let colour = decompressed(rect, colour, PixelFormat::RGB)?;
-    let opacity = decompressed(rect, opacity, PixelFormat::GRAY)?;
-    // Colours may be more than their opacity here and there; to cut them would darken what is faint.
-    let texel = |(colour, &opacity): (&[u8], &u8)| [colour[0], colour[1], colour[2], opacity];
-    Ok(Slab { rect, rgba: colour.chunks_exact(3).zip(&opacity).flat_map(texel).collect() })
+/// The colours of a slab, which is opaque until it has its [`opacity`].
+pub(super) fn colours(rect: Rect, jpeg: impl Read) -> Result<Slab> {
+    Ok(Slab { rect, rgba: decompressed(rect, jpeg, Subsamp::None, PixelFormat::RGBA)? })
 }
 
-fn decompressed(rect: Rect, bytes: &[u8], format: PixelFormat) -> Result<Vec<u8>> {
+/// Gives a slab its opacity. Colours may be more than that here and there; to cut them would darken what is faint.
+pub(super) fn opacity(slab: &mut Slab, jpeg: impl Read) -> Result<()> {
+    let opacity = decompressed(slab.rect, jpeg, Subsamp::Gray, PixelFormat::GRAY)?;
+    slab.rgba.chunks_exact_mut(4).zip(opacity).for_each(|(texel, opacity)| texel[3] = opacity);
+    Ok(())
+}
+
+/// Of a JPEG that is no longer than one of this size and subsampling can be.
+fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: PixelFormat) -> Result<Vec<u8>> {
     let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("expected the JPEG of a slab: {e}"));
-    let header = turbojpeg::read_header(bytes).map_err(corrupt)?;
     let (width, height) = (rect.width as usize, rect.height as usize);
+    let most = turbojpeg::compressed_buf_len(width, height, subsampling).map_err(corrupt)?;
+    let mut bytes = Vec::new();
+    jpeg.take(most as u64).read_to_end(&mut bytes).map_err(|e| super::failed("the JPEG of a slab", e))?;
+    let header = turbojpeg::read_header(&bytes).map_err(corrupt)?;
     if (header.width, header.height) != (width, height) {
         let found = (header.width, header.height);
         return Err(Error::corrupt(format!(
@@ -68,7 +78,7 @@ fn decompressed(rect: Rect, bytes: &[u8], format: PixelFormat) -> Result<Vec<u8>
     let mut pixels = vec![0; rect.pixels() * format.size()];
     let into = Image { pixels: pixels.as_mut_slice(), width, pitch: width * format.size(), height, format };
     let mut decompressor = turbojpeg::Decompressor::new().map_err(corrupt)?;
-    decompressor.decompress(bytes, into).map_err(corrupt)?;
+    decompressor.decompress(&bytes, into).map_err(corrupt)?;
     Ok(pixels)
 }
 

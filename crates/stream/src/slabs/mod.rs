@@ -12,6 +12,8 @@ mod exact;
 mod lossy;
 mod wish;
 
+use std::io::{self, ErrorKind, Read, Take};
+
 use array::{Error, Result};
 use bytes::Bytes;
 use render::{Camera, Cutting, ImageSize, Projection, Rect, Slab, Slabs, SpaceAxis};
@@ -101,11 +103,20 @@ fn head(slabs: &Slabs, form: SlabForm) -> Vec<u8> {
     bytes
 }
 
-/// Decodes what [`encode_slabs`] gave. Takes at most as much memory as [`Slabs::MAX_TEXELS`] need, whatever the bytes say.
+/// Decodes what [`encode_slabs`] gave.
 ///
 /// # Errors
-/// `Corrupt` when it is not that; `Unsupported` for another version.
+/// As [`decode_slabs_from`].
 pub fn decode_slabs(bytes: &[u8]) -> Result<Slabs> {
+    decode_slabs_from(bytes)
+}
+
+/// Decodes what [`encode_slabs`] gave while it is read, in small pieces. Takes as much memory as the texels, at most
+/// [`Slabs::MAX_TEXELS`], and for one slab at a time its JPEG and a byte for each texel, whatever the bytes say.
+///
+/// # Errors
+/// `Corrupt` when it is not that; `Unsupported` for another version; `Io`.
+pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
     let mut rest = Rest(bytes);
     let (form, mut slabs, count) = rest.head()?;
     let table = (0..count)
@@ -116,33 +127,50 @@ pub fn decode_slabs(bytes: &[u8]) -> Result<Slabs> {
         if !rect.is_within(slabs.size) {
             return Err(Error::corrupt(format!("expected a slab within {:?}, found {rect:?}", slabs.size)));
         }
-        let parts = [rest.take(lengths[0] as usize)?, rest.take(lengths[1] as usize)?];
-        let slab = match form {
-            _ if rect.is_empty() => Slab::default(),
-            SlabForm::Exact => exact::decoded(rect, parts)?,
-            SlabForm::Jpeg => lossy::decoded(rect, parts)?,
-        };
+        let mut slab = rest.part(lengths[0], |texels| match form {
+            _ if rect.is_empty() => Ok(Slab::default()),
+            SlabForm::Exact => exact::decoded(rect, texels),
+            SlabForm::Jpeg => lossy::colours(rect, texels),
+        })?;
+        rest.part(lengths[1], |texels| match form {
+            SlabForm::Jpeg if !rect.is_empty() => lossy::opacity(&mut slab, texels),
+            SlabForm::Exact | SlabForm::Jpeg => Ok(()),
+        })?;
         slabs.slabs.push(slab);
     }
     slabs.check()?;
     Ok(slabs)
 }
 
-/// What has not been read yet.
-struct Rest<'a>(&'a [u8]);
+/// `Corrupt` where bytes are not what they should be or end too soon, else `Io`.
+fn failed(expected: &str, e: io::Error) -> Error {
+    match e.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+            Error::corrupt(format!("expected {expected}: {e}"))
+        }
+        _ => e.into(),
+    }
+}
 
-impl<'a> Rest<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| {
-            Error::corrupt(format!("expected {count} more bytes of slabs, found {}", self.0.len()))
-        })?;
-        self.0 = rest;
-        Ok(taken)
+/// What has not been read yet.
+struct Rest<R>(R);
+
+impl<R: Read> Rest<R> {
+    /// What `decode` makes of the next `length` bytes.
+    fn part<T>(&mut self, length: u32, decode: impl FnOnce(&mut Take<&mut R>) -> Result<T>) -> Result<T> {
+        let mut part = self.0.by_ref().take(length.into());
+        let decoded = decode(&mut part)?;
+        io::copy(&mut part, &mut io::sink())?;
+        match part.limit() {
+            0 => Ok(decoded),
+            left => Err(Error::corrupt(format!("expected {left} more bytes of slabs, found their end"))),
+        }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let taken = self.take(N)?;
-        taken.try_into().map_err(|_| Error::internal("expected as many bytes as were taken"))
+        let mut bytes = [0; N];
+        self.0.read_exact(&mut bytes).map_err(|e| failed("more bytes of slabs", e))?;
+        Ok(bytes)
     }
 
     fn u32(&mut self) -> Result<u32> {
@@ -193,7 +221,7 @@ impl<'a> Rest<'a> {
         let camera = Camera { eye, target, up, projection, aside: 0.0 };
         size.check().map_err(|e| Error::corrupt(format!("slabs: {e}")))?;
         let texels = u64::from(size.width) * u64::from(size.height) * u64::from(count);
-        if count > Slabs::MAX_COUNT || texels > Slabs::MAX_TEXELS {
+        if !(1..=Slabs::MAX_COUNT).contains(&count) || texels > Slabs::MAX_TEXELS {
             return Err(Error::corrupt(format!("expected slabs within limits, found {count} of {size:?}")));
         }
         let normal = self.point()?;
@@ -280,8 +308,47 @@ mod tests {
                 }
             }
         }
-        let mut newer = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
+        let whole = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
+        let mut newer = whole.clone();
         newer[4] = 9;
         assert_eq!(decode_slabs(&newer).unwrap_err().kind(), array::ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_slab_of_more_texels_than_its_rectangle_has_is_refused() {
+        let mut whole = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
+        // The height of the first slab, behind the head and four borders.
+        let height = &mut whole[NORMAL + 24 + 4 * 8 + 12..][..4];
+        assert_eq!(height, SMALL[1].to_le_bytes());
+        height.copy_from_slice(&(SMALL[1] - 1).to_le_bytes());
+        let error = decode_slabs(&whole).unwrap_err();
+        assert!(
+            error.kind() == array::ErrorKind::Corrupt && error.to_string().contains("found more"),
+            "{error}"
+        );
+    }
+
+    /// Where the normal lies in a head: behind eye, target, up, span and guard.
+    const NORMAL: usize = 7 + 3 * 4 + 11 * 8;
+
+    #[test]
+    fn numbers_that_are_none_and_sets_of_nothing_are_refused() {
+        let whole = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
+        for at in (19..NORMAL + 24 + 4 * 8).step_by(8) {
+            for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, -f64::MAX] {
+                let mut bytes = whole.clone();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                let kind = decode_slabs(&bytes).map_err(|e| e.kind());
+                assert!(
+                    value.is_finite() || kind == Err(array::ErrorKind::Corrupt),
+                    "{at} {value}: {kind:?}"
+                );
+            }
+        }
+        let mut none = whole[..NORMAL + 24 + 8].to_vec();
+        none[7..11].fill(0);
+        assert_eq!(decode_slabs(&none).unwrap_err().kind(), array::ErrorKind::Corrupt);
+        let empty = Slabs { slabs: Vec::new(), borders: vec![0.0], ..slabs(true, SMALL) };
+        assert_eq!(empty.check().unwrap_err().kind(), array::ErrorKind::Corrupt);
     }
 }
