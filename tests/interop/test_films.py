@@ -46,6 +46,31 @@ def test_a_film_has_a_picture_for_each_time_step(home, series, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["x.mp4", "x.webm"])
+def test_playing_begins_at_the_second_key_picture_too(home, series, tmp_path, name):
+    """After a leap a player knows what the file says of its pictures, and no picture before."""
+    second, count, rate = 100, 104, 25
+    way = ["--time", "2", "--journey", "turn", "--pictures", str(count), "--size", "64x48"]
+    drawn(home, series, tmp_path / name, *way, "--fps", str(rate))
+    drawn(home, series, tmp_path / "x-%03d.png", *way)
+    whole = frames_of(tmp_path / name)
+    assert len(whole) == count
+    for number, frame in enumerate(whole):
+        assert np.abs(frame - pixels(tmp_path / f"x-{number:03d}.png")).mean() < 3, number
+    with av.open(str(tmp_path / name)) as film:
+        video = film.streams.video[0]
+        packets = [packet for packet in film.demux(video) if packet.pts is not None]
+        assert [number for number, packet in enumerate(packets) if packet.is_keyframe] == [0, second]
+    with av.open(str(tmp_path / name)) as film:
+        video = film.streams.video[0]
+        film.seek(round((second + 1.5) / rate / video.time_base), stream=video)
+        frames = list(film.decode(video))
+        assert float(frames[0].pts * video.time_base) == pytest.approx(second / rate, abs=0.002)
+        assert len(frames) == count - second
+        for frame, same in zip(frames, whole[second:], strict=True):
+            assert np.array_equal(frame.to_ndarray(format="rgb24"), same)
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.webm"])
 def test_a_film_without_further_words_shows_all_time_steps(home, series, tmp_path, name):
     assert drawn(home, series, tmp_path / name)["pictures"] == 3
     assert len(frames_of(tmp_path / name)) == 3

@@ -122,12 +122,12 @@ mod tests {
         Image { size, rgba: vec![[level, level, level, 1.0]; 64 * 48] }
     }
 
-    fn film(quality: &str) -> Vec<Sample> {
+    fn film(quality: &str, pictures: u32) -> Vec<Sample> {
         let mut encoder = Av1::new(picture(0.0).size, 25.0, quality.parse().unwrap()).unwrap();
         assert_eq!(encoder.configuration().len(), 4);
         let mut samples = Vec::new();
-        for number in 0..5u8 {
-            let mut image = picture(0.1 * f32::from(number));
+        for number in 0..pictures {
+            let mut image = picture(0.1 * (number % 5) as f32);
             // Something that costs bytes.
             image.rgba.iter_mut().enumerate().for_each(|(at, pixel)| pixel[0] = (at * at % 97) as f32 / 97.0);
             samples.extend(encoder.encode(&image, [0; 3]).unwrap());
@@ -137,19 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn every_picture_becomes_a_unit_and_the_first_is_a_key() {
-        let samples = film("75");
-        let keys: Vec<bool> = samples.iter().map(|sample| sample.is_key).collect();
-        assert_eq!(keys, [true, false, false, false, false]);
-        // A sequence header comes first, without a delimiter in front of it.
-        assert_eq!(samples[0].bytes[0] >> 3 & 0xf, 1);
-        assert!(samples.iter().all(|sample| !sample.bytes.starts_with(&DELIMITER)));
-        assert_eq!(samples, film("75"), "the same pictures give the same bytes");
+    fn every_picture_becomes_a_unit_and_keys_come_at_once_and_now_and_then() {
+        let samples = film("75", KEY_EVERY + 3);
+        assert_eq!(samples.len(), KEY_EVERY as usize + 3);
+        for (number, sample) in (0..).zip(&samples) {
+            assert_eq!(sample.is_key, number % KEY_EVERY == 0, "{number}");
+            // A sequence header comes first, without a delimiter in front of it.
+            assert_eq!(sample.bytes[0] >> 3 & 0xf == 1, sample.is_key, "{number}");
+            assert!(!sample.bytes.starts_with(&DELIMITER));
+        }
+        assert_eq!(samples[..5], film("75", 5), "the same pictures give the same bytes");
     }
 
     #[test]
     fn higher_qualities_take_more_bytes() {
-        let bytes = |quality| film(quality).iter().map(|sample| sample.bytes.len()).sum::<usize>();
+        let bytes = |quality| film(quality, 5).iter().map(|sample| sample.bytes.len()).sum::<usize>();
         let (low, usual, high) = (bytes("10"), bytes("75"), bytes("100"));
         assert!(2 * low < usual && usual < high, "{low} {usual} {high}");
     }
