@@ -143,7 +143,8 @@ pub(crate) struct Resources {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Drawing {
     /// What draws: `auto` a graphics processor where there is one (never one in software), and what it cannot draw the
-    /// CPU; `gpu` also one in software, and an error where there is none.
+    /// CPU; `gpu` also one in software, and an error where there is none or it cannot draw what is asked for. The CPU goes on
+    /// where one fails.
     #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
 }

@@ -222,7 +222,7 @@ impl Shelf {
     }
 
     /// The atlas not used longest of those that have none of these sizes.
-    fn unused(&self, used: &[SlotSize]) -> Option<usize> {
+    pub(crate) fn unused(&self, used: &[SlotSize]) -> Option<usize> {
         let unused = self.atlases.iter().enumerate().filter(|(_, atlas)| !used.contains(&atlas.size));
         unused.min_by_key(|(_, atlas)| atlas.last_seen).map(|(number, _)| number)
     }
@@ -303,7 +303,8 @@ impl Atlas {
     }
 }
 
-fn slot_count(slots: [u32; 3]) -> u64 {
+/// Slots of an atlas, all together.
+pub(crate) fn slot_count(slots: [u32; 3]) -> u64 {
     slots.iter().map(|&n| u64::from(n)).product()
 }
 

@@ -8,22 +8,24 @@
 
 use std::collections::HashMap;
 
-use array::{Error, Result};
+use array::{Error, ErrorKind, Result};
 use bytemuck::Zeroable;
 use parking_lot::Mutex;
 use render::device::{Prepared, prepare};
 use render::{Cancel, Frame, Image, Scene, Snapshot};
 
 use crate::atlas::{SlotSize, slot_sizes};
+use crate::buffers::Buffers;
 use crate::gpu::{Accept, Gpu};
-use crate::picture::{Head, Level, MAX_LEVELS, Picture};
+use crate::picture::{MAX_LEVELS, Picture};
 use crate::shader::{FIRST_ATLAS, Variant, WORKGROUP_SIDE};
 use crate::store::{Store, Uploaded};
 
 /// Rays of one dispatch, where the device binds as much.
 const MAX_RAYS: u64 = 1 << 21;
-/// A ray between dispatches, bytes: the shader's `Ray`.
-const RAY_BYTES: usize = 96;
+/// A ray between dispatches, bytes: the shader's `Ray`; and its colour.
+const RAY_BYTES: u64 = 80;
+const COLOUR_BYTES: u64 = 16;
 /// Rows that are drawn together where so little memory is there that more would wait for one another for ever.
 const FEWEST_ROWS: u32 = WORKGROUP_SIDE;
 /// Dispatches for one band of rows; beyond, something is wrong.
@@ -68,6 +70,8 @@ pub struct Work {
 pub struct GpuCaster {
     gpu: Gpu,
     state: Mutex<State>,
+    /// Dispatches for one band of rows at most.
+    max_passes: u32,
 }
 
 #[derive(Debug)]
@@ -83,18 +87,6 @@ struct Pipeline {
     layout: wgpu::BindGroupLayout,
 }
 
-/// What is bound besides the atlases and their cells, in order of bindings.
-#[derive(Debug)]
-struct Buffers {
-    picture: wgpu::Buffer,
-    blocks: wgpu::Buffer,
-    places: wgpu::Buffer,
-    table: wgpu::Buffer,
-    marks: wgpu::Buffer,
-    rays: wgpu::Buffer,
-    counts: wgpu::Buffer,
-}
-
 /// What one dispatch tells.
 struct Told {
     unfinished: u32,
@@ -107,15 +99,15 @@ impl GpuCaster {
     /// Opens the best graphics processor that will do, for atlases of `atlas_bytes` together.
     ///
     /// # Errors
-    /// `NotFound` where there is none; `Unsupported` where it lacks what is needed.
+    /// `NotFound` where there is none; `Unsupported` where it lacks what is needed, `TooLarge` where its memory is full.
     pub fn open(accept: Accept, atlas_bytes: u64) -> Result<Self> {
         let gpu = Gpu::open(accept)?;
         let state = State {
-            store: Store::new(&gpu, atlas_bytes),
+            store: Store::new(&gpu, atlas_bytes)?,
             pipelines: HashMap::new(),
-            buffers: Buffers::new(&gpu),
+            buffers: Buffers::new(&gpu)?,
         };
-        Ok(Self { gpu, state: Mutex::new(state) })
+        Ok(Self { gpu, state: Mutex::new(state), max_passes: MAX_PASSES })
     }
 
     /// From now on atlases may take so many bytes together; those that are there stay.
@@ -143,8 +135,9 @@ impl GpuCaster {
     /// Draws a scene from `blocks`, which belong to the scene's view; blocks the thread.
     ///
     /// # Errors
-    /// `Invalid` for an impossible scene; `Unsupported` and `TooLarge` for one that only the caster for the CPU can draw;
-    /// `Cancelled` when the flag was set; `Io` when the device failed: it will not work any more.
+    /// `Invalid` for an impossible scene; `Unsupported` and `TooLarge` for one that only the caster for the CPU can draw, be it
+    /// because others hold the device's memory; `Cancelled` when the flag was set; `Io` when the device failed: it will not work
+    /// any more.
     pub fn cast(
         &self,
         scene: &Scene,
@@ -153,33 +146,59 @@ impl GpuCaster {
         cancel: &Cancel,
     ) -> Result<(Frame, Work)> {
         let prepared = prepare(scene, blocks)?;
-        let picture = Picture::new(&prepared)?;
-        let mut state = self.state.lock();
+        let state = &mut *self.state.lock();
         self.gpu.check()?;
-        let (sizes, of_levels) = slot_sizes(&prepared);
-        state.store.reserve(&self.gpu, &sizes)?;
-        let state = &mut *state;
-        let mut pass = Drawing::new(&self.gpu, state, &prepared, picture, (sizes, of_levels), patience);
-        let mut image = Image { size: scene.size, rgba: vec![[0.0; 4]; pixels(scene)] };
-        let rows = rows_at_once(&self.gpu.limits, scene.size.width);
-        for first in (0..scene.size.height).step_by(rows as usize) {
-            pass.draw(&mut image, first, rows.min(scene.size.height - first), cancel)?;
+        let drawn = self.draw(state, &prepared, patience, cancel);
+        let Err(error) = &drawn else { return drawn };
+        let is_full = error.kind() == ErrorKind::TooLarge
+            && (state.store.was_refused() || self.gpu.with_spare(|| ()).is_none());
+        // Others took what was left beside the atlases, or these are of other sizes: they are made anew, with some to spare.
+        if is_full && state.store.clear(&self.gpu)? {
+            return self.draw(state, &prepared, patience, cancel);
         }
-        let truth = pass.truth();
-        let mut work = pass.work;
-        work.atlas_bytes = pass.state.store.bytes();
+        drawn
+    }
+
+    fn draw(
+        &self,
+        state: &mut State,
+        prepared: &Prepared,
+        patience: Patience,
+        cancel: &Cancel,
+    ) -> Result<(Frame, Work)> {
+        let picture = Picture::new(prepared)?;
+        let (sizes, size_of_level) = slot_sizes(prepared);
+        state.store.reserve(&self.gpu, &sizes)?;
+        let mut drawing = Drawing {
+            gpu: &self.gpu,
+            state,
+            prepared,
+            picture,
+            sizes,
+            size_of_level,
+            patience,
+            max_passes: self.max_passes,
+            shown: vec![0; MAX_LEVELS + 2],
+            work: Work::default(),
+        };
+        drawing.begin()?;
+        let size = prepared.size;
+        let mut image = Image { size, rgba: vec![[0.0; 4]; size.width as usize * size.height as usize] };
+        let rows = rows_at_once(&self.gpu.limits, size.width);
+        for first in (0..size.height).step_by(rows as usize) {
+            drawing.draw(&mut image, first, rows.min(size.height - first), cancel)?;
+        }
+        let truth = drawing.truth();
+        let mut work = drawing.work;
+        work.atlas_bytes = drawing.state.store.bytes();
         Ok((Frame { image, truth }, work))
     }
 }
 
 /// Rows of rays whose states are bound together.
 fn rows_at_once(limits: &wgpu::Limits, width: u32) -> u32 {
-    let most = MAX_RAYS.min(limits.max_storage_buffer_binding_size / RAY_BYTES as u64);
+    let most = MAX_RAYS.min(limits.max_storage_buffer_binding_size / RAY_BYTES);
     u32::try_from(most / u64::from(width)).unwrap_or(u32::MAX).max(1)
-}
-
-fn pixels(scene: &Scene) -> usize {
-    scene.size.width as usize * scene.size.height as usize
 }
 
 /// A picture under way.
@@ -191,37 +210,21 @@ struct Drawing<'a> {
     sizes: Vec<SlotSize>,
     size_of_level: Vec<usize>,
     patience: Patience,
+    max_passes: u32,
     /// Samples by level, where nothing is, where something is lacking.
     shown: Vec<u64>,
     work: Work,
 }
 
-impl<'a> Drawing<'a> {
-    fn new(
-        gpu: &'a Gpu,
-        state: &'a mut State,
-        prepared: &'a Prepared,
-        picture: Picture,
-        (sizes, size_of_level): (Vec<SlotSize>, Vec<usize>),
-        patience: Patience,
-    ) -> Self {
-        let mut table = prepared.table_words().to_vec();
-        table.extend(&picture.words);
-        let buffers = &mut state.buffers;
-        fill(gpu, &mut buffers.table, bytemuck::cast_slice(&table));
-        fill(gpu, &mut buffers.places, bytemuck::cast_slice(&picture.places));
-        fill(gpu, &mut buffers.marks, &vec![0; 4 * picture.blocks.len().max(1)]);
-        Self {
-            gpu,
-            state,
-            prepared,
-            picture,
-            sizes,
-            size_of_level,
-            patience,
-            shown: vec![0; MAX_LEVELS + 2],
-            work: Work::default(),
-        }
+impl Drawing<'_> {
+    /// What stays the same from dispatch to dispatch.
+    fn begin(&mut self) -> Result<()> {
+        let (gpu, buffers) = (self.gpu, &mut self.state.buffers);
+        let mut table = self.prepared.table_words().to_vec();
+        table.extend(&self.picture.words);
+        buffers.table.fill(gpu, bytemuck::cast_slice(&table))?;
+        buffers.places.fill(gpu, bytemuck::cast_slice(&self.picture.places))?;
+        buffers.marks.fill(gpu, &vec![0; 4 * self.picture.blocks.len().max(1)])
     }
 
     /// Draws rows of the image. Where they wait for one another's blocks for ever, half of them at a time.
@@ -250,8 +253,8 @@ impl<'a> Drawing<'a> {
 
     /// Dispatches until all rays have ended, and what these counted; `None` where no ray can go on.
     fn passes(&mut self, cancel: &Cancel) -> Result<Option<Vec<u32>>> {
-        fill(self.gpu, &mut self.state.buffers.counts, &vec![0; 4 * COUNT_WORDS]);
-        for _ in 0..MAX_PASSES {
+        self.state.buffers.counts.fill(self.gpu, &vec![0; 4 * COUNT_WORDS])?;
+        for _ in 0..self.max_passes {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
             }
@@ -268,7 +271,10 @@ impl<'a> Drawing<'a> {
             }
             self.picture.head.is_first_pass = 0;
         }
-        Err(Error::internal("expected a picture to end"))
+        Err(Error::too_large(format!(
+            "expected rows of the picture to end within {} dispatches on the graphics processor, found that some go on",
+            self.max_passes
+        )))
     }
 
     /// One dispatch.
@@ -283,17 +289,19 @@ impl<'a> Drawing<'a> {
         let blocks = &self.picture.blocks;
         let buffers = &mut self.state.buffers;
         let none = [crate::picture::BlockEntry::zeroed()];
-        fill(gpu, &mut buffers.blocks, bytemuck::cast_slice(if blocks.is_empty() { &none } else { blocks }));
-        fill(gpu, &mut buffers.picture, &uniform(&self.picture.head, &self.picture.levels));
+        buffers.blocks.fill(gpu, bytemuck::cast_slice(if blocks.is_empty() { &none } else { blocks }))?;
+        buffers.picture.fill(gpu, &self.picture.uniform())?;
         let ray_count = u64::from(self.prepared.size.width) * u64::from(self.picture.head.row_count);
-        make_room(gpu, &mut buffers.rays, ray_count * RAY_BYTES as u64);
-        gpu.queue.write_buffer(&buffers.counts, 0, &[0; 8]);
+        buffers.rays.make_room(gpu, ray_count * RAY_BYTES)?;
+        buffers.colours.make_room(gpu, ray_count * COLOUR_BYTES)?;
+        buffers.counts.fill(gpu, &[0; 8])?;
         self.dispatch();
         let mark_bytes = 4 * self.picture.blocks.len().max(1) as u64;
         let buffers = &self.state.buffers;
-        let read = gpu.read(&[(&buffers.marks, mark_bytes), (&buffers.counts, 4 * COUNT_WORDS as u64)])?;
+        let told = [(&buffers.marks.buffer, mark_bytes), (&buffers.counts.buffer, 4 * COUNT_WORDS as u64)];
+        let read = gpu.read(&told)?;
         let [marks, counts] = [0, 1].map(|i| bytemuck::pod_collect_to_vec::<u8, u32>(&read[i]));
-        gpu.queue.write_buffer(&buffers.marks, 0, &vec![0; read[0].len()]);
+        gpu.queue.write_buffer(&buffers.marks.buffer, 0, &vec![0; read[0].len()]);
         Ok(Told { unfinished: counts[0], moved: counts[1], marks, counts })
     }
 
@@ -303,17 +311,8 @@ impl<'a> Drawing<'a> {
         let views = store.views(voxel_bytes);
         let variant = Variant::of(self.prepared, views.len());
         let pipeline = pipelines.entry(variant).or_insert_with(|| Pipeline::new(self.gpu, &variant));
-        let own = [
-            &buffers.picture,
-            &buffers.blocks,
-            &buffers.places,
-            store.cells(),
-            &buffers.table,
-            &buffers.marks,
-            &buffers.rays,
-            &buffers.counts,
-        ];
-        let numbered = (0u32..).zip(own.iter().map(|buffer| buffer.as_entire_binding()));
+        let own = buffers.bound(store.cells());
+        let numbered = (0u32..).zip(own.into_iter().map(wgpu::Buffer::as_entire_binding));
         let atlases = (FIRST_ATLAS..).zip(views.into_iter().map(wgpu::BindingResource::TextureView));
         let entries: Vec<_> = numbered
             .chain(atlases)
@@ -388,13 +387,9 @@ impl<'a> Drawing<'a> {
     /// The colours that rays have gathered.
     fn fetch(&self, image: &mut Image, first_row: u32, row_count: u32) -> Result<()> {
         let width = image.size.width as usize;
-        let count = width * row_count as usize;
-        let read = self.gpu.read(&[(&self.state.buffers.rays, (count * RAY_BYTES) as u64)])?;
-        let rays = read[0].chunks_exact(RAY_BYTES);
-        let start = first_row as usize * width;
-        for (pixel, ray) in image.rgba[start..start + count].iter_mut().zip(rays) {
-            *pixel = bytemuck::pod_read_unaligned(&ray[..16]);
-        }
+        let (start, count) = (first_row as usize * width, row_count as usize * width);
+        let read = self.gpu.read(&[(&self.state.buffers.colours.buffer, count as u64 * COLOUR_BYTES)])?;
+        bytemuck::cast_slice_mut(&mut image.rgba[start..start + count]).copy_from_slice(&read[0]);
         Ok(())
     }
 
@@ -425,74 +420,85 @@ impl Pipeline {
     }
 }
 
-impl Buffers {
-    fn new(gpu: &Gpu) -> Self {
-        let storage = wgpu::BufferUsages::STORAGE;
-        let buffer = |label: &'static str, usage: wgpu::BufferUsages| buffer(gpu, label, 16, usage);
-        Self {
-            picture: buffer("picture", wgpu::BufferUsages::UNIFORM),
-            blocks: buffer("blocks", storage),
-            places: buffer("places", storage),
-            table: buffer("table", storage),
-            marks: buffer("marks", storage),
-            rays: buffer("rays", storage),
-            counts: buffer("counts", storage),
-        }
-    }
-}
-
-fn buffer(gpu: &Gpu, label: &'static str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    gpu.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some(label),
-        size,
-        usage: usage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
-        mapped_at_creation: false,
-    })
-}
-
-/// Writes from the beginning, into a larger buffer where it is too small.
-fn fill(gpu: &Gpu, to: &mut wgpu::Buffer, bytes: &[u8]) {
-    make_room(gpu, to, bytes.len() as u64);
-    gpu.queue.write_buffer(to, 0, bytes);
-}
-
-/// Its content is lost where it is too small.
-fn make_room(gpu: &Gpu, to: &mut wgpu::Buffer, bytes: u64) {
-    if to.size() < bytes {
-        *to = buffer(gpu, "", bytes, to.usage());
-    }
-}
-
-/// The bytes of the shader's `Picture`.
-fn uniform(head: &Head, levels: &[Level]) -> Vec<u8> {
-    let mut bytes = bytemuck::bytes_of(head).to_vec();
-    bytes.extend_from_slice(bytemuck::cast_slice(levels));
-    bytes.resize(size_of::<Head>() + MAX_LEVELS * size_of::<Level>(), 0);
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
-    use array::ErrorKind;
+    use std::process::Command;
+
+    use render::ImageSize;
 
     use super::*;
     use crate::common::{Synthetic, linear};
 
+    fn opened(atlas_bytes: u64) -> Option<GpuCaster> {
+        let caster = GpuCaster::open(Accept::Any, atlas_bytes);
+        if caster.is_err() {
+            assert!(std::env::var_os("CORRIDOR_TEST_GPU").is_none(), "CORRIDOR_TEST_GPU is set");
+            eprintln!("skipped: no graphics processor");
+        }
+        caster.ok()
+    }
+
+    fn draw(caster: &GpuCaster) -> Result<(Frame, Work)> {
+        draw_of(caster, ImageSize { width: 60, height: 50 })
+    }
+
+    fn draw_of(caster: &GpuCaster, size: ImageSize) -> Result<(Frame, Work)> {
+        let synthetic = Synthetic::new([24; 3], [16; 3], linear);
+        let (scene, pool) = (Scene { size, ..synthetic.scene() }, synthetic.full_pool());
+        caster.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new())
+    }
+
     #[test]
     fn a_lost_device_is_an_error_from_then_on() {
-        let Ok(caster) = GpuCaster::open(Accept::Any, 1 << 20) else {
-            assert!(std::env::var_os("CORRIDOR_TEST_GPU").is_none(), "CORRIDOR_TEST_GPU is set");
-            return eprintln!("skipped: no graphics processor");
-        };
-        let synthetic = Synthetic::new([24; 3], [16; 3], linear);
-        let (scene, pool) = (synthetic.scene(), synthetic.full_pool());
-        let cast = || caster.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new());
-        cast().expect("a picture");
+        let Some(caster) = opened(1 << 20) else { return };
+        draw(&caster).expect("a picture");
         caster.close();
         for _ in 0..2 {
-            let error = cast().expect_err("the device is lost");
+            let error = draw(&caster).expect_err("the device is lost");
             assert_eq!(error.kind(), ErrorKind::Io, "{error}");
             assert!(error.to_string().contains(caster.name()), "{error}");
         }
+    }
+
+    #[test]
+    fn a_picture_that_does_not_end_is_left_to_the_cpu() {
+        let Some(mut caster) = opened(1 << 20) else { return };
+        // The first dispatch finds no block on the device.
+        caster.max_passes = 1;
+        let error = draw(&caster).expect_err("a picture that goes on");
+        assert!(error.kind() == ErrorKind::TooLarge && error.to_string().contains("1 dispatches"), "{error}");
+        caster.max_passes = MAX_PASSES;
+        draw(&caster).expect("a picture");
+    }
+    /// In a process of its own, which may have so little address space that software Vulkan refuses memory as a device does
+    /// that is full.
+    #[test]
+    fn a_full_device_is_left_to_the_cpu_until_there_is_room_again() {
+        const OWN: &str = "caster::tests::a_full_device_is_left_to_the_cpu_until_there_is_room_again";
+        const CHILD: &str = "CORRIDOR_TEST_IN_CHILD";
+        const HOG_BYTES: u64 = 64 << 20;
+        let Some(caster) = opened(1 << 20).filter(GpuCaster::is_software) else { return };
+        if std::env::var_os(CHILD).is_none() {
+            let script = format!("ulimit -v $((12 << 20)) && exec \"$0\" --exact {OWN} --nocapture");
+            let own = std::env::current_exe().expect("a test's program");
+            let child = Command::new("sh").arg("-c").arg(script).arg(own).env(CHILD, "1").status();
+            assert!(child.is_ok_and(|status| status.success()));
+            return;
+        }
+        draw(&caster).expect("a picture");
+        let hog = |_| caster.gpu.buffer("hogs", HOG_BYTES, wgpu::BufferUsages::COPY_DST).ok();
+        let mut hogs: Vec<_> = (0..1000).map_while(hog).collect();
+        assert!(hogs.len() < 1000, "the device is never full");
+        // For the program itself.
+        hogs.pop();
+        draw(&caster).expect("a picture for which everything is there");
+        let large = ImageSize { width: 2000, height: 1000 };
+        for _ in 0..2 {
+            let error = draw_of(&caster, large).expect_err("rays have no room");
+            assert!(error.kind() == ErrorKind::TooLarge && error.to_string().contains("found"), "{error}");
+        }
+        drop(hogs);
+        caster.gpu.settle().expect("a device that works");
+        draw_of(&caster, large).expect("a picture");
     }
 }

@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 
 /// Longest that one dispatch is waited for: drivers themselves give up long before.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What atlases leave of the device's memory, bytes: rays and colours of the largest dispatch (192 MiB), and all that is small.
+const SPARE_BYTES: u64 = 256 << 20;
 
 /// Which graphics processors will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,35 +88,79 @@ impl Gpu {
         trouble.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
     }
 
+    /// What `create` makes, unless the device has no memory for it.
+    fn within_memory<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let created = create();
+        pollster::block_on(scope.pop()).is_none().then_some(created)
+    }
+
+    /// What `create` makes, unless the device has no memory for it and [`SPARE_BYTES`] more.
+    pub(crate) fn with_spare<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
+        let spare = wgpu::BufferDescriptor {
+            label: Some("spare"),
+            size: SPARE_BYTES.min(self.limits.max_buffer_size),
+            usage: wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        };
+        self.within_memory(|| {
+            let created = create();
+            drop(self.device.create_buffer(&spare));
+            created
+        })
+    }
+
+    /// A buffer.
+    ///
+    /// # Errors
+    /// `TooLarge` where the device has no memory for it.
+    pub(crate) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer> {
+        let descriptor =
+            wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
+        self.within_memory(|| self.device.create_buffer(&descriptor)).ok_or_else(|| {
+            Error::too_large(format!(
+                "expected {size} bytes for {label} in the memory of the graphics processor `{}`, found it full",
+                self.name
+            ))
+        })
+    }
+
+    /// Waits until all that was submitted is done, so that what was dropped is given back.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::check`].
+    pub(crate) fn settle(&self) -> Result<()> {
+        let submission = self.queue.submit([]);
+        self.wait(submission)
+    }
+
+    fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<()> {
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
+        self.device.poll(wait).map_err(|error| self.failed(&error.to_string()))?;
+        self.check()
+    }
+
     fn failed(&self, text: &str) -> Error {
         Error::new(ErrorKind::Io, format!("the graphics processor `{}` failed: {text}", self.name))
     }
 
-    /// The first `bytes` of a buffer, once everything submitted is done. Waits for it.
+    /// The first bytes, so many, of buffers, once everything submitted is done. Waits for it.
     ///
     /// # Errors
-    /// Those of [`Gpu::check`].
+    /// Those of [`Gpu::check`] and [`Gpu::buffer`].
     pub(crate) fn read(&self, buffers: &[(&wgpu::Buffer, u64)]) -> Result<Vec<Vec<u8>>> {
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let copies: Vec<wgpu::Buffer> = buffers
-            .iter()
-            .map(|&(buffer, size)| {
-                let copy = self.device.create_buffer(&wgpu::BufferDescriptor {
-                    label: None,
-                    size,
-                    usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
-                    mapped_at_creation: false,
-                });
-                encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, size);
-                copy
-            })
-            .collect();
+        let usage = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ;
+        let copy = |&(buffer, size): &(&wgpu::Buffer, u64)| {
+            let copy = self.buffer("what comes back", size, usage)?;
+            encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, size);
+            Ok(copy)
+        };
+        let copies: Vec<wgpu::Buffer> = buffers.iter().map(copy).collect::<Result<_>>()?;
         let submission = self.queue.submit([encoder.finish()]);
         // Whether it could be mapped is seen below.
         copies.iter().for_each(|copy| copy.map_async(wgpu::MapMode::Read, .., |_| {}));
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
-        self.device.poll(wait).map_err(|error| self.failed(&error.to_string()))?;
-        self.check()?;
+        self.wait(submission)?;
         let bytes = |copy: &wgpu::Buffer| {
             let view = copy.get_mapped_range(..).map_err(|error| self.failed(&error.to_string()))?;
             Ok(view.to_vec())

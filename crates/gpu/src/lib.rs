@@ -9,6 +9,7 @@
 //! Read [`GpuCaster`] first, then `shader/cast.wgsl`.
 
 mod atlas;
+mod buffers;
 mod caster;
 mod gpu;
 mod picture;

@@ -186,6 +186,14 @@ impl Picture {
         head.level_count = u32::try_from(levels.len()).expect("at most 64 levels");
         Ok(Self { head, levels, blocks, places, words: words.words, distances })
     }
+
+    /// The bytes of the shader's `Picture`.
+    pub(crate) fn uniform(&self) -> Vec<u8> {
+        let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.levels));
+        bytes.resize(size_of::<Head>() + MAX_LEVELS * size_of::<Level>(), 0);
+        bytes
+    }
 }
 
 fn check(prepared: &Prepared) -> Result<()> {

@@ -15,7 +15,7 @@ const REGIONS_AHEAD: u32 = 8;
 pub(crate) const WORKGROUP_SIDE: u32 = 8;
 
 /// First binding of the atlases.
-pub(crate) const FIRST_ATLAS: u32 = 8;
+pub(crate) const FIRST_ATLAS: u32 = 9;
 
 /// What a shader is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@
 use array::{Error, Result};
 use render::device::{Field, Prepared, PreparedBlock, Sides};
 
-use crate::atlas::{Atlas, CELL_LISTS, Growth, PageAt, Room, Shelf, SlotSize};
+use crate::atlas::{Atlas, CELL_LISTS, Growth, PageAt, Room, Shelf, SlotSize, slot_count};
 use crate::gpu::Gpu;
 use crate::picture::BlockEntry;
 
@@ -23,6 +23,9 @@ pub(crate) struct Store {
     /// By number of the atlas.
     textures: Vec<Texture>,
     cells: wgpu::Buffer,
+    /// What all atlases may take, bytes.
+    limit_bytes: u64,
+    /// As for the present picture: what the device refused is not asked for again.
     room: Room,
 }
 
@@ -42,18 +45,21 @@ pub(crate) struct Uploaded {
 }
 
 impl Store {
-    pub(crate) fn new(gpu: &Gpu, limit_bytes: u64) -> Self {
-        Self {
+    /// # Errors
+    /// `TooLarge` where the device has no memory at all.
+    pub(crate) fn new(gpu: &Gpu, limit_bytes: u64) -> Result<Self> {
+        Ok(Self {
             shelf: Shelf::default(),
             textures: Vec::new(),
-            cells: cell_buffer(gpu, 1),
+            cells: gpu.buffer("cells", CELLS.size, CELLS.usage)?,
+            limit_bytes,
             room: Room {
                 limit_bytes,
                 max_atlases: gpu.limits.max_sampled_textures_per_shader_stage.min(MAX_ATLASES) as usize,
                 max_side: gpu.limits.max_texture_dimension_3d,
                 max_cell_bytes: gpu.limits.max_storage_buffer_binding_size,
             },
-        }
+        })
     }
 
     pub(crate) fn shelf(&mut self) -> &mut Shelf {
@@ -61,7 +67,7 @@ impl Store {
     }
 
     pub(crate) fn set_limit(&mut self, limit_bytes: u64) {
-        self.room.limit_bytes = limit_bytes;
+        self.limit_bytes = limit_bytes;
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -80,11 +86,12 @@ impl Store {
             .collect()
     }
 
-    /// Makes sure that blocks of these sizes have an atlas, each within its share of the memory.
+    /// A picture begins: makes sure that blocks of these sizes have an atlas, each within its share of the memory.
     ///
     /// # Errors
     /// `TooLarge` where the memory is too small for a single block, or the device's textures are.
     pub(crate) fn reserve(&mut self, gpu: &Gpu, sizes: &[SlotSize]) -> Result<()> {
+        self.room.limit_bytes = self.limit_bytes;
         for size in sizes {
             if self.shelf.bytes_of(size) == 0 && !self.grow(gpu, size, sizes) {
                 return Err(Error::too_large(format!(
@@ -100,39 +107,72 @@ impl Store {
         Ok(())
     }
 
+    /// True where the device refused memory in this picture.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.room.limit_bytes < self.limit_bytes
+    }
+
+    /// Gives all atlases back; false where there are none.
+    ///
+    /// # Errors
+    /// As [`Store::new`]; `Io` when the device failed.
+    pub(crate) fn clear(&mut self, gpu: &Gpu) -> Result<bool> {
+        let had_some = !self.textures.is_empty();
+        self.textures.clear();
+        self.shelf = Shelf::default();
+        self.cells = gpu.buffer("cells", CELLS.size, CELLS.usage)?;
+        gpu.settle()?;
+        Ok(had_some)
+    }
+
     /// Adds an atlas, dropping those that are not used any more; false where there may be no more.
     fn grow(&mut self, gpu: &Gpu, size: &SlotSize, used: &[SlotSize]) -> bool {
         let mut most_bytes = u64::MAX;
-        loop {
+        let has_grown = loop {
             match self.shelf.growth(size, used, &self.room, most_bytes) {
-                Growth::Full => return false,
-                Growth::Drop(number) => {
-                    self.shelf.remove_atlas(number);
-                    drop(self.textures.remove(number));
-                }
-                Growth::Add(slots) => {
-                    if let Some(texture) = texture(gpu, size, slots) {
-                        self.shelf.add(*size, slots);
-                        self.textures.push(texture);
-                        self.lay_out_cells(gpu);
-                        return true;
-                    }
-                    // The device has not that much: perhaps half.
-                    most_bytes = size.bytes() * slots.iter().map(|&n| u64::from(n)).product::<u64>() / 2;
-                }
+                Growth::Full => break false,
+                Growth::Drop(number) => self.remove(number),
+                Growth::Add(slots) if self.add(gpu, size, slots) => break true,
+                // The device has not that much: perhaps without what is not used, or half.
+                Growth::Add(slots) => match self.shelf.unused(used) {
+                    Some(number) => self.remove(number),
+                    None => most_bytes = size.bytes() * slot_count(slots) / 2,
+                },
             }
+        };
+        if most_bytes < u64::MAX {
+            self.room.limit_bytes = self.shelf.bytes();
         }
+        has_grown
     }
 
-    /// A new buffer for the cells of all atlases; they have to be uploaded again.
-    fn lay_out_cells(&mut self, gpu: &Gpu) {
+    fn remove(&mut self, number: usize) {
+        self.shelf.remove_atlas(number);
+        drop(self.textures.remove(number));
+    }
+
+    /// Adds an atlas and makes room for the cells of all, which have to be uploaded again; false where the device has not
+    /// enough memory for that.
+    fn add(&mut self, gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> bool {
+        self.shelf.add(*size, slots);
+        let words: u64 = self.shelf.atlases().iter().map(Atlas::all_cell_words).sum();
+        let cells = wgpu::BufferDescriptor { size: 4 * words.max(1), ..CELLS };
+        let Some((texture, cells)) =
+            gpu.with_spare(|| (texture(gpu, size, slots), gpu.device.create_buffer(&cells)))
+        else {
+            self.shelf.remove_atlas(self.textures.len());
+            return false;
+        };
+        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
+        self.textures.push(Texture { texture, view, first_cell: 0 });
+        self.cells = cells;
         let mut words = 0;
         for (texture, atlas) in self.textures.iter_mut().zip(self.shelf.atlases()) {
             texture.first_cell = words;
             words += atlas.all_cell_words();
         }
-        self.cells = cell_buffer(gpu, words.max(1));
         self.shelf.forget_cells();
+        true
     }
 
     /// Uploads blocks in this order, until the budget is spent or there is no room. `may_evict`: what was not seen in the
@@ -238,25 +278,23 @@ fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
     [field, sides]
 }
 
-fn cell_buffer(gpu: &Gpu, words: u64) -> wgpu::Buffer {
-    gpu.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("cells"),
-        size: 4 * words,
-        usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
-}
+/// The least buffer of cells.
+const CELLS: wgpu::BufferDescriptor<'static> = wgpu::BufferDescriptor {
+    label: Some("cells"),
+    size: 4,
+    usage: wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_DST),
+    mapped_at_creation: false,
+};
 
-/// An atlas's texture; `None` where the device has no memory for it.
-fn texture(gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> Option<Texture> {
+/// An atlas's texture.
+fn texture(gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> wgpu::Texture {
     let side = |axis: usize| slots[axis] * size.extent[axis];
     let format = match size.voxel_bytes {
         1 => wgpu::TextureFormat::R8Uint,
         2 => wgpu::TextureFormat::R16Uint,
         _ => wgpu::TextureFormat::R32Uint,
     };
-    let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-    let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
+    gpu.device.create_texture(&wgpu::TextureDescriptor {
         label: Some("atlas"),
         size: wgpu::Extent3d { width: side(2), height: side(1), depth_or_array_layers: side(0) },
         mip_level_count: 1,
@@ -265,10 +303,5 @@ fn texture(gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> Option<Texture> {
         format,
         usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
         view_formats: &[],
-    });
-    if pollster::block_on(scope.pop()).is_some() {
-        return None;
-    }
-    let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-    Some(Texture { texture, view, first_cell: 0 })
+    })
 }

@@ -21,7 +21,7 @@ pub enum Device {
     Auto,
     /// On the CPU.
     Cpu,
-    /// On a graphics processor, also one in software; what it cannot draw is an error.
+    /// On a graphics processor, also one in software; what it cannot draw is an error. One that fails is replaced by the CPU.
     Gpu,
 }
 
@@ -122,7 +122,7 @@ impl Painter {
     /// Draws; blocks the thread. `patience`: what a graphics processor does where it has not all blocks yet.
     ///
     /// # Errors
-    /// Those of [`render::cast`]; where a graphics processor was asked for, what it cannot draw.
+    /// Those of [`render::cast`]; with [`Device::Gpu`] also for what the graphics processor cannot draw.
     pub(crate) fn cast(
         &self,
         scene: &Scene,

@@ -273,7 +273,7 @@ fn begin(number: u32) -> Ray {
         return rays[number];
     }
     return Ray(
-        vec4f(0.0), vec3f(0.0), 0.0, next, NO_GAP, 0u, 0.0, reach.x, reach.x, NO_SIDE, 1.0, NEVER, 0.0, 1.0, NOTHING,
+        vec3f(0.0), 0.0, next, NO_GAP, 0u, 0.0, reach.x, reach.x, NO_SIDE, 1.0, NEVER, 0.0, 1.0, NOTHING,
         vec3i(0), NONE,
     );
 }
@@ -285,7 +285,7 @@ fn trace(pixel: vec2u) {
     if (ray.flags & HAS_ENDED) != 0u {
         return;
     }
-    rgba = ray.rgba;
+    rgba = select(colours[number], vec4f(0.0), picture.is_first_pass != 0u);
     slope = ray.slope;
     before = ray.before;
     knows_before = (ray.flags & KNOWS_BEFORE) != 0u;
@@ -325,8 +325,9 @@ fn trace(pixel: vec2u) {
     if has_ended || flags != ray.flags || next > ray.next || hunt_at > ray.hunt_at || reached != ray.reached {
         atomicAdd(&counts[1], 1u);
     }
+    colours[number] = rgba;
     rays[number] = Ray(
-        rgba, slope, before, next, gap, flags, reached, hunt_at, hunt_exit, hunt_side, step_squared, sheet_at, sheet_place,
+        slope, before, next, gap, flags, reached, hunt_at, hunt_exit, hunt_side, step_squared, sheet_at, sheet_place,
         sheet_squared, best, hunt_cell, hunt_block,
     );
 }

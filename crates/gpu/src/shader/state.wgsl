@@ -126,9 +126,8 @@ struct Place {
     spare_c: u32,
 }
 
-// What a ray has gathered so far.
+// How far a ray is.
 struct Ray {
-    rgba: vec4f,
     slope: vec3f,
     before: f32,
     next: f32,
@@ -157,6 +156,8 @@ struct Ray {
 @group(0) @binding(5) var<storage, read_write> marks: array<atomic<u32>>;
 @group(0) @binding(6) var<storage, read_write> rays: array<Ray>;
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
+// What rays have gathered so far.
+@group(0) @binding(8) var<storage, read_write> colours: array<vec4f>;
 
 const HAS_MISSING = 1u;
 const HIDDEN = 2u;

@@ -51,15 +51,28 @@ fn differences(a: &Image, b: &Image) -> [f64; 3] {
     [mean, f64::from(apart[apart.len() * 999 / 1000]), f64::from(*apart.last().unwrap())]
 }
 
+/// How many pixels differ by more than 8 of 255 in a component, over black.
+fn outliers(a: &Image, b: &Image) -> usize {
+    let bytes = [a, b].map(|image| image.to_rgb8([0.0; 3]));
+    let pixels = bytes[0].chunks_exact(3).zip(bytes[1].chunks_exact(3));
+    pixels.filter(|(a, b)| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > 8)).count()
+}
+
 /// Draws both, leaves the pictures where `CORRIDOR_TEST_OUT` says, and compares pixels and truth.
 fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> Work {
     // Gradients jump from cell to cell: where a place lies on the border, rounding decides which one lights it.
     let is_lit = scene.is_lit || !scene.surfaces.is_empty();
-    compare_within(caster, name, scene, pool, if is_lit { 16.0 } else { 8.0 })
+    compare_within(caster, name, scene, pool, if is_lit { (16.0, usize::MAX) } else { (8.0, 0) })
 }
 
-/// [`compare`] with another bound of the largest difference of a component.
-fn compare_within(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool, bound: f64) -> Work {
+/// [`compare`] with another bound of the largest difference of a component, and of how many pixels are [`outliers`].
+fn compare_within(
+    caster: &GpuCaster,
+    name: &str,
+    scene: &Scene,
+    pool: &BlockPool,
+    (bound, few): (f64, usize),
+) -> Work {
     let expected = draw(scene, pool);
     let (found, work) = draw_on(caster, scene, pool);
     if let Some(folder) = std::env::var_os("CORRIDOR_TEST_OUT") {
@@ -69,9 +82,10 @@ fn compare_within(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPoo
         }
     }
     let [mean, most, worst] = differences(&expected.image, &found.image);
-    eprintln!("{name}: mean {mean:.4}, p99.9 {most}, max {worst}; {work:?}");
-    let is_same = mean <= 0.15 && most <= 2.0 && worst <= bound;
-    assert!(is_same, "{name}: mean {mean}, p99.9 {most}, max {worst}");
+    let outliers = outliers(&expected.image, &found.image);
+    eprintln!("{name}: mean {mean:.4}, p99.9 {most}, max {worst}, {outliers} outliers; {work:?}");
+    let is_same = mean <= 0.15 && most <= 2.0 && worst <= bound && outliers <= few;
+    assert!(is_same, "{name}: mean {mean}, p99.9 {most}, max {worst}, {outliers} outliers");
     assert!(common::covered(&expected.image) > 0.02, "{name}: something is to be seen");
     let (a, b) = (expected.truth, found.truth);
     assert_eq!(

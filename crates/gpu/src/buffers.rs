@@ -1,0 +1,90 @@
+//! What a picture binds besides the atlases and their cells: buffers that grow with what pictures need, and stay.
+
+use array::Result;
+
+use crate::gpu::Gpu;
+
+/// See the module; in order of bindings, the cells of the atlases among them.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    pub(crate) picture: Growing,
+    pub(crate) blocks: Growing,
+    pub(crate) places: Growing,
+    pub(crate) table: Growing,
+    pub(crate) marks: Growing,
+    /// Where rays are between dispatches.
+    pub(crate) rays: Growing,
+    pub(crate) counts: Growing,
+    /// What rays have gathered, RGBA.
+    pub(crate) colours: Growing,
+}
+
+impl Buffers {
+    /// Small ones.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::buffer`].
+    pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
+        let storage = |label| Growing::new(gpu, label, wgpu::BufferUsages::STORAGE);
+        Ok(Self {
+            picture: Growing::new(gpu, "picture", wgpu::BufferUsages::UNIFORM)?,
+            blocks: storage("blocks")?,
+            places: storage("places")?,
+            table: storage("table")?,
+            marks: storage("marks")?,
+            rays: storage("rays")?,
+            counts: storage("counts")?,
+            colours: storage("colours")?,
+        })
+    }
+
+    /// In order of bindings.
+    pub(crate) fn bound<'a>(&'a self, cells: &'a wgpu::Buffer) -> [&'a wgpu::Buffer; 9] {
+        [
+            &self.picture.buffer,
+            &self.blocks.buffer,
+            &self.places.buffer,
+            cells,
+            &self.table.buffer,
+            &self.marks.buffer,
+            &self.rays.buffer,
+            &self.counts.buffer,
+            &self.colours.buffer,
+        ]
+    }
+}
+
+/// A buffer that is replaced by a larger one where it is too small.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    label: &'static str,
+    pub(crate) buffer: wgpu::Buffer,
+}
+
+impl Growing {
+    fn new(gpu: &Gpu, label: &'static str, usage: wgpu::BufferUsages) -> Result<Self> {
+        let usage = usage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        Ok(Self { label, buffer: gpu.buffer(label, 16, usage)? })
+    }
+
+    /// Writes from the beginning.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::buffer`].
+    pub(crate) fn fill(&mut self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
+        self.make_room(gpu, bytes.len() as u64)?;
+        gpu.queue.write_buffer(&self.buffer, 0, bytes);
+        Ok(())
+    }
+
+    /// Its content is lost where it is too small.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::buffer`].
+    pub(crate) fn make_room(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
+        if self.buffer.size() < bytes {
+            self.buffer = gpu.buffer(self.label, bytes, self.buffer.usage())?;
+        }
+        Ok(())
+    }
+}
