@@ -183,8 +183,9 @@ pub(crate) struct Caster<'a, T> {
     /// Where each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
-    /// On which side of the isovalues each block lies, by slot; empty without any, and where another device draws.
-    pub(crate) sides: Vec<Sides>,
+    /// On which side of the isovalues each block lies, by slot, `None` for empty ones; empty without isovalues, and where
+    /// another device draws.
+    pub(crate) sides: Vec<Option<Arc<Sides>>>,
     /// The transfer function shows something.
     pub(crate) shows_volume: bool,
     pub(crate) slices: Option<Slices>,
@@ -215,8 +216,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
         caster.sieve = Sieve::new(&caster);
         let surfaces = &caster.surfaces;
         if !surfaces.is_empty() {
-            let side = |slot: &Option<_>| slot.as_deref().map_or(Sides::NONE, |b| Sides::new(b, surfaces));
-            caster.sides = blocks.all_slots().par_iter().map(side).collect();
+            let isovalues = surfaces.isovalues();
+            let sides = |block: &Arc<Resident<T>>| block.sides.of(&isovalues, || Sides::new(block, surfaces));
+            let sides = |slot: &Option<_>| slot.as_ref().map(sides);
+            caster.sides = blocks.all_slots().par_iter().map(sides).collect();
         }
         Ok(caster)
     }
@@ -252,7 +255,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let tables = blocks.tables.of(recipe, &view.decoding);
         let plan = |block: &Arc<Resident<T>>| {
             let make = || Plan::new(block, &tables.by_stride[0], scene.quality.skip_empty);
-            block.plans.of(tables.number, make)
+            block.plans.of(&tables.number, make)
         };
         let is_composite = scene.mode == Mode::Composite;
         let plan = |slot: &Option<_>| slot.as_ref().filter(|_| is_composite).map(plan);

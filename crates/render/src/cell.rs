@@ -95,14 +95,15 @@ impl Cubics {
         Cubic([a[lane], b[lane], c[lane], d[lane]])
     }
 
-    /// Where `value` is crossed between `low` and `high`, whose values lie on different sides of it; anything between them where
+    /// Where values are crossed between `low` and `high`, whose own lie on different sides of them; anything between them where
     /// these do not.
     #[inline(always)]
-    pub(crate) fn crossing(&self, value: f64, mut low: Lanes, mut high: Lanes) -> Lanes {
+    pub(crate) fn crossing(&self, values: &Lanes, mut low: Lanes, mut high: Lanes) -> Lanes {
         let (mut at, mut side) = ([0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
             let cubic = self.of(lane);
             let (first, last) = (cubic.at(low[lane]), cubic.at(high[lane]));
+            let value = values[lane];
             side[lane] = if first >= value { 1.0 } else { 0.0 };
             let straight = low[lane] + (high[lane] - low[lane]) * (value - first) / (last - first);
             let is_inside = straight > low[lane] && straight < high[lane];
@@ -114,7 +115,7 @@ impl Cubics {
             for lane in 0..LANES {
                 let [_, b, c, d] = self.of(lane).0;
                 let s = at[lane];
-                let rest = self.of(lane).at(s) - value;
+                let rest = self.of(lane).at(s) - values[lane];
                 let is_before = if rest >= 0.0 { side[lane] == 1.0 } else { side[lane] == 0.0 };
                 low[lane] = if is_before { s } else { low[lane] };
                 high[lane] = if is_before { high[lane] } else { s };
@@ -179,7 +180,7 @@ mod tests {
         let mut cubics = Cubics::ZERO;
         (0..LANES).step_by(2).for_each(|lane| cubics.set(lane, *cubic));
         (1..LANES).step_by(2).for_each(|lane| cubics.set(lane, Cubic([value - 1e-9, 0.0, 0.0, 1.0])));
-        let found = cubics.crossing(value, [low; LANES], [high; LANES]);
+        let found = cubics.crossing(&[value; LANES], [low; LANES], [high; LANES]);
         assert!(found.iter().step_by(2).all(|&at| at.to_bits() == found[0].to_bits()));
         found[0]
     }

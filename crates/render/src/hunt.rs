@@ -9,6 +9,8 @@
 //! All rays that have come to a region go through it together (`walk.rs`) until each has come to a cell in which it may meet a
 //! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
 
+use std::sync::Arc;
+
 use glam::Vec4;
 
 use crate::cast::Caster;
@@ -93,6 +95,11 @@ impl Surfaces {
             colour: colour.to_array(),
         };
         self.sorted.iter().map(one).collect()
+    }
+
+    /// The isovalues, ascending.
+    pub(crate) fn isovalues(&self) -> Arc<[f64]> {
+        self.sorted.iter().map(|surface| surface.stored).collect()
     }
 
     /// How many isovalues lie at or below a stored value.
@@ -280,13 +287,18 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
             let region = caster.region(rays.at(leader, ahead(hunt.at[leader])));
             let (exit, inside) = exits(hunt, rays, &region);
             let mut members = open & (inside | 1 << leader);
-            let Some(slot) = region.slot else {
+            let sides = |slot: u32| caster.sides[slot as usize].as_deref().map(|sides| (slot, sides));
+            let Some((slot, sides)) = region.slot.and_then(sides) else {
                 hunt.leave(members, &exit, f32::NAN);
                 continue;
             };
+            let block = caster.blocks.resident(slot);
+            let missing = &caster.blocks.missing;
             let mut cells = None;
-            match &caster.sides[slot as usize] {
-                Sides::Cells(sides) => cells = Some(&sides[..]),
+            match sides {
+                Sides::Cells(sides) => {
+                    cells = Some((&sides.around[..], sides.crossed(block, missing, &caster.surfaces)));
+                }
                 Sides::Even(side) => {
                     let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
                     // Not where a side is not known.
@@ -301,9 +313,7 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
             if members == 0 {
                 continue;
             }
-            let block = caster.blocks.resident(slot);
-            let (missing, marks) = (&caster.blocks.missing, &marks[..count]);
-            let ground = Ground::new(block, missing, cells, marks, &caster.surfaces.scale);
+            let ground = Ground::new(block, missing, cells, &marks[..count], &caster.surfaces.scale);
             let local = Local::new(caster, rays, block);
             Search { hunt: &mut *hunt, caster, rays, block, local, members, exit }.run(simd, &ground);
         }

@@ -10,6 +10,8 @@ use array::{Error, Result};
 use glam::DVec3;
 
 use crate::blocks::Charge;
+use crate::crossed::Crossed;
+use crate::sides::LastSides;
 use crate::simd::{Instructions, READ_AHEAD};
 use crate::skip::{Plans, REMEMBERED};
 use crate::survey::{Course, Survey};
@@ -70,9 +72,10 @@ impl Layout {
 
     /// What a block of this layout costs in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
-        // A plan has two bytes for each.
-        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED;
-        self.len() * voxel_bytes + self.cell_count() * cell_bytes + OVERHEAD_BYTES
+        // A plan has two bytes for each, sides one.
+        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED + 1;
+        let voxels = self.len() * voxel_bytes + Crossed::size_bytes(self.shape);
+        voxels + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
 }
 
@@ -107,6 +110,8 @@ pub(crate) struct Resident<T> {
     pub(crate) has_missing: bool,
     /// What of it can be seen.
     pub(crate) plans: Plans,
+    /// On which sides of isovalues it lies.
+    pub(crate) sides: LastSides,
     /// What fills each part of the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [Fill; 8],
     _charge: Charge,
@@ -187,6 +192,7 @@ impl<T: Voxel> Resident<T> {
             courses,
             has_missing,
             plans: Plans::default(),
+            sides: LastSides::default(),
             fills,
             _charge: charge,
         })
@@ -210,6 +216,7 @@ impl<T: Voxel> Resident<T> {
     /// What is known of the cells that a part of the apron touches; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
         self.plans.forget();
+        self.sides.forget();
         Instructions::best().run(Survey { block: self, part, missing });
     }
 

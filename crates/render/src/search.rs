@@ -13,7 +13,7 @@ use crate::rays::{Lanes, Rays};
 use crate::resident::Resident;
 use crate::simd::{LANES, Simd};
 use crate::voxel::Voxel;
-use crate::walk::{Ground, Walk};
+use crate::walk::{Ground, Walk, mask};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
 pub(crate) struct Local {
@@ -74,7 +74,7 @@ impl<T: Voxel> Search<'_, '_, T> {
         let mut walk = self.walk(simd, ground);
         let mut going = self.members;
         loop {
-            let arrived = walk.go(simd, ground, &flags(going));
+            let arrived = walk.go(simd, ground, going);
             if arrived == 0 {
                 break;
             }
@@ -83,7 +83,7 @@ impl<T: Voxel> Search<'_, '_, T> {
             self.look_into(&cells, arrived);
             going &= self.hunt.open();
             walk.side = simd.load(&self.hunt.side);
-            walk.pass(simd, simd.ge(simd.load(&flags(arrived)), simd.splat(1.0)));
+            walk.pass(simd, mask(simd, arrived));
         }
         let side = simd.store(walk.side);
         for (lane, side) in side.into_iter().enumerate() {
@@ -151,13 +151,18 @@ impl<T: Voxel> Search<'_, '_, T> {
             (values[2][lane], values[3][lane]) = (cubic.at(c), cubic.at(d));
             cubics.set(lane, cubic);
         }
+        let hairs = hairs(&corners);
         let mut side = [0.0; LANES];
         let place = Place { cells, corners: &corners, from: &from };
         for number in 0..self.caster.surfaces.sorted.len() {
             let surface = self.caster.surfaces.sorted[number];
-            let mut before = self.sides_before(number, &values[0], surface.stored);
+            let mut isovalue = [surface.stored; LANES];
+            for (isovalue, hair) in isovalue.iter_mut().zip(&hairs) {
+                *isovalue -= hair;
+            }
+            let mut before = self.sides_before(number, &values[0], &isovalue);
             for piece in 0..4 {
-                let here = bits_above(&values[piece], surface.stored);
+                let here = bits_above(&values[piece], &isovalue);
                 let crossed = (before ^ here) & whole;
                 before = here;
                 if crossed == 0 {
@@ -172,12 +177,12 @@ impl<T: Voxel> Search<'_, '_, T> {
                         low[lane] = if is_crossed { low[lane] } else { 0.0 };
                         high[lane] = if is_crossed { high[lane] } else { 0.0 };
                     }
-                    cubics.crossing(surface.stored, low, high)
+                    cubics.crossing(&isovalue, low, high)
                 };
                 self.note(&place, &surface, &at, crossed);
             }
-            for (side, value) in side.iter_mut().zip(&values[3]) {
-                *side += if *value >= surface.stored { 1.0 } else { 0.0 };
+            for lane in 0..LANES {
+                side[lane] += if values[3][lane] >= isovalue[lane] { 1.0 } else { 0.0 };
             }
         }
         for (lane, side) in side.into_iter().enumerate() {
@@ -211,11 +216,11 @@ impl<T: Voxel> Search<'_, '_, T> {
     /// One bit for each ray that comes from at or above an isovalue, or begins there.
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "at most MAX_COUNT")]
-    fn sides_before(&self, number: usize, values: &Lanes, stored: f64) -> u32 {
+    fn sides_before(&self, number: usize, values: &Lanes, isovalue: &Lanes) -> u32 {
         let mut bits = 0;
-        for (lane, value) in values.iter().enumerate() {
+        for lane in 0..LANES {
             let side = self.hunt.side[lane];
-            let is_above = if side.is_nan() { *value >= stored } else { side > number as f32 };
+            let is_above = if side.is_nan() { values[lane] >= isovalue[lane] } else { side > number as f32 };
             bits |= u32::from(is_above) << lane;
         }
         bits
@@ -258,24 +263,36 @@ fn of_lane(corners: &[Lanes; 8], lane: usize) -> Corners {
     [a[lane], b[lane], c[lane], d[lane], e[lane], f[lane], g[lane], h[lane]]
 }
 
-/// 1 for each ray that has its bit set.
+/// One bit for each that is at or above the other.
 #[inline(always)]
-fn flags(rays: u32) -> [f32; LANES] {
-    let mut flags = [0.0; LANES];
-    for (lane, flag) in flags.iter_mut().enumerate() {
-        *flag = if rays >> lane & 1 != 0 { 1.0 } else { 0.0 };
-    }
-    flags
-}
-
-/// One bit for each that is at or above a value.
-#[inline(always)]
-fn bits_above(values: &Lanes, value: f64) -> u32 {
+fn bits_above(values: &Lanes, others: &Lanes) -> u32 {
     let mut bits = 0;
-    for (lane, own) in values.iter().enumerate() {
-        bits |= u32::from(*own >= value) << lane;
+    for lane in 0..LANES {
+        bits |= u32::from(values[lane] >= others[lane]) << lane;
     }
     bits
+}
+
+/// How far below an isovalue its surface is drawn in cells with these corners: too little to be seen, and more than what is
+/// interpolated is rounded. So where voxels of a plateau have the isovalue itself, they are behind the surface whichever way
+/// rounding goes, and it lies in the cells around them, which have a slope to be lit by.
+#[inline(always)]
+fn hairs(corners: &[Lanes; 8]) -> Lanes {
+    /// Of the range of a cell's values.
+    const HAIR: f64 = 1e-9;
+    let (mut low, mut high) = (corners[0], corners[0]);
+    for corner in &corners[1..] {
+        for lane in 0..LANES {
+            low[lane] = if corner[lane] < low[lane] { corner[lane] } else { low[lane] };
+            high[lane] = if corner[lane] > high[lane] { corner[lane] } else { high[lane] };
+        }
+    }
+    let mut hairs = [0.0; LANES];
+    for lane in 0..LANES {
+        // Apart, so that no range is beyond `f64`.
+        hairs[lane] = high[lane] * HAIR - low[lane] * HAIR;
+    }
+    hairs
 }
 
 /// Of the lowest voxel of a cell.

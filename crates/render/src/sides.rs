@@ -4,10 +4,15 @@
 //! all around a cell, as far as it is told, values are on its own side; not so in blocks with missing voxels, where no side
 //! is told.
 
+use std::sync::{Arc, OnceLock};
+
+use crate::crossed::{Cross, Crossed};
 use crate::hunt::Surfaces;
+use crate::remembered::Remembered;
 use crate::resident::Resident;
-use crate::simd::READ_AHEAD;
+use crate::simd::{Instructions, READ_AHEAD};
 use crate::skip::distances;
+use crate::voxel::{Missing, Voxel};
 
 /// Of a byte of [`Sides::Cells`] what is above the side: the distance to the nearest cell to be looked into, in cells as
 /// [`Field::Cells`](crate::skip::Field) counts them; 0 for such cells themselves.
@@ -20,13 +25,25 @@ const _: () = assert!(crate::Isosurface::MAX_COUNT < UNKNOWN as usize, "a side i
 const FARTHEST: u8 = u8::MAX / SIDES;
 
 /// See the module.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Sides {
     /// All of the block lies on one side, or [`UNKNOWN`].
     Even(u8),
-    /// Distance times [`SIDES`] and side by cell. C order; [`READ_AHEAD`] bytes follow.
-    Cells(Vec<u8>),
+    /// It does not.
+    Cells(Cells),
 }
+
+/// The sides of the cells of a block.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    /// Distance times [`SIDES`] and side by cell. C order; [`READ_AHEAD`] bytes follow.
+    pub(crate) around: Vec<u8>,
+    /// Found when the first ray asks: none may come.
+    crossed: OnceLock<Crossed>,
+}
+
+/// The sides of a block of the isovalues, stored, that were last asked for.
+pub(crate) type LastSides = Remembered<Arc<[f64]>, Sides, 1>;
 
 /// On which side some values lie.
 pub(crate) enum Side {
@@ -49,9 +66,6 @@ impl Side {
 }
 
 impl Sides {
-    /// Of no block.
-    pub(crate) const NONE: Self = Self::Even(UNKNOWN);
-
     pub(crate) fn new<T>(block: &Resident<T>, surfaces: &Surfaces) -> Self {
         let side = |&range: &[f32; 2]| match Side::of(range, |value| surfaces.side_of(value)) {
             Side::Several => None,
@@ -65,11 +79,27 @@ impl Sides {
             return Self::Even(first);
         }
         let mixed: Vec<bool> = sides.iter().map(Option::is_none).collect();
-        let mut cells = distances(&mixed, block.layout.cells);
-        for (cell, side) in cells.iter_mut().zip(sides) {
+        let mut around = distances(&mixed, block.layout.cells);
+        for (cell, side) in around.iter_mut().zip(sides) {
             *cell = (*cell).min(FARTHEST) * SIDES + side.unwrap_or(UNKNOWN);
         }
-        cells.resize(cells.len() + READ_AHEAD, 0);
-        Self::Cells(cells)
+        around.resize(around.len() + READ_AHEAD, 0);
+        Self::Cells(Cells { around, crossed: OnceLock::new() })
+    }
+}
+
+impl Cells {
+    /// Which cells of eight voxels lie on several sides, of the block and the isovalues that this was made of.
+    pub(crate) fn crossed<T: Voxel>(
+        &self,
+        block: &Resident<T>,
+        missing: &Missing<T>,
+        surfaces: &Surfaces,
+    ) -> &Crossed {
+        let find = || {
+            let isovalues = &surfaces.isovalues();
+            Instructions::best().run(Cross { block, missing, isovalues })
+        };
+        self.crossed.get_or_init(find)
     }
 }

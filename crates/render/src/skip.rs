@@ -1,8 +1,9 @@
 //! Skipping what the transfer function hides: per cell of a block, how far the nearest visible cell is.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::pace::Guide;
+use crate::remembered::Remembered;
 use crate::resident::Resident;
 use crate::table::{Sight, Table};
 
@@ -81,9 +82,11 @@ fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
     shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
 }
 
-/// Plans that a block remembers, by the number of the table they are for: so many views of one block may differ in
-/// their transfer function without making them anew for each picture.
+/// Plans that a block remembers, by the number of the table they are for.
 pub(crate) const REMEMBERED: usize = 2;
+
+/// The plans of a block for the last few transfer functions.
+pub(crate) type Plans = Remembered<u64, Plan, REMEMBERED>;
 
 /// What a transfer function shows of a block.
 #[derive(Debug)]
@@ -92,39 +95,10 @@ pub(crate) struct Plan {
     pub(crate) guide: Guide,
 }
 
-/// The plans of a block for the last few transfer functions.
-#[derive(Debug, Default)]
-pub(crate) struct Plans(Mutex<Vec<(u64, Arc<Plan>)>>);
-
 impl Plan {
     pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
         let field = Arc::new(Field::new(block, table, skip_empty));
         Self { guide: Guide::new(block, table, &field, skip_empty), field }
-    }
-}
-
-impl Plans {
-    /// The plan for the table `number`, made if it is not remembered.
-    pub(crate) fn of(&self, number: u64, make: impl FnOnce() -> Plan) -> Arc<Plan> {
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, plan)) = remembered.iter().find(|(other, _)| *other == number) {
-            return Arc::clone(plan);
-        }
-        let plan = Arc::new(make());
-        remembered.truncate(REMEMBERED - 1);
-        remembered.insert(0, (number, Arc::clone(&plan)));
-        plan
-    }
-
-    pub(crate) fn forget(&mut self) {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
-/// A copy of a block begins without: it is made because the block changes.
-impl Clone for Plans {
-    fn clone(&self) -> Self {
-        Self::default()
     }
 }
 
@@ -165,21 +139,6 @@ pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_plan_is_made_once_per_table() {
-        let plans = Plans::default();
-        let mut made = 0;
-        for number in [1, 1, 2, 1, 2, 3, 3, 1] {
-            let plan = plans.of(number, || {
-                made += 1;
-                Plan { field: Arc::new(Field::Full { bent: number == 2 }), guide: Guide::Even(0) }
-            });
-            assert_eq!(*plan.field, Field::Full { bent: number == 2 });
-        }
-        assert_eq!(made, 4, "1, 2, 3, and 1 again after it was pushed out");
-        assert!(plans.clone().0.lock().unwrap().is_empty());
-    }
 
     #[test]
     fn distances_equal_a_search_over_all_cells() {

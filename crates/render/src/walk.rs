@@ -3,11 +3,14 @@
 //! From cell to cell of eight voxels, each ray by itself and all at once; in `f32`, so that a ray that comes nearer than a
 //! ten thousandth of a voxel to an edge may miss the sliver that it cuts off there. Whoever looks into cells carries
 //! along on which side of the isovalues a ray is, so that no crossing is lost to that. Cells of voxels (`resident.rs`) that lie on one
-//! side are leapt over as [`Sides`](crate::sides::Sides) say.
+//! side are leapt over as [`Sides`](crate::sides::Sides) say; in the others a bit tells for each cell of eight voxels whether it is
+//! to be looked into (`crossed.rs`). Where a ray comes into a block its first cell's voxels are asked: the block before may end on
+//! another side.
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
 use crate::corners::Grid;
+use crate::crossed::Crossed;
 use crate::resident::{CELL, Resident};
 use crate::sides::{SIDES, UNKNOWN};
 use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
@@ -28,8 +31,8 @@ const FARTHEST: f32 = 2e9;
 pub(crate) struct Ground<'a, T> {
     grid: Grid<'a, T>,
     missing: &'a Missing<T>,
-    /// As [`Sides::Cells`](crate::sides::Sides) tells; without them each cell of eight voxels is looked at.
-    sides: Option<&'a [u8]>,
+    /// As [`Cells`](crate::sides::Cells) tell; without them the voxels of each cell of eight are looked at.
+    maps: Option<Maps<'a>>,
     /// Isovalues as voxels are [loaded](Voxel::pairs), ascending.
     marks: &'a [f32],
     scale: &'a Scale,
@@ -41,25 +44,32 @@ pub(crate) struct Ground<'a, T> {
     most: u32,
 }
 
+/// What of a block's cells need not be looked into.
+#[derive(Clone, Copy)]
+struct Maps<'a> {
+    around: &'a [u8],
+    crossed: &'a Crossed,
+}
+
 impl<'a, T: Voxel> Ground<'a, T> {
     #[expect(clippy::cast_possible_truncation, reason = "a block has fewer than 2^31 voxels")]
     pub(crate) fn new(
         block: &'a Resident<T>,
         missing: &'a Missing<T>,
-        sides: Option<&'a [u8]>,
+        cells: Option<(&'a [u8], &'a Crossed)>,
         marks: &'a [f32],
         scale: &'a Scale,
     ) -> Self {
         let [nz, ny, nx] = block.layout.cells;
         let count = nz * ny * nx;
         assert!(
-            sides.is_none_or(|sides| sides.len() >= count + READ_AHEAD),
+            cells.is_none_or(|(around, _)| around.len() >= count + READ_AHEAD),
             "a byte for each cell, and what is read beyond"
         );
         Self {
             grid: Grid::new(block),
             missing,
-            sides,
+            maps: cells.map(|(around, crossed)| Maps { around, crossed }),
             marks,
             scale,
             cells: [nx as f32, ny as f32, nz as f32],
@@ -87,6 +97,8 @@ pub(crate) struct Walk<S: Simd> {
     pub(crate) side: S::F,
     /// Cells that may still be looked at.
     left: u32,
+    /// Rays are in the first cell of eight voxels of the block that they look at.
+    is_new: bool,
 }
 
 impl<S: Simd> Walk<S> {
@@ -118,36 +130,55 @@ impl<S: Simd> Walk<S> {
             until: simd.load(until),
             side: simd.load(side),
             left: ground.most,
+            is_new: true,
         }
     }
 
-    /// Lets the `live` rays go on until each has come out, or to a cell to be looked into; one bit for each of these.
+    /// Lets the `going` rays go on until each has come out, or to a cell to be looked into; one bit for each of these.
     #[inline(always)]
-    pub(crate) fn go<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, live: &[f32; LANES]) -> u32 {
-        let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
-        let mut going = simd.load(live);
-        let mut arrived = zero;
+    pub(crate) fn go<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, mut going: u32) -> u32 {
+        let mut arrived = 0;
+        // Beside a cell that was looked into there is no room to leap.
+        let mut has_room = self.is_new;
         loop {
-            let mut live = simd.and(simd.ge(going, one), simd.lt(self.now, self.until));
-            if simd.bits(live) == 0 || self.left == 0 {
-                return simd.bits(simd.ge(arrived, one));
+            going &= simd.bits(simd.lt(self.now, self.until));
+            if going == 0 || self.left == 0 {
+                return arrived;
             }
-            if let Some(sides) = ground.sides
-                && self.leap(simd, ground, sides, live)
+            if let Some(Maps { around, .. }) = ground.maps
+                && has_room
             {
-                self.left -= 1;
-                continue;
+                let (leaps, differs) = self.leap(simd, ground, around, mask(simd, going));
+                arrived |= differs;
+                going &= !differs;
+                if leaps {
+                    self.left -= 1;
+                    continue;
+                }
             }
-            let mut run = 0;
-            while run < RUN && self.left > 0 && simd.bits(live) != 0 {
-                let is_mixed = simd.and(live, self.is_mixed(simd, ground, live));
-                arrived = simd.select(is_mixed, one, arrived);
-                going = simd.select(is_mixed, zero, going);
-                live = simd.and(live, simd.ge(going, one));
-                self.pass(simd, live);
-                live = simd.and(live, simd.lt(self.now, self.until));
+            has_room = true;
+            let (mut live, mut run) = (going, 0);
+            while run < RUN && self.left > 0 && live != 0 {
+                let stops = live & self.look(simd, ground, live);
+                arrived |= stops;
+                going &= !stops;
+                live &= !stops;
+                self.pass(simd, mask(simd, live));
+                live &= simd.bits(simd.lt(self.now, self.until));
                 self.left -= 1;
                 run += 1;
+            }
+        }
+    }
+
+    /// One bit for each ray whose cell is to be looked into; of those that are not `live` it does not matter.
+    #[inline(always)]
+    fn look<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, live: u32) -> u32 {
+        match ground.maps {
+            Some(Maps { crossed, .. }) if !self.is_new => simd.bits(crossed.at(simd, &self.cell)),
+            _ => {
+                self.is_new = false;
+                simd.bits(self.is_mixed(simd, ground, mask(simd, live)))
             }
         }
     }
@@ -196,9 +227,10 @@ impl<S: Simd> Walk<S> {
         simd.lt(is_even, one)
     }
 
-    /// Lets rays leap to the end of what lies on one side around them; false where none can.
+    /// Lets rays leap to the end of what lies on one side around them. Whether some can; and one bit for each that cannot because
+    /// it comes from another side.
     #[inline(always)]
-    fn leap<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, sides: &[u8], live: S::M) -> bool {
+    fn leap<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, around: &[u8], live: S::M) -> (bool, u32) {
         const PER_VOXEL: f32 = 1.0 / CELL as f32;
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
         let place = each_axis!(a => {
@@ -210,14 +242,16 @@ impl<S: Simd> Walk<S> {
         let index: Offsets = simd.store_u(simd.add_u(simd.add_u(plane, row), place[0]));
         debug_assert!(index.iter().all(|&index| (index as usize) < ground.count), "a cell of the block");
         // SAFETY: numbers of cells are below their count, so many bytes and READ_AHEAD more are there.
-        let [here, _] = unsafe { simd.pairs_u8(sides.as_ptr(), &index) };
+        let [here, _] = unsafe { simd.pairs_u8(around.as_ptr(), &index) };
         let reach = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(SIDES)))));
         let side = simd.sub(here, simd.mul(reach, simd.splat(f32::from(SIDES))));
         let side = simd.select(simd.ge(side, simd.splat(f32::from(UNKNOWN))), simd.splat(f32::NAN), side);
         let differs = simd.or(simd.lt(self.side, side), simd.lt(side, self.side));
-        let leaps = simd.and(live, simd.ge(simd.select(differs, zero, reach), one));
+        let reaches = simd.and(live, simd.ge(reach, one));
+        let leaps = simd.and(reaches, simd.ge(simd.select(differs, zero, reach), one));
+        let differs = simd.bits(simd.and(reaches, differs));
         if simd.bits(leaps) == 0 {
-            return false;
+            return (false, differs);
         }
         let exits = each_axis!(a => {
             let at = simd.to_float(place[a]);
@@ -246,6 +280,16 @@ impl<S: Simd> Walk<S> {
         });
         self.now = simd.select(leaps, exit, self.now);
         self.side = simd.select(leaps, side, self.side);
-        true
+        (true, differs)
     }
+}
+
+/// Which of sixteen rays have their bit set.
+#[inline(always)]
+pub(crate) fn mask<S: Simd>(simd: S, rays: u32) -> S::M {
+    let mut flags = [0.0; LANES];
+    for (lane, flag) in flags.iter_mut().enumerate() {
+        *flag = if rays >> lane & 1 != 0 { 1.0 } else { 0.0 };
+    }
+    simd.ge(simd.load(&flags), simd.splat(1.0))
 }

@@ -14,6 +14,9 @@ pub(super) struct Hit {
 /// Parts of a step in which a value is crossed once at most.
 const PARTS: u32 = 64;
 
+/// By how much surfaces lie below their isovalue, as a share of it.
+const HAIR: f64 = 1e-10;
+
 /// All crossings from `start` on, before `end`, in order.
 pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec<Hit> {
     let wanted = &ray.caster.scene.surfaces;
@@ -22,7 +25,9 @@ pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec
         if wanted.is_empty() { Vec::new() } else { (0..=PARTS).map(|i| ray.value_at(part(i))).collect() };
     let mut hits = Vec::new();
     for surface in wanted {
-        let side = |v: f64| v >= surface.value;
+        // As if the isovalue lay a hair lower: rounding must not decide on which side voxels are that have it.
+        let least = surface.value - HAIR * surface.value.abs();
+        let side = |v: f64| v >= least;
         for (i, pair) in (0..).zip(values.windows(2)) {
             if side(pair[0]) == side(pair[1]) {
                 continue;

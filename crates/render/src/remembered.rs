@@ -1,0 +1,58 @@
+//! What a block remembers of the last few pictures, so that it is not made anew for each.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The last `COUNT` values that were made, by what they were made for: so many views of one block may differ in that.
+#[derive(Debug)]
+pub(crate) struct Remembered<K, V, const COUNT: usize>(Mutex<Vec<(K, Arc<V>)>>);
+
+impl<K: Clone + PartialEq, V, const COUNT: usize> Remembered<K, V, COUNT> {
+    /// The value for a key, made if it is not remembered.
+    pub(crate) fn of(&self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, value)) = remembered.iter().find(|(other, _)| other == key) {
+            return Arc::clone(value);
+        }
+        let value = Arc::new(make());
+        remembered.truncate(COUNT - 1);
+        remembered.insert(0, (key.clone(), Arc::clone(&value)));
+        value
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl<K, V, const COUNT: usize> Default for Remembered<K, V, COUNT> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+/// A copy of a block begins without: it is made because the block changes.
+impl<K, V, const COUNT: usize> Clone for Remembered<K, V, COUNT> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_made_once_until_it_is_pushed_out() {
+        let remembered = Remembered::<u64, u64, 2>::default();
+        let mut made = 0;
+        for key in [1, 1, 2, 1, 2, 3, 3, 1] {
+            let value = remembered.of(&key, || {
+                made += 1;
+                10 * key
+            });
+            assert_eq!(*value, 10 * key);
+        }
+        assert_eq!(made, 4, "1, 2, 3, and 1 again after it was pushed out");
+        assert!(remembered.clone().0.lock().unwrap().is_empty());
+    }
+}
