@@ -410,7 +410,8 @@ pub(crate) struct Render {
     /// leg takes as long as the others; a camera that is listed twice stands.
     #[arg(long, value_name = "turn[:DEGREES]|[straight:]FILE")]
     pub(crate) journey: Option<String>,
-    /// How many pictures; time steps are spread over them [default: one for each time step; 100 for a journey].
+    /// How many pictures; time steps are spread over them, the first and the last among them [default: one for each time step, also on a
+    /// journey; 100 for a journey without].
     #[arg(long, value_name = "COUNT")]
     pub(crate) pictures: Option<u32>,
     /// Pictures a second of a film.
@@ -593,7 +594,8 @@ pub(crate) struct Bench {
     /// Runs of each case.
     #[arg(long, value_name = "COUNT")]
     pub(crate) runs: Option<usize>,
-    /// Groups of cases to run, such as `random` and `split` of `access` [default: all].
+    /// Groups of cases to run, such as `random` and `split` of `access`, or `frames`, `scaling`, `slabs`, `compositing`, `overlap` and
+    /// `watching` of `render`; one that there is not has them listed [default: all].
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Other projects' programs to compare with, or `none` [default: all].

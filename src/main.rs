@@ -27,6 +27,8 @@ static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const LINGER: Duration = Duration::from_secs(2);
 /// Ended by the person at the keyboard, as shells count it.
 const INTERRUPTED: u8 = 130;
+/// A bug, as Rust's programs end with it.
+const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
     let cli = match config::matches().map(|matches| Cli::from_arg_matches(&matches)) {
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
         Ok(process) => process,
         Err(error) => return failed(&error),
     };
+    if let Some(process) = &process {
+        end_all_on_panic(Arc::clone(process));
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&Error::from(e).context("starting")),
@@ -61,6 +66,15 @@ fn main() -> ExitCode {
     // Writers take away what they had begun; blocking reads of slow files are not waited for longer.
     runtime.shutdown_timeout(LINGER);
     code
+}
+
+/// A panic of one process of an MPI program ends all: the others would wait for what it does not do any more.
+fn end_all_on_panic(process: Arc<mpi::Process>) {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        process.abort(PANICKED);
+    }));
 }
 
 /// Servers are ended by a signal; that is no failure.

@@ -23,6 +23,8 @@ const LONGEST_PAUSE: Duration = Duration::from_micros(200);
 /// Looks, about a second, after which a process has nothing to do for now and pauses longer between them.
 const IDLE_AFTER_LOOKS: u32 = 5_000;
 const IDLE_PAUSE: Duration = Duration::from_millis(2);
+/// Looks for the right to call MPI before all are ended without it: a tenth of a second.
+const ABORT_LOOKS: u32 = 50;
 /// The lane of a process itself.
 const FIRST_LANE: c_int = 0;
 /// At least `MPI_MAX_ERROR_STRING` of any implementation.
@@ -92,7 +94,11 @@ pub fn join() -> Result<Option<Process>> {
 impl Process {
     /// Ends all processes at once: what one cannot do, the others would wait for. `code` is what the launcher gives.
     pub fn abort(&self, code: u8) {
-        let _alone = self.calls();
+        // Whoever panics in a call, or beside one that does not come back, is not waited for.
+        let _alone = (0..ABORT_LOOKS).find_map(|_| {
+            let alone = self.sending.try_lock();
+            alone.map_err(|_| std::thread::sleep(IDLE_PAUSE)).ok()
+        });
         // SAFETY: MPI was started; no pointers.
         unsafe { corridor_mpi_abort(c_int::from(code)) }
     }

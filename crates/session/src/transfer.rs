@@ -57,6 +57,9 @@ fn quantile(values: &Histogram, share: f64) -> f64 {
     values.high
 }
 
+/// Values beyond that, on both sides of zero, may have differences that are no numbers.
+const WIDEST: f64 = f64::MAX / 4.0;
+
 impl Transfer {
     /// A first transfer function for values spread like this in a volume of so many voxels along its sides: common values
     /// are clear, rare high ones are dense. A map of one layer is opaque: nothing is behind it. Without counts only the
@@ -66,6 +69,10 @@ impl Transfer {
         let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
         let is_known = values.low.is_finite() && values.high.is_finite() && values.low <= values.high;
         let values = if is_known { values } else { &unknown };
+        // Values so far apart that their difference is no number: how they are spread is not known then.
+        let apart =
+            Histogram { low: values.low.max(-WIDEST), high: values.high.min(WIDEST), counts: Vec::new() };
+        let values = if (values.high - values.low).is_finite() { values } else { &apart };
         let [low, high] = span(values);
         let is_map = sides_voxels.contains(&1);
         let dense = if is_map { 1.0 } else { densest(sides_voxels.into_iter().max().unwrap_or(1)) };
@@ -137,6 +144,18 @@ fn densest(longest_side_voxels: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_as_far_apart_as_numbers_go_have_a_transfer_function() {
+        for (low, high) in [(-1.7e308, 1.7e308), (f64::MIN, f64::MAX), (-1.0, f64::MAX)] {
+            for counts in [Vec::new(), vec![3, 0, 5]] {
+                let values = Histogram { low, high, counts };
+                let transfer = Transfer::sensible(&values, Meaning::Intensity, [16; 3]);
+                transfer.check().unwrap();
+                assert!((transfer.range[1] - transfer.range[0]).is_finite(), "{:?}", transfer.range);
+            }
+        }
+    }
 
     #[test]
     fn quantiles_lie_where_the_values_are() {

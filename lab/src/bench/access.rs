@@ -76,6 +76,7 @@ impl Scene {
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let report = Report::here("access", options.link.clone());
+    options.check_only(GROUPS)?;
     let mut finished = Finished::with(options);
     if !options.files.is_empty() {
         let runs = options.runs.unwrap_or(RUNS);

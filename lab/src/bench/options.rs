@@ -68,9 +68,23 @@ impl Default for Options {
 }
 
 impl Options {
+    /// That only groups are asked for that there are; `all` stands for them all.
+    ///
+    /// # Errors
+    /// `Invalid`, listing them.
+    pub(super) fn check_only(&self, groups: &[&str]) -> Result<()> {
+        match self.only.iter().find(|name| *name != "all" && !groups.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(unknown) => Err(Error::invalid(format!(
+                "expected one of {} or all for --only, found `{unknown}`",
+                groups.join(", ")
+            ))),
+        }
+    }
+
     /// Whether the cases of `group` were chosen, where nothing chosen means all.
     pub(super) fn has(&self, group: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == group)
+        self.only.is_empty() || self.only.iter().any(|name| name == group || name == "all")
     }
 
     /// Whether `peer` is to take part.

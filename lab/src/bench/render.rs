@@ -30,6 +30,7 @@ use super::report::Report;
 const GROUPS: &[&str] = &["frames", "scaling", "slabs", "compositing", "overlap", "watching"];
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
+    options.check_only(GROUPS)?;
     let mut finished = Finished::with(options);
     if let Some(Company(ranks)) = &options.company {
         if options.only != ["compositing"] {

@@ -57,11 +57,7 @@ const SMALL_BEYOND: f64 = 10e-3;
 const DATA_SHARE: f64 = 1448.0 / 1500.0;
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    if let Some(unknown) = options.only.iter().find(|name| *name != "all" && !GROUPS.contains(&name.as_str()))
-    {
-        let groups = GROUPS.join(", ");
-        return Err(Error::invalid(format!("expected one of {groups} or all for --only, found `{unknown}`")));
-    }
+    options.check_only(GROUPS)?;
     let mut report = Report::here("transport", options.link.clone());
     if let Some(maker) = &options.make_link {
         let (cases, failures) = links::run(program, options, maker).await?;

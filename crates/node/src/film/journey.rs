@@ -1,5 +1,6 @@
 //! Which pictures there are: of which time steps, and where from.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -122,16 +123,19 @@ impl Journey {
 
 /// The cameras that a file lists.
 fn places(path: &Path) -> Result<Vec<Camera>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > MAX_JOURNEY_BYTES {
-        return Err(Error::too_large(format!("expected at most {MAX_JOURNEY_BYTES} bytes, found {size}")));
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(MAX_JOURNEY_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_JOURNEY_BYTES {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_JOURNEY_BYTES} bytes of cameras, found more"
+        )));
     }
     let bad = |why: &dyn std::fmt::Display| {
         Error::invalid(format!(
             "expected a JSON list of cameras as in a view, or of views with cameras, found another: {why}"
         ))
     };
-    let list: Vec<Map<String, Value>> = serde_json::from_slice(&std::fs::read(path)?).map_err(|e| bad(&e))?;
+    let list: Vec<Map<String, Value>> = serde_json::from_slice(&text).map_err(|e| bad(&e))?;
     let camera = |mut place: Map<String, Value>| {
         let value = place.remove("camera").unwrap_or(Value::Object(place));
         serde_json::from_value(value).map_err(|e| bad(&e))

@@ -200,6 +200,16 @@ fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
     )))
 }
 
+/// The time step, of so many, of a picture of so many: all are shown as long where there are more pictures than steps, the first
+/// and the last are among those shown where there are fewer.
+fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
+    if (2..steps).contains(&pictures) {
+        number * (steps - 1) / (pictures - 1)
+    } else {
+        number * steps / pictures
+    }
+}
+
 /// One view for each picture.
 fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset, kind: Kind) -> Result<Vec<View>> {
     // Each picture's time is set below; the box that a camera frames is that of all.
@@ -227,7 +237,7 @@ fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset, kind: Ki
     (0..count as usize)
         .map(|number| {
             let mut fields = Map::new();
-            fields.insert("time".into(), steps[number * steps.len() / count as usize].into());
+            fields.insert("time".into(), steps[step_of(number, count as usize, steps.len())].into());
             if let Some(camera) = cameras.get(number) {
                 fields.insert("camera".into(), json!(camera));
             }

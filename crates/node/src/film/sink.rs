@@ -94,6 +94,12 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
             path.display()
         )));
     }
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return Err(Error::invalid(format!(
+            "expected a file to write, found something else of this name (a pipe, a device); choose another name: `{}`",
+            path.display()
+        )));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(Error::not_found(format!(

@@ -125,6 +125,11 @@ impl Draft {
         if target.is_dir() {
             return refused("is a folder");
         }
+        // What a link leads to is written, not put in place of the link.
+        let target = &target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
+        if target.metadata().is_ok_and(|about| !about.is_file()) {
+            return refused("is no file that could be replaced");
+        }
         if is_open_here(target) {
             return refused("holds the data that are read");
         }

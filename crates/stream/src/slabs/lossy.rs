@@ -75,11 +75,37 @@ fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: Pixel
             "expected the JPEG of a slab of {width}x{height}, found {found:?}"
         )));
     }
+    if !is_baseline(&bytes) {
+        return Err(Error::corrupt(
+            "expected a baseline JPEG of a slab, found another: it would take its size several times",
+        ));
+    }
     let mut pixels = vec![0; rect.pixels() * format.size()];
     let into = Image { pixels: pixels.as_mut_slice(), width, pitch: width * format.size(), height, format };
     let mut decompressor = turbojpeg::Decompressor::new().map_err(corrupt)?;
     decompressor.decompress(&bytes, into).map_err(corrupt)?;
     Ok(pixels)
+}
+
+/// Whether a JPEG is read from top to bottom in one go (ITU-T T.81, B.1.1.3: SOF0 or SOF1); progressive ones are held as
+/// coefficients until their last byte.
+fn is_baseline(mut jpeg: &[u8]) -> bool {
+    let start_of_image = [0xff, 0xd8];
+    let Some(segments) = jpeg.strip_prefix(&start_of_image) else { return false };
+    jpeg = segments;
+    while let [0xff, marker, high, low, ..] = *jpeg {
+        match marker {
+            0xc0 | 0xc1 => return true,
+            // Tables and what applications say; bytes of filling before a marker are no part of our files.
+            0xc4 | 0xdb | 0xdd | 0xe0..=0xef | 0xfe => {
+                let length = usize::from(u16::from_be_bytes([high, low]));
+                let Some(rest) = jpeg.get(2 + length..).filter(|_| length >= 2) else { return false };
+                jpeg = rest;
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn failed(e: turbojpeg::Error) -> Error {

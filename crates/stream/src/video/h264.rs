@@ -125,7 +125,8 @@ mod tests {
 
     /// A sample as a byte stream, behind what decoders need first where that is told.
     fn stream(sample: &Sample, sets: Option<&ParameterSets>) -> Vec<u8> {
-        let mut units: Vec<&[u8]> = sets.map_or_else(Vec::new, |sets| vec![&sets.sequence[..], &sets.picture[..]]);
+        let mut units: Vec<&[u8]> =
+            sets.map_or_else(Vec::new, |sets| vec![&sets.sequence[..], &sets.picture[..]]);
         let mut rest = sample.bytes.as_slice();
         while let [a, b, c, d, after @ ..] = rest {
             let (unit, next) = after.split_at(u32::from_be_bytes([*a, *b, *c, *d]) as usize);
