@@ -62,7 +62,7 @@ fn outliers(a: &Image, b: &Image) -> usize {
 fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> Work {
     // Gradients jump from cell to cell: where a place lies on the border, rounding decides which one lights it.
     let is_lit = scene.is_lit || !scene.surfaces.is_empty();
-    compare_within(caster, name, scene, pool, if is_lit { (16.0, usize::MAX) } else { (8.0, 0) })
+    compare_within(caster, name, scene, pool, if is_lit { (16.0, 4) } else { (8.0, 0) })
 }
 
 /// [`compare`] with another bound of the largest difference of a component, and of how many pixels are [`outliers`].
