@@ -156,7 +156,9 @@ mod tests {
                 factor: vec![factor as f64; 3],
                 world_from_voxel: finest.world_from_voxel.coarsened([factor as f64; 3], [0.0; 3]),
             });
-            elements.push(vec![7u8; (side * side * side) as usize].into());
+            elements.push(
+                std::iter::repeat_n(7u8, usize::try_from(side.pow(3)).unwrap()).collect::<Vec<_>>().into(),
+            );
         }
         let source = MemorySource::new(dataset.clone(), vec![elements]).unwrap();
         let view = View::first_of(&dataset).unwrap();

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use array::{Error, Result};
+use array::Result;
 
 use super::options::Options;
 use super::report::{Better, Case, Link, Report};
