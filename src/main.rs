@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     if let Some(process) = &process {
-        end_all_on_panic(Arc::clone(process));
+        end_all_on_panic(process);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -69,11 +69,15 @@ fn main() -> ExitCode {
 }
 
 /// A panic of one process of an MPI program ends all: the others would wait for what it does not do any more.
-fn end_all_on_panic(process: Arc<mpi::Process>) {
+fn end_all_on_panic(process: &Arc<mpi::Process>) {
     let tell = std::panic::take_hook();
+    // MPI ends with the last who holds the process: that is not to be this.
+    let process = Arc::downgrade(process);
     std::panic::set_hook(Box::new(move |panic| {
         tell(panic);
-        process.abort(PANICKED);
+        if let Some(process) = process.upgrade() {
+            process.abort(PANICKED);
+        }
     }));
 }
 
