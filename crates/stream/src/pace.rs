@@ -164,7 +164,7 @@ impl Pacer {
             (false, false) => within(LOADING_BUDGET.max((now - s.changed_at) / RESTED_SHARE)),
             (false, true) => SCALE_STEPS,
         };
-        let side = |n: u32| (n * scale / SCALE_STEPS).max(1);
+        let side = |n: u32| (n * scale).div_ceil(SCALE_STEPS);
         let (width, height) = (side(s.size.width()), side(s.size.height()));
         Plan { width, height, codec: Codec::Jpeg, is_moving, is_full: !is_moving && scale == SCALE_STEPS }
     }
