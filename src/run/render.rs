@@ -95,9 +95,10 @@ fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
     say(&match painter.reason() {
-        Some(reason) => format!("{text} Drawn on the CPU: {reason}."),
-        None if painter.is_gpu() => format!("{text} Drawn on {painter}."),
-        None => text,
+        // That there is none is no news where it was not asked for; `--json` says it all the same.
+        Some(reason) if painter.has_gpu() => format!("{text} Drawn on the CPU: {reason}."),
+        _ if painter.is_gpu() => format!("{text} Drawn on {painter}."),
+        _ => text,
     });
     Ok(())
 }

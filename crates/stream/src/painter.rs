@@ -108,6 +108,12 @@ impl Painter {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
+    /// There is a graphics processor, whether it draws or not.
+    #[must_use]
+    pub fn has_gpu(&self) -> bool {
+        self.opened.is_some()
+    }
+
     /// True while a graphics processor draws what it can.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
