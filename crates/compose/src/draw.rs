@@ -160,19 +160,15 @@ fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot
     if ranks.rank() == 0 {
         let footprints = (0..tree.ranks()).map(|rank| tree.share(rank).footprint(scene));
         let all = footprints.collect::<Result<Vec<_>>>()?;
-        let Rect { left, top, width, height } = all.iter().fold(Rect::default(), |sum, own| sum.union(own));
-        message.extend([left, top, width, height].iter().flat_map(|v| v.to_le_bytes()));
+        message.extend(all.iter().fold(Rect::default(), |sum, own| sum.union(own)).to_bytes());
     }
     let message = broadcast(ranks, message)?;
-    let [finest, rest @ ..]: [u8; 17] = message.as_slice().try_into().map_err(|_| {
+    let [finest, covered @ ..]: [u8; 1 + Rect::BYTES] = message.as_slice().try_into().map_err(|_| {
         Error::corrupt(format!("expected 17 bytes before a picture, found {}", message.len()))
     })?;
-    let word =
-        |i: usize| u32::from_le_bytes([rest[4 * i], rest[4 * i + 1], rest[4 * i + 2], rest[4 * i + 3]]);
-    let covered = Rect { left: word(0), top: word(1), width: word(2), height: word(3) };
     Ok(Agreed {
         finest: scene.view.levels.get(usize::from(finest)).map(|level| level.number),
-        covered: covered.intersection(&Rect::whole(scene.size)),
+        covered: Rect::from_bytes(&covered).intersection(&Rect::whole(scene.size)),
     })
 }
 

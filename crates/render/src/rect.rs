@@ -26,6 +26,27 @@ impl Rect {
         Self { left: 0, top: 0, width: size.width, height: size.height }
     }
 
+    /// Size of [`Rect::to_bytes`].
+    pub const BYTES: usize = 4 * size_of::<u32>();
+
+    /// For other processes: left, top, width, height, little-endian.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let Self { left, top, width, height } = self;
+        let mut bytes = [0; Self::BYTES];
+        for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip([left, top, width, height]) {
+            *place = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// What [`Rect::to_bytes`] gave; any rectangle for other bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * i + byte]));
+        Self { left: word(0), top: word(1), width: word(2), height: word(3) }
+    }
+
     /// Pixels.
     #[must_use]
     pub fn pixels(&self) -> usize {

@@ -116,7 +116,10 @@ impl Aim {
 }
 
 /// What a picture of a view wants, or both of a stereo pair.
-fn wanted(
+///
+/// # Errors
+/// Those of [`render::demand_of`] and [`stereo::eyes`].
+pub(crate) fn wanted(
     view: &View,
     volume: &VolumeView,
     (camera, size): (&Camera, ImageSize),

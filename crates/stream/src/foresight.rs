@@ -14,9 +14,9 @@ use render::{ImageSize, predicted};
 use session::View;
 use tokio::task::JoinSet;
 
-use crate::aim::Aim;
+use crate::aim::{Aim, wanted};
 use crate::frame_loop::blocking;
-use crate::picture::{camera_of, portion_of, shared_camera, size_of_eye, volume_of};
+use crate::picture::{camera_of, portion_of, shared_camera, volume_of};
 
 /// How long everything must have been there before anything is fetched ahead.
 pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
@@ -99,9 +99,8 @@ fn blocks_of(
     for view in views {
         let volume = volume_of(view, dataset)?;
         let camera = camera_of(view, &volume)?;
-        let seen = size_of_eye(view, size);
         let portion = portion_of(view, &volume);
-        let demand = render::demand(&volume, &camera, seen, &portion, view.level, share_bytes)?;
+        let demand = wanted(view, &volume, (&camera, size), &portion, view.level, share_bytes)?;
         for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
             let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };
             left_bytes = left;

@@ -68,6 +68,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How often each case is run, at least once: as was asked, else `usual`, or `quick` where little is measured.
+    pub(super) fn runs_or(&self, usual: usize, quick: usize) -> usize {
+        self.runs.unwrap_or(if self.is_quick { quick } else { usual }).max(1)
+    }
+
     /// That only groups are asked for that there are; `all` stands for them all.
     ///
     /// # Errors

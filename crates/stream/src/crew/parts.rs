@@ -12,8 +12,6 @@ use crate::volume::Volume;
 
 /// Bytes before the parts of a message: the work that they took.
 const WORK_BYTES: usize = size_of::<f64>();
-/// Bytes before the pixels of a part: its rectangle.
-const HEAD_BYTES: usize = 4 * size_of::<u32>();
 
 /// How rank 0 is given finished pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,8 +102,7 @@ impl Parts {
         let work: f64 = self.took.iter().map(|(_, work)| work).sum();
         let mut message = work.to_le_bytes().to_vec();
         for eye in &self.eyes {
-            let Rect { left, top, width, height } = eye.region;
-            message.extend([left, top, width, height].into_iter().flat_map(u32::to_le_bytes));
+            message.extend(eye.region.to_bytes());
             message.extend(pixels.encoded(&eye.image(), background));
         }
         message
@@ -166,9 +163,8 @@ impl Canvas {
 
 /// Puts the first part of a message into an image; gives the rest.
 fn put<'a>(image: &mut Image, pixels: Pixels, message: &'a [u8]) -> Result<&'a [u8]> {
-    let (head, rest) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| foreign(message.len()))?;
-    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[4 * i + byte]));
-    let rect = Rect { left: word(0), top: word(1), width: word(2), height: word(3) };
+    let (rect, rest) = message.split_first_chunk().ok_or_else(|| foreign(message.len()))?;
+    let rect = Rect::from_bytes(rect);
     // Within the image, so there are no more than it has.
     let bytes = if rect.is_within(image.size) { rect.pixels() * pixels.pixel_bytes() } else { usize::MAX };
     let (own, rest) = rest.split_at_checked(bytes).ok_or_else(|| foreign(rest.len()))?;

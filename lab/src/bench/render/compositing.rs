@@ -154,8 +154,7 @@ impl Stage {
     fn new(options: &Options) -> Result<Self> {
         let volume = Volume::skewed(if options.is_quick { QUICK_SIDE } else { SIDE })?;
         let blocks = volume.pool()?.snapshot();
-        let usual = if options.is_quick { QUICK_RUNS } else { RUNS };
-        Ok(Self { volume, blocks, runs: options.runs.unwrap_or(usual).max(1) })
+        Ok(Self { volume, blocks, runs: options.runs_or(RUNS, QUICK_RUNS) })
     }
 
     /// What every rank says, at rank 0; all make the same call.

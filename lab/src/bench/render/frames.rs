@@ -116,8 +116,7 @@ impl Stage<'_> {
         let first = draw(&scene, self.pool, sets[0])?.0;
         let mut quality = vec![("ours", exact.psnr_db(&first.image.to_rgb8([0.0; 3])))];
         let mut longer: Option<(Scene, Times)> = None;
-        let usual = if self.options.is_quick { QUICK_RUNS } else { RUNS };
-        for run in 0..self.options.runs.unwrap_or(usual).max(1) {
+        for run in 0..self.options.runs_or(RUNS, QUICK_RUNS) {
             for (&set, times) in sets.iter().zip(&mut ours) {
                 times.0.push(draw(&scene, self.pool, set)?.1);
             }

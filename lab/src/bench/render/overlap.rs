@@ -60,7 +60,7 @@ pub(super) async fn run(
     } else {
         (SIDE, STEPS, &SIZES[..])
     };
-    let runs = options.runs.unwrap_or(if options.is_quick { QUICK_RUNS } else { RUNS }).max(1);
+    let runs = options.runs_or(RUNS, QUICK_RUNS);
     let file = series(folder, side, steps)?;
     let server = Running::start(program, &["serve", &file]).await?;
     let mut url: Url = server.text("url")?.parse()?;

@@ -47,7 +47,7 @@ pub(super) async fn run(
     folder: &Path,
     finished: &mut Finished,
 ) -> Result<()> {
-    let runs = options.runs.unwrap_or(if options.is_quick { QUICK_RUNS } else { RUNS }).max(1);
+    let runs = options.runs_or(RUNS, QUICK_RUNS);
     large(program, runs, finished).await?;
     let volume = Volume::new(SIDE, false)?;
     let (mut viewer, _) = Viewer::start(program, &in_a_file(&volume, folder)?, MEMORY).await?;
