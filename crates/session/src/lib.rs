@@ -5,6 +5,7 @@
 //! participants say and sends on what comes out. Read [`View`] first (the one description of a picture,
 //! the same in a link, in a session and on the command line), then [`Room`].
 
+mod colour;
 mod message;
 mod room;
 mod slice;
@@ -12,6 +13,7 @@ mod surface;
 mod transfer;
 mod view;
 
+pub use colour::ColourBy;
 pub use message::{
     Codec, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
     MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, Note, ParticipantInfo, PictureSize, Severity, State, Truth,

@@ -36,6 +36,14 @@ pub enum Mode {
     Minimum,
 }
 
+impl Mode {
+    /// True for [`Mode::Maximum`] and [`Mode::Minimum`].
+    #[must_use]
+    pub fn is_extreme(self) -> bool {
+        matches!(self, Self::Maximum | Self::Minimum)
+    }
+}
+
 impl Surface {
     /// Checks what serde does not: how many, finite values, opacities.
     ///

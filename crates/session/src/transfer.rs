@@ -96,18 +96,8 @@ impl Transfer {
     /// # Errors
     /// `Invalid`, naming the field.
     pub fn check(&self) -> Result<()> {
-        let [low, high] = self.range;
-        if !(low.is_finite() && high.is_finite() && low < high) {
-            return Err(Error::invalid(format!(
-                "expected a range of finite values with low below high, found {low} and {high}"
-            )));
-        }
-        if self.map.is_empty() || self.map.len() > MAX_MAP_BYTES {
-            return Err(Error::invalid(format!(
-                "expected the name of a colour map of 1 to {MAX_MAP_BYTES} bytes, found {}",
-                self.map.len()
-            )));
-        }
+        check_range(self.range)?;
+        check_map(&self.map)?;
         if self.opacity.is_empty() || self.opacity.len() > MAX_OPACITY_POINTS {
             return Err(Error::invalid(format!(
                 "expected 1 to {MAX_OPACITY_POINTS} points of opacity, found {}",
@@ -122,6 +112,29 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+/// # Errors
+/// `Invalid` where no colour map can be spread over it.
+pub(crate) fn check_range([low, high]: [f64; 2]) -> Result<()> {
+    if low.is_finite() && high.is_finite() && low < high {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected a range of finite values with low below high, found {low} and {high}"
+    )))
+}
+
+/// # Errors
+/// `Invalid` for what is no short word.
+pub(crate) fn check_map(map: &str) -> Result<()> {
+    if (1..=MAX_MAP_BYTES).contains(&map.len()) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected the name of a colour map of 1 to {MAX_MAP_BYTES} bytes, found {}",
+        map.len()
+    )))
 }
 
 /// Ends of the colour map: the histogram without its tails, never empty.

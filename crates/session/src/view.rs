@@ -10,7 +10,7 @@ use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, GRIDS_ATTRIBUTE, MAX
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Mode, Slice, SpaceAxis, Surface, Transfer};
+use crate::{ColourBy, Mode, Slice, SpaceAxis, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -92,6 +92,9 @@ pub struct View {
     /// Which values are seen, and how.
     #[serde(default)]
     pub transfer: Option<Transfer>,
+    /// Another array that gives the colours.
+    #[serde(default)]
+    pub colour_by: Option<ColourBy>,
     /// Isosurfaces, at most [`crate::MAX_SURFACES`].
     #[serde(default)]
     pub surfaces: Vec<Surface>,
@@ -140,6 +143,7 @@ impl Default for View {
             level: None,
             camera: None,
             transfer: None,
+            colour_by: None,
             surfaces: Vec::new(),
             slices: Vec::new(),
             mode: Mode::default(),
@@ -252,10 +256,14 @@ impl View {
     }
 
     /// The fields to merge when somebody asks for `fields`: when these name another array, what only made sense
-    /// for the old one goes back to its default, unless it is given too.
+    /// for the old one goes back to its default, unless it is given too; and extreme values show no other array's colours.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = fields.clone();
+        let mode = fields.get("mode").and_then(|mode| serde_json::from_value(mode.clone()).ok());
+        if mode.is_some_and(Mode::is_extreme) {
+            all.entry("colour_by").or_insert(Value::Null);
+        }
         let old = dataset.find(&self.array).ok();
         let new = fields.get("array").and_then(Value::as_str).and_then(|name| dataset.find(name).ok());
         let (Some((old_number, old)), Some((new_number, new))) = (old, new) else { return all };
@@ -266,12 +274,19 @@ impl View {
         if !is_same_space(old, new) {
             forget.extend(["camera", "clip", "slices"]);
         }
+        let fits = |by: &ColourBy| {
+            let found = dataset.find(&by.array);
+            found.is_ok_and(|(number, info)| number != new_number && is_same_space(info, new))
+        };
+        if !self.colour_by.as_ref().is_some_and(fits) {
+            forget.push("colour_by");
+        }
         let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
         if !has_time(new) {
             forget.push("time");
         }
         // The order of labels means nothing, so they have no extreme values.
-        if new.meaning == Meaning::Labels && matches!(self.mode, Mode::Maximum | Mode::Minimum) {
+        if new.meaning == Meaning::Labels && self.mode.is_extreme() {
             forget.push("mode");
         }
         for name in forget {
@@ -285,13 +300,13 @@ impl View {
     /// # Errors
     /// `Invalid`, naming the field.
     pub fn check(&self) -> Result<()> {
-        if self.at.len() > MAX_AXES {
-            return Err(Error::invalid(format!(
-                "expected at most {MAX_AXES} axes in `at`, found {}",
-                self.at.len()
-            )));
+        let colours = self.colour_by.as_ref();
+        let named = self.at.len().max(colours.map_or(0, |by| by.at.len()));
+        if named > MAX_AXES {
+            return Err(Error::invalid(format!("expected at most {MAX_AXES} axes in `at`, found {named}")));
         }
-        for name in self.at.keys().chain([&self.array]) {
+        let others = colours.into_iter().flat_map(|by| by.at.keys().chain([&by.array]));
+        for name in self.at.keys().chain([&self.array]).chain(others) {
             if name.len() > MAX_NAME_IN_VIEW_BYTES {
                 return Err(Error::invalid(format!(
                     "expected names up to {MAX_NAME_IN_VIEW_BYTES} bytes in a view, found {}",
@@ -304,6 +319,9 @@ impl View {
         }
         if let Some(transfer) = &self.transfer {
             transfer.check()?;
+        }
+        if let Some(by) = colours {
+            by.check(self.mode)?;
         }
         Surface::check_all(&self.surfaces)?;
         Slice::check_all(&self.slices)?;
@@ -336,25 +354,32 @@ impl View {
             info.level(level)?;
         }
         self.slices.iter().try_for_each(|slice| slice.check_in(info))?;
-        let known = |name: &str| info.axes.iter().any(|a| a.name == name);
-        if let Some(unknown) = self.at.keys().find(|name| !known(name)) {
-            let names: Vec<&str> = info.axes.iter().map(|a| a.name.as_str()).collect();
-            return Err(Error::not_found(format!("expected one of the axes {names:?}, found `{unknown}`")));
-        }
-        let indices = info.axes.iter().zip(info.shape()).map(|(axis, &n)| {
-            let index = match axis.kind {
-                AxisKind::Time => self.time,
-                kind if kind.is_spatial() => 0,
-                _ => self.at.get(&axis.name).copied().unwrap_or(0),
-            };
-            if index < n {
-                return Ok(index);
-            }
-            Err(Error::invalid(format!("expected an index below {n} on axis `{}`, found {index}", axis.name)))
-        });
-        let indices = indices.collect::<Result<_>>()?;
-        Ok((number, info, indices))
+        Ok((number, info, indices(info, self.time, &self.at)?))
     }
+}
+
+/// Per axis of an array the index at a time and along axes that are neither space nor time; 0 on spatial ones.
+///
+/// # Errors
+/// `NotFound` for an unknown axis, `Invalid` for an index that is not there.
+pub(crate) fn indices(info: &ArrayInfo, time: u64, at: &BTreeMap<String, u64>) -> Result<Vec<u64>> {
+    let known = |name: &str| info.axes.iter().any(|a| a.name == name);
+    if let Some(unknown) = at.keys().find(|name| !known(name)) {
+        let names: Vec<&str> = info.axes.iter().map(|a| a.name.as_str()).collect();
+        return Err(Error::not_found(format!("expected one of the axes {names:?}, found `{unknown}`")));
+    }
+    let indices = info.axes.iter().zip(info.shape()).map(|(axis, &n)| {
+        let index = match axis.kind {
+            AxisKind::Time => time,
+            kind if kind.is_spatial() => 0,
+            _ => at.get(&axis.name).copied().unwrap_or(0),
+        };
+        if index < n {
+            return Ok(index);
+        }
+        Err(Error::invalid(format!("expected an index below {n} on axis `{}`, found {index}", axis.name)))
+    });
+    indices.collect()
 }
 
 impl Camera {
@@ -383,7 +408,7 @@ impl Camera {
 }
 
 /// True when voxels of two arrays lie at the same places.
-fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
+pub(crate) fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
     let sides = |i: &ArrayInfo| [SpaceAxis::X, SpaceAxis::Y, SpaceAxis::Z].map(|axis| axis.size_in(i));
     let map = |i: &ArrayInfo| i.levels.first().map(|l| l.world_from_voxel);
     sides(a) == sides(b) && map(a) == map(b)
@@ -421,7 +446,7 @@ fn not_a_view(e: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
@@ -432,6 +457,7 @@ mod tests {
             "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
                        "projection": {"perspective": {"fov_y_rad": 0.6}}},
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
+            "colour_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}],
             "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0]})
@@ -497,6 +523,9 @@ mod tests {
                 json!(vec![json!({"value": 1.0, "colour": [0, 0, 0], "opacity": 1.0}); 21]),
                 "20 isosurfaces",
             ),
+            ("/colour_by/range", json!([1.0, 0.0]), "low below high"),
+            ("/colour_by/array", json!("x".repeat(5000)), "names up to"),
+            ("/mode", json!("minimum"), "extreme values show their own"),
             ("/surfaces/0/opacity", json!(1.5), "opacity from 0 to 1"),
             ("/surfaces/0/colour", json!([0, 0, 256]), "JSON"),
             ("/slices", json!(vec![json!({"axis": "x", "at": 1.0}); 17]), "16 slices"),
@@ -521,7 +550,7 @@ mod tests {
         assert!(View::parse(&"[".repeat(10_000)).is_err());
     }
 
-    fn data(arrays: &[(&str, &[(AxisKind, u64)])]) -> Dataset {
+    pub(crate) fn data(arrays: &[(&str, &[(AxisKind, u64)])]) -> Dataset {
         let arrays: Vec<Value> = arrays
             .iter()
             .map(|(name, axes)| {
@@ -589,6 +618,7 @@ mod tests {
         let same = switched(json!({"array": "same"}));
         assert_eq!((same.transfer, same.camera, same.time), (None, view.camera.clone(), 7));
         assert!(same.surfaces.is_empty(), "values of another array mean something else");
+        assert_eq!(same.colour_by, None, "an array needs no other one to show its own values");
         let other = switched(json!({"array": "other", "transfer": all["transfer"].clone()}));
         assert_eq!((other.transfer, other.camera, other.time), (view.transfer.clone(), None, 0));
         assert_eq!(switched(json!({"array": "a", "time": 3})).transfer, view.transfer);
@@ -607,6 +637,23 @@ mod tests {
         let view = view.merged(json!({"mode": "surfaces"}).as_object().unwrap()).unwrap();
         let fields = view.with_consequences(json!({"array": "cells"}).as_object().unwrap(), &data);
         assert_eq!(view.merged(&fields).unwrap().mode, Mode::Surfaces);
+    }
+
+    #[test]
+    fn colours_of_another_array_are_forgotten_where_they_do_not_fit() {
+        use AxisKind::{X, Y, Z};
+        let axes = [(Z, 2), (Y, 3), (X, 4)];
+        let data = data(&[("a", &axes), ("b", &axes), ("c", &axes), ("larger", &[(Z, 2), (Y, 3), (X, 5)])]);
+        let view = View::parse(&json!({"array": "a", "colour_by": {"array": "b"}}).to_string()).unwrap();
+        let asked = |to: Value| {
+            let fields = view.with_consequences(to.as_object().unwrap(), &data);
+            view.merged(&fields).map(|view| view.colour_by.map(|by| by.array))
+        };
+        assert_eq!(asked(json!({"array": "c"})).unwrap().as_deref(), Some("b"));
+        for other in [json!({"array": "b"}), json!({"array": "larger"}), json!({"mode": "maximum"})] {
+            assert_eq!(asked(other.clone()).unwrap(), None, "{other}");
+        }
+        assert!(asked(json!({"mode": "maximum", "colour_by": {"array": "b"}})).is_err());
     }
 
     #[test]

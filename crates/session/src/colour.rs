@@ -1,0 +1,138 @@
+//! Colours by another array, as a view carries them.
+
+use std::collections::BTreeMap;
+
+use array::{ArrayInfo, Dataset, Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::transfer::{check_map, check_range};
+use crate::view::{indices, is_same_space};
+use crate::{Mode, View};
+
+/// Everything takes its colours from the values of another array, or of the same one at another place along an axis such as
+/// channels: the volume, isosurfaces and slices. What is seen, and how dense, stays as the view's own array says. Where the other
+/// one has no value nothing is seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColourBy {
+    /// Name of the array; its voxels lie at the same places as those of the view's own.
+    pub array: String,
+    /// Index on its axes that are neither space nor time, by name; as in the view where not named.
+    #[serde(default)]
+    pub at: BTreeMap<String, u64>,
+    /// Decoded values at the ends of the colour map; `None` lets the viewer choose.
+    #[serde(default)]
+    pub range: Option<[f64; 2]>,
+    /// Name of the colour map; `None` lets the viewer choose.
+    #[serde(default)]
+    pub map: Option<String>,
+    /// Fields of a later version: kept, ignored.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl ColourBy {
+    /// Checks what serde does not.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the field.
+    pub(crate) fn check(&self, mode: Mode) -> Result<()> {
+        if mode.is_extreme() {
+            return Err(Error::invalid(
+                "expected mode `composite` or `surfaces` to colour by another array: extreme values show their own",
+            ));
+        }
+        self.range.map_or(Ok(()), check_range)?;
+        self.map.as_deref().map_or(Ok(()), check_map)
+    }
+}
+
+impl View {
+    /// Which array gives the colours and, per axis of it, the index on axes that are not space; `None` where the view's own does.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown array or axis, `Invalid` for an index that is not there, for voxels at other places, and for
+    /// what the view shows anyway.
+    pub fn colours_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
+        let Some(by) = &self.colour_by else { return Ok(None) };
+        let (own_number, own, own_indices) = self.place_in(dataset)?;
+        let (number, info) = dataset.find(&by.array)?;
+        let known = |name: &str| info.axes.iter().any(|axis| axis.name == name);
+        let shared = self.at.iter().filter(|(name, _)| known(name));
+        let at = shared.chain(&by.at).map(|(name, index)| (name.clone(), *index)).collect();
+        let indices = indices(info, self.time, &at).map_err(|e| e.context("`colour_by`"))?;
+        if !is_same_space(own, info) {
+            return Err(Error::invalid(format!(
+                "expected an array to colour by whose voxels lie where those of `{}` do, found `{}` of shape {:?}",
+                own.name,
+                info.name,
+                info.shape()
+            )));
+        }
+        if (number, &indices) == (own_number, &own_indices) {
+            return Err(Error::invalid(format!(
+                "expected another array than `{}` to colour it by, or another place in it",
+                own.name
+            )));
+        }
+        Ok(Some((number, info, indices)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::AxisKind::{Channel, Time, X, Y, Z};
+    use serde_json::json;
+
+    use super::*;
+    use crate::view::tests::data;
+
+    fn colours(view: &Value) -> Result<Option<(u32, Vec<u64>)>> {
+        let data = data(&[
+            ("rho", &[(Time, 9), (Z, 2), (Y, 3), (X, 4)]),
+            ("mask", &[(Z, 2), (Y, 3), (X, 4)]),
+            ("cells", &[(Time, 9), (Channel, 3), (Z, 2), (Y, 3), (X, 4)]),
+            ("other", &[(Z, 2), (Y, 3), (X, 5)]),
+        ]);
+        let view = View::parse(&view.to_string())?;
+        Ok(view.colours_in(&data)?.map(|(number, _, indices)| (number, indices)))
+    }
+
+    #[test]
+    fn colours_come_from_the_same_time_and_place() {
+        let by = |by: Value| colours(&json!({"array": "rho", "time": 4, "colour_by": by}));
+        assert_eq!(by(Value::Null).unwrap(), None);
+        assert_eq!(by(json!({"array": "mask"})).unwrap(), Some((1, vec![0, 0, 0])));
+        assert_eq!(by(json!({"array": "cells"})).unwrap(), Some((2, vec![4, 0, 0, 0, 0])));
+        assert_eq!(by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(), Some((2, vec![4, 2, 0, 0, 0])));
+    }
+
+    #[test]
+    fn another_channel_of_the_same_array_will_do() {
+        let by = |by: Value| colours(&json!({"array": "cells", "at": {"channel": 1}, "colour_by": by}));
+        assert_eq!(by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(), Some((2, vec![0, 2, 0, 0, 0])));
+        assert_eq!(by(json!({"array": "rho"})).unwrap(), Some((0, vec![0; 4])), "which has no channels");
+        let same = by(json!({"array": "cells"})).unwrap_err().to_string();
+        assert!(same.contains("another array than `cells`"), "{same}");
+    }
+
+    #[test]
+    fn what_cannot_colour_is_refused_with_the_reason() {
+        for (field, value, says) in [
+            ("array", json!("salt"), "`salt`"),
+            ("array", json!("other"), "whose voxels lie where those of `rho` do"),
+            ("array", json!("rho"), "another array than `rho`"),
+            ("at", json!({"member": 1}), "`member`"),
+            ("range", json!([1.0, 1.0]), "low below high"),
+            ("range", json!([1.0]), "JSON"),
+            ("map", json!(""), "colour map"),
+        ] {
+            let mut by = json!({"array": "mask"});
+            by[field] = value;
+            let error = colours(&json!({"array": "rho", "colour_by": by})).unwrap_err().to_string();
+            assert!(error.contains(says), "{field}: expected `{says}` in `{error}`");
+        }
+        let extreme = json!({"array": "rho", "mode": "maximum", "colour_by": {"array": "mask"}});
+        assert!(colours(&extreme).unwrap_err().to_string().contains("extreme values show their own"));
+    }
+}
