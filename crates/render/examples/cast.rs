@@ -75,6 +75,7 @@ fn main() -> Result<()> {
             slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
             wires: Default::default(),
             mode: *mode,
+            tint: None,
             is_lit,
             size: ImageSize { width: 1024, height: 800 },
             clip: None,

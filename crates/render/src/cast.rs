@@ -33,6 +33,7 @@ use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::skip::Plan;
 use crate::slabs::{Cuts, Deposit, Layers, Sheets, SlabRequest, Slabs};
 use crate::table::{Recipe, Tables};
+use crate::tint::{Dye, Dyer};
 use crate::truth::{Shown, Truth};
 use crate::voxel::Voxel;
 use crate::wires::Wires;
@@ -95,23 +96,37 @@ pub fn cast_with(
     instructions: Instructions,
 ) -> Result<Frame> {
     scene.check()?;
-    let drawn = blocks.0.cast(scene, &Part::whole(scene), cancel, instructions)?;
+    let drawn = blocks.cast(scene, &Part::whole(scene), cancel, instructions)?;
     let truth = drawn.tally.truth(scene)?;
     Ok(Frame { image: Image { size: scene.size, rgba: drawn.piece.finished(scene).rgba }, truth })
 }
 
 /// Blocks of any type, as a picture sees them.
 pub(crate) trait Castable: Send + Sync {
-    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn>;
+    fn cast(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        dye: Option<&dyn Dye>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<Drawn>;
     /// See [`crate::cast_slabs`]; the scene's camera is that of the slabs.
     fn cast_slabs(
         &self,
         scene: &Scene,
-        request: &SlabRequest,
-        borders: Option<Vec<f64>>,
+        request: (&SlabRequest, Option<Vec<f64>>),
+        dye: Option<&dyn Dye>,
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)>;
+    /// What dyes the parts of a picture by these blocks; the scene is [`Tint::scene`](crate::Tint::scene).
+    fn dye<'a>(
+        &'a self,
+        scene: &'a Scene,
+        part: &Part,
+        instructions: Instructions,
+    ) -> Result<Box<dyn Dye + 'a>>;
     /// Whether something is to be seen at places in volume space, as far as is known here.
     fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool>;
     fn has_blocks_at(&self, rank: usize) -> bool;
@@ -122,20 +137,36 @@ pub(crate) trait Castable: Send + Sync {
 }
 
 impl<T: Voxel> Castable for Blocks<T> {
-    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
-        Caster::ready(scene, part, self, instructions)?.draw(cancel)
+    fn cast(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        dye: Option<&dyn Dye>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<Drawn> {
+        Caster::ready(scene, part, self, dye, instructions)?.draw(cancel)
     }
 
     fn cast_slabs(
         &self,
         scene: &Scene,
-        request: &SlabRequest,
-        borders: Option<Vec<f64>>,
+        (request, borders): (&SlabRequest, Option<Vec<f64>>),
+        dye: Option<&dyn Dye>,
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)> {
-        let caster = Caster::ready(scene, &Part::whole(scene), self, instructions)?;
+        let caster = Caster::ready(scene, &Part::whole(scene), self, dye, instructions)?;
         caster.draw_slabs(request, borders, cancel)
+    }
+
+    fn dye<'a>(
+        &'a self,
+        scene: &'a Scene,
+        part: &Part,
+        instructions: Instructions,
+    ) -> Result<Box<dyn Dye + 'a>> {
+        Ok(Box::new(Dyer::new(scene, part, self, instructions)?))
     }
 
     fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
@@ -147,7 +178,7 @@ impl<T: Voxel> Castable for Blocks<T> {
     }
 
     fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared> {
-        Ok(Caster::new(scene, &Part::whole(scene), self, Instructions::best())?.prepared(at_hand))
+        Ok(Caster::new(scene, &Part::whole(scene), self, None, Instructions::best())?.prepared(at_hand))
     }
 
     fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_> {
@@ -201,7 +232,9 @@ pub(crate) struct Caster<'a, T> {
     sieve: Option<Sieve>,
     /// Where rays leave what they gather on their way, where slabs are cast.
     pub(crate) cuts: Option<Cuts>,
-    instructions: Instructions,
+    /// What gives colours, where another array does.
+    pub(crate) dye: Option<&'a dyn Dye>,
+    pub(crate) instructions: Instructions,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
@@ -210,9 +243,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
         scene: &'a Scene,
         part: &Part,
         blocks: &'a Blocks<T>,
+        dye: Option<&'a dyn Dye>,
         instructions: Instructions,
     ) -> Result<Self> {
-        let mut caster = Self::new(scene, part, blocks, instructions)?;
+        let mut caster = Self::new(scene, part, blocks, dye, instructions)?;
         caster.sieve = Sieve::new(&caster);
         let surfaces = &caster.surfaces;
         if !surfaces.is_empty() {
@@ -228,6 +262,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         scene: &'a Scene,
         part: &Part,
         blocks: &'a Blocks<T>,
+        dye: Option<&'a dyn Dye>,
         instructions: Instructions,
     ) -> Result<Self> {
         if *blocks.view != *scene.view {
@@ -298,6 +333,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             fades: blocks.all_slots().par_iter().map(fade).collect(),
             sieve: None,
             cuts: None,
+            dye,
             instructions,
         })
     }
@@ -360,7 +396,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         self.tables
             .by_stride
             .iter()
-            .map(|table| Shading { table, missing, opaque, nearest, metric: self.metric })
+            .map(|table| Shading { table, missing, opaque, nearest, metric: self.metric, dye: self.dye })
             .collect()
     }
 

@@ -111,8 +111,20 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
             } else {
                 caster.find_at(simd, &meeting.at, meeting.rays, shading, &mut finds, count);
             }
-            for lane in (0..LANES).filter(|&lane| meeting.has(lane) && !finds.places[lane].is_nan()) {
-                sheets[lane] = Some(hit(caster, slices, shading, rays, &meeting, &finds, lane));
+            let mut found = 0;
+            for lane in 0..LANES {
+                found |= u32::from(meeting.has(lane) && !finds.places[lane].is_nan()) << lane;
+            }
+            let dyes = caster.dye.map(|dye| dye.colours(&meeting.at, found));
+            for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
+                let own = hit(caster, slices, shading, rays, &meeting, &finds, lane);
+                sheets[lane] = match &dyes {
+                    None => Some(own),
+                    Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
+                        Some(Hit { colour: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })
+                    }
+                    Some(_) => sheets[lane],
+                };
             }
         }
         sheets
@@ -122,7 +134,7 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
 impl<T: Voxel> Caster<'_, T> {
     /// Finds the labels nearest to places, for the `wanted` rays; `found` hears of the regions that they lie in.
     #[inline(never)]
-    fn find_labels(
+    pub(crate) fn find_labels(
         &self,
         at: &[DVec3; LANES],
         wanted: u32,
@@ -132,7 +144,7 @@ impl<T: Voxel> Caster<'_, T> {
     ) {
         for (lane, &at) in at.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
             let region = self.region(at);
-            found(&region, 1);
+            found(&region, 1 << lane);
             let Some(slot) = region.slot else { continue };
             let block = self.blocks.resident(slot);
             let local = self.scene.view.levels[block.rank].local(block.at, at);

@@ -314,13 +314,16 @@ pub struct PreparedPalette {
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines.
+/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colours of another array.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
     if !scene.wires.is_empty() {
         return Err(Error::unsupported("expected a scene without boxes as lines"));
     }
-    blocks.0.prepare(scene, blocks)
+    if scene.tint.is_some() {
+        return Err(Error::unsupported("expected a scene in the colours of its own values"));
+    }
+    blocks.blocks.prepare(scene, blocks)
 }
 
 impl Prepared {
@@ -330,7 +333,7 @@ impl Prepared {
     /// With a block of another picture.
     #[must_use]
     pub fn voxels(&self, block: &PreparedBlock) -> Voxels<'_> {
-        self.blocks_at_hand.0.voxels(block.slot, block.relative)
+        self.blocks_at_hand.blocks.voxels(block.slot, block.relative)
     }
 
     /// The tables, for samples that stand for 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole samples and for

@@ -8,6 +8,7 @@ use crate::light::{Light, Metric};
 use crate::sample::Found;
 use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
+use crate::tint::Dyed;
 
 /// What sixteen rays have gathered so far.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub(crate) struct Gathered<S: Simd> {
 
 /// Ways from the samples before to what was found at the next ones.
 #[derive(Clone, Copy)]
-pub(crate) struct Leg<S: Simd> {
+pub(crate) struct Leg<'a, S: Simd> {
     /// Place in the table of the sample before.
     pub(crate) from: S::F,
     /// Place in the table of the sample.
@@ -31,6 +32,8 @@ pub(crate) struct Leg<S: Simd> {
     pub(crate) seen: S::M,
     /// It is cut up where opacity bends in between.
     pub(crate) bent: bool,
+    /// In colours other than the table's.
+    pub(crate) dyed: Option<&'a Dyed<'a>>,
     pub(crate) light: Option<Light<S>>,
 }
 
@@ -89,12 +92,15 @@ impl<S: Simd> Gathered<S> {
 
     /// Adds a leg: its middle or, where opacity bends in between, as many parts as that asks for.
     #[inline(always)]
-    pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<S>) {
-        let Leg { from, to, seen, bent, light } = *leg;
-        let size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
+    pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<'_, S>) {
+        let Leg { from, to, seen, bent, dyed, light } = *leg;
+        let mut size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
+        if dyed.is_some() {
+            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        }
         if size == 0 {
             let middle = simd.mul_add(simd.sub(to, from), simd.splat(0.5), from);
-            self.add(simd, &table.parts[0], middle, seen, light);
+            self.add(simd, &table.parts[0], middle, seen, with_share(dyed, 0.5), light);
             return;
         }
         let parts = PARTS[size];
@@ -102,12 +108,14 @@ impl<S: Simd> Gathered<S> {
         let mut part = 0.5;
         while part < parts as f32 {
             let middle = simd.mul_add(step, simd.splat(part), from);
-            self.add(simd, &table.parts[size], middle, seen, light);
+            let dyed = with_share(dyed, f64::from(part / parts as f32));
+            self.add(simd, &table.parts[size], middle, seen, dyed, light);
             part += 1.0;
         }
     }
 
-    /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`.
+    /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`; in other colours, those of a share of
+    /// the way, where they are `dyed`.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -115,6 +123,7 @@ impl<S: Simd> Gathered<S> {
         entries: &Entries,
         places: S::F,
         seen: S::M,
+        dyed: Option<(&Dyed<'_>, f64)>,
         light: Option<Light<S>>,
     ) {
         let last = simd.splat((ENTRIES - 1) as f32);
@@ -122,6 +131,9 @@ impl<S: Simd> Gathered<S> {
         let at = simd.store_u(simd.truncate(near));
         // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
         let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+        if let Some((dyed, share)) = dyed {
+            entry = dyed.colours(simd, &entry, seen, share);
+        }
         if let Some(Light { scattered, mirrored }) = light {
             let opacity = entry[3];
             let white = simd.mul(mirrored, opacity);
@@ -146,6 +158,14 @@ impl<S: Simd> Gathered<S> {
     }
 }
 
+#[inline(always)]
+fn with_share<'a>(dyed: Option<&'a Dyed<'a>>, share: f64) -> Option<(&'a Dyed<'a>, f64)> {
+    match dyed {
+        Some(dyed) => Some((dyed, share)),
+        None => None,
+    }
+}
+
 /// [`Gathered::add_leg`] as a function of its own, for legs that are few: into a block and out of what is in sight,
 /// and where voxels are missing.
 pub(crate) struct Add<'a, S: Simd> {
@@ -157,6 +177,7 @@ pub(crate) struct Add<'a, S: Simd> {
     pub(crate) found: Found<S>,
     pub(crate) seen: S::M,
     pub(crate) bent: bool,
+    pub(crate) dyed: Option<&'a Dyed<'a>>,
 }
 
 impl<S: Simd> Step<S> for Add<'_, S> {
@@ -164,7 +185,7 @@ impl<S: Simd> Step<S> for Add<'_, S> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Gathered<S> {
-        let Self { mut gathered, table, metric, direction, found, seen, bent } = self;
+        let Self { mut gathered, table, metric, direction, found, seen, bent, dyed } = self;
         let (to, before) = (found.place, gathered.before);
         let from = simd.select(simd.eq(before, before), before, to);
         let seen = simd.and(seen, simd.eq(to, to));
@@ -172,7 +193,7 @@ impl<S: Simd> Step<S> for Add<'_, S> {
             Some(metric) => Some(gathered.light(simd, metric, &found, &direction)),
             None => None,
         };
-        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, light });
+        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, dyed, light });
         gathered
     }
 }
@@ -194,6 +215,32 @@ pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place
         return 2;
     }
     usize::from(simd.bits(simd.and(seen, simd.ge(error, simd.splat(few)))) != 0)
+}
+
+/// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colours, whatever these are: the
+/// first of them hide the last. A step of opacity `a` over which colour changes by `d` would be off by `a * a * d / 12` in one part.
+const DYED_PARTS: [f32; 2] = [0.25, 0.75];
+
+/// Which of [`PARTS`] ways need for the order of the colours on them.
+#[inline(always)]
+pub(crate) fn size_of_dyed_parts<S: Simd>(simd: S, table: &Table, from: S::F, to: S::F, seen: S::M) -> usize {
+    let [few, many] = DYED_PARTS;
+    let opacity = simd.max(opacity(simd, &table.parts[0], from), opacity(simd, &table.parts[0], to));
+    if simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(many)))) != 0 {
+        return 2;
+    }
+    usize::from(simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(few)))) != 0)
+}
+
+/// Opacity at places in the table.
+#[inline(always)]
+fn opacity<S: Simd>(simd: S, entries: &Entries, places: S::F) -> S::F {
+    let last = simd.splat((ENTRIES - 1) as f32);
+    let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
+    let at = simd.store_u(simd.truncate(near));
+    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+    let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+    simd.mul(entry[3], simd.splat(entries.unit))
 }
 
 /// How much opacity bends below places in the table.

@@ -8,6 +8,8 @@
 //! that are all there, unlit, are drawn in the march itself; whatever else there is to do stands in functions of its own
 //! ([`Step`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
 
+use glam::DVec3;
+
 use crate::corners::Grid;
 use crate::gathered::{Add, Gathered, Leg};
 use crate::leap::{CellWalk, Look, RUN};
@@ -19,6 +21,7 @@ use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::skip::{Field, Plan};
 use crate::slabs::Inside;
 use crate::table::Table;
+use crate::tint::{Dye, Dyed};
 use crate::voxel::{Missing, Voxel};
 
 /// What the last look has told: at which pace which rays go on, up to which sample. Borders of slabs cut runs off before.
@@ -41,6 +44,8 @@ pub(crate) struct Shading<'a, T> {
     pub(crate) nearest: bool,
     /// How gradients are lit; `None` where colours stay as they are.
     pub(crate) metric: Option<Metric>,
+    /// What gives colours, where the table does not.
+    pub(crate) dye: Option<&'a dyn Dye>,
 }
 
 /// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
@@ -57,12 +62,32 @@ pub(crate) struct Way<S: Simd> {
     /// As [`Metric::direction`] says, and voxels of the block per voxel of level 0; used only where samples are lit.
     pub(crate) direction: [S::F; 3],
     pub(crate) scale: [f32; 3],
+    /// Position in the block = the first * position in volume space + the second.
+    pub(crate) map: (DVec3, DVec3),
 }
 
 impl<S: Simd> Way<S> {
     #[inline(always)]
     pub(crate) fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
+    }
+
+    /// The steps that lead up to these samples, in volume space, with what dyes them.
+    #[inline(always)]
+    pub(crate) fn dyed<'a>(&self, simd: S, number: S::F, dye: &'a dyn Dye) -> Dyed<'a> {
+        let (scale, origin) = self.map;
+        let before = self.at(simd, simd.sub(number, simd.splat(1.0)));
+        let before = each_axis!(a => simd.store(before[a]));
+        let step = each_axis!(a => simd.store(self.step[a]));
+        let mut dyed = Dyed { dye, from: [DVec3::ZERO; LANES], way: [DVec3::ZERO; LANES] };
+        for lane in 0..LANES {
+            let part = |of: &[[f32; LANES]; 3]| {
+                DVec3::new(of[0][lane].into(), of[1][lane].into(), of[2][lane].into())
+            };
+            dyed.from[lane] = (part(&before) - origin) / scale;
+            dyed.way[lane] = part(&step) / scale;
+        }
+        dyed
     }
 
     /// The first sample at which all of these rays have begun, and the first at which one has ended.
@@ -97,6 +122,8 @@ enum Sampling {
     /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
     /// of the weight is present.
     Present,
+    /// Trilinear, whatever is present, lit or not, in the colours of another array.
+    Dyed,
     /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
     Nearest,
 }
@@ -105,6 +132,7 @@ impl Sampling {
     fn of<T>(shading: &Shading<'_, T>, has_missing: bool) -> Self {
         match (shading.nearest, has_missing, &shading.metric) {
             (true, _, _) => Self::Nearest,
+            _ if shading.dye.is_some() => Self::Dyed,
             (_, true, _) => Self::Present,
             (_, _, Some(_)) => Self::Lit,
             _ => Self::Linear,
@@ -214,7 +242,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 },
                 Sampling::Linear => run.draw::<false>(simd),
                 Sampling::Lit => simd.call(Lit(run)),
-                Sampling::Present => simd.call(Present(run)),
+                Sampling::Present | Sampling::Dyed => simd.call(Present(run)),
                 Sampling::Nearest => simd.call(Labels(run)),
             };
             is_fresh = false;
@@ -259,10 +287,23 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
 
     /// Adds the ways from the samples before to what any samples found.
     #[inline(always)]
-    fn add(&self, simd: S, found: Found<S>, seen: S::M, bent: bool, gathered: Gathered<S>) -> Gathered<S> {
-        let (table, metric, direction) =
-            (self.shading.table, self.shading.metric.as_ref(), self.way.direction);
-        simd.call(Add { gathered, table, metric, direction, found, seen, bent })
+    fn add(
+        &self,
+        simd: S,
+        number: S::F,
+        found: Found<S>,
+        seen: S::M,
+        bent: bool,
+        gathered: Gathered<S>,
+    ) -> Gathered<S> {
+        let Shading { table, dye, .. } = *self.shading;
+        let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
+        let dyed = match dye {
+            Some(dye) => Some(self.way.dyed(simd, number, dye)),
+            None => None,
+        };
+        let dyed = dyed.as_ref();
+        simd.call(Add { gathered, table, metric, direction, found, seen, bent, dyed })
     }
 
     /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what
@@ -279,9 +320,9 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         }
         let found = self.find(simd, &way.at(simd, numbers));
         if self.sampling != Sampling::Linear {
-            return self.add(simd, found, own, true, state);
+            return self.add(simd, numbers, found, own, true, state);
         }
-        let leg = Leg { from: state.before, to: found.place, seen: own, bent: true, light: None };
+        let leg = Leg { from: state.before, to: found.place, seen: own, bent: true, dyed: None, light: None };
         state.add_leg(simd, shading.table, &leg);
         state
     }
@@ -332,7 +373,11 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
                 Some(metric) if LIT => Some(state.light(simd, metric, &found, &way.direction)),
                 _ => None,
             };
-            state.add_leg(simd, shading.table, &Leg { from: before, to: found.place, seen, bent, light });
+            state.add_leg(
+                simd,
+                shading.table,
+                &Leg { from: before, to: found.place, seen, bent, dyed: None, light },
+            );
             if LIT {
                 state.remember(simd, own, &found);
             } else {
@@ -381,7 +426,7 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
             let turn = simd.add(turns[leg], turns[leg + 1]);
             let mean = simd.mul_add(turn, simd.splat(-1.0 / 24.0), middle);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
-            state.add(simd, entries, mean, seen, None);
+            state.add(simd, entries, mean, seen, None, None);
         }
         state.before = simd.select(own, places[LEGS], state.before);
         state
@@ -400,7 +445,7 @@ impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
     }
 }
 
-/// Samples among voxels of which some are missing, lit or not.
+/// Samples among voxels of which some are missing, or in the colours of another array; lit or not.
 struct Present<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
@@ -416,7 +461,7 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
             let own = way.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
             let found = samples.find(simd, &way.at(simd, number));
-            state = samples.add(simd, found, seen, bent, state);
+            state = samples.add(simd, number, found, seen, bent, state);
             state.remember(simd, own, &found);
         }
         state
@@ -439,7 +484,10 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
             let seen = simd.and(way.has(simd, number), simd.lt(state.rgba[3], opaque));
             let labels = grid.nearest(simd, &way.at(simd, number));
             let [r, g, b, a] = label_colours(&labels, shading);
-            let colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
+            let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
+            if let Some(dye) = shading.dye {
+                colours = way.dyed(simd, number, dye).colours(simd, &colours, seen, 1.0);
+            }
             let through = simd.sub(simd.splat(1.0), state.rgba[3]);
             state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));
         }

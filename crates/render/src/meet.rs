@@ -10,7 +10,7 @@ use glam::{DVec3, Vec4};
 
 use crate::cast::Caster;
 use crate::cut::{Finds, Sheets};
-use crate::gathered::{Gathered, size_of_parts};
+use crate::gathered::{Gathered, size_of_dyed_parts, size_of_parts};
 use crate::hunt::{Hit, Hunt, Seek};
 use crate::kernel::Shading;
 use crate::light::lights;
@@ -18,6 +18,7 @@ use crate::rays::{Lanes, Rays};
 use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::table::{ENTRIES, PARTS, Table};
 use crate::thin::thinned;
+use crate::tint::{Dye, Dyed};
 use crate::voxel::Voxel;
 use crate::wires::Strands;
 
@@ -207,18 +208,16 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
 
     /// Draws the ways to what rays meet, and that.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
     fn draw_to(&mut self, simd: S, ways: &mut Ways, hits: &[Hit; LANES], meeting: u32) {
         let draws = self.caster.draws_volume();
         let mut next = Ways { whole: ways.whole, at: ways.at, place: ways.place, cosine: ways.cosine };
-        let (mut length, mut edges, mut own) = ([0.0; LANES], 0, 0);
+        let (mut edges, mut own) = (0, 0);
         let mut colours = [[0.0; LANES]; 4];
         for lane in (0..LANES).filter(|lane| meeting >> lane & 1 != 0) {
             let hit = &hits[lane];
             next.at[lane] = hit.at;
             next.place[lane] = self.shading.table.scale.place(hit.stored);
             next.cosine[lane] = hit.cosine;
-            length[lane] = (hit.at - ways.at[lane]) as f32;
             edges |= u32::from(hit.is_edge()) << lane;
             if !hit.is_foreign {
                 own |= 1 << lane;
@@ -229,7 +228,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             self.find(simd, &next.at, edges, &mut next.place);
         }
         if draws {
-            self.stretch(simd, [&ways.place, &next.place], &length, own, &next.cosine);
+            self.stretch(simd, [&ways.place, &next.place], [&ways.at, &next.at], own, &next.cosine);
         }
         let colours =
             [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
@@ -240,26 +239,24 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
 
     /// Lets rays go on behind what they met, at the sample behind or, where that is drawn, behind that.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
     fn go_on(&mut self, simd: S, ways: &mut Ways, rays: u32, met: u32) {
         if rays == 0 {
             return;
         }
         debug_assert!(rays & !met == 0, "whoever goes on has met something");
-        let (mut behind, mut length) = ([0.0; LANES], [0.0; LANES]);
+        let mut behind = [0.0; LANES];
         let (mut drawn, mut before) = (0, [f32::NAN; LANES]);
         for lane in (0..LANES).filter(|lane| rays >> lane & 1 != 0) {
             behind[lane] = ways.whole[lane] + 1.0;
             self.rays.next[lane] = behind[lane];
             if self.caster.draws_volume() && behind[lane] < self.hunts.end[lane] {
                 drawn |= 1 << lane;
-                length[lane] = (behind[lane] - ways.at[lane]) as f32;
                 self.rays.next[lane] = behind[lane] + 1.0;
             }
         }
         if drawn != 0 {
             self.find(simd, &behind, drawn, &mut before);
-            self.stretch(simd, [&ways.place, &before], &length, drawn, &ways.cosine);
+            self.stretch(simd, [&ways.place, &before], [&ways.at, &behind], drawn, &ways.cosine);
         }
         let mut passed = [0.0; LANES];
         for (lane, passed) in passed.iter_mut().enumerate() {
@@ -287,34 +284,41 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         *places = finds.places;
     }
 
-    /// Draws ways of the `wanted` rays along which the place in the table runs evenly, of lengths in steps; nothing where they
+    /// Draws ways of the `wanted` rays along which the place in the table runs evenly, between places in steps; nothing where they
     /// end at what is missing. Their light is that at the surface.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
     fn stretch(
         &mut self,
         simd: S,
         [from, to]: [&[f32; LANES]; 2],
-        lengths: &[f32; LANES],
+        [begin, end]: [&Lanes; 2],
         wanted: u32,
         cosines: &[f32; LANES],
     ) {
         let table: &Table = self.shading.table;
-        let (mut start, mut seen) = (*to, [0.0; LANES]);
+        let (mut start, mut seen, mut lengths) = (*to, [0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
             start[lane] = if from[lane].is_nan() { to[lane] } else { from[lane] };
-            let is_seen = wanted >> lane & 1 != 0 && !to[lane].is_nan() && lengths[lane] > 0.0;
-            seen[lane] = if is_seen { 1.0 } else { 0.0 };
+            let is_seen = wanted >> lane & 1 != 0 && !to[lane].is_nan() && end[lane] > begin[lane];
+            (seen[lane], lengths[lane]) =
+                if is_seen { (1.0, (end[lane] - begin[lane]) as f32) } else { (0.0, 0.0) };
         }
         let seen = simd.ge(simd.load(&seen), simd.splat(1.0));
         if simd.bits(seen) == 0 {
             return;
         }
         let (from, to) = (simd.load(&start), simd.load(to));
-        let parts = PARTS[size_of_parts(simd, table, from, to, seen)] as f32;
-        let mut thickness = *lengths;
+        let mut size = size_of_parts(simd, table, from, to, seen);
+        if self.caster.dye.is_some() {
+            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        }
+        let parts = PARTS[size] as f32;
+        let mut thickness = lengths;
         for length in &mut thickness {
             *length /= parts;
         }
+        let dyed = self.caster.dye.map(|dye| self.way(dye, begin, &lengths));
         let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
         let entries = &table.parts[0];
         let (unit, last) = (simd.splat(entries.unit), simd.splat((ENTRIES - 1) as f32));
@@ -327,6 +331,9 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
             let opacity = simd.mul(entry[3], unit);
             if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
+                if let Some(dyed) = &dyed {
+                    entry = dyed.colours(simd, &entry, seen, f64::from(part / parts));
+                }
                 if let Some(light) = &light {
                     let opacity = entry[3];
                     let white = simd.mul(light.mirrored, opacity);
@@ -341,5 +348,15 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             }
             part += 1.0;
         }
+    }
+
+    /// Where rays go on from these places, in steps, so many steps far.
+    fn way<'d>(&self, dye: &'d dyn Dye, from: &Lanes, lengths: &[f32; LANES]) -> Dyed<'d> {
+        let mut dyed = Dyed { dye, from: [DVec3::ZERO; LANES], way: [DVec3::ZERO; LANES] };
+        for lane in 0..LANES {
+            dyed.from[lane] = self.rays.at(lane, from[lane]);
+            dyed.way[lane] = self.rays.step_of(lane) * f64::from(lengths[lane]);
+        }
+        dyed
     }
 }

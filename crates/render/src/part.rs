@@ -121,5 +121,5 @@ pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel)
         return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
     }
     let rect = part.rect.intersection(&Rect::whole(scene.size));
-    blocks.0.cast(scene, &Part { rect, ..*part }, cancel, crate::Instructions::best())
+    blocks.cast(scene, &Part { rect, ..*part }, cancel, crate::Instructions::best())
 }

@@ -15,6 +15,7 @@ use crate::simd::{LANES, Simd, each_axis};
 use crate::skip::Plan;
 use crate::slabs::{Inside, Layers, Leave};
 use crate::table::Table;
+use crate::tint::dyed;
 use crate::voxel::Voxel;
 
 /// How spans of a block are drawn.
@@ -191,6 +192,7 @@ impl<T: Voxel> Caster<'_, T> {
             count: count as u32,
             direction: each_axis!(a => simd.load(&direction[a])),
             scale: level.scale.as_vec3().to_array(),
+            map: (scale, origin),
         })
     }
 
@@ -215,7 +217,8 @@ impl<T: Voxel> Caster<'_, T> {
             while sample < spans.to[lane] && colour.w < shading.opaque {
                 let place = self.faded(rays.at(lane, sample), slot, shading.table);
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
-                let mut entry = shading.table.entry(middle);
+                let at = rays.at(lane, sample - 0.5);
+                let mut entry = dyed(self.dye, shading.table.entry(middle), at);
                 if self.metric.is_some() {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));

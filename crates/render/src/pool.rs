@@ -10,14 +10,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use array::{Block, BlockKey, Content, ElementType, Result};
+use array::{Block, BlockKey, Content, ElementType, Error, Result};
 
 use crate::blocks::{Blocks, IdHash};
 use crate::cast::Castable;
 use crate::demand::Demand;
 use crate::resident::{Layout, Resident};
+use crate::tint::Dye;
 use crate::volume::VolumeView;
 use crate::voxel::Voxel;
+use crate::{Cancel, Drawn, Instructions, Part, Scene, SlabRequest, Slabs, Tally};
 
 /// What became of a block that was brought to the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,16 +140,73 @@ impl BlockPool {
 /// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
 /// share it.
 #[derive(Clone)]
-pub struct Snapshot(pub(crate) Arc<dyn Castable>);
+pub struct Snapshot {
+    pub(crate) blocks: Arc<dyn Castable>,
+    /// What gives colours to a picture of them.
+    tint: Option<Arc<dyn Castable>>,
+}
 
 impl Snapshot {
+    /// The same with the blocks of another pool, for scenes that take their colours from it: see [`Scene::tint`].
+    #[must_use]
+    pub fn tinted(self, by: &Self) -> Self {
+        Self { tint: Some(Arc::clone(&by.blocks)), ..self }
+    }
+
+    /// Draws a part of a scene; whatever has no value yet is said to be lacking.
+    pub(crate) fn cast(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<Drawn> {
+        let tint = self.tint_of(scene)?;
+        let dye = tint.as_ref().map(|(scene, blocks)| blocks.dye(scene, part, instructions)).transpose()?;
+        let mut drawn = self.blocks.cast(scene, part, dye.as_deref(), cancel, instructions)?;
+        drawn.tally.0.lack(lacking(dye.as_deref()));
+        Ok(drawn)
+    }
+
+    /// Casts slabs; the scene's camera is theirs.
+    pub(crate) fn cast_slabs(
+        &self,
+        scene: &Scene,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<(Slabs, Tally)> {
+        let (tint, part) = (self.tint_of(scene)?, Part::whole(scene));
+        let dye = tint.as_ref().map(|(scene, blocks)| blocks.dye(scene, &part, instructions)).transpose()?;
+        let request = (request, borders);
+        let (slabs, mut tally) =
+            self.blocks.cast_slabs(scene, request, dye.as_deref(), cancel, instructions)?;
+        tally.0.lack(lacking(dye.as_deref()));
+        Ok((slabs, tally))
+    }
+
+    /// What gives a scene its colours, where another array does.
+    fn tint_of(&self, scene: &Scene) -> Result<Option<(Scene, &Arc<dyn Castable>)>> {
+        match (&scene.tint, &self.tint) {
+            (None, _) => Ok(None),
+            (Some(tint), Some(blocks)) => Ok(Some((tint.scene(scene), blocks))),
+            (Some(_), None) => Err(Error::invalid("expected the blocks of the array that gives the colours")),
+        }
+    }
+
     /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
     #[must_use]
-    pub fn finest_level(&self, scene: &crate::Scene) -> Option<u8> {
+    pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
         let wanted = scene.view.rank_of(scene.finest_level).ok()?;
-        let finest = (wanted..scene.view.levels.len()).find(|&rank| self.0.has_blocks_at(rank))?;
+        let finest = (wanted..scene.view.levels.len()).find(|&rank| self.blocks.has_blocks_at(rank))?;
         Some(scene.view.levels[finest].number)
     }
+}
+
+/// Samples that count as lacking because their colours are still to come: one stands for all.
+fn lacking(dye: Option<&dyn Dye>) -> u64 {
+    u64::from(dye.is_some_and(Dye::is_lacking))
 }
 
 impl fmt::Debug for Snapshot {
@@ -226,7 +285,7 @@ impl<T: Voxel> Pool<T> {
 
     fn snapshot(&self) -> Snapshot {
         let blocks: Arc<Blocks<T>> = Arc::clone(&self.blocks);
-        Snapshot(blocks)
+        Snapshot { blocks, tint: None }
     }
 
     fn used_bytes(&self) -> usize {

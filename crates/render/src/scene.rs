@@ -5,7 +5,9 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Camera, Isosurface, MAX_BOXES, Portion, Slice, TransferFunction, VolumeView, WireBoxes};
+use crate::{
+    Bounds, Camera, Isosurface, MAX_BOXES, Portion, Slice, Tint, TransferFunction, VolumeView, WireBoxes,
+};
 
 /// Pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +115,8 @@ pub struct Scene {
     pub camera: Camera,
     /// How values become colour and opacity.
     pub transfer: TransferFunction,
+    /// Another array that gives the colours of all that is drawn but lines; opacity stays as `transfer` says.
+    pub tint: Option<Tint>,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,
     /// Planes in the volume, at most [`Slice::MAX_COUNT`].
@@ -146,6 +150,9 @@ impl Scene {
         Isosurface::check_of(&self.surfaces, &self.view)?;
         Slice::check_of(&self.slices, &self.view)?;
         self.mode.check_of(&self.view)?;
+        if let Some(tint) = &self.tint {
+            tint.check_of(&self.view, self.mode)?;
+        }
         if self.wires.len() > MAX_BOXES {
             let found = self.wires.len();
             return Err(Error::too_large(format!(

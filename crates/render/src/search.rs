@@ -12,6 +12,7 @@ use crate::light::lit;
 use crate::rays::{Lanes, Rays};
 use crate::resident::Resident;
 use crate::simd::{LANES, Simd};
+use crate::tint::dyed;
 use crate::voxel::Voxel;
 use crate::walk::{Ground, Walk, mask};
 
@@ -244,7 +245,9 @@ impl<T: Voxel> Search<'_, '_, T> {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
             let (cosine, stored) = (cosines[lane], surface.stored);
-            let (at, colour) = (place.from[lane] + at[lane], lit(surface.colour, cosine));
+            let at = place.from[lane] + at[lane];
+            let colour = dyed(caster.dye, surface.colour, self.rays.at(lane, at));
+            let colour = lit(colour, cosine);
             self.hunt.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
         }
     }

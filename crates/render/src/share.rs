@@ -80,6 +80,22 @@ impl Share {
         Demand { wanted: whole.wanted, limit: whole.limit, blocks, pool_bytes }
     }
 
+    /// The same of the array that gives the colours: of all that the picture wants of it. Nothing where a scene has its own.
+    #[must_use]
+    pub fn demand_of_tint(&self, scene: &Scene, whole: &Demand) -> Demand {
+        let Some(tint) = &scene.tint else {
+            return Demand { blocks: Vec::new(), pool_bytes: 0, ..whole.clone() };
+        };
+        // Rays look wherever their steps lie, which are those of the scene's own levels.
+        let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
+        let margin = Self::margin(scene, rank);
+        let wider = Self {
+            low: (DVec3::from(self.low) - margin).into(),
+            high: (DVec3::from(self.high) + margin).into(),
+        };
+        wider.demand(&tint.scene(scene), whole)
+    }
+
     /// The pixels whose rays may pass through it.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
     let is_sieved = scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
     let unseen = if is_sieved { SIEVED } else { 1.0 / LEAPT as f64 };
     let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
-    for (point, is_seen) in points.iter_mut().zip(at_hand.0.seen_at(scene, &places)) {
+    for (point, is_seen) in points.iter_mut().zip(at_hand.blocks.seen_at(scene, &places)) {
         point.work *= if is_seen { 1.0 } else { unseen };
     }
     Ok(points)

@@ -104,13 +104,19 @@ mod tests {
         assert_eq!(by(Value::Null).unwrap(), None);
         assert_eq!(by(json!({"array": "mask"})).unwrap(), Some((1, vec![0, 0, 0])));
         assert_eq!(by(json!({"array": "cells"})).unwrap(), Some((2, vec![4, 0, 0, 0, 0])));
-        assert_eq!(by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(), Some((2, vec![4, 2, 0, 0, 0])));
+        assert_eq!(
+            by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(),
+            Some((2, vec![4, 2, 0, 0, 0]))
+        );
     }
 
     #[test]
     fn another_channel_of_the_same_array_will_do() {
         let by = |by: Value| colours(&json!({"array": "cells", "at": {"channel": 1}, "colour_by": by}));
-        assert_eq!(by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(), Some((2, vec![0, 2, 0, 0, 0])));
+        assert_eq!(
+            by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(),
+            Some((2, vec![0, 2, 0, 0, 0]))
+        );
         assert_eq!(by(json!({"array": "rho"})).unwrap(), Some((0, vec![0; 4])), "which has no channels");
         let same = by(json!({"array": "cells"})).unwrap_err().to_string();
         assert!(same.contains("another array than `cells`"), "{same}");

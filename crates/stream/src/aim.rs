@@ -1,13 +1,15 @@
 //! Aiming: from a view to the blocks that its picture wants, within one participant's share of memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{Dataset, Result};
+use array::{Dataset, Error, Result};
 use render::{Camera, Demand, ImageSize, Portion, VolumeView, stereo};
+use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
-use crate::picture::{camera_of, portion_of, size_of_eye, volume_of};
+use crate::picture::{camera_of, portion_of, size_of_eye, tint_volume_of, volume_of};
 use crate::volume::Watching;
 
 /// A view made ready for drawing.
@@ -22,8 +24,17 @@ pub(crate) struct Aim {
     pub(crate) most_bytes: usize,
     pub(crate) watching: Watching,
     pub(crate) demand: Arc<Demand>,
+    /// Of the array that gives the colours, where another one does.
+    pub(crate) tint: Option<TintAim>,
     pub(crate) camera: Camera,
     pub(crate) portion: Portion,
+}
+
+/// What a picture wants of the array that gives its colours.
+pub(crate) struct TintAim {
+    pub(crate) demand: Arc<Demand>,
+    /// Within what its blocks were chosen, bytes.
+    pub(crate) most_bytes: usize,
 }
 
 /// How far a look at a view reaches.
@@ -31,8 +42,17 @@ pub(crate) struct Aim {
 pub(crate) enum Reach {
     /// To what the memory of so many hosts like this one takes.
     Memory { hosts: usize },
-    /// As far as somebody else has looked: at this level, within so many bytes.
-    Told { level: u8, most_bytes: usize },
+    /// As far as somebody else has looked, and at what gives the colours.
+    Told { own: Sharpness, tint: Option<Sharpness> },
+}
+
+/// How sharply somebody looks at an array.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Sharpness {
+    /// Number of the level that memory and screen allow.
+    pub(crate) number: u8,
+    /// Within which blocks were chosen, bytes.
+    pub(crate) most_bytes: usize,
 }
 
 impl Aim {
@@ -68,19 +88,39 @@ impl Aim {
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_of(&view, &volume)?;
         let portion = portion_of(&view, &volume);
-        let watching = match old {
-            Some(same) if *same.volume.view == *volume => same,
-            // The old guard is dropped after the new one is there: others see no change in between.
-            _other => host.volumes.look(who, &dataset, Arc::clone(&volume))?,
-        };
+        let tint_volume = tint_volume_of(&view, &dataset)?;
+        // Old guards are dropped after the new ones are there: others see no change in between.
+        let mut old: Vec<Watching> = old.into_iter().flat_map(Watching::apart).collect();
+        let mut look =
+            |volume: &Arc<VolumeView>| match old.iter().position(|old| *old.volume.view == **volume) {
+                Some(same) => Ok(old.swap_remove(same)),
+                None => host.volumes.look(who, &dataset, Arc::clone(volume)),
+            };
+        let mut watching = look(&volume)?;
+        watching.tint = tint_volume.as_ref().map(|tint| look(tint).map(Box::new)).transpose()?;
         let share_bytes = host.volumes.share_out();
+        let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
         let (level, most_bytes) = match reach {
-            Reach::Memory { hosts } => (view.level, share_bytes.saturating_mul(hosts)),
-            Reach::Told { level, most_bytes } => (Some(level), most_bytes),
+            Reach::Memory { hosts } => (view.level, all_bytes(hosts)),
+            Reach::Told { own, .. } => (Some(own.number), own.most_bytes),
         };
         let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
-        let demand = Arc::new(demand);
-        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, camera, portion })
+        let tint = tint_volume.map(|volume| {
+            let (level, most_bytes) = match reach {
+                // Levels of the one need not be levels of the other.
+                Reach::Memory { hosts } => {
+                    (view.level.filter(|&level| volume.rank_of(level).is_ok()), all_bytes(hosts))
+                }
+                Reach::Told { tint: Some(tint), .. } => (Some(tint.number), tint.most_bytes),
+                Reach::Told { tint: None, .. } => {
+                    return Err(Error::internal("expected to be told of what gives the colours"));
+                }
+            };
+            let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
+            Ok(TintAim { demand: Arc::new(demand), most_bytes })
+        });
+        let (demand, tint) = (Arc::new(demand), tint.transpose()?);
+        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, tint, camera, portion })
     }
 
     /// Demands what fits so many bytes, at a coarser level if need be.
@@ -94,9 +134,35 @@ impl Aim {
         Ok(())
     }
 
+    /// The same of what gives the colours, where another array does.
+    ///
+    /// # Errors
+    /// Those of [`render::demand_of`].
+    pub(crate) fn demand_tint_within(&mut self, most_bytes: usize) -> Result<()> {
+        let Some(tint) = &self.watching.tint else { return Ok(()) };
+        let volume = &tint.volume.view;
+        let level = self.view.level.filter(|&level| volume.rank_of(level).is_ok());
+        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        self.tint = Some(TintAim { demand: Arc::new(demand), most_bytes });
+        Ok(())
+    }
+
     /// Wishes for what is lacking of what it demands. Blocks the thread.
     pub(crate) fn wish(&self, host: &Host, who: ParticipantId) {
-        host.feed.wish(who, || self.watching.want(&self.demand));
+        let tint = self.tint.as_ref().map(|tint| &tint.demand);
+        host.feed.wish(who, || self.watching.want_all(&self.demand, tint));
+    }
+
+    /// How sharply its arrays are looked at: its own, and what gives the colours.
+    pub(crate) fn sharpness(&self) -> (Sharpness, Option<Sharpness>) {
+        let own = Sharpness { number: self.demand.wanted, most_bytes: self.most_bytes };
+        let of_tint = |tint: &TintAim| Sharpness { number: tint.demand.wanted, most_bytes: tint.most_bytes };
+        (own, self.tint.as_ref().map(of_tint))
+    }
+
+    /// How many blocks it demands.
+    pub(crate) fn blocks_total(&self) -> u64 {
+        (self.demand.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.demand.blocks.len())) as u64
     }
 
     /// Number of the array in the description.
@@ -111,11 +177,19 @@ impl Aim {
             && Arc::ptr_eq(&self.dataset, &host.dataset())
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
+            && tint_place(old) == tint_place(view)
             && self.portion == portion_of(view, &self.watching.volume.view)
     }
 }
 
+/// Where the values lie that give a view its colours.
+fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
+    view.colour_by.as_ref().map(|by| (&by.array, &by.at))
+}
+
 /// What a picture of a view wants, or both of a stereo pair.
+///
+/// `volume` is its own or the one that gives its colours.
 ///
 /// # Errors
 /// Those of [`render::demand_of`] and [`stereo::eyes`].
@@ -181,7 +255,8 @@ mod tests {
         let tight = host(memory_bytes);
         let first = look(&tight, Reach::Memory { hosts: 1 });
         assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
-        let told = Reach::Told { level: first.demand.wanted, most_bytes: first.most_bytes };
+        let own = Sharpness { number: first.demand.wanted, most_bytes: first.most_bytes };
+        let told = Reach::Told { own, tint: None };
         let other = look(&host(64 << 20), told);
         assert_eq!(other.demand.blocks, first.demand.blocks);
     }

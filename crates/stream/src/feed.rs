@@ -239,7 +239,8 @@ mod tests {
         let volumes = Arc::new(Volumes::new(2 * block_bytes));
         let (ada, bob) = (look(&volumes, ADA, 0), look(&volumes, BOB, 1));
         insert(&ada.volume, key(&ada, 0));
-        let picture = ada.volume.picture();
+        let subject = ada.subject();
+        let picture = subject.picture();
         let feed = Arc::new(Feed::new(Arc::new(source), volumes, 1 << 20));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&feed);

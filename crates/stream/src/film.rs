@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Quality, Scene, SlabRequest};
-use session::{ParticipantId, Transfer, View};
+use session::{ColourBy, ParticipantId, Transfer, View};
 use tokio::task::JoinSet;
 
 use crate::aim::Aim;
@@ -20,7 +20,7 @@ use crate::host::{Host, check};
 use crate::live::check_memory;
 use crate::painter::Means;
 use crate::picture::{
-    any_transfer, camera_in, camera_of, mode_of, shared_camera, slices_of, surfaces_of, transfer_of,
+    any_transfer, camera_in, camera_of, mode_of, shared_camera, slices_of, surfaces_of, tint_of, transfer_of,
     volume_of,
 };
 use crate::slabs::SlabWish;
@@ -79,6 +79,8 @@ pub struct Film {
     aimed: u64,
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
+    /// The colours by another array that were.
+    chosen_colours: Option<ColourBy>,
     coming: Option<Coming>,
     slabs: Option<SlabWish>,
     /// The other place, which looks at the last picture, or for now at the first one.
@@ -147,6 +149,7 @@ impl Film {
             pixels,
             aimed: 0,
             chosen: None,
+            chosen_colours: None,
             coming: None,
             slabs,
             other,
@@ -165,13 +168,17 @@ impl Film {
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
         let aiming = move || {
             let mut aim = Aim::look(&host, FIRST, view, size, None, crew.reach())?;
-            aim.demand = Arc::new(first_look(&aim));
+            let (own, tint) = first_look(&aim);
+            aim.demand = Arc::new(own);
+            if let Some((tint, demand)) = aim.tint.as_mut().zip(tint) {
+                tint.demand = Arc::new(demand);
+            }
             aim.wish(&host, FIRST);
             Ok::<_, Error>(aim)
         };
         let aim = blocking(aiming).await??;
         all_blocks(&self.host, None, &aim, &mut |_, _| {}).await?;
-        self.chosen = Some(chosen_transfer(first, &aim.watching.volume, self.colour_map.as_deref()));
+        self.filled(first, &aim);
         Ok(Some(aim.watching))
     }
 
@@ -244,27 +251,45 @@ impl Film {
         blocking(aiming).await?
     }
 
-    async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
-        let volume = Arc::clone(&aim.watching.volume);
+    /// The view with the transfer function and the colours that it leaves open: those that were chosen for the first picture.
+    fn filled(&mut self, view: &View, aim: &Aim) -> View {
         let mut view = view.clone();
-        // What was chosen for the first picture holds for those that leave it open.
+        // Where colours are another array's, the map that was asked for is theirs.
+        let (own_map, tint_map) = match (&view.colour_by, self.colour_map.as_deref()) {
+            (None, map) => (map, None),
+            (Some(_), map) => (None, map),
+        };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &volume, self.colour_map.as_deref());
+        let transfer = chosen_transfer(&view, &aim.watching.volume, own_map);
         self.chosen.get_or_insert_with(|| transfer.clone());
-        let boxes = self.host.boxes(&view).await?;
-        let (camera, size) = (camera_of(&view, &volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..scene_of(aim, &transfer)? };
         view.transfer = Some(transfer);
+        if let Some((by, tint)) = view.colour_by.as_mut().zip(aim.watching.tint.as_ref()) {
+            if let Some(chosen) = &self.chosen_colours {
+                by.range = by.range.or(chosen.range);
+                by.map = by.map.take().or_else(|| chosen.map.clone());
+            }
+            *by = chosen_colours(by, &tint.volume, tint_map);
+            self.chosen_colours.get_or_insert_with(|| by.clone());
+        }
+        view
+    }
+
+    async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
+        let subject = aim.watching.subject();
+        let view = self.filled(view, aim);
+        let boxes = self.host.boxes(&view).await?;
+        let (camera, size) = (camera_of(&view, &subject.volume.view)?, self.size);
+        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..scene_of(aim, &view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, crew) = (Arc::clone(&self.host.painter), self.host.crew.clone());
         let (place, pixels, slabs, shown) = (aim.watching.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match crew {
-                Some(crew) => crew.finish(place, &volume, (&scene, &shown), pixels, &flag)?,
-                None => volume.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
+                Some(crew) => crew.finish(place, &subject, (&scene, &shown), pixels, &flag)?,
+                None => subject.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
             };
-            let slabs = slabs.map(|request| volume.cast_slabs(&scene, &request, &flag)).transpose()?;
+            let slabs = slabs.map(|request| subject.cast_slabs(&scene, &request, &flag)).transpose()?;
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
@@ -311,7 +336,7 @@ async fn all_blocks(
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<()> {
     let mut arrivals = aim.watching.volume.arrivals();
-    let (who, total) = (aim.watching.who(), aim.demand.blocks.len() as u64);
+    let (who, total) = (aim.watching.who(), aim.blocks_total());
     loop {
         let (lacking, trouble) = match crew {
             None => host.feed.outlook(who),
@@ -346,17 +371,27 @@ fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>) -> Tr
     transfer
 }
 
-/// What is drawn for an aim with a transfer function.
-pub(crate) fn scene_of(aim: &Aim, transfer: &Transfer) -> Result<Scene> {
+/// The same of the colours by another array.
+fn chosen_colours(by: &ColourBy, tint: &Volume, colour_map: Option<&str>) -> ColourBy {
+    let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+    let map = colour_map.map(str::to_owned).or_else(|| by.map.clone());
+    ColourBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
+}
+
+/// What is drawn for an aim, by the transfer function and the colours of a view; any where it has none.
+pub(crate) fn scene_of(aim: &Aim, view: &View) -> Result<Scene> {
+    let tint = view.colour_by.as_ref().zip(aim.watching.tint.as_ref()).zip(aim.tint.as_ref());
+    let tint = tint.map(|((by, watching), aim)| tint_of(by, &watching.volume.view, aim.demand.wanted));
     Ok(Scene {
         view: Arc::clone(&aim.watching.volume.view),
         camera: aim.camera,
-        transfer: transfer_of(transfer)?,
-        surfaces: surfaces_of(&aim.view),
-        slices: slices_of(&aim.view),
+        transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
+        tint,
+        surfaces: surfaces_of(view),
+        slices: slices_of(view),
         wires: Arc::default(),
-        mode: mode_of(&aim.view),
-        is_lit: aim.view.shading,
+        mode: mode_of(view),
+        is_lit: view.shading,
         size: aim.size,
         clip: aim.portion.clip,
         quality: Quality::STILL,

@@ -10,14 +10,13 @@ use session::{ParticipantId, View};
 use tokio::task::JoinSet;
 
 use crate::aim::{Aim, Reach};
-use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, Wish, by_strips, scene_for, strip_of};
+use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of};
 use crate::film::scene_of;
 use crate::frame_loop::blocking;
 use crate::host::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
 use crate::live::check_memory;
 use crate::pace::Plan;
 use crate::painter::Means;
-use crate::picture::any_transfer;
 use crate::strips::Strip;
 
 /// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
@@ -191,14 +190,13 @@ impl Place {
         }
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
-        let most_bytes = usize::try_from(wish.most_bytes).unwrap_or(usize::MAX);
-        let reach = Reach::Told { level: wish.wanted, most_bytes };
+        let reach = Reach::Told { own: wish.own, tint: wish.tint };
         let old = old.map(|old| old.aim.watching);
         let aim = Aim::look(host, who, Arc::new(wish.view), size, old, reach)?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
-        let own = tree.share(rank).demand(&scene_of(&aim, &any_transfer())?, &aim.demand);
-        let wanted = own.blocks.len() as u64;
-        host.feed.wish(who, || aim.watching.want(&Arc::new(own)));
+        let share = ShareDemand::of(&aim, &tree, rank)?;
+        let wanted = share.blocks();
+        share.wish(host, who, &aim);
         Ok(Self { aim, tree, wanted, took: Vec::new() })
     }
 
@@ -213,8 +211,8 @@ impl Place {
     ) -> Result<Strip> {
         self.aim.view = Arc::new(view);
         let scene = scene_for(&self.aim, &plan)?;
-        let volume = &self.aim.watching.volume;
-        match volume.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
+        let subject = self.aim.watching.subject();
+        match subject.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
             Ok(part) => {
                 let strip = strip_of(&part, &plan, self.aim.view.background)?;
                 self.took = part.work;
@@ -232,9 +230,9 @@ impl Place {
         pixels: Pixels,
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
-        let scene = scene_of(&self.aim, &view.transfer.clone().unwrap_or_else(any_transfer))?;
-        let volume = &self.aim.watching.volume;
-        match Parts::drawn(ranks, volume, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
+        let scene = scene_of(&self.aim, &view)?;
+        let subject = self.aim.watching.subject();
+        match Parts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {
                 let message = parts.to_message(pixels, view.background);
                 self.took = parts.took;

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::aim::{Aim, wanted};
 use crate::frame_loop::blocking;
-use crate::picture::{camera_of, portion_of, shared_camera, volume_of};
+use crate::picture::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};
 
 /// How long everything must have been there before anything is fetched ahead.
 pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
@@ -43,7 +43,8 @@ impl Foresight {
         before: Option<&View>,
     ) -> Self {
         let views = likely(before, &aim.view, &dataset).unwrap_or_default();
-        let known: BTreeSet<BlockKey> = aim.demand.blocks.iter().map(|block| block.key).collect();
+        let tint = aim.tint.iter().flat_map(|tint| &tint.demand.blocks);
+        let known: BTreeSet<BlockKey> = aim.demand.blocks.iter().chain(tint).map(|block| block.key).collect();
         let (size, share_bytes) = (aim.size, aim.share_bytes);
         let mut fetching = JoinSet::new();
         fetching.spawn(async move {
@@ -100,11 +101,14 @@ fn blocks_of(
         let volume = volume_of(view, dataset)?;
         let camera = camera_of(view, &volume)?;
         let portion = portion_of(view, &volume);
-        let demand = wanted(view, &volume, (&camera, size), &portion, view.level, share_bytes)?;
-        for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
-            let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };
-            left_bytes = left;
-            blocks.push(key);
+        for volume in std::iter::once(volume).chain(tint_volume_of(view, dataset)?) {
+            let level = view.level.filter(|&level| volume.rank_of(level).is_ok());
+            let demand = wanted(view, &volume, (&camera, size), &portion, level, share_bytes)?;
+            for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
+                let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };
+                left_bytes = left;
+                blocks.push(key);
+            }
         }
     }
     Ok(blocks)

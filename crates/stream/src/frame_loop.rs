@@ -9,7 +9,9 @@ use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
-use session::{Codec, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth, View};
+use session::{
+    Codec, ColourBy, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth, View,
+};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -43,6 +45,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         boxes: Arc::default(),
         refused: None,
         chosen: None,
+        chosen_range: None,
         turn: None,
         shown: None,
         told: None,
@@ -76,11 +79,31 @@ struct Encoders {
     png: Png,
 }
 
-/// A transfer function that this loop chose.
-struct Chosen {
-    transfer: Transfer,
+/// A part of a view that this loop chose.
+struct Chosen<T> {
+    value: T,
     /// How many voxels of level 0 it rests on.
     voxels: f64,
+}
+
+impl<T: PartialEq> Chosen<T> {
+    /// What is better than what a view has `now`; `None` where somebody else chose that, and while nothing better is known. Each
+    /// correction changes the picture under people's eyes: few, each on much more than the last.
+    fn better(
+        known: Option<&Self>,
+        now: Option<&T>,
+        sensible: Option<(f64, T)>,
+        is_settled: bool,
+    ) -> Option<Self> {
+        let known = match (now, known) {
+            (None, _) => 0.0,
+            (Some(now), Some(chosen)) if *now == chosen.value => chosen.voxels,
+            _ => return None,
+        };
+        let (voxels, value) = sensible?;
+        let is_better = known == 0.0 || voxels >= 2.0 * known || is_settled && voxels > known;
+        is_better.then_some(Self { value, voxels })
+    }
 }
 
 struct FrameLoop {
@@ -94,7 +117,9 @@ struct FrameLoop {
     boxes: Arc<Boxes>,
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
     refused: Option<(u64, PictureSize)>,
-    chosen: Option<Chosen>,
+    chosen: Option<Chosen<Transfer>>,
+    /// The range of the colours by another array.
+    chosen_range: Option<Chosen<[f64; 2]>>,
     /// It is our turn to draw.
     turn: Option<OwnedSemaphorePermit>,
     /// What the last picture of this aim showed.
@@ -264,12 +289,12 @@ impl FrameLoop {
     /// How many blocks of this aim are lacking, wherever they are wanted.
     fn outlook(&self, aim: &Aim) -> (u64, Trouble) {
         match &self.heard {
-            Some((outlook, _)) => outlook.within(aim.demand.blocks.len() as u64),
+            Some((outlook, _)) => outlook.within(aim.blocks_total()),
             None => self.host.feed.outlook(self.who),
         }
     }
 
-    /// Gives the view the camera and the transfer function that it leaves to us; true when it did.
+    /// Gives the view the camera, the transfer function and the colours that it leaves to us; true when it did.
     fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
         let Some(aim) = &self.aim else { return Ok(false) };
         if wanted.view.camera.is_none() {
@@ -277,23 +302,35 @@ impl FrameLoop {
             self.host.fill_in(self.who, wanted.seq, &fields)?;
             return Ok(true);
         }
-        let known = match (&wanted.view.transfer, &self.chosen) {
-            (None, _) => 0.0,
-            (Some(transfer), Some(chosen)) if *transfer == chosen.transfer => chosen.voxels,
-            _ => return Ok(false),
-        };
-        let Some((voxels, transfer)) = aim.watching.volume.sensible_transfer() else { return Ok(false) };
-        // Each correction changes the picture under people's eyes: few, each on much more than the last.
-        if known > 0.0 && voxels < 2.0 * known && !(facts.is_settled() && voxels > known) {
+        let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
+        let sensible = aim.watching.volume.sensible_transfer();
+        let mut fields = serde_json::Map::new();
+        if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
+            if now != Some(&better.value) {
+                fields.extend(field("transfer", &better.value)?);
+            }
+            self.chosen = Some(better);
+        }
+        if let Some((by, tint)) = wanted.view.colour_by.as_ref().zip(aim.watching.tint.as_ref())
+            && let Some((voxels, sensible)) = tint.volume.sensible_transfer()
+        {
+            let mut filled = by.clone();
+            let range = Some((voxels, sensible.range));
+            let known = self.chosen_range.as_ref();
+            if let Some(better) = Chosen::better(known, by.range.as_ref(), range, is_settled) {
+                filled.range = Some(better.value);
+                self.chosen_range = Some(better);
+            }
+            filled.map.get_or_insert(sensible.map);
+            if filled != *by {
+                fields.extend(field("colour_by", &filled)?);
+            }
+        }
+        if fields.is_empty() {
             return Ok(false);
         }
-        let changes = wanted.view.transfer.as_ref() != Some(&transfer);
-        let fields = field("transfer", &transfer)?;
-        self.chosen = Some(Chosen { transfer, voxels });
-        if changes {
-            self.host.fill_in(self.who, wanted.seq, &fields)?;
-        }
-        Ok(changes)
+        self.host.fill_in(self.who, wanted.seq, &fields)?;
+        Ok(true)
     }
 
     /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
@@ -318,14 +355,14 @@ impl FrameLoop {
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
-        let volume = Arc::clone(&aim.watching.volume);
+        let subject = aim.watching.subject();
         let (crew, who, view) = (self.host.crew.clone(), self.who, Arc::clone(&wanted.view));
         let waiting =
             Waiting { seat: Arc::clone(&self.seat), crew: self.host.crew.clone(), who, seq: wanted.seq };
         let job = blocking(move || {
             let drawn = match crew {
-                Some(crew) => crew.draw(who, &volume, &Picture { scene, view, plan }, &flag),
-                None => volume.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
+                Some(crew) => crew.draw(who, &subject, &Picture { scene, view, plan }, &flag),
+                None => subject.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
                     let encoder: &mut dyn Encoder = match plan.codec {
                         Codec::Jpeg => &mut encoders.jpeg,
                         Codec::Png => &mut encoders.png,
@@ -456,13 +493,14 @@ fn forget(host: &Host, who: ParticipantId) {
 }
 
 fn situation(wanted: &Wanted, facts: &Facts) -> Situation {
-    let has_transfer = wanted.view.transfer.is_some();
+    let has_range = |by: &ColourBy| by.range.is_some() || facts.is_settled();
+    let has_colours = wanted.view.transfer.is_some() && wanted.view.colour_by.as_ref().is_none_or(has_range);
     Situation {
         seq: wanted.seq,
         changed_at: wanted.changed_at,
         says_moving: wanted.says_moving,
         size: wanted.size,
-        is_drawable: facts.blocks_total == 0 || (has_transfer && facts.blocks_present > 0),
+        is_drawable: facts.blocks_total == 0 || (has_colours && facts.blocks_present > 0),
         blocks_present: facts.blocks_present,
         is_settled: facts.is_settled(),
         wants_still: wanted.wants_still,

@@ -16,7 +16,7 @@ use crate::crew::Crew;
 use crate::feed::Feed;
 use crate::grids::{Boxes, Grids};
 use crate::painter::{Means, Painter};
-use crate::picture::{camera_of, surfaces_of, transfer_of, volume_of};
+use crate::picture::{camera_of, mode_of, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of};
 use crate::seat::Seat;
 use crate::volume::Volumes;
 
@@ -270,5 +270,8 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     let volume = volume_of(view, dataset)?;
     camera_of(view, &volume)?;
     Isosurface::check_of(&surfaces_of(view), &volume)?;
+    if let Some((by, tint)) = view.colour_by.as_ref().zip(tint_volume_of(view, dataset)?) {
+        tint_of(by, &tint, tint.levels[0].number).check_of(&volume, mode_of(view))?;
+    }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }

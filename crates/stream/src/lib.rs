@@ -38,6 +38,7 @@ mod seat;
 mod slabs;
 mod still;
 mod strips;
+mod subject;
 mod truth;
 mod video;
 mod volume;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use array::stats::Histogram;
 use array::{Dataset, Meaning, Result};
 use render::{
-    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis,
+    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis, Tint,
     TransferFunction, VolumeView, stereo,
 };
-use session::{PictureSize, Transfer, View};
+use session::{ColourBy, PictureSize, Transfer, View};
 
 /// The volume that a view shows.
 ///
@@ -17,6 +17,26 @@ use session::{PictureSize, Transfer, View};
 pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView>> {
     let (array, _, position) = view.place_in(dataset)?;
     Ok(Arc::new(VolumeView::new(dataset, array, &position)?))
+}
+
+/// The volume that gives a view its colours, where another array does.
+///
+/// # Errors
+/// Those of [`View::colours_in`] and [`VolumeView::new`].
+pub(crate) fn tint_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Arc<VolumeView>>> {
+    let Some((array, _, position)) = view.colours_in(dataset)? else { return Ok(None) };
+    Ok(Some(Arc::new(VolumeView::new(dataset, array, &position)?)))
+}
+
+/// The colours of a view by another array, whose finest level to take has this number.
+pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8) -> Tint {
+    let any = any_colours(volume.meaning);
+    Tint {
+        view: Arc::clone(volume),
+        colour_map: by.map.clone().unwrap_or(any.map),
+        range: by.range.unwrap_or(any.range),
+        finest_level,
+    }
 }
 
 /// The camera of a view; one that sees the whole volume where it names none.
@@ -129,6 +149,11 @@ pub(crate) fn image_size(size: PictureSize) -> ImageSize {
 
 /// For a picture in which nothing of the volume is in sight.
 pub(crate) fn any_transfer() -> Transfer {
+    any_colours(Meaning::Intensity)
+}
+
+/// The same of any meaning, for its colours.
+fn any_colours(meaning: Meaning) -> Transfer {
     let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
-    Transfer::sensible(&unknown, Meaning::Intensity, [256; 3])
+    Transfer::sensible(&unknown, meaning, [256; 3])
 }

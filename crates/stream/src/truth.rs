@@ -39,13 +39,15 @@ pub(crate) struct Facts {
     pub(crate) is_lossless: bool,
     /// Memory for blocks of this view, bytes.
     pub(crate) memory_bytes: u64,
+    /// Of the array that gives the colours, where memory keeps it from being finer: the level that fits, and how many there are.
+    pub(crate) coarse_colours: Option<(u8, usize)>,
 }
 
 impl Facts {
     /// What is known of an aim: how many of its blocks are lacking, what is wrong with them, and what the last
     /// picture showed.
     pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
-        let blocks_total = aim.demand.blocks.len() as u64;
+        let blocks_total = aim.blocks_total();
         let facts = Self {
             level_drawn: None,
             has_gaps: false,
@@ -68,6 +70,7 @@ impl Facts {
             is_moving: false,
             is_lossless: false,
             memory_bytes: aim.share_bytes as u64,
+            coarse_colours: coarse_colours(aim),
         };
         facts.showing(aim, picture)
     }
@@ -150,6 +153,9 @@ impl Facts {
             LevelOrigin::Sampled => text.push_str("; a quick look made of single voxels, not of means"),
             LevelOrigin::Corners => text.push_str("; a first look at the corners of blocks alone"),
             LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
+        }
+        if let Some((level, levels)) = self.coarse_colours {
+            text.push_str(&format!("; colours are limited by memory: level {level} of {}", span_of(levels)));
         }
         text.push('.');
         text
@@ -247,8 +253,19 @@ impl Facts {
 
     /// The levels there are: `0 to 6`.
     fn span(&self) -> String {
-        format!("0 to {}", self.levels.saturating_sub(1))
+        span_of(self.levels)
     }
+}
+
+fn span_of(levels: usize) -> String {
+    format!("0 to {}", levels.saturating_sub(1))
+}
+
+/// See [`Facts::coarse_colours`].
+fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
+    let (watching, tint) = aim.watching.tint.as_ref().zip(aim.tint.as_ref())?;
+    let is_limited = tint.demand.limit == render::Limit::Memory;
+    is_limited.then(|| (tint.demand.wanted, watching.volume.view.levels.len()))
 }
 
 fn shown_number(n: u64) -> u32 {
@@ -287,6 +304,7 @@ mod tests {
             is_moving: false,
             is_lossless: false,
             memory_bytes: 512 << 20,
+            coarse_colours: None,
         }
     }
 
@@ -345,6 +363,11 @@ mod tests {
             &Facts { limit: Limit::Memory, ..complete() },
             State::Complete,
             "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
+        );
+        check(
+            &Facts { limit: Limit::Finest, coarse_colours: Some((2, 5)), ..complete() },
+            State::Complete,
+            "All of it is there, at full resolution; colours are limited by memory: level 2 of 0 to 4.",
         );
         check(
             &Facts { is_forced: true, ..complete() },

@@ -7,17 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
-use compose::{Balance, Communicator, Composed, Schedule, Tree};
-use gpu::Patience;
-use render::{
-    BlockPool, Cancel, Demand, Frame, Inserted, Scene, SlabRequest, Slabs, Snapshot, VolumeView, stereo,
-};
+use render::{BlockPool, Demand, Inserted, Snapshot, VolumeView};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
 use crate::loader::Wish;
 use crate::overview::Overview;
-use crate::painter::Painter;
+use crate::subject::Subject;
 
 /// A volume and what is there of it.
 pub(crate) struct Volume {
@@ -33,13 +29,6 @@ pub(crate) struct Volume {
     demands: Mutex<Demands>,
     /// Counts arrivals.
     arrivals: watch::Sender<u64>,
-}
-
-/// A picture under way: its blocks, which count against the pool's limit until it is dropped.
-pub(crate) struct Picture<'a> {
-    // Before the lock: whoever waits for the lock wants these gone.
-    blocks: Snapshot,
-    _under_way: RwLockReadGuard<'a, ()>,
 }
 
 /// What is wanted by whom; `None` before they know it themselves.
@@ -76,67 +65,14 @@ impl Volume {
         self.arrivals.send_modify(|n| *n += 1);
     }
 
-    /// Draws, both eyes of a pair one after the other; blocks the thread.
-    ///
-    /// # Errors
-    /// Those of [`Painter::cast`] and [`stereo::scenes`].
-    pub(crate) fn cast(
-        &self,
-        painter: &Painter,
-        scene: &Scene,
-        parallax: Option<f64>,
-        patience: Patience,
-        cancel: &Cancel,
-    ) -> Result<Frame> {
-        let picture = self.picture();
-        let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, patience, cancel);
-        let Some(parallax) = parallax else { return cast(scene) };
-        let [left, right] = stereo::scenes(scene, parallax)?;
-        stereo::beside([cast(&left)?, cast(&right)?], scene.size)
-    }
-
-    /// Casts slabs; blocks the thread.
-    ///
-    /// # Errors
-    /// Those of [`render::cast_slabs`].
-    pub(crate) fn cast_slabs(&self, scene: &Scene, request: &SlabRequest, cancel: &Cancel) -> Result<Slabs> {
-        render::cast_slabs(scene, request, &self.picture().blocks, cancel).map(|(slabs, _)| slabs)
-    }
-
-    /// Draws with others; blocks the thread.
-    ///
-    /// # Errors
-    /// Those of [`compose::draw_by`].
-    pub(crate) fn draw_together(
-        &self,
-        ranks: &dyn Communicator,
-        scene: &Scene,
-        tree: &Tree,
-        schedule: &Schedule,
-        cancel: &Cancel,
-    ) -> Result<Composed> {
-        compose::draw_by(ranks, scene, tree, schedule, &self.picture().blocks, cancel)
-    }
-
-    /// Cuts the volume for a picture by many, by what is here; blocks the thread.
-    ///
-    /// # Errors
-    /// Those of [`Balance::cut`].
-    pub(crate) fn cut(
-        &self,
-        balance: &mut Balance,
-        scene: &Scene,
-        demand: &Demand,
-        ranks: usize,
-    ) -> Result<Tree> {
-        balance.cut(scene, &self.picture().blocks, demand, ranks)
+    /// Until it is dropped a picture is under way.
+    pub(crate) fn begin_picture(&self) -> RwLockReadGuard<'_, ()> {
+        self.pictures.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.
-    pub(crate) fn picture(&self) -> Picture<'_> {
-        let under_way = self.pictures.read().unwrap_or_else(PoisonError::into_inner);
-        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
-        Picture { blocks: pool.snapshot(), _under_way: under_way }
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.pool.read().unwrap_or_else(PoisonError::into_inner).snapshot()
     }
 
     /// Waits until the pictures under way are there; none begins before `f` is done.
@@ -286,7 +222,7 @@ impl Volumes {
             volume.demands().by.insert(who, None);
             volume
         };
-        Ok(Watching { who, volume, volumes: Arc::clone(self) })
+        Ok(Watching { who, volume, tint: None, volumes: Arc::clone(self) })
     }
 
     /// Those that hold a block with this key.
@@ -331,6 +267,8 @@ impl Volumes {
 pub(crate) struct Watching {
     who: ParticipantId,
     pub(crate) volume: Arc<Volume>,
+    /// The same at the one that gives its colours, where another one does.
+    pub(crate) tint: Option<Box<Self>>,
     volumes: Arc<Volumes>,
 }
 
@@ -338,6 +276,26 @@ impl Watching {
     /// Who looks.
     pub(crate) fn who(&self) -> ParticipantId {
         self.who
+    }
+
+    /// This one, and the one at what gives the colours.
+    pub(crate) fn apart(mut self) -> impl Iterator<Item = Self> {
+        let tint = self.tint.take().map(|tint| *tint);
+        std::iter::once(self).chain(tint)
+    }
+
+    /// What pictures are cast from.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
+    }
+
+    /// What this one wants from now on, of what gives the colours too; gives what is lacking. Blocks the thread.
+    pub(crate) fn want_all(&self, demand: &Arc<Demand>, of_tint: Option<&Arc<Demand>>) -> Vec<Wish> {
+        let mut lacking = self.want(demand);
+        if let Some((tint, demand)) = self.tint.as_ref().zip(of_tint) {
+            lacking.extend(tint.want(demand));
+        }
+        lacking
     }
 
     /// What this one wants from now on; gives what is lacking. Blocks the thread.
@@ -400,15 +358,20 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn alone(volume: &Arc<Volume>) -> Subject {
+        Subject::new(Arc::clone(volume), None)
+    }
+
     #[test]
     fn nobody_waits_for_a_picture() {
         let volume = volume(1 << 20);
         volume.insert(&block(&volume, 0)).unwrap();
-        let picture = volume.picture();
+        let subject = alone(&volume);
+        let picture = subject.picture();
         let shared = Arc::clone(&volume);
         let arrives = beside(move || {
             shared.insert(&block(&shared, 1)).unwrap();
-            drop(shared.picture());
+            drop(alone(&shared).picture());
         });
         arrives.recv_timeout(LONG).expect("a block is placed and a second picture begun meanwhile");
         drop(picture);
@@ -424,7 +387,8 @@ mod tests {
         };
         let volume = volume(2 * one);
         (0..2).for_each(|i| volume.insert(&block(&volume, i)).unwrap());
-        let picture = volume.picture();
+        let subject = alone(&volume);
+        let picture = subject.picture();
         let shared = Arc::clone(&volume);
         let shrinks = beside(move || shared.set_limit(one));
         assert!(
@@ -456,7 +420,8 @@ mod tests {
         let ada = look(1, 0);
         volumes.share_out();
         (0..4).for_each(|i| ada.volume.insert(&block(&ada.volume, i)).unwrap());
-        let picture = ada.volume.picture();
+        let subject = ada.subject();
+        let picture = subject.picture();
         let bob = look(2, 1);
         let older = share_out();
         assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");

@@ -43,8 +43,15 @@ impl Waves {
             (wave + hill) as u8
         };
         let bytes: Vec<u8> = (0..times * nz * ny * nx).map(value).collect();
-        let dataset = one_array("|u1".parse().expect("a type"), &SHAPE, &[1, 16, 16, 16]);
-        let memory = MemorySource::new(dataset, vec![vec![bytes.into()]]).expect("as described");
+        let mut dataset = one_array("|u1".parse().expect("a type"), &SHAPE, &[1, 16, 16, 16]);
+        // Across the waves, in other blocks.
+        let mut heat = dataset.arrays[0].clone();
+        (heat.name, heat.levels[0].block) = ("heat".into(), vec![1, 11, 24, 24]);
+        dataset.arrays.push(heat);
+        let hot = |i: u64| ((i % nx) * 2 + (i / nx % ny) * 3 + i / (nx * ny * nz) * 9) as u8;
+        let hot: Vec<u8> = (0..times * nz * ny * nx).map(hot).collect();
+        let elements = vec![vec![bytes.into()], vec![hot.into()]];
+        let memory = MemorySource::new(dataset, elements).expect("as described");
         Arc::new(Self { memory, asked: Mutex::default() })
     }
 
@@ -60,7 +67,8 @@ impl Source for Waves {
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let dataset = self.memory.dataset();
-        let step = |want: &Want| dataset.arrays[0].levels[0].grid_position(want.key().index).unwrap()[0];
+        let array = |want: &Want| &dataset.arrays[want.key().array as usize];
+        let step = |want: &Want| array(want).levels[0].grid_position(want.key().index).unwrap()[0];
         self.asked.lock().unwrap().extend(wants.iter().map(step));
         self.memory.blocks(wants)
     }
@@ -128,6 +136,16 @@ async fn ranks_of_one_process_give_the_picture_of_one() {
 async fn a_film_of_time_steps_by_ranks_is_that_of_one() {
     let steps: Vec<Value> = [0, 1, 2, 3, 0, 1, 2, 3, 0].map(|time| json!({"time": time})).into();
     assert_same(&steps, &[(2, Method::Auto), (5, Method::Auto)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_film_in_colours_of_another_array_by_ranks_is_that_of_one() {
+    let step = |time: u64| json!({"time": time, "colour_by": {"array": "heat"}});
+    assert_same(&[step(0), step(1), step(3)], &[(2, Method::Auto), (4, Method::BinarySwap)]).await;
+    let surface = json!([{"value": 100.0, "colour": [9, 9, 9], "opacity": 0.75}]);
+    let surfaces =
+        json!({"surfaces": surface, "mode": "surfaces", "colour_by": {"array": "heat", "map": "magma"}});
+    assert_same(&[surfaces], &[(3, Method::Auto)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

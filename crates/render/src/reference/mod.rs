@@ -20,10 +20,15 @@ pub trait Voxels: Sync {
     fn value(&self, voxel: [u64; 3]) -> f64;
 }
 
-/// All pixels of a scene's picture. What the scene says of quality is ignored but for the step.
+/// All pixels of a scene's picture, in the colours of its own values. What the scene says of quality is ignored but for the step.
 pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
+    cast_tinted(scene, voxels, None)
+}
+
+/// The same; in the colours of `tint`, intensities, where a scene takes its colours from another array.
+pub fn cast_tinted(scene: &Scene, voxels: &impl Voxels, tint: Option<&dyn Voxels>) -> Image {
     let (width, height) = (scene.size.width, scene.size.height);
-    let caster = Caster::new(scene, voxels);
+    let caster = Caster { tint, ..Caster::new(scene, voxels) };
     let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
     Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
 }
@@ -39,6 +44,8 @@ pub fn cast_pixels(scene: &Scene, voxels: &impl Voxels, pixels: &[[u32; 2]]) -> 
 struct Caster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
+    /// What gives the colours, where another array does.
+    tint: Option<&'a dyn Voxels>,
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
@@ -52,7 +59,7 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
         let volume_from_world = scene.view.world_from_volume.inverse();
-        Self { scene, voxels, classes: Classes::new(scene), step_world, volume_from_world }
+        Self { scene, voxels, tint: None, classes: Classes::new(scene), step_world, volume_from_world }
     }
 
     fn pixel(&self, [column, row]: [u32; 2]) -> [f32; 4] {
@@ -80,26 +87,40 @@ impl<'a, V: Voxels> Caster<'a, V> {
         }
     }
 
-    /// Between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
+    /// A value at a place in voxels of level 0.
     fn trilinear(&self, place: DVec3) -> f64 {
-        let [z, y, x] = self.voxels.shape().map(|n| n as f64 - 1.0);
-        let last = DVec3::new(x, y, z);
-        let place = place.clamp(DVec3::ZERO, last);
-        let cell = place.floor();
-        let share = place - cell;
-        let (mut sum, mut range) = (0.0, [f64::INFINITY, f64::NEG_INFINITY]);
-        for corner in 0..8u32 {
-            let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
-            let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
-            let voxel = (cell + up).min(last).to_array().map(|v| v as u64);
-            let value = self.voxels.value(voxel);
-            sum += weight.x * weight.y * weight.z * value;
-            range = [range[0].min(value), range[1].max(value)];
-        }
-        // Rounding must not carry what lies between equal voxels to another side of their value.
-        if range[0] <= range[1] { sum.max(range[0]).min(range[1]) } else { sum }
+        trilinear(self.voxels, place)
     }
+
+    /// A premultiplied colour as it is at a place, in the colours of the other array where one gives them.
+    fn dyed(&self, colour: DVec4, place: DVec3) -> DVec4 {
+        let tint = self.tint.zip(self.scene.tint.as_ref());
+        tint.map_or(colour, |(voxels, tint)| {
+            let [r, g, b] = tint.transfer().colour_at(trilinear(voxels, place)).map(f64::from);
+            DVec4::new(r, g, b, 1.0) * colour.w
+        })
+    }
+}
+
+/// Between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
+fn trilinear<V: Voxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
+    let [z, y, x] = voxels.shape().map(|n| n as f64 - 1.0);
+    let last = DVec3::new(x, y, z);
+    let place = place.clamp(DVec3::ZERO, last);
+    let cell = place.floor();
+    let share = place - cell;
+    let (mut sum, mut range) = (0.0, [f64::INFINITY, f64::NEG_INFINITY]);
+    for corner in 0..8u32 {
+        let up = DVec3::from_array([0, 1, 2].map(|axis| f64::from(corner >> axis & 1)));
+        let weight = DVec3::select(up.cmpgt(DVec3::ZERO), share, 1.0 - share);
+        let voxel = (cell + up).min(last).to_array().map(|v| v as u64);
+        let value = voxels.value(voxel);
+        sum += weight.x * weight.y * weight.z * value;
+        range = [range[0].min(value), range[1].max(value)];
+    }
+    // Rounding must not carry what lies between equal voxels to another side of their value.
+    if range[0] <= range[1] { sum.max(range[0]).min(range[1]) } else { sum }
 }
 
 /// One ray: sample `i` at `origin + i * step`, in world space.
@@ -140,7 +161,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
             let surfaces = surfaces::hits(self, start, end);
             let mut hits: Vec<Hit> = surfaces
                 .iter()
-                .map(|hit| (hit.at, self.lit(hit.colour(), hit.at.0)))
+                .map(|hit| (hit.at, self.lit(self.dyed(hit.colour(), hit.at.0), hit.at.0)))
                 .chain(sheets().copied())
                 .collect();
             hits.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
@@ -202,7 +223,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
         });
         let coloured = slices.filter(|(at, _)| at.is_finite()).map(|at| {
             let [r, g, b] = self.caster.scene.transfer.colour_at(at.1).map(f64::from);
-            (at, DVec4::new(r, g, b, 1.0))
+            (at, self.dyed(DVec4::new(r, g, b, 1.0), at.0))
         });
         coloured.collect()
     }
@@ -217,13 +238,17 @@ impl<V: Voxels> Ray<'_, '_, V> {
                 continue;
             }
             let opacity = if length == 1.0 { entry.w } else { 1.0 - (1.0 - entry.w).powf(length) };
-            let mut entry = entry * (opacity / entry.w);
+            let mut entry = self.dyed(entry * (opacity / entry.w), from.0 + length * share);
             if self.caster.scene.is_lit {
                 entry = self.lit(entry, from.0 + length * share);
             }
             colour += entry * (1.0 - colour.w);
         }
         colour
+    }
+
+    fn dyed(&self, colour: DVec4, i: f64) -> DVec4 {
+        self.caster.dyed(colour, self.place(i))
     }
 
     fn lit(&self, colour: DVec4, i: f64) -> DVec4 {

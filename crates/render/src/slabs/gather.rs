@@ -34,9 +34,9 @@ pub(crate) fn cast_with_instructions(
     let smaller = |side: u32| side.div_ceil(SMALLER);
     let size = ImageSize { width: smaller(size.width), height: smaller(size.height) };
     let (small, thin) = (Scene { size, ..scene.clone() }, SlabRequest { count: THIN, behind: 0, ..*request });
-    let (thin, _) = blocks.0.cast_slabs(&small, &thin, None, cancel, instructions)?;
+    let (thin, _) = blocks.cast_slabs(&small, &thin, None, cancel, instructions)?;
     let borders = spread(&thin.borders, &seen_in(&thin), request.count);
-    let (slabs, tally) = blocks.0.cast_slabs(&scene, request, Some(borders), cancel, instructions)?;
+    let (slabs, tally) = blocks.cast_slabs(&scene, request, Some(borders), cancel, instructions)?;
     Ok((slabs, tally.truth(&scene)?))
 }
 

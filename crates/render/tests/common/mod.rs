@@ -169,6 +169,7 @@ impl Synthetic {
             slices: Vec::new(),
             wires: Default::default(),
             mode: Mode::Composite,
+            tint: None,
             is_lit: false,
             size: ImageSize { width: 96, height: 80 },
             clip: None,

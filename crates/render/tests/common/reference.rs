@@ -16,6 +16,13 @@ impl Voxels for Synthetic {
     }
 }
 
+#[allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
 pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
     reference::cast(scene, synthetic)
+}
+
+/// In the colours of another one.
+#[allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
+pub(crate) fn cast_tinted(synthetic: &Synthetic, colours: &Synthetic, scene: &Scene) -> Image {
+    reference::cast_tinted(scene, synthetic, Some(colours))
 }

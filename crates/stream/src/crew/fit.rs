@@ -1,41 +1,43 @@
 //! Cutting a volume so that each rank's share fits its memory.
 
-use std::sync::Arc;
-
 use array::Result;
 use compose::{Balance, Tree};
-use render::Scene;
 
+use super::share::ShareDemand;
 use crate::aim::Aim;
 use crate::film::scene_of;
-use crate::picture::any_transfer;
 
 /// How often a coarser level is tried because shares do not fit the memory of one rank.
 const ATTEMPTS: u32 = 8;
 
-/// Cuts the volume for the picture of an aim, or keeps a tree that is `known` where its shares fit, and has the aim demand a
-/// coarser level as long as a share does not fit one rank's memory: shares have as much work, not as many blocks. Blocks the thread.
+/// Cuts the volume for the picture of an aim, or keeps a tree that is `known` where its shares fit, and has the aim demand coarser
+/// levels as long as a share does not fit one rank's memory: shares have as much work, not as many blocks. Blocks the thread.
 ///
 /// # Errors
 /// Those of [`Balance::cut`] and [`render::demand`].
 pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Option<Tree>) -> Result<Tree> {
-    let transfer = aim.view.transfer.clone().unwrap_or_else(any_transfer);
-    let volume = Arc::clone(&aim.watching.volume);
+    let subject = aim.watching.subject();
     let mut known = known;
     for attempt in 1.. {
-        let scene = scene_of(aim, &transfer)?;
         let (tree, is_known) = match known.take() {
             Some(tree) => (tree, true),
-            None => (volume.cut(balance, &scene, &aim.demand, ranks)?, false),
+            None => (subject.cut(balance, &scene_of(aim, &aim.view)?, &aim.demand, ranks)?, false),
         };
-        let largest_bytes = largest_share(aim, &scene, &tree);
-        if largest_bytes <= aim.share_bytes || attempt == ATTEMPTS {
+        let [own_bytes, tint_bytes] = largest_share(aim, &tree)?;
+        let [own_fits, tint_fits] = [own_bytes, tint_bytes].map(|bytes| bytes <= aim.share_bytes);
+        if own_fits && tint_fits || attempt == ATTEMPTS {
             return Ok(tree);
         }
-        // Of a tree for another view that says nothing: it is cut anew first.
-        if !is_known {
+        if let Some(tint) = aim.tint.as_ref().filter(|_| !tint_fits) {
+            let bytes = tint.demand.pool_bytes.min(tint.most_bytes);
+            aim.demand_tint_within(affordable(bytes, aim.share_bytes, tint_bytes))?;
+        }
+        if own_fits {
+            known = Some(tree);
+        } else if !is_known {
+            // Of a tree for another view that says nothing: it is cut anew first.
             let bytes = aim.demand.pool_bytes.min(aim.most_bytes);
-            aim.demand_within(affordable(bytes, aim.share_bytes, largest_bytes))?;
+            aim.demand_within(affordable(bytes, aim.share_bytes, own_bytes))?;
         }
     }
     unreachable!("the last attempt returns")
@@ -47,10 +49,12 @@ fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
     usize::try_from(all).unwrap_or(usize::MAX)
 }
 
-/// What the blocks of the largest share take of one rank's memory, bytes.
-fn largest_share(aim: &Aim, scene: &Scene, tree: &Tree) -> usize {
-    let share_bytes = |rank| tree.share(rank).demand(scene, &aim.demand).pool_bytes;
-    (0..tree.ranks()).map(share_bytes).max().unwrap_or(0)
+/// What the blocks of the largest share take of one rank's memory, and those that give the colours, bytes.
+fn largest_share(aim: &Aim, tree: &Tree) -> Result<[usize; 2]> {
+    (0..tree.ranks()).try_fold([0; 2], |[own, tint], rank| {
+        let [other, of_tint] = ShareDemand::of(aim, tree, rank)?.pool_bytes();
+        Ok([own.max(other), tint.max(of_tint)])
+    })
 }
 
 #[cfg(test)]

@@ -20,8 +20,9 @@ mod company;
 mod fit;
 mod order;
 mod parts;
+mod share;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +30,7 @@ use std::time::Duration;
 use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
 use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
-use render::{Cancel, Demand, Demanded, Frame, ImageSize, Quality, Scene, VolumeView};
+use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::{ParticipantId, View};
 
 use crate::aim::{Aim, Reach};
@@ -37,9 +38,9 @@ use crate::film::scene_of;
 use crate::host::Host;
 use crate::loader::Trouble;
 use crate::pace::Plan;
-use crate::picture::any_transfer;
 use crate::strips::{STRIP_UNIT, Strip, joined};
-use crate::volume::{Volume, Watching};
+use crate::subject::Subject;
+use crate::volume::Watching;
 
 pub(crate) use company::Begun;
 pub use company::Company;
@@ -48,6 +49,7 @@ pub(crate) use order::{Order, Outlook, Wish};
 use parts::Canvas;
 pub(crate) use parts::Parts;
 pub use parts::Pixels;
+pub(crate) use share::{ShareDemand, first_look};
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
 pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
@@ -202,19 +204,20 @@ impl Crew {
         };
         let mut aim = Aim::look(host, who, view, size, old, self.reach())?;
         let tree = fit(&mut aim, ranks, &mut balance, tree)?;
+        let (own, tint) = aim.sharpness();
         let wish = Wish {
             view: (*aim.view).clone(),
             size: [size.width, size.height],
-            wanted: aim.demand.wanted,
-            most_bytes: aim.most_bytes as u64,
+            own,
+            tint,
             tree: tree.to_bytes(),
             data,
         };
         self.order(&Order::Look { who, wish })?;
-        let own = first_share(&aim, &tree)?;
+        let share = ShareDemand::first(&aim, &tree)?;
         let (seen, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
-        let (took, wanted) = (Vec::new(), own.blocks.len() as u64);
-        host.feed.wish(who, || aim.watching.want(&Arc::new(own)));
+        let (took, wanted) = (Vec::new(), share.blocks());
+        share.wish(host, who, &aim);
         line.people.insert(who, Shares { seen, volume, data, tree, balance, record, took, wanted });
         Ok(aim)
     }
@@ -278,7 +281,7 @@ impl Crew {
     pub(crate) fn draw(
         &self,
         who: ParticipantId,
-        volume: &Volume,
+        subject: &Subject,
         picture: &Picture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Truth)> {
@@ -297,7 +300,7 @@ impl Crew {
         let drawn = if cancel.is_cancelled() {
             Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
         } else {
-            self.picture(&mut line, who, volume, picture, cancel)
+            self.picture(&mut line, who, subject, picture, cancel)
         };
         *self.drawing() = None;
         drawn
@@ -307,7 +310,7 @@ impl Crew {
         &self,
         line: &mut Line,
         who: ParticipantId,
-        volume: &Volume,
+        subject: &Subject,
         Picture { scene, view, plan }: &Picture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Truth)> {
@@ -316,7 +319,7 @@ impl Crew {
         self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
         let ranks = &*self.ranks.work;
         let schedule = by_strips(&self.schedule);
-        let drawn = volume.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
+        let drawn = subject.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
         let own = drawn.and_then(|part| {
             let strip = strip_of(&part, plan, view.background)?;
             Ok((strip, part))
@@ -339,7 +342,7 @@ impl Crew {
     pub(crate) fn finish(
         &self,
         who: ParticipantId,
-        volume: &Volume,
+        subject: &Subject,
         (scene, view): (&Scene, &View),
         pixels: Pixels,
         cancel: &Cancel,
@@ -349,7 +352,7 @@ impl Crew {
         let mut canvas = Canvas::new(scene, view, pixels)?;
         self.order(&Order::Finish { who, view: view.clone(), pixels })?;
         let ranks = &*self.ranks.work;
-        let own = Parts::drawn(ranks, volume, (scene, view), &shares.tree, &self.schedule, cancel);
+        let own = Parts::drawn(ranks, subject, (scene, view), &shares.tree, &self.schedule, cancel);
         // The others send what they have, whatever became of this rank's part.
         let mut works =
             (1..ranks.size()).map(|rank| canvas.put(&ranks.receive(rank)?)).collect::<Result<Vec<f64>>>()?;
@@ -442,9 +445,8 @@ pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
 /// # Errors
 /// `Invalid` for a transfer function that is none.
 pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
-    let transfer = aim.view.transfer.clone().unwrap_or_else(any_transfer);
     let size = ImageSize { width: plan.width, height: plan.height };
-    let scene = Scene { size, ..scene_of(aim, &transfer)? };
+    let scene = Scene { size, ..scene_of(aim, &aim.view)? };
     let quality = if plan.is_moving { moving(&scene)? } else { Quality::STILL };
     Ok(Scene { quality, ..scene })
 }
@@ -461,42 +463,6 @@ pub(crate) fn strip_of(part: &compose::Composed, plan: &Plan, background: [u8; 3
     let mut strip = Strip::encoded(plan.codec, &part.image(), part.region.top, background)?;
     strip.work = part.work.iter().map(|(_, work)| work).sum();
     Ok(strip)
-}
-
-/// What rank 0 fetches: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and
-/// guesses who has how much to do.
-fn first_share(aim: &Aim, tree: &Tree) -> Result<Demand> {
-    let scene = scene_of(aim, &any_transfer())?;
-    let own = tree.share(0).demand(&scene, &aim.demand);
-    let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
-    let is_coarsest = coarsest(aim);
-    let wider = some_of(aim, |block| is_own.contains(&block.key) || is_coarsest(block));
-    Ok(if wider.pool_bytes <= aim.share_bytes { wider } else { own })
-}
-
-/// What rank 0 looks at before it knows anything: the coarsest level, as much of it as it can hold.
-pub(crate) fn first_look(aim: &Aim) -> Demand {
-    let (view, is_coarsest, mut sum) = (&aim.watching.volume.view, coarsest(aim), 0);
-    some_of(aim, |block| {
-        let bytes = if is_coarsest(block) { view.pool_bytes(&block.key) } else { return false };
-        sum += bytes;
-        sum <= aim.share_bytes
-    })
-}
-
-/// Whether a block is of the coarsest level that is wanted.
-fn coarsest(aim: &Aim) -> impl Fn(&Demanded) -> bool {
-    let view = &aim.watching.volume.view;
-    let rank = move |block: &Demanded| view.rank_of(block.key.level).unwrap_or(0);
-    let coarsest = aim.demand.blocks.iter().map(rank).max();
-    move |block| Some(rank(block)) == coarsest
-}
-
-/// Those of an aim's blocks that are chosen.
-fn some_of(aim: &Aim, mut is_chosen: impl FnMut(&Demanded) -> bool) -> Demand {
-    let blocks: Vec<Demanded> = aim.demand.blocks.iter().filter(|block| is_chosen(block)).copied().collect();
-    let pool_bytes = blocks.iter().map(|block| aim.watching.volume.view.pool_bytes(&block.key)).sum();
-    Demand { blocks, pool_bytes, ..(*aim.demand).clone() }
 }
 
 impl Outlook {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
 use super::Pixels;
+use crate::aim::Sharpness;
 use crate::loader::Trouble;
 use crate::pace::Plan;
 
@@ -33,10 +34,9 @@ pub(crate) struct Wish {
     pub(crate) view: View,
     /// Width and height, pixels.
     pub(crate) size: [u32; 2],
-    /// Number of the level that memory and screen allow.
-    pub(crate) wanted: u8,
-    /// Within which rank 0 chose blocks, bytes.
-    pub(crate) most_bytes: u64,
+    /// As rank 0 chose, and of the array that gives the colours.
+    pub(crate) own: Sharpness,
+    pub(crate) tint: Option<Sharpness>,
     /// See [`compose::Tree::to_bytes`].
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.

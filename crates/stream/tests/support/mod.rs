@@ -66,7 +66,28 @@ impl Pyramid {
             });
             elements.push(ball(n, times));
         }
-        let memory = MemorySource::new(dataset, vec![elements]).unwrap();
+        Self::of(dataset, vec![elements])
+    }
+
+    /// With an array `heat` beside it: larger values towards greater x and later times, in blocks of half the size.
+    pub(crate) fn with_heat(side: u64, block: u64, times: u64) -> Self {
+        let mut dataset = (*Self::new(side, block, times).dataset()).clone();
+        let balls = dataset.arrays[0].levels.iter().map(|level| ball(level.shape[1], times)).collect();
+        let mut heat = dataset.arrays[0].clone();
+        heat.name = "heat".into();
+        heat.dtype = "<f4".parse().unwrap();
+        heat.decoding.output = heat.dtype;
+        let mut elements = Vec::new();
+        for level in &mut heat.levels {
+            level.block = vec![1, block / 2, block / 2, block / 2];
+            elements.push(gradient(&level.shape));
+        }
+        dataset.arrays.push(heat);
+        Self::of(dataset, vec![balls, elements])
+    }
+
+    fn of(dataset: Dataset, elements: Vec<Vec<Bytes>>) -> Self {
+        let memory = MemorySource::new(dataset, elements).unwrap();
         let open: Gate = Arc::new(|_| true);
         Self(Arc::new(Inner { memory, gate: watch::Sender::new(open), log: Mutex::default() }))
     }
@@ -92,7 +113,8 @@ impl Pyramid {
     }
 
     pub(crate) fn time_of(&self, key: &BlockKey) -> u64 {
-        self.dataset().arrays[0].levels[usize::from(key.level)].grid_position(key.index).unwrap()[0]
+        let array = &self.dataset().arrays[key.array as usize];
+        array.levels[usize::from(key.level)].grid_position(key.index).unwrap()[0]
     }
 
     /// Other blocks wait.
@@ -160,6 +182,15 @@ fn ball(n: u64, times: u64) -> Bytes {
         }
     }
     bytes.into()
+}
+
+/// From 0 to 100 along x, 50 more at each time.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small")]
+fn gradient(shape: &[u64]) -> Bytes {
+    let [times, n, _, _] = shape else { panic!("{shape:?}") };
+    let value = |t: u64, x: u64| (100.0 * (x as f64 + 0.5) / *n as f64 + 50.0 * t as f64) as f32;
+    let rows = (0..*times).flat_map(|t| (0..n * n).flat_map(move |_| (0..*n).map(move |x| value(t, x))));
+    rows.flat_map(f32::to_le_bytes).collect::<Vec<u8>>().into()
 }
 
 /// A source that turns into another one, as a file does when it is written anew.
@@ -235,11 +266,14 @@ impl Source for Gated {
             log.asked.extend(wants.iter().map(|w| (w.key(), w.urgency().priority)));
             log.waiting.retain(|w| w.strong_count() > 0);
             log.waiting.extend(wants.iter().map(Arc::downgrade));
-            let info = &self.0.memory.dataset().arrays[0];
+            let dataset = self.0.memory.dataset();
             let alive = log.waiting.iter().filter_map(std::sync::Weak::upgrade).filter(|w| !w.is_cancelled());
             // Whoever looks at other data may ask for a level that is not there.
-            let level = |w: &Want| info.levels.get(usize::from(w.key().level));
-            let size = |w: Arc<Want>| level(&w).map_or(0, |l| l.block.iter().product::<u64>());
+            let size = |w: Arc<Want>| {
+                let info = &dataset.arrays[w.key().array as usize];
+                let level = info.levels.get(usize::from(w.key().level));
+                level.map_or(0, |l| l.block.iter().product::<u64>() * info.dtype.size_bytes() as u64)
+            };
             log.bytes_now = alive.map(size).sum();
             log.most_bytes = log.most_bytes.max(log.bytes_now);
         }

@@ -73,6 +73,7 @@ pub(super) fn scene(
         slices: Vec::new(),
         wires: Default::default(),
         mode: Mode::Composite,
+        tint: None,
         is_lit: false,
         size,
         clip: Some(clip),
