@@ -6,6 +6,8 @@ import os
 import pathlib
 import subprocess
 
+import netCDF4
+import numpy as np
 import pytest
 from conftest import ROOT, SAMPLE, report, running, several
 
@@ -62,6 +64,21 @@ def test_servers_are_shown_with_their_states(home):
             visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="2")
             doomed.close()
             visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="1")
+
+
+def test_another_array_gives_the_colours(home, tmp_path):
+    """A ball of density, and a temperature that rises from 0 to 100 along x."""
+    z, y, x = np.mgrid[0:32, 0:32, 0:32]
+    with netCDF4.Dataset(tmp_path / "ball.nc", "w") as file:
+        for name in "zyx":
+            file.createDimension(name, 32)
+        rho = file.createVariable("rho", "f4", ["z", "y", "x"])
+        rho[:] = np.clip(16 - np.sqrt((x - 15.5) ** 2 + (y - 15.5) ** 2 + (z - 15.5) ** 2), 0, None)
+        heat = file.createVariable("heat", "f4", ["z", "y", "x"])
+        heat[:] = 100 * x / 31
+        heat.units = "K"
+    with running(home, "view", str(tmp_path / "ball.nc"), "--listen", "127.0.0.1:0", "--json") as viewer:
+        visit(viewer.url, "viewer-colours", "colours", CORRIDOR_E2E_COLOURS="heat")
 
 
 def visit(url: str, name: str, *arguments: str, **expected: str) -> None:

@@ -85,7 +85,7 @@ export async function thumbnail(page: Page): Promise<number[]> {
 }
 
 /** Whether pixel `i` differs from the upper left corner's, which shows only background. */
-function isVisible(pixels: readonly number[], i: number): boolean {
+export function isVisible(pixels: readonly number[], i: number): boolean {
   return [0, 1, 2].some((c) => Math.abs((pixels[4 * i + c] ?? 0) - (pixels[c] ?? 0)) > 6);
 }
 

@@ -2,7 +2,7 @@
 //! from the state; everything about the network happens in the worker.
 
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
-import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
+import { canColour, findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pixelSize } from "../draw/picture.ts";
@@ -10,7 +10,7 @@ import type { Json } from "../json.ts";
 import type { FrameInfo, Severity, Truth } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/player.ts";
 import { Views } from "../session/views.ts";
-import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
+import type { Camera, ColourBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
@@ -122,7 +122,7 @@ export class Viewer implements Actions {
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
     const mode = array.meaning === "labels" ? "composite" : this.#views.view.mode;
-    this.change({ ...patch, surfaces: [], slices: [], mode });
+    this.change({ ...patch, colour_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
   };
 
   togglePlay = (): void => {
@@ -354,6 +354,13 @@ export class Viewer implements Actions {
       },
       Math.max(0, at - now),
     );
+  }
+
+  /** What gives the colours of the view, where it can give those of an array, too. */
+  #coloursOf(array: ArrayInfo): ColourBy | null {
+    const by = this.#views.view.colour_by;
+    const colours = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
+    return colours && canColour(colours, array) ? by : null;
   }
 
   #pixels(): { width: number; height: number } {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import { DATASET } from "../../mock/dataset.ts";
 import { parseJson, type Json } from "../json.ts";
-import { findArray, isDrawable, parseDataset } from "./dataset.ts";
+import { canColour, findArray, isDrawable, parseDataset } from "./dataset.ts";
 import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
 import { parseStats, statsLevel, statsRanges } from "./stats.ts";
 import { worldBox } from "./world.ts";
@@ -42,6 +42,34 @@ describe("description", () => {
   it("of an array without axes of space lies where its last axes lie", () => {
     const [rows] = parse(of(["other", "other"], [40, 50], "rows")).arrays;
     expect(rows && worldBox(rows)?.extent).toEqual([50, 40, 1]);
+  });
+
+  it("says which arrays can give the colours of which: those of the same places, at all times and positions", () => {
+    const rho = of(["time", "z", "y", "x"], [5, 2, 3, 4], "rho");
+    const mask = of(["z", "y", "x"], [2, 3, 4], "mask");
+    const cells = of(["time", "channel", "z", "y", "x"], [5, 3, 2, 3, 4], "cells");
+    const brief = of(["time", "channel", "z", "y", "x"], [4, 9, 2, 3, 4], "brief");
+    const other = of(["z", "y", "x"], [2, 3, 5], "other");
+    const shifted = {
+      ...mask,
+      levels: [
+        {
+          shape: [2, 3, 4],
+          world_from_voxel: [
+            [1, 0, 0, 1],
+            [0, 1, 0, 0],
+            [0, 0, 1, 0],
+          ],
+        },
+      ],
+    };
+    const { arrays } = parse(rho, mask, cells, brief, other, shifted);
+    const fitting = (shown: string) =>
+      arrays.filter((a) => arrays.some((b) => b.name === shown && canColour(a, b))).map((a) => a.name);
+    expect(fitting("rho")).toEqual(["mask", "cells"]);
+    expect(fitting("cells")).toEqual(["rho", "mask"]);
+    expect(fitting("brief")).toEqual(["rho", "mask"]);
+    expect(fitting("other")).toEqual([]);
   });
 
   it("that is damaged says where", () => {

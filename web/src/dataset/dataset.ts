@@ -103,6 +103,21 @@ export function spaceShape(array: ArrayInfo): readonly [number, number, number] 
   return [size("x", 1), size("y", 2), size("z", 3)];
 }
 
+/**
+ * Whether an array can give the colours of another one whatever of that is shown: its voxels lie at the same places, and it is
+ * as long along the axes that both have.
+ */
+export function canColour(array: ArrayInfo, shown: ArrayInfo): boolean {
+  const place = (of: ArrayInfo) => JSON.stringify([spaceShape(of), of.levels[0]?.worldFromVoxel]);
+  const size = (of: ArrayInfo, axis: number) => of.levels[0]?.shape[axis] ?? 1;
+  const isLong = (axis: Axis, i: number) => {
+    const same = (other: Axis) => (axis.kind === "time" ? other.kind === "time" : other.name === axis.name);
+    return isSpatial(axis.kind) || size(array, i) >= size(shown, shown.axes.findIndex(same));
+  };
+  const isOther = array.number !== shown.number;
+  return isOther && isDrawable(array) && place(array) === place(shown) && array.axes.every(isLong);
+}
+
 export function isSpatial(kind: AxisKind): boolean {
   return kind === "x" || kind === "y" || kind === "z";
 }

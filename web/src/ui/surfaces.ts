@@ -2,7 +2,7 @@
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { formatNumber } from "../dataset/labels.ts";
-import { MAX_SURFACES, type Surface, type Vec3 } from "../view/schema.ts";
+import { MAX_SURFACES, type ColourBy, type Surface, type Vec3 } from "../view/schema.ts";
 import { el, iconButton, textButton } from "./dom.ts";
 
 /** Colours of new surfaces, as those of `corridor render --iso`. */
@@ -41,7 +41,7 @@ export function surfaceControl(actions: Actions): Part {
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));
-      showRow(row, surface);
+      showRow(row, surface, view.colour_by);
     });
   };
   const newRow = (index: number): HTMLElement => {
@@ -95,12 +95,16 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
 }
 
 /** What a person is changing is left alone. */
-function showRow(row: Element, surface: Surface): void {
+function showRow(row: Element, surface: Surface, by: ColourBy | null): void {
   const [colour, value, opacity] = row.querySelectorAll("input");
   const show = (input: HTMLInputElement | undefined, text: string) => {
     if (input && document.activeElement !== input && input.value !== text) input.value = text;
   };
   show(colour, toHex(surface.colour));
+  if (colour) {
+    colour.disabled = by !== null;
+    colour.title = by ? `Coloured by ${by.array}` : "";
+  }
   show(value, formatNumber(surface.value));
   show(opacity, String(surface.opacity));
 }

@@ -1,7 +1,7 @@
 //! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
 import type { Actions, Part, State } from "../app/state.ts";
-import { DEFAULT_PARALLAX, MODES, type Mode } from "../view/schema.ts";
+import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
@@ -16,7 +16,7 @@ export function volumeControl(actions: Actions): Part {
   const select = el("select", { "aria-label": "How the volume is drawn", id: "mode" });
   select.addEventListener("change", () => {
     const mode = MODES.find((name) => name === select.value);
-    if (mode) actions.change({ mode });
+    if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, colour_by: null } : { mode });
   });
   const light = checkbox("Light the volume", (isOn) => {
     actions.change({ shading: isOn });
@@ -39,8 +39,7 @@ export function volumeControl(actions: Actions): Part {
   );
   const update = ({ view, array }: State) => {
     // Labels have no order, so they have no extreme values.
-    const isDisabled = (mode: Mode) =>
-      array?.meaning === "labels" && (mode === "maximum" || mode === "minimum");
+    const isDisabled = (mode: Mode) => array?.meaning === "labels" && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
     setOptions(select, options, view.mode);
     light.element.hidden = view.mode !== "composite";

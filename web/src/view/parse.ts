@@ -12,6 +12,7 @@ import {
   SCHEMA_VERSION,
   SPACE_AXES,
   type Camera,
+  type ColourBy,
   type OpacityPoint,
   type Projection,
   type Slice,
@@ -38,6 +39,7 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   level: (value) => (value === null || (isCount(value) && value < 256) ? value : undefined),
   camera: (value) => (value === null ? null : readCamera(value)),
   transfer: (value) => (value === null ? null : readTransfer(value)),
+  colour_by: (value) => (value === null ? null : readColourBy(value)),
   surfaces: readSurfaces,
   slices: readSlices,
   mode: (value) => MODES.find((mode) => mode === value),
@@ -127,22 +129,34 @@ function readProjection(value: Json | undefined): Projection | undefined {
 }
 
 function readTransfer(value: Json): Transfer | undefined {
-  if (!isObject(value) || typeof value.map !== "string" || !isArray(value.range) || !isArray(value.opacity)) {
-    return undefined;
-  }
-  const [low, high] = value.range;
+  if (!isObject(value) || typeof value.map !== "string" || !isArray(value.opacity)) return undefined;
+  const range = readRange(value.range);
   const points = value.opacity.map(readPoint);
   const valid = points.filter((point) => point !== undefined);
-  if (!isFinite(low) || !isFinite(high) || !(low < high)) return undefined;
-  if (valid.length !== points.length || points.length === 0 || points.length > MAX_OPACITY_POINTS)
+  if (!range || valid.length !== points.length || points.length === 0 || points.length > MAX_OPACITY_POINTS)
     return undefined;
-  return { ...value, range: [low, high], map: value.map, opacity: valid.sort((a, b) => a[0] - b[0]) };
+  return { ...value, range, map: value.map, opacity: valid.sort((a, b) => a[0] - b[0]) };
+}
+
+function readRange(value: Json | undefined): readonly [number, number] | undefined {
+  if (!isArray(value) || value.length !== 2) return undefined;
+  const [low, high] = value;
+  return isFinite(low) && isFinite(high) && low < high ? [low, high] : undefined;
 }
 
 function readPoint(value: Json): OpacityPoint | undefined {
   if (!isArray(value) || value.length !== 2) return undefined;
   const [at, alpha] = value;
   return isFinite(at) && isFinite(alpha) && alpha >= 0 && alpha <= 1 ? [at, alpha] : undefined;
+}
+
+function readColourBy(json: Json): ColourBy | undefined {
+  if (!isObject(json) || typeof json.array !== "string") return undefined;
+  const { array, at: positions = {}, range: ends = null, map = null } = json;
+  const at = readPositions(positions);
+  const range = ends === null ? null : readRange(ends);
+  const isLegal = at && range !== undefined && (map === null || (typeof map === "string" && map !== ""));
+  return isLegal ? { ...json, array, at, range, map } : undefined;
 }
 
 function readSurfaces(value: Json): readonly Surface[] | undefined {

@@ -10,7 +10,7 @@ export type Projection =
   | { readonly perspective: { readonly fov_y_rad: number } }
   | { readonly orthographic: { readonly height_world: number } };
 
-/** In world space. May carry fields of a newer schema, as may [`Transfer`]. */
+/** In world space. May carry fields of a newer schema, as may [`Transfer`] and [`ColourBy`]. */
 export interface Camera {
   readonly eye: Vec3;
   readonly target: Vec3;
@@ -26,6 +26,16 @@ export interface Transfer {
   readonly range: readonly [low: number, high: number];
   readonly map: string;
   readonly opacity: readonly OpacityPoint[];
+}
+
+/** Another array whose values give all colours; its voxels lie at the same places. */
+export interface ColourBy {
+  readonly array: string;
+  /** Index on its axes that are neither space nor time, by name; as in the view where not named. */
+  readonly at: Readonly<Record<string, number>>;
+  /** Decoded values at the ends of the colour map; null: the server fills it in, as it does the map. */
+  readonly range: readonly [low: number, high: number] | null;
+  readonly map: string | null;
 }
 
 /** All places of one decoded value, as a lit surface; the opacity does not depend on voxels. */
@@ -52,6 +62,8 @@ export interface Slice {
  */
 export const MODES = ["composite", "surfaces", "maximum", "minimum"] as const;
 export type Mode = (typeof MODES)[number];
+/** Those that show values, which have their own colours and no others. */
+export const EXTREME_MODES: readonly Mode[] = ["maximum", "minimum"];
 
 export interface View {
   /** Its name; empty: the only one. */
@@ -64,6 +76,8 @@ export interface View {
   /** null: the server fills in a default. */
   readonly camera: Camera | null;
   readonly transfer: Transfer | null;
+  /** null: the array's own values give the colours. */
+  readonly colour_by: ColourBy | null;
   readonly surfaces: readonly Surface[];
   readonly slices: readonly Slice[];
   readonly mode: Mode;
@@ -104,6 +118,7 @@ export const EMPTY_VIEW: View = {
   level: null,
   camera: null,
   transfer: null,
+  colour_by: null,
   surfaces: [],
   slices: [],
   mode: "composite",

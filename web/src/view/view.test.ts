@@ -34,6 +34,7 @@ const DOCUMENTED: Json = {
       [1, 0.5],
     ],
   },
+  colour_by: { array: "temperature", at: { channel: 1 }, range: [270, 300], map: "magma" },
   surfaces: [{ value: 0.5, colour: [230, 190, 150], opacity: 0.75 }],
   slices: [{ axis: "z", at: 12.5 }],
   mode: "composite",
@@ -56,8 +57,16 @@ describe("parse", () => {
       ...DOCUMENTED,
       cursor: [1],
       transfer: { ...(DOCUMENTED.transfer as object), gamma: "x" },
+      colour_by: { ...(DOCUMENTED.colour_by as object), gamma: "x" },
     } as Json;
     expect(viewToJson(parseView(newer).patch)).toEqual(newer);
+  });
+
+  it("reads that the server is to choose the colours by another array", () => {
+    const { patch, warnings } = parseView({ colour_by: { array: "temperature" } });
+    expect(warnings).toEqual([]);
+    expect(patch.colour_by).toEqual({ array: "temperature", at: {}, range: null, map: null });
+    expect(parseView({ colour_by: null })).toEqual({ patch: { colour_by: null }, warnings: [] });
   });
 
   it.each(VECTORS.legal)("reads and writes the golden view %j unchanged", (view) => {
@@ -87,6 +96,15 @@ describe("parse", () => {
     ["transfer", { range: [0, 1], map: "gray", opacity: [[0, 2]] }],
     ["transfer", { range: [0, 1], map: "gray", opacity: [] }],
     ["transfer", { range: [0, 1], map: "gray", opacity: Array.from({ length: 300 }, () => [0, 0]) }],
+    ["transfer", { range: [0, 1, 2], map: "gray", opacity: [[0, 0]] }],
+    ["colour_by", "temperature"],
+    ["colour_by", { map: "magma" }],
+    ["colour_by", { array: "temperature", at: { channel: "two" } }],
+    ["colour_by", { array: "temperature", at: null }],
+    ["colour_by", { array: "temperature", range: [300, 270] }],
+    ["colour_by", { array: "temperature", range: [270] }],
+    ["colour_by", { array: "temperature", map: 7 }],
+    ["colour_by", { array: "temperature", map: "" }],
     [
       "clip",
       [
@@ -134,7 +152,7 @@ describe("fragment", () => {
       camera: view.camera && { ...view.camera, eye: [1 / 3, 2 / 3, 1e9 / 7] },
     });
     expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
-    expect(text.length).toBeLessThan(560);
+    expect(text.length).toBeLessThan(680);
     expect(formatView(EMPTY_VIEW).length).toBeLessThan(20);
   });
 

@@ -59,9 +59,14 @@ export function transferEditor(actions: Actions): Part {
     },
     rest: actions.rest,
   });
-  const range = rangeInputs((low, high) => {
+  const setRange = (low: number, high: number) => {
     actions.edit((now) => ({ ...now, range: [low, high] }));
+  };
+  const full = textButton("Full range", () => {
+    const stats = state?.stats?.stats;
+    if (stats && stats.min < stats.max) setRange(stats.min, stats.max);
   });
+  const range = rangeInputs(setRange, full);
   const presets = PRESETS.map((preset) => {
     const button = textButton(
       preset.name,
@@ -87,11 +92,14 @@ export function transferEditor(actions: Actions): Part {
     element.classList.toggle("is-empty", now === null);
     if (!state || !now) return;
     if (selected >= now.opacity.length) selected = -1;
-    const stats = state.stats?.stats ?? null;
-    const histogram = stats?.histogram ?? null;
-    plot.draw({ transfer: now, domain: domain(), histogram, map: state.colormaps.get(now.map), selected });
+    const histogram = state.stats?.stats.histogram ?? null;
+    const map = state.colormaps.get(now.map);
+    const isColoured = state.view.colour_by === null;
+    plot.draw({ transfer: now, domain: domain(), histogram, map, isColoured, selected });
     setText(readout, readoutOf(now, selected, state));
-    range.update(now.range, stats ? [stats.min, stats.max] : null);
+    range.update(now.range);
+    range.element.hidden = !isColoured;
+    full.disabled = state.stats === null;
     setText(source, sourceOf(state));
   };
   const update = (next: State) => {

@@ -1,19 +1,28 @@
-//! The choice of a colour map, as swatches.
+//! The colours: whose values give them, and the choice of a colour map, as swatches.
 
 import type { Actions, Part, State } from "../../app/state.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
+import type { ColourBy } from "../../view/schema.ts";
 import { el } from "../dom.ts";
+import { colourBy } from "./by.ts";
 
 export function colourMaps(actions: Actions): Part {
   const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Colour map" });
-  const element = el("section", { class: "group" }, el("h2", {}, "Colours"), grid);
+  const other = colourBy(actions);
+  const element = el("section", { class: "group" }, el("h2", {}, "Colours"), other.element, grid);
   let key = "";
+  let by: ColourBy | null = null;
   grid.addEventListener("change", (event) => {
     const { target } = event;
-    if (target instanceof HTMLInputElement) actions.edit((now) => ({ ...now, map: target.value }));
+    if (!(target instanceof HTMLInputElement)) return;
+    const map = target.value;
+    if (by) actions.change({ colour_by: { ...by, map } });
+    else actions.edit((now) => ({ ...now, map }));
   });
   const update = (state: State) => {
-    const chosen = state.view.transfer?.map ?? "";
+    other.update(state);
+    by = state.view.colour_by;
+    const chosen = (by ?? state.view.transfer)?.map ?? "";
     // A map that the server does not list (a link from elsewhere) is still named.
     const names = [...new Set([...state.colormaps.keys(), ...(chosen === "" ? [] : [chosen])])];
     const next = JSON.stringify([names, state.colormaps.size]);
@@ -23,9 +32,9 @@ export function colourMaps(actions: Actions): Part {
     }
     for (const input of grid.querySelectorAll("input")) {
       input.checked = input.value === chosen;
-      input.disabled = state.view.transfer === null;
+      input.disabled = by === null && state.view.transfer === null;
     }
-    element.hidden = names.length === 0;
+    element.hidden = names.length === 0 && other.element.hidden;
   };
   return { element, update };
 }

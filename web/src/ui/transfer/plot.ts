@@ -17,6 +17,8 @@ export interface PlotInput {
     readonly counts: readonly number[];
   } | null;
   readonly map: Colormap | undefined;
+  /** The values drawn give the colours; else there is no colour bar. */
+  readonly isColoured: boolean;
   readonly selected: number;
 }
 
@@ -36,8 +38,9 @@ const HEIGHT = 128;
 const BAR_HEIGHT = 12;
 const GAP = 10;
 const INSET = 8;
-/** Height of the drawing, CSS pixels; it is as wide as its place. */
-export const PLOT_HEIGHT = HEIGHT + GAP + BAR_HEIGHT + 14;
+/** Heights of the drawing with and without the colour bar, CSS pixels; it is as wide as its place. */
+const WHOLE_HEIGHT = HEIGHT + GAP + BAR_HEIGHT + 14;
+const CURVE_HEIGHT = HEIGHT + INSET;
 const POINT_RADIUS = 5.5;
 const HIT_RADIUS = 14;
 const STOPS = 24;
@@ -77,7 +80,7 @@ export class Plot {
     for (let i = 0; i < STOPS; i++) this.#gradient.append(svg("stop", { offset: i / (STOPS - 1) }));
     this.element = svg(
       "svg",
-      { class: "tf-plot", height: PLOT_HEIGHT, role: "group", "aria-label": "Opacity curve over values" },
+      { class: "tf-plot", height: WHOLE_HEIGHT, role: "group", "aria-label": "Opacity curve over values" },
       svg("defs", {}, this.#gradient),
       this.#bars,
       this.#fill,
@@ -163,7 +166,9 @@ export class Plot {
     });
   }
 
-  #drawColours({ transfer, map }: PlotInput): void {
+  #drawColours({ transfer, map, isColoured }: PlotInput): void {
+    setAttributes(this.element, { height: isColoured ? WHOLE_HEIGHT : CURVE_HEIGHT });
+    this.element.classList.toggle("plain", !isColoured);
     const [low, high] = transfer.range.map((value) => this.#x(value)) as [number, number];
     setAttributes(this.#gradient, { x1: low, x2: Math.max(high, low + 0.01) });
     setAttributes(this.#bar, { x: INSET, width: this.#width - 2 * INSET });

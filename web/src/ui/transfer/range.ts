@@ -1,20 +1,16 @@
-//! The ends of the colour range as numbers, and a button that spans all values.
+//! The ends of a colour range as numbers, and a button between that chooses them.
 
 import { formatNumber } from "../../dataset/labels.ts";
-import { el, textButton } from "../dom.ts";
+import { el } from "../dom.ts";
 
 export interface RangeInputs {
   readonly element: HTMLElement;
-  update(range: readonly [number, number], all: readonly [number, number] | null): void;
+  update(range: readonly [number, number]): void;
 }
 
-export function rangeInputs(set: (low: number, high: number) => void): RangeInputs {
+export function rangeInputs(set: (low: number, high: number) => void, choose: HTMLElement): RangeInputs {
   const low = field("Lowest value of the colours");
   const high = field("Highest value of the colours");
-  let span: readonly [number, number] | null = null;
-  const full = textButton("Full range", () => {
-    if (span && span[0] < span[1]) set(span[0], span[1]);
-  });
   const commit = () => {
     const [from, to] = [Number(low.value), Number(high.value)];
     const isValid =
@@ -24,10 +20,8 @@ export function rangeInputs(set: (low: number, high: number) => void): RangeInpu
   };
   low.addEventListener("change", commit);
   high.addEventListener("change", commit);
-  const element = el("div", { class: "range" }, low, full, high);
-  const update = (range: readonly [number, number], all: readonly [number, number] | null) => {
-    span = all;
-    full.disabled = all === null;
+  const element = el("div", { class: "range" }, low, choose, high);
+  const update = (range: readonly [number, number]) => {
     show(low, range[0]);
     show(high, range[1]);
   };

@@ -1,0 +1,78 @@
+//! Whose values give the colours: those of the view's own array, or those of another one with its colour bar and range.
+
+import type { Actions, Part, State } from "../../app/state.ts";
+import { canColour, findArray, isSpatial, type ArrayInfo } from "../../dataset/dataset.ts";
+import { formatUnits } from "../../dataset/labels.ts";
+import { cssGradient } from "../../transfer/colormap.ts";
+import { EXTREME_MODES, type ColourBy, type View } from "../../view/schema.ts";
+import { el, setOptions, setText, textButton } from "../dom.ts";
+import { rangeInputs } from "./range.ts";
+
+/** The choice of the view's own array. */
+const OWN = "";
+
+export function colourBy(actions: Actions): Part {
+  let by: ColourBy | null = null;
+  const setRange = (range: ColourBy["range"]) => {
+    if (by) actions.change({ colour_by: { ...by, range } });
+  };
+  const select = el("select");
+  select.addEventListener("change", () => {
+    const array = select.value;
+    actions.change({ colour_by: array === OWN ? null : { array, at: {}, range: null, map: null } });
+  });
+  const automatic = textButton("Automatic", () => {
+    setRange(null);
+  });
+  const range = rangeInputs((low, high) => {
+    setRange([low, high]);
+  }, automatic);
+  const bar = el("div", { class: "swatch" });
+  const source = el("p", { class: "hint" });
+  const element = el(
+    "div",
+    { class: "colour-by" },
+    el("label", {}, "Colours by", el("span", { class: "select" }, select)),
+    source,
+    bar,
+    range.element,
+  );
+  let shown: ArrayInfo | null = null;
+  let fitting: readonly ArrayInfo[] = [];
+  const update = ({ dataset, array, view, colormaps }: State) => {
+    by = view.colour_by;
+    if (array !== shown) {
+      shown = array;
+      fitting = array && dataset ? dataset.arrays.filter((other) => canColour(other, array)) : [];
+    }
+    const colours = by && dataset ? findArray(dataset, by.array) : null;
+    // A link may name another place in the same array.
+    const listed = colours && !fitting.includes(colours) ? [...fitting, colours] : fitting;
+    const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
+    setOptions(select, [{ value: OWN, label: "Its own values" }, ...options], colours?.name ?? OWN);
+    select.disabled = EXTREME_MODES.includes(view.mode);
+    select.title = select.disabled ? "The largest and smallest values along rays show their own colours" : "";
+    element.hidden = listed.length === 0;
+    for (const part of [source, bar, range.element]) part.hidden = by === null;
+    if (!by) return;
+    setText(source, colours ? sourceOf(colours, by, view) : by.array);
+    bar.style.backgroundImage = cssGradient(colormaps.get(by.map ?? ""));
+    // The server has yet to choose it.
+    range.element.style.visibility = by.range ? "" : "hidden";
+    if (by.range) range.update(by.range);
+  };
+  return { element, update };
+}
+
+function withUnits(name: string, units: string): string {
+  return units === "" ? name : `${name} (${formatUnits(units)})`;
+}
+
+/** Whose colours the bar shows, and where along the axes that no slider moves. */
+function sourceOf(array: ArrayInfo, by: ColourBy, view: View): string {
+  const places = array.axes.flatMap(({ kind, name }, i) => {
+    const isFree = kind !== "time" && !isSpatial(kind) && (array.levels[0]?.shape[i] ?? 1) > 1;
+    return isFree ? [`${name} ${by.at[name] ?? view.at[name] ?? 0}`] : [];
+  });
+  return [`Values of ${withUnits(array.name, array.units)}`, ...places].join(", ");
+}
