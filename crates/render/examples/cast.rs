@@ -3,7 +3,8 @@
 //! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
 //! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface), `iso` (an isosurface alone),
 //! `mixed` (an isosurface seen through another one in a haze), `largest` and `smallest` values along rays, `planes` (three
-//! slices alone), `cut` (slices in a haze).
+//! slices alone), `cut` (slices in a haze). Each as it is, lit, and but for extreme values in the colours of another array (here
+//! of the same one, from end to end).
 
 #![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
 #![expect(clippy::cast_possible_truncation, reason = "values lie between 0 and 255")]
@@ -18,7 +19,7 @@ use array::{
 };
 use corridor_render::{
     Background, BlockPool, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Quality, Scene, Slice,
-    SpaceAxis, TransferFunction, VolumeView, cast,
+    SpaceAxis, Tint, TransferFunction, VolumeView, cast,
 };
 
 /// Pictures per measurement.
@@ -32,7 +33,9 @@ type Planes = &'static [(SpaceAxis, f64)];
 const PLANES: Planes = &[(SpaceAxis::X, 0.5), (SpaceAxis::Y, 0.5), (SpaceAxis::Z, 0.5)];
 
 /// Name, opacity, isovalues with their opacity, what is drawn besides these and slices.
-const SCENES: [(&str, Points, Points, Mode, Planes); 11] = [
+type SceneOf = (&'static str, Points, Points, Mode, Planes);
+
+const SCENES: [SceneOf; 11] = [
     ("haze", &[(90.0, 0.0), (255.0, 0.06)], &[], Mode::Composite, &[]),
     ("dense", &[(140.0, 0.0), (200.0, 0.5)], &[], Mode::Composite, &[]),
     ("fog", &[(0.0, 0.01), (255.0, 0.03)], &[], Mode::Composite, &[]),
@@ -64,9 +67,17 @@ fn main() -> Result<()> {
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);
 
     let is_wanted = |name: &str| wanted == "all" || wanted.split(',').any(|wanted| wanted == name);
-    let lit = SCENES.iter().map(|scene| (scene, true));
-    let all = SCENES.iter().map(|scene| (scene, false)).chain(lit);
-    for ((name, points, isovalues, mode, slices), is_lit) in all.filter(|scene| is_wanted(scene.0.0)) {
+    let all =
+        ["", "lit", "tinted"].into_iter().flat_map(|look| SCENES.iter().map(move |scene| (scene, look)));
+    let has_colours = |(scene, look): &(&SceneOf, &str)| {
+        !(*look == "tinted" && matches!(scene.3, Mode::Maximum | Mode::Minimum))
+    };
+    let tint =
+        Tint { view: Arc::clone(&view), colour_map: "magma".into(), range: [0.0, 255.0], finest_level: 0 };
+    let blocks = || pool.snapshot().tinted(&pool.snapshot());
+    for ((name, points, isovalues, mode, slices), look) in
+        all.filter(has_colours).filter(|scene| is_wanted(scene.0.0))
+    {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
             camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).zoom(1.25),
@@ -75,27 +86,26 @@ fn main() -> Result<()> {
             slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
             wires: Default::default(),
             mode: *mode,
-            tint: None,
-            is_lit,
+            tint: (look == "tinted").then(|| tint.clone()),
+            is_lit: look == "lit",
             size: ImageSize { width: 1024, height: 800 },
             clip: None,
             quality: Quality { step: 1.0, ..Quality::MOVING },
             finest_level: 0,
             view: Arc::clone(&view),
         };
-        let mut frame = cast(&scene, &pool.snapshot(), &Cancel::new())?;
+        let mut frame = cast(&scene, &blocks(), &Cancel::new())?;
         let (drawn, took) = timed(|| {
-            (0..REPEATS).map(|_| cast(&scene, &pool.snapshot(), &Cancel::new())).collect::<Result<Vec<_>>>()
+            (0..REPEATS).map(|_| cast(&scene, &blocks(), &Cancel::new())).collect::<Result<Vec<_>>>()
         });
         frame = drawn?.pop().unwrap_or(frame);
         let [wall, cpu] = took.map(|t| t.as_secs_f64() * 1e3 / f64::from(REPEATS));
-        let light = if is_lit { "lit" } else { "" };
         println!(
-            "{name:7} {light:4} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads",
+            "{name:8} {look:6} {cpu:7.1} ms of CPU, {wall:7.1} ms with {} threads",
             rayon::current_num_threads()
         );
         if let Some(folder) = &folder {
-            let file = folder.join(format!("{name}{light}-{side}.png"));
+            let file = folder.join(format!("{name}{look}-{side}.png"));
             let png = frame.image.to_png(Background::BLACK)?;
             std::fs::write(&file, png).map_err(|e| Error::internal(format!("{e}: {}", file.display())))?;
         }

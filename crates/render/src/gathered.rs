@@ -33,7 +33,7 @@ pub(crate) struct Leg<'a, S: Simd> {
     /// It is cut up where opacity bends in between.
     pub(crate) bent: bool,
     /// In colours other than the table's.
-    pub(crate) dyed: Option<&'a Dyed<'a>>,
+    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
     pub(crate) light: Option<Light<S>>,
 }
 
@@ -108,7 +108,7 @@ impl<S: Simd> Gathered<S> {
         let mut part = 0.5;
         while part < parts as f32 {
             let middle = simd.mul_add(step, simd.splat(part), from);
-            let dyed = with_share(dyed, f64::from(part / parts as f32));
+            let dyed = with_share(dyed, part / parts as f32);
             self.add(simd, &table.parts[size], middle, seen, dyed, light);
             part += 1.0;
         }
@@ -123,7 +123,7 @@ impl<S: Simd> Gathered<S> {
         entries: &Entries,
         places: S::F,
         seen: S::M,
-        dyed: Option<(&Dyed<'_>, f64)>,
+        dyed: Option<(&Dyed<'_, S>, f32)>,
         light: Option<Light<S>>,
     ) {
         let last = simd.splat((ENTRIES - 1) as f32);
@@ -159,7 +159,7 @@ impl<S: Simd> Gathered<S> {
 }
 
 #[inline(always)]
-fn with_share<'a>(dyed: Option<&'a Dyed<'a>>, share: f64) -> Option<(&'a Dyed<'a>, f64)> {
+fn with_share<'a, S: Simd>(dyed: Option<&'a Dyed<'a, S>>, share: f32) -> Option<(&'a Dyed<'a, S>, f32)> {
     match dyed {
         Some(dyed) => Some((dyed, share)),
         None => None,
@@ -177,7 +177,7 @@ pub(crate) struct Add<'a, S: Simd> {
     pub(crate) found: Found<S>,
     pub(crate) seen: S::M,
     pub(crate) bent: bool,
-    pub(crate) dyed: Option<&'a Dyed<'a>>,
+    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
 }
 
 impl<S: Simd> Step<S> for Add<'_, S> {

@@ -8,7 +8,7 @@
 //! that are all there, unlit, are drawn in the march itself; whatever else there is to do stands in functions of its own
 //! ([`Step`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
 
-use glam::DVec3;
+use std::cell::Cell;
 
 use crate::corners::Grid;
 use crate::gathered::{Add, Gathered, Leg};
@@ -21,7 +21,7 @@ use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::skip::{Field, Plan};
 use crate::slabs::Inside;
 use crate::table::Table;
-use crate::tint::{Dye, Dyed};
+use crate::tint::{Dye, Dyed, LocalMap, Near};
 use crate::voxel::{Missing, Voxel};
 
 /// What the last look has told: at which pace which rays go on, up to which sample. Borders of slabs cut runs off before.
@@ -63,7 +63,7 @@ pub(crate) struct Way<S: Simd> {
     pub(crate) direction: [S::F; 3],
     pub(crate) scale: [f32; 3],
     /// Position in the block = the first * position in volume space + the second.
-    pub(crate) map: (DVec3, DVec3),
+    pub(crate) map: LocalMap,
 }
 
 impl<S: Simd> Way<S> {
@@ -72,22 +72,17 @@ impl<S: Simd> Way<S> {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
     }
 
-    /// The steps that lead up to these samples, in volume space, with what dyes them.
+    /// The steps that lead up to these samples, with what dyes them.
     #[inline(always)]
-    pub(crate) fn dyed<'a>(&self, simd: S, number: S::F, dye: &'a dyn Dye) -> Dyed<'a> {
-        let (scale, origin) = self.map;
-        let before = self.at(simd, simd.sub(number, simd.splat(1.0)));
-        let before = each_axis!(a => simd.store(before[a]));
-        let step = each_axis!(a => simd.store(self.step[a]));
-        let mut dyed = Dyed { dye, from: [DVec3::ZERO; LANES], way: [DVec3::ZERO; LANES] };
-        for lane in 0..LANES {
-            let part = |of: &[[f32; LANES]; 3]| {
-                DVec3::new(of[0][lane].into(), of[1][lane].into(), of[2][lane].into())
-            };
-            dyed.from[lane] = (part(&before) - origin) / scale;
-            dyed.way[lane] = part(&step) / scale;
-        }
-        dyed
+    pub(crate) fn dyed<'a>(
+        &self,
+        simd: S,
+        number: S::F,
+        dye: &'a dyn Dye,
+        near: &'a Cell<Option<Near>>,
+    ) -> Dyed<'a, S> {
+        let from = self.at(simd, simd.sub(number, simd.splat(1.0)));
+        Dyed { dye, near, map: self.map, from, way: self.step }
     }
 
     /// The first sample at which all of these rays have begun, and the first at which one has ended.
@@ -160,7 +155,8 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         let Self { block, plan, way, shading, gathered, mut inside } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
-        let samples = Samples { grid, way, shading, sampling };
+        let near = Cell::new(None);
+        let samples = Samples { grid, way, shading, sampling, near: &near };
         let walk = CellWalk::new(simd, block, way);
         let opaque = simd.splat(shading.opaque);
         // A copy, of which nobody else knows: it stays in registers.
@@ -265,6 +261,8 @@ struct Samples<'a, S: Simd, T> {
     way: &'a Way<S>,
     shading: &'a Shading<'a, T>,
     sampling: Sampling,
+    /// Where colours were found last, where another array gives them.
+    near: &'a Cell<Option<Near>>,
 }
 
 impl<S: Simd, T: Voxel> Samples<'_, S, T> {
@@ -299,7 +297,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         let Shading { table, dye, .. } = *self.shading;
         let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
         let dyed = match dye {
-            Some(dye) => Some(self.way.dyed(simd, number, dye)),
+            Some(dye) => Some(self.way.dyed(simd, number, dye, self.near)),
             None => None,
         };
         let dyed = dyed.as_ref();
@@ -486,7 +484,7 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
             let [r, g, b, a] = label_colours(&labels, shading);
             let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
             if let Some(dye) = shading.dye {
-                colours = way.dyed(simd, number, dye).colours(simd, &colours, seen, 1.0);
+                colours = way.dyed(simd, number, dye, samples.near).colours(simd, &colours, seen, 1.0);
             }
             let through = simd.sub(simd.splat(1.0), state.rgba[3]);
             state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));

@@ -6,6 +6,8 @@
 
 #![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
+use std::cell::Cell;
+
 use glam::{DVec3, Vec4};
 
 use crate::cast::Caster;
@@ -18,7 +20,7 @@ use crate::rays::{Lanes, Rays};
 use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::table::{ENTRIES, PARTS, Table};
 use crate::thin::thinned;
-use crate::tint::{Dye, Dyed};
+use crate::tint::{Dye, Dyed, Near};
 use crate::voxel::Voxel;
 use crate::wires::Strands;
 
@@ -318,7 +320,11 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         for length in &mut thickness {
             *length /= parts;
         }
-        let dyed = self.caster.dye.map(|dye| self.way(dye, begin, &lengths));
+        let near = Cell::new(None);
+        let dyed = match self.caster.dye {
+            Some(dye) => Some(self.dyed(simd, (dye, &near), begin, &lengths)),
+            None => None,
+        };
         let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
         let entries = &table.parts[0];
         let (unit, last) = (simd.splat(entries.unit), simd.splat((ENTRIES - 1) as f32));
@@ -332,7 +338,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             let opacity = simd.mul(entry[3], unit);
             if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
                 if let Some(dyed) = &dyed {
-                    entry = dyed.colours(simd, &entry, seen, f64::from(part / parts));
+                    entry = dyed.colours(simd, &entry, seen, part / parts);
                 }
                 if let Some(light) = &light {
                     let opacity = entry[3];
@@ -350,13 +356,29 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
     }
 
-    /// Where rays go on from these places, in steps, so many steps far.
-    fn way<'d>(&self, dye: &'d dyn Dye, from: &Lanes, lengths: &[f32; LANES]) -> Dyed<'d> {
-        let mut dyed = Dyed { dye, from: [DVec3::ZERO; LANES], way: [DVec3::ZERO; LANES] };
-        for lane in 0..LANES {
-            dyed.from[lane] = self.rays.at(lane, from[lane]);
-            dyed.way[lane] = self.rays.step_of(lane) * f64::from(lengths[lane]);
+    /// Where rays go on from these places, in steps, so many steps far; near the first of them, so that `f32` can hold it.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step, near its origin")]
+    fn dyed<'d>(
+        &self,
+        simd: S,
+        (dye, near): (&'d dyn Dye, &'d Cell<Option<Near>>),
+        from: &Lanes,
+        lengths: &[f32; LANES],
+    ) -> Dyed<'d, S> {
+        let (mut begin, mut way) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        let mut origin = DVec3::ZERO;
+        for lane in (0..LANES).rev().filter(|&lane| lengths[lane] > 0.0) {
+            origin = self.rays.at(lane, from[lane]);
         }
-        dyed
+        for lane in (0..LANES).filter(|&lane| lengths[lane] > 0.0) {
+            let (at, step) = (self.rays.at(lane, from[lane]) - origin, self.rays.step_of(lane));
+            for axis in 0..3 {
+                begin[axis][lane] = at[axis] as f32;
+                way[axis][lane] = step[axis] as f32 * lengths[lane];
+            }
+        }
+        let from = each_axis!(a => simd.load(&begin[a]));
+        Dyed { dye, near, map: (DVec3::ONE, -origin), from, way: each_axis!(a => simd.load(&way[a])) }
     }
 }

@@ -4,6 +4,9 @@
 //! draws nothing: sixteen places at once, wherever they lie. Voxels of both lie at the same places, so positions in volume space
 //! are the same. Between two samples a part of the way takes the colour in its middle.
 
+#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
+
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +16,13 @@ use glam::{DVec3, Vec4};
 
 use crate::blocks::Blocks;
 use crate::cast::Caster;
-use crate::colour::is_categorical;
+use crate::corners::Grid;
 use crate::cut::Finds;
 use crate::kernel::Shading;
-use crate::palette::Palette;
 use crate::rays::Region;
-use crate::simd::{Instructions, Job, LANES, Simd};
-use crate::table::ENTRIES;
+use crate::sample::Find;
+use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
+use crate::table::{ENTRIES, Table};
 use crate::voxel::Voxel;
 use crate::{Mode, OpacityPoint, Part, Scene, TransferFunction, VolumeView, WireBoxes};
 
@@ -89,10 +92,16 @@ impl Tint {
     }
 }
 
-/// What gives colours to places in volume space.
+/// What gives colours to places in volume space: red, green, blue, and 1 where there is a value, else 0.
 pub(crate) trait Dye: fmt::Debug + Send + Sync {
-    /// Red, green, blue of the `wanted` places, and 1 where there is a value, else 0; 0 of the others.
+    /// Of the `wanted` places, whichever blocks they lie in; 0 of the others.
     fn colours(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4];
+
+    /// The block around a place, for those who stay there; `None` where there is none, or its values lead over to others.
+    fn near(&self, at: DVec3, map: LocalMap) -> Option<Near>;
+
+    /// Of places in such a block.
+    fn colours_near(&self, near: &Near, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4];
 
     /// The same of one place; transparent where there is no value.
     fn colour(&self, at: DVec3) -> Vec4 {
@@ -112,29 +121,49 @@ pub(crate) fn dyed(dye: Option<&dyn Dye>, colour: Vec4, at: DVec3) -> Vec4 {
     }
 }
 
-/// Where the steps of sixteen rays lie, in volume space, and what dyes them.
-#[derive(Clone, Copy)]
-pub(crate) struct Dyed<'a> {
-    pub(crate) dye: &'a dyn Dye,
-    pub(crate) from: [DVec3; LANES],
-    pub(crate) way: [DVec3; LANES],
+/// Local positions = the first * positions in volume space + the second.
+pub(crate) type LocalMap = (DVec3, DVec3);
+
+/// A block of the array that gives the colours: where local positions of somebody else lie in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    slot: u32,
+    /// Positions in its voxels = the first * local positions + the second.
+    map: [[f32; 3]; 2],
+    /// Local positions that it holds: the smallest, and the first that it does not.
+    holds: [[f32; 3]; 2],
 }
 
-impl Dyed<'_> {
+/// Where the steps of sixteen rays lie, and what dyes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Dyed<'a, S: Simd> {
+    pub(crate) dye: &'a dyn Dye,
+    /// The block that the last ones lay in.
+    pub(crate) near: &'a Cell<Option<Near>>,
+    pub(crate) map: LocalMap,
+    /// Local positions where they begin, and their ways.
+    pub(crate) from: [S::F; 3],
+    pub(crate) way: [S::F; 3],
+}
+
+impl<S: Simd> Dyed<'_, S> {
     /// Premultiplied colours of `seen` rays in the colours of the places that lie such a share of the way behind its beginning.
     #[inline(always)]
-    pub(crate) fn colours<S: Simd>(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f64) -> [S::F; 4] {
+    pub(crate) fn colours(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f32) -> [S::F; 4] {
         let zero = simd.splat(0.0);
-        let wanted = simd.bits(simd.and(seen, simd.lt(zero, entry[3])));
+        let seen = simd.and(seen, simd.lt(zero, entry[3]));
+        let wanted = simd.bits(seen);
         if wanted == 0 {
             return [zero; 4];
         }
-        let mut at = self.from;
-        for (at, way) in at.iter_mut().zip(&self.way) {
-            *at += *way * share;
-        }
-        let [r, g, b, is_there] = self.dye.colours(&at, wanted);
-        let opacity = simd.mul(entry[3], simd.load(&is_there));
+        let share = simd.splat(share);
+        let at = each_axis!(a => simd.mul_add(self.way[a], share, self.from[a]));
+        let stored = [simd.store(at[0]), simd.store(at[1]), simd.store(at[2])];
+        let [r, g, b, is_there] = match self.near.get() {
+            Some(near) if wanted & !inside(simd, &near, &at) == 0 => self.dye.colours_near(&near, &stored),
+            _ => self.look(&stored, wanted),
+        };
+        let opacity = simd.select(seen, simd.mul(entry[3], simd.load(&is_there)), zero);
         [
             simd.mul(simd.load(&r), opacity),
             simd.mul(simd.load(&g), opacity),
@@ -142,17 +171,39 @@ impl Dyed<'_> {
             opacity,
         ]
     }
+
+    /// Wherever they are, and remembers where that is.
+    #[inline(never)]
+    fn look(&self, at: &[[f32; LANES]; 3], wanted: u32) -> [[f32; LANES]; 4] {
+        let (scale, origin) = self.map;
+        let mut places = [DVec3::ZERO; LANES];
+        for (lane, place) in places.iter_mut().enumerate() {
+            *place =
+                (DVec3::new(at[0][lane].into(), at[1][lane].into(), at[2][lane].into()) - origin) / scale;
+        }
+        self.near.set(self.dye.near(places[wanted.trailing_zeros() as usize], self.map));
+        self.dye.colours(&places, wanted)
+    }
+}
+
+/// One bit for each ray whose local position a block holds.
+#[inline(always)]
+fn inside<S: Simd>(simd: S, near: &Near, at: &[S::F; 3]) -> u32 {
+    let [low, high] = &near.holds;
+    let is_in = each_axis!(a => {
+        simd.and(simd.ge(at[a], simd.splat(low[a])), simd.lt(at[a], simd.splat(high[a])))
+    });
+    simd.bits(simd.and(simd.and(is_in[0], is_in[1]), is_in[2]))
 }
 
 /// A caster that looks values up; see the module.
 pub(crate) struct Dyer<'a, T> {
     caster: Caster<'a, T>,
-    colours: Colours,
     is_lacking: AtomicBool,
 }
 
 /// Of what is still to come.
-const UNKNOWN: [f32; 3] = [0.5; 3];
+const UNKNOWN: [f32; 4] = [0.5, 0.5, 0.5, 1.0];
 
 impl<'a, T: Voxel> Dyer<'a, T> {
     /// `scene` is [`Tint::scene`].
@@ -165,41 +216,49 @@ impl<'a, T: Voxel> Dyer<'a, T> {
         // How fine the drawn array is says nothing of this one.
         let part = Part { finest: None, ..*part };
         let caster = Caster::new(scene, &part, blocks, None, instructions)?;
-        Ok(Self {
-            caster,
-            colours: Colours::new(&Palette::new(&scene.transfer), scene),
-            is_lacking: AtomicBool::new(false),
-        })
-    }
-}
-
-/// The colours of values, by place in the table or by label.
-struct Colours {
-    all: Vec<[f32; 3]>,
-    by_label: bool,
-}
-
-impl Colours {
-    fn new(palette: &Palette, scene: &Scene) -> Self {
-        let by_label = scene.view.meaning == Meaning::Labels && is_categorical(&scene.transfer.colour_map);
-        let colour = |entry: usize| match u8::try_from(entry) {
-            Ok(label) if by_label => palette.of_label(label, 0.0),
-            _ => palette.of_place(entry as f32),
-        };
-        Self { all: (0..ENTRIES).map(|entry| colour(entry).truncate().to_array()).collect(), by_label }
+        Ok(Self { caster, is_lacking: AtomicBool::new(false) })
     }
 
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; NaN becomes 0")]
-    fn of(&self, place: f32, label: u8) -> [f32; 3] {
-        let nearest = (place.clamp(0.0, (ENTRIES - 1) as f32) + 0.5) as usize;
-        self.all[if self.by_label { usize::from(label) } else { nearest }]
+    fn shading(&self) -> Shading<'_, T> {
+        Shading {
+            table: &self.caster.tables.by_stride[0],
+            missing: &self.caster.blocks.missing,
+            opaque: 1.0,
+            nearest: self.caster.scene.view.meaning == Meaning::Labels,
+            metric: None,
+            dye: None,
+        }
+    }
+
+    /// Outside the volume its outermost voxels go on.
+    fn clamped(&self, at: DVec3) -> DVec3 {
+        let (low, high) = self.caster.scene.view.volume_box();
+        at.max(low).min(high)
     }
 }
 
 impl<T: Voxel> Dye for Dyer<'_, T> {
     fn colours(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4] {
         self.caster.instructions.run(Look { dyer: self, at, wanted })
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
+    fn near(&self, at: DVec3, (scale, origin): LocalMap) -> Option<Near> {
+        let region = self.caster.region(self.clamped(at));
+        let slot = region.slot.filter(|&slot| !self.caster.fades[slot as usize].any())?;
+        let block = self.caster.blocks.resident(slot);
+        let (own_scale, own_origin) = self.caster.scene.view.levels[block.rank].local_map(block.at);
+        let scales = own_scale / scale;
+        let local = |at: DVec3| (at * scale + origin).as_vec3().to_array();
+        Some(Near {
+            slot,
+            map: [scales, own_origin - origin * scales].map(|part| part.as_vec3().to_array()),
+            holds: [local(region.low), local(region.high)],
+        })
+    }
+
+    fn colours_near(&self, near: &Near, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4] {
+        self.caster.instructions.run(LookNear { dyer: self, near, at })
     }
 
     fn is_lacking(&self) -> bool {
@@ -225,46 +284,89 @@ impl<T: Voxel> Job for Look<'_, '_, T> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
-        let Self { dyer: Dyer { caster, colours, is_lacking }, at, wanted } = self;
-        let view = &caster.scene.view;
-        let shading = Shading {
-            table: &caster.tables.by_stride[0],
-            missing: &caster.blocks.missing,
-            opaque: 1.0,
-            nearest: view.meaning == Meaning::Labels,
-            metric: None,
-            dye: None,
-        };
-        // Outside the volume its outermost voxels go on.
-        let (low, high) = view.volume_box();
-        let mut inside = *at;
-        inside.iter_mut().for_each(|at| *at = at.max(low).min(high));
+        let Self { dyer, at, wanted } = self;
+        let (caster, shading) = (&dyer.caster, dyer.shading());
+        let mut places = *at;
+        places.iter_mut().for_each(|at| *at = dyer.clamped(*at));
         let (mut finds, mut unknown) = (Finds::NONE, 0);
         let heard = |region: &Region, rays: u32| {
             if region.is_lacking {
-                is_lacking.store(true, Ordering::Relaxed);
+                dyer.is_lacking.store(true, Ordering::Relaxed);
                 unknown |= if region.slot.is_none() { rays } else { 0 };
             }
         };
-        if shading.nearest {
-            caster.find_labels(&inside, wanted, &shading, &mut finds, heard);
+        let mut found = if shading.nearest {
+            caster.find_labels(&places, wanted, &shading, &mut finds, heard);
+            of_labels(&finds, &shading)
         } else {
-            caster.find_at(simd, &inside, wanted, &shading, &mut finds, heard);
-        }
-        let mut found = [[0.0; LANES]; 4];
-        for lane in 0..LANES {
-            let place = finds.places[lane];
-            let colour = if unknown >> lane & 1 != 0 {
-                Some(UNKNOWN)
-            } else if place.is_nan() {
-                None
-            } else {
-                Some(colours.of(place, finds.labels[lane]))
-            };
-            if let Some([r, g, b]) = colour {
-                (found[0][lane], found[1][lane], found[2][lane], found[3][lane]) = (r, g, b, 1.0);
-            }
+            caster.find_at(simd, &places, wanted, &shading, &mut finds, heard);
+            of_places(simd, simd.load(&finds.places), shading.table)
+        };
+        for lane in (0..LANES).filter(|lane| unknown >> lane & 1 != 0) {
+            (0..4).for_each(|part| found[part][lane] = UNKNOWN[part]);
         }
         found
     }
+}
+
+/// One look at sixteen places in one block.
+struct LookNear<'a, 'b, T> {
+    dyer: &'a Dyer<'b, T>,
+    near: &'a Near,
+    at: &'a [[f32; LANES]; 3],
+}
+
+impl<T: Voxel> Job for LookNear<'_, '_, T> {
+    type Output = [[f32; LANES]; 4];
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
+        let Self { dyer, near: Near { slot, map: [scale, shift], .. }, at } = self;
+        let (block, shading) = (dyer.caster.blocks.resident(*slot), dyer.shading());
+        let at = each_axis!(a => simd.mul_add(simd.load(&at[a]), simd.splat(scale[a]), simd.splat(shift[a])));
+        let grid = Grid::new(block);
+        if !shading.nearest {
+            // Where no slopes are asked for, scales play no part.
+            let find = Find { grid, at, scale: [1.0; 3], shading: &shading };
+            return of_places(simd, simd.call(find).place, shading.table);
+        }
+        let mut finds = Finds::NONE;
+        for (lane, label) in grid.nearest(simd, &at).into_iter().enumerate() {
+            if !shading.missing.is_missing(label) {
+                finds.places[lane] = shading.table.scale.place(label.to_f64());
+                finds.labels[lane] = label.label();
+            }
+        }
+        of_labels(&finds, &shading)
+    }
+}
+
+/// The colours of places in the table; nothing where they are NaN.
+#[inline(always)]
+fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4] {
+    let (zero, last) = (simd.splat(0.0), simd.splat((ENTRIES - 1) as f32));
+    let near = simd.add(simd.min(simd.max(places, zero), last), simd.splat(0.5));
+    let at = simd.store_u(simd.truncate(near));
+    let entries = &table.parts[0];
+    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+    let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+    // All are opaque.
+    let unit = simd.select(simd.eq(places, places), simd.splat(entries.unit), zero);
+    [
+        simd.store(simd.mul(entry[0], unit)),
+        simd.store(simd.mul(entry[1], unit)),
+        simd.store(simd.mul(entry[2], unit)),
+        simd.store(simd.mul(entry[3], unit)),
+    ]
+}
+
+/// The colours of labels; nothing where their places are NaN.
+#[inline(never)]
+fn of_labels<T>(finds: &Finds, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
+    let mut found = [[0.0; LANES]; 4];
+    for lane in (0..LANES).filter(|&lane| !finds.places[lane].is_nan()) {
+        let colour = shading.table.label_entry(finds.places[lane], finds.labels[lane]);
+        (0..4).for_each(|part| found[part][lane] = colour[part]);
+    }
+    found
 }
