@@ -343,6 +343,7 @@ Examples:
   corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
   corridor render ct.nii.gz -o pair.png --size 2048x800 --stereo=1/25
   corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
+  corridor render run42.h5/rho -o shock.png --iso 0.5 --colour-by temperature --tf magma
   corridor render run42.h5/rho -o rho.webm --quality 85
   corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
   mpirun -n 8 corridor render run42.h5/rho -o rho.webm
@@ -371,9 +372,13 @@ pub(crate) struct Render {
     /// Camera: JSON as in a view, or one of `front back left right top bottom`.
     #[arg(long, value_name = "CAMERA")]
     pub(crate) camera: Option<String>,
-    /// Transfer function: name of a colour map, or JSON as in a view.
+    /// Transfer function: name of a colour map, or JSON as in a view. With --colour-by the map is for those values.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
+    /// Take all colours from the values of another array, whose voxels lie at the same places; what is seen, and how dense,
+    /// is still what the array itself says. JSON as in a view also names its range, map and place.
+    #[arg(long, value_name = "NAME|JSON")]
+    pub(crate) colour_by: Option<String>,
     /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
     /// its own, opaque]. Replaces the surfaces of a view.
     #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]

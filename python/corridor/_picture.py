@@ -78,6 +78,7 @@ def _wish(
     view: Mapping[str, Any] | str | None = None,
     camera: Mapping[str, Any] | str | None = None,
     tf: Mapping[str, Any] | str | None = None,
+    colour_by: Mapping[str, Any] | str | None = None,
     iso: SupportsFloat | str | Sequence[SupportsFloat | str] = (),
     slices: Mapping[str, float | str] | Sequence[str] = (),
     mode: str | None = None,
@@ -92,6 +93,7 @@ def _wish(
         "array": array,
         "camera": _json(camera),
         "transfer": _json(tf),
+        "colour_by": _json(colour_by),
         # One or several, numbers of numpy among them.
         "surfaces": [str(value) for value in np.ravel(np.asarray(iso, dtype=object))],
         "slices": _slices(slices),

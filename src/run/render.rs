@@ -113,6 +113,7 @@ fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
         array: options.array.clone(),
         camera: options.camera.clone(),
         transfer: options.tf.clone(),
+        colour_by: options.colour_by.clone(),
         surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
         slices: options.slice.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
         shading: options.shading.map(|switch| switch == Switch::On),
@@ -147,6 +148,7 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
     let of_data = [
         ("--array", options.array.is_some()),
         ("--tf", options.tf.is_some()),
+        ("--colour-by", options.colour_by.is_some()),
         ("--iso", !options.iso.is_empty()),
         ("--slice", !options.slice.is_empty()),
         ("--mode", options.mode.is_some()),

@@ -22,8 +22,11 @@ pub struct PictureRequest {
     pub array: Option<String>,
     /// JSON as in a view, or the name of a side.
     pub camera: Option<String>,
-    /// JSON as in a view, or the name of a colour map: the rest is then as in the view, or chosen.
+    /// JSON as in a view, or the name of a colour map: the rest is then as in the view, or chosen. Where another array gives the
+    /// colours, the map is for those.
     pub transfer: Option<String>,
+    /// Another array that gives the colours: its name, or JSON as in a view.
+    pub colour_by: Option<String>,
     /// Isosurfaces, instead of those in the view; see [`parse_surface`].
     pub surfaces: Vec<SurfaceRequest>,
     /// Slices, instead of those in the view; see [`parse_slice`].
@@ -265,9 +268,16 @@ fn fields(
         let slices = request.slices.iter().map(|slice| slice_field(slice, array)).collect::<Result<_>>()?;
         fields.insert("slices".into(), Value::Array(slices));
     }
-    // Slices need a transfer function, so that one is given says nothing of the volume.
-    let is_volume_meant =
-        request.slices.is_empty() && (request.surfaces.is_empty() || request.transfer.is_some());
+    if let Some(text) = &request.colour_by {
+        let by =
+            if is_json(text) { parse_json(text, "colours by an array")? } else { json!({"array": text}) };
+        fields.insert("colour_by".into(), by);
+    }
+    // Slices need a transfer function, so that one is given says nothing of the volume; nor does a map for another array's values.
+    let has_map_alone =
+        request.colour_by.is_some() && request.transfer.as_deref().is_some_and(|t| !is_json(t));
+    let is_volume_meant = request.slices.is_empty()
+        && (request.surfaces.is_empty() || request.transfer.is_some() && !has_map_alone);
     let hides_volume = request.view.is_none() && !is_volume_meant;
     if let Some(mode) = request.mode.or(hides_volume.then_some(ViewMode::Surfaces)) {
         fields.insert("mode".into(), json!(mode));

@@ -14,27 +14,39 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         let own = array.axes.iter().find(|axis| axis.kind == kind).map(|axis| axis.name.as_str());
         own.filter(|name| !name.is_empty()).unwrap_or(other).to_owned()
     };
-    let values = match array.units.as_str() {
-        "" => array.name.clone(),
-        units => format!("{} [{units}]", array.name),
+    let own = values_of(array, &position);
+    let legend = |map: &str, range| TransferFunction {
+        colour_map: map.to_owned(),
+        reversed: false,
+        range,
+        opacity: Vec::new(),
     };
     // Of surfaces and slices alone only slices have the colours of the transfer function.
     let has_colours = view.mode != ViewMode::Surfaces || !view.slices.is_empty();
-    let transfer = view.transfer.as_ref().filter(|_| has_colours).map(|transfer| TransferFunction {
-        colour_map: transfer.map.clone(),
-        reversed: false,
-        range: transfer.range,
-        opacity: Vec::new(),
+    let transfer = view.transfer.as_ref().filter(|_| has_colours);
+    let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
+    let colours = view.colour_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
+        Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
     let colour_of = |level: usize| Key {
         colour: grid_colour(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
-    let surfaces = view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, &array.units));
+    let surfaces: Vec<Key> =
+        view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, &array.units)).collect();
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
-    // Where there are no colours of a scale nothing else says what is shown.
-    let (what, when) = (transfer.is_none().then(|| values.clone()), time_text(dataset, array, view.time));
+    let when = time_text(dataset, array, view.time);
+    let (what, values, transfer, surfaces) = match colours {
+        // Nothing else says what is shown, nor at which values; surfaces have no colours of their own.
+        Some((values, legend)) => {
+            let at: Vec<String> = surfaces.into_iter().map(|key| key.text).collect();
+            let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
+            (Some(shown), values, Some(legend), Vec::new())
+        }
+        // The legend says it, where there is one.
+        None => (transfer.is_none().then(|| own.clone()), own, transfer, surfaces),
+    };
     let brightness: u32 = view.background.iter().map(|&c| u32::from(c)).sum();
     Ok(Notes {
         camera: camera_in(view, dataset, size)?,
@@ -44,10 +56,20 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
         title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
-        keys: surfaces.chain(levels.map(colour_of)).collect(),
+        keys: surfaces.into_iter().chain(levels.map(colour_of)).collect(),
         transfer,
         is_dark: brightness < 3 * 128,
     })
+}
+
+/// What an array's values at a position are: name and units, and where along the axes that are neither space nor time.
+fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
+    let units = if array.units.is_empty() { String::new() } else { format!(" [{}]", array.units) };
+    let axes = array.axes.iter().zip(array.shape()).zip(position);
+    let others = axes
+        .filter(|((axis, count), _)| **count > 1 && axis.kind != AxisKind::Time && !axis.kind.is_spatial());
+    let places = others.map(|((axis, _), at)| format!(", {} {at}", axis.name));
+    format!("{}{units}{}", array.name, places.collect::<String>())
 }
 
 /// Which time a step is, in words; `None` for an array without time.
@@ -133,5 +155,32 @@ mod tests {
         assert!(of(&dataset).title.ends_with("30 hours since 2001-02-03"));
         dataset.arrays[0].axes[0].coordinates = Coordinates::Index;
         assert!(of(&dataset).title.ends_with("step 3 of 0 to 5"));
+    }
+
+    #[test]
+    fn notes_say_whose_colours_they_are() {
+        let mut dataset = mesh();
+        let mut heat = dataset.arrays[0].clone();
+        (heat.name, heat.units) = ("heat".into(), "K".into());
+        dataset.arrays.push(heat);
+        let size = ImageSize { width: 90, height: 70 };
+        let by = json!({"array": "heat", "range": [3.0, 9.0], "map": "magma"});
+        let surface = json!({"value": 0.5, "colour": [1, 2, 3], "opacity": 1.0});
+        let view = json!({"array": dataset.arrays[0].name, "surfaces": [surface], "mode": "surfaces", "colour_by": by});
+        let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
+        let legend = found.transfer.unwrap();
+        assert_eq!(
+            (found.values.as_str(), legend.colour_map.as_str(), legend.range),
+            ("heat [K]", "magma", [3.0, 9.0])
+        );
+        let name = &dataset.arrays[0].name;
+        assert!(found.title.starts_with(&format!("{name} [kg] = 0.5 kg   ")), "{}", found.title);
+        assert!(found.keys.is_empty(), "surfaces have no colours of their own");
+        dataset.arrays[2].axes[0].kind = AxisKind::Channel;
+        dataset.arrays[2].axes[0].name = "c".into();
+        let at = json!({"array": "heat", "at": {"c": 2}, "range": [3.0, 9.0], "map": "magma"});
+        let view = json!({"array": dataset.arrays[0].name, "colour_by": at});
+        let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
+        assert_eq!(found.values, "heat [K], c 2");
     }
 }
