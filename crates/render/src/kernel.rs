@@ -296,6 +296,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
     ) -> Gathered<S> {
         let Shading { table, dye, .. } = *self.shading;
         let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
+        #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
         let dyed = match dye {
             Some(dye) => Some(self.way.dyed(simd, number, dye, self.near)),
             None => None,

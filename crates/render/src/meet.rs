@@ -321,6 +321,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             *length /= parts;
         }
         let near = Cell::new(None);
+        #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
         let dyed = match self.caster.dye {
             Some(dye) => Some(self.dyed(simd, (dye, &near), begin, &lengths)),
             None => None,

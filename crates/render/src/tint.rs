@@ -242,7 +242,6 @@ impl<T: Voxel> Dye for Dyer<'_, T> {
         self.caster.instructions.run(Look { dyer: self, at, wanted })
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
     fn near(&self, at: DVec3, (scale, origin): LocalMap) -> Option<Near> {
         let region = self.caster.region(self.clamped(at));
         let slot = region.slot.filter(|&slot| !self.caster.fades[slot as usize].any())?;

@@ -162,7 +162,7 @@ fn labels_colour_and_are_coloured() {
         table.iter().any(|c| (0..3).all(|i| (pixel[i] - f32::from(c[i]) / 255.0).abs() < 2.0 / 255.0))
     };
     let opaque: Vec<_> = drawn.image.rgba.iter().filter(|p| p[3] > 0.999).collect();
-    let some = opaque.iter().copied().filter(|p| is_label(&p)).count();
+    let some = opaque.iter().copied().filter(|p| is_label(p)).count();
     assert!(some * 100 > opaque.len() * 95, "{some} of {}", opaque.len());
     // Segments in the colours of values, which vary within each.
     let colours = colours();
@@ -173,7 +173,7 @@ fn labels_colour_and_are_coloured() {
     assert!(drawn.image.rgba.iter().zip(&own.image.rgba).all(|(a, b)| (a[3] - b[3]).abs() < 1e-3));
     let kinds = |frame: &Frame| {
         let all = frame.image.rgba.iter().filter(|p| p[3] > 0.999);
-        all.map(|p| p.map(|v| (v * 255.0) as u8)).collect::<std::collections::BTreeSet<_>>().len()
+        all.map(|p| p.map(f32::to_bits)).collect::<std::collections::BTreeSet<_>>().len()
     };
     assert!(kinds(&drawn) > 2 * kinds(&own), "{} and {}", kinds(&drawn), kinds(&own));
 }

@@ -1,5 +1,7 @@
 //! A volume with levels and a gate per block, and somebody who looks at it.
 
+#![allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

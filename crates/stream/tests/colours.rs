@@ -1,0 +1,156 @@
+//! People look at a volume in the colours of another array: what is fetched for it, what is chosen, and what they are told.
+
+#![expect(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod support;
+
+use std::sync::Arc;
+
+use corridor_stream::{
+    Film, FilmRequest, MIN_MEMORY_BYTES, Pixels, Session, Still, StillRequest, render_still,
+};
+use render::{Background, ImageSize};
+use serde_json::json;
+use session::{Join, Role, State, View};
+use support::{Pyramid, Viewer};
+
+const MEMORY: u64 = 64 << 20;
+const SIZE: ImageSize = ImageSize { width: 128, height: 96 };
+
+fn session_on(data: &Pyramid, memory_bytes: u64, view: Option<View>) -> Session {
+    Session::begin(data.dataset(), data.source(), memory_bytes, view, Arc::new(|_| None)).unwrap()
+}
+
+fn join(session: &Session) -> Viewer {
+    join_with(session, SIZE.width, SIZE.height)
+}
+
+fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
+    let join = Join { session: String::new(), name: "Ada".into(), width, height };
+    Viewer::new(session.join(&join, Role::Own).unwrap())
+}
+
+/// All pictures, each with what was asked for when it was finished.
+async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::BlockKey>)> {
+    let (means, pixels) = (MEMORY.into(), Pixels::default());
+    let request =
+        FilmRequest { views, colour_map: None, size: SIZE, means, slabs: None, company: None, pixels };
+    let mut film = Film::open(data.source(), request).await.unwrap();
+    let mut pictures = Vec::new();
+    while let Some(still) = film.next(|_, _| {}).await.unwrap() {
+        pictures.push((still, data.asked()));
+    }
+    pictures
+}
+
+#[tokio::test(start_paused = true)]
+async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_same_blocks() {
+    let data = Pyramid::with_heat(64, 16, 1);
+    let session = session_on(&data, MEMORY, None);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    let (plain, before) = (ada.bulk.clone(), data.asked());
+    assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colours yet");
+    ada.change(&json!({"colour_by": {"array": "heat"}}), false);
+    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    let by = ada.view.colour_by.clone().unwrap();
+    let [low, high] = by.range.unwrap();
+    assert!(low > 0.0 && low < 10.0 && high > 90.0 && high < 100.0, "{by:?}");
+    assert_eq!(by.map.as_deref(), Some("viridis"));
+    let after = data.asked().split_off(before.len());
+    assert!(!after.is_empty() && after.iter().all(|key| key.array == 1), "the other blocks stay");
+    assert_eq!(frame.truth.blocks_total, data.asked().len() as u64, "both arrays' blocks are counted");
+    let mut once = after.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), after.len());
+    let coloured = ada.bulk.clone();
+    assert_ne!(plain, coloured);
+    let request = StillRequest {
+        view: Some(ada.view.clone()),
+        colour_map: None,
+        size: ImageSize { width: 128, height: 96 },
+        means: MEMORY.into(),
+    };
+    let still = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
+    let background = ada.view.background.map(|c| f32::from(c) / 255.0);
+    assert!(still.image.to_png(Background::Colour(background)).unwrap() == coloured, "the same pixels");
+    // Another map needs no block, and none at all the way back.
+    let asked = data.asked().len();
+    ada.change(&json!({"colour_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 101).await;
+    assert_ne!(ada.bulk, coloured);
+    let magma = StillRequest { colour_map: Some("magma".into()), ..request };
+    let still = render_still(data.source(), magma, |_, _| {}).await.unwrap();
+    assert!(
+        still.image.to_png(Background::Colour(background)).unwrap() == ada.bulk,
+        "its map is the one meant"
+    );
+    ada.change(&json!({"colour_by": null}), false);
+    ada.frame(|f| f.truth.exact && f.seq >= 102).await;
+    assert!(ada.bulk == plain && data.asked().len() > asked, "asked: by the still only");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_picture_whose_colours_are_to_come_says_so() {
+    let data = Pyramid::with_heat(64, 16, 1);
+    let coarsest = data.coarsest();
+    data.let_through(move |key| key.array == 0 || key.level == coarsest);
+    let session = session_on(&data, MEMORY, None);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    ada.change(&json!({"colour_by": {"array": "heat"}}), false);
+    let frame = ada.frame(|f| f.seq >= 100 && f.truth.state == State::Loading).await;
+    assert!(!frame.truth.exact && frame.truth.blocks_present < frame.truth.blocks_total, "{frame:?}");
+    assert_eq!(frame.truth.state, State::Loading);
+    data.let_through(|_| true);
+    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_film_in_colours_of_another_array_keeps_them_and_fetches_ahead() {
+    let data = Pyramid::with_heat(64, 16, 3);
+    let first = View::first_of(&data.dataset()).unwrap();
+    let coloured = first.merged(json!({"colour_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
+    let at = |time| View { time, ..coloured.clone() };
+    let pictures = film_of(&data, (0..3).map(at).collect()).await;
+    for (number, (still, asked)) in pictures.iter().enumerate() {
+        for array in [0, 1] {
+            let of_array = asked.iter().filter(|key| key.array == array);
+            let latest = of_array.map(|key| data.time_of(key)).max().unwrap();
+            assert_eq!(
+                latest,
+                (number as u64 + 1).min(2),
+                "array {array} when picture {number} was finished"
+            );
+        }
+        assert_eq!(still.view.colour_by, pictures[0].0.view.colour_by, "one range for all");
+        assert!(still.truth.exact);
+    }
+    assert_ne!(pictures[0].0.image, pictures[1].0.image);
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_a_hard_limit_of_both_arrays() {
+    let data = Pyramid::with_heat(192, 32, 1);
+    let memory = MIN_MEMORY_BYTES;
+    let first = View::first_of(&data.dataset()).unwrap();
+    let view = first.merged(json!({"colour_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
+    let session = session_on(&data, memory, Some(view));
+    let mut ada = join_with(&session, 400, 400);
+    let mut worst = 0;
+    for time in 0..20 {
+        ada.change(&json!({"background": [time, 0, 0]}), true);
+        ada.frame(|_| true).await;
+        let load = session.load();
+        assert!(load.pool_bytes <= load.pool_limit_bytes);
+        worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
+    }
+    let frame = ada.frame(|f| f.truth.state == State::Complete).await;
+    assert!(worst <= memory, "{worst}");
+    let text = &frame.truth.text;
+    assert!(
+        text.contains("Limited by memory: level 1") && text.contains("colours are limited by memory"),
+        "{text}"
+    );
+}
