@@ -375,8 +375,9 @@ pub(crate) struct Render {
     /// Transfer function: name of a colour map, or JSON as in a view. With --colour-by the map is for those values.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
-    /// Take all colours from the values of another array, whose voxels lie at the same places; what is seen, and how dense,
-    /// is still what the array itself says. JSON as in a view also names its range, map and place.
+    /// Take all colours, of isosurfaces and slices too, from the values of another array whose voxels lie at the same places;
+    /// what is seen, and how dense, is still what the array itself says. In JSON, such as
+    /// `{"array":"t","at":{"c":1},"range":[0,900],"map":"magma"}`, all may be left out: the array for another place in the same one.
     #[arg(long, value_name = "NAME|JSON")]
     pub(crate) colour_by: Option<String>,
     /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
@@ -388,7 +389,7 @@ pub(crate) struct Render {
     #[arg(long, value_name = "AXIS=INDEX|AXIS=SHARE%")]
     pub(crate) slice: Vec<String>,
     /// What is drawn besides isosurfaces and slices [default: `surfaces` with --slice, or with --iso and no --tf, where
-    /// there is no --view; else `composite`].
+    /// there is no --view; else `composite`]. The map of --colour-by is no --tf here.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Light what the transfer function shows by the gradient of the values [default: as in the view, else off].

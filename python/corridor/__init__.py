@@ -131,7 +131,7 @@ def render(
       ``"float"``, float32 in full precision, premultiplied. Colours are sRGB-encoded.
     - ``camera``: ``"front"``, ``"back"``, ``"left"``, ``"right"``, ``"top"``, ``"bottom"``, or as in a view.
     - ``tf``: the name of a colour map, or a transfer function as in a view.
-    - ``colour_by``: the name of another array of the data set, whose voxels lie at the same places, or colours by one as in a
+    - ``colour_by``: another array of the data set, whose voxels lie at the same places, its name, or colours by one as in a
       view: all colours come from its values, ``tf`` names their map; what is seen stays what the array itself says.
     - ``iso``: isovalues, each a number or ``"VALUE:COLOUR:OPACITY"`` such as ``"0.5:#c03020:0.4"``.
     - ``slices``: ``{"z": 40, "lat": "50%"}``.

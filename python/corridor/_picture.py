@@ -13,6 +13,7 @@ from ._pixels import PIXELS, Pixels, check_pixels
 from ._slabs import Slabs
 
 if TYPE_CHECKING:
+    from ._array import Array
     from ._dataset import Dataset
 
 # Distance of the eyes of a stereo pair, as a share of that to what they look at.
@@ -78,7 +79,7 @@ def _wish(
     view: Mapping[str, Any] | str | None = None,
     camera: Mapping[str, Any] | str | None = None,
     tf: Mapping[str, Any] | str | None = None,
-    colour_by: Mapping[str, Any] | str | None = None,
+    colour_by: "Mapping[str, Any] | Array | str | None" = None,
     iso: SupportsFloat | str | Sequence[SupportsFloat | str] = (),
     slices: Mapping[str, float | str] | Sequence[str] = (),
     mode: str | None = None,
@@ -93,7 +94,7 @@ def _wish(
         "array": array,
         "camera": _json(camera),
         "transfer": _json(tf),
-        "colour_by": _json(colour_by),
+        "colour_by": _colours(colour_by),
         # One or several, numbers of numpy among them.
         "surfaces": [str(value) for value in np.ravel(np.asarray(iso, dtype=object))],
         "slices": _slices(slices),
@@ -107,7 +108,18 @@ def _wish(
 
 
 def _json(value: Mapping[str, Any] | str | None) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=_plain)
+
+
+def _plain(value: object) -> object:
+    # Numbers and arrays of numpy, such as the extreme values of what was read.
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise InvalidError(f"expected numbers, texts, lists and mappings, found {value!r}")
+
+
+def _colours(by: "Mapping[str, Any] | Array | str | None") -> str | None:
+    return _json(getattr(by, "name", None) or cast("Mapping[str, Any] | str | None", by))
 
 
 def _slices(slices: Mapping[str, float | str] | Sequence[str]) -> list[str]:

@@ -77,8 +77,7 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
 /// Says what was drawn, and on what.
 fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -> Result<()> {
     if options.json {
-        let mut result =
-            json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth});
+        let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view});
         if let Some(reason) = painter.reason() {
             result["device_reason"] = reason.into();
         }

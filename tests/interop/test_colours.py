@@ -82,6 +82,11 @@ def test_what_is_seen_stays_where_it_is(home, file, tmp_path):
     background = plain[0, 0]
     apart = (np.abs(plain - background).max(axis=2) > 3) ^ (np.abs(coloured - background).max(axis=2) > 3)
     assert apart.mean() < 0.02
+    what = ("--array", "rho", "--colour-by", "t", "--tf", "magma", "--json")
+    done = corridor(home, "render", file, "-o", str(out), "--size", "60x60", *what)
+    told = json.loads(done.stdout.splitlines()[-1])["view"]["colour_by"]
+    assert told["array"] == "t" and told["map"] == "magma"
+    assert 195 < told["range"][0] < 210 and 390 < told["range"][1] < 405
 
 
 def test_several_ranks_draw_the_picture_of_one(home, file, tmp_path):
@@ -99,7 +104,11 @@ def test_what_cannot_colour_is_refused_with_the_reason(home, file, tmp_path):
         (("--colour-by", "coarse"), "whose voxels lie where those of `rho` do"),
         (("--colour-by", "nosuch"), "`nosuch`"),
         (("--colour-by", "rho"), "another array than `rho`"),
-        (("--colour-by", "{}"), "missing field `array`"),
+        (("--colour-by", "{}"), "another array than `rho`"),
+        (("--colour-by", '{"array": "t", "at": {"z": 1}}'), "neither space nor time"),
+        (("--view", view(array="rho", colour_by="t")), "colours by an array, such as"),
+        (("--colour-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
+        (("--colour-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
         (("--colour-by", "t", "--mode", "maximum"), "extreme values show their own"),
         (("--colour-by", "t", "--tf", "nosuch"), "one of the colour maps"),
         (("--colour-by", json.dumps({**HEAT, "map": "nosuch"})), "one of the colour maps"),

@@ -55,7 +55,12 @@ def test_another_array_gives_the_colours(path: pathlib.Path) -> None:
     assert np.ptp(coloured[..., :3], axis=-1).max() < 1e-3
     left, right = coloured[24, 24], coloured[24, 40]
     assert left[3] > 0.9 and right[3] > 0.9 and right[0] > left[0] + 0.2
-    named = data["ball"].render(colour_by="x", tf="gray", **how)
+    ends = np.array([0, 1], dtype=np.float32)
+    with_numpy = {"array": "x", "range": ends, "map": "gray"}
+    assert np.array_equal(data["ball"].render(colour_by=with_numpy, **how), coloured)
+    with pytest.raises(corridor.InvalidError, match="expected numbers"):
+        data["ball"].render(colour_by={"array": object()}, **how)
+    named = data["ball"].render(colour_by=data["x"], tf="gray", **how)
     assert np.abs(named - coloured).max() < 0.02
     with pytest.raises(corridor.InvalidError, match="another array than `ball`"):
         data["ball"].render(colour_by="ball", **how)

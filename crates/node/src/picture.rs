@@ -269,9 +269,7 @@ fn fields(
         fields.insert("slices".into(), Value::Array(slices));
     }
     if let Some(text) = &request.colour_by {
-        let by =
-            if is_json(text) { parse_json(text, "colours by an array")? } else { json!({"array": text}) };
-        fields.insert("colour_by".into(), by);
+        fields.insert("colour_by".into(), colour_by_field(text, request, view)?);
     }
     // Slices need a transfer function, so that one is given says nothing of the volume; nor does a map for another array's values.
     let has_map_alone =
@@ -317,6 +315,24 @@ fn fields(
         fields.insert("transfer".into(), parse_json(text, "a transfer function")?);
     }
     Ok(fields)
+}
+
+/// Colours by an array as a person asks for them; by the one that is drawn, where JSON names none.
+fn colour_by_field(text: &str, request: &PictureRequest, view: &View) -> Result<Value> {
+    if !is_json(text) {
+        return Ok(json!({"array": text}));
+    }
+    let mut by = parse_json(text, "colours by an array")?;
+    let map = by.get("map").filter(|map| !map.is_null());
+    if let Some((map, other)) = map.zip(request.transfer.as_deref().filter(|text| !is_json(text))) {
+        return Err(Error::invalid(format!(
+            "expected one map for the colours by an array, found {map} with them and `{other}` as the transfer function"
+        )));
+    }
+    if let Value::Object(by) = &mut by {
+        by.entry("array").or_insert_with(|| view.array.clone().into());
+    }
+    Ok(by)
 }
 
 /// The names that [`side`] knows.

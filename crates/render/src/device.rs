@@ -321,7 +321,9 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
         return Err(Error::unsupported("expected a scene without boxes as lines"));
     }
     if scene.tint.is_some() {
-        return Err(Error::unsupported("expected a scene in the colours of its own values"));
+        return Err(Error::unsupported(
+            "expected colours by the array that is drawn for a graphics processor, found another array's",
+        ));
     }
     blocks.blocks.prepare(scene, blocks)
 }

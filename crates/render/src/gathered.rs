@@ -126,11 +126,7 @@ impl<S: Simd> Gathered<S> {
         dyed: Option<(&Dyed<'_, S>, f32)>,
         light: Option<Light<S>>,
     ) {
-        let last = simd.splat((ENTRIES - 1) as f32);
-        let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
-        let at = simd.store_u(simd.truncate(near));
-        // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
-        let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+        let mut entry = entries.at(simd, places);
         if let Some((dyed, share)) = dyed {
             entry = dyed.colours(simd, &entry, seen, share);
         }
@@ -225,22 +221,12 @@ const DYED_PARTS: [f32; 2] = [0.25, 0.75];
 #[inline(always)]
 pub(crate) fn size_of_dyed_parts<S: Simd>(simd: S, table: &Table, from: S::F, to: S::F, seen: S::M) -> usize {
     let [few, many] = DYED_PARTS;
-    let opacity = simd.max(opacity(simd, &table.parts[0], from), opacity(simd, &table.parts[0], to));
+    let (entries, unit) = (&table.parts[0], simd.splat(table.parts[0].unit));
+    let opacity = simd.mul(simd.max(entries.at(simd, from)[3], entries.at(simd, to)[3]), unit);
     if simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(many)))) != 0 {
         return 2;
     }
     usize::from(simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(few)))) != 0)
-}
-
-/// Opacity at places in the table.
-#[inline(always)]
-fn opacity<S: Simd>(simd: S, entries: &Entries, places: S::F) -> S::F {
-    let last = simd.splat((ENTRIES - 1) as f32);
-    let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
-    let at = simd.store_u(simd.truncate(near));
-    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
-    let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
-    simd.mul(entry[3], simd.splat(entries.unit))
 }
 
 /// How much opacity bends below places in the table.

@@ -4,8 +4,6 @@
 //! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
 //! what lies before a surface is never drawn behind it. All rays that have come to one are drawn at once.
 
-#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
-
 use std::cell::Cell;
 
 use glam::{DVec3, Vec4};
@@ -18,7 +16,7 @@ use crate::kernel::Shading;
 use crate::light::lights;
 use crate::rays::{Lanes, Rays};
 use crate::simd::{LANES, Simd, Step, each_axis};
-use crate::table::{ENTRIES, PARTS, Table};
+use crate::table::{PARTS, Table};
 use crate::thin::thinned;
 use crate::tint::{Dye, Dyed, Near};
 use crate::voxel::Voxel;
@@ -328,14 +326,11 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         };
         let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
         let entries = &table.parts[0];
-        let (unit, last) = (simd.splat(entries.unit), simd.splat((ENTRIES - 1) as f32));
+        let unit = simd.splat(entries.unit);
         let mut part = 0.5;
         while part < parts {
             let place = simd.mul_add(simd.sub(to, from), simd.splat(part / parts), from);
-            let near = simd.add(simd.min(simd.max(place, simd.splat(0.0)), last), simd.splat(0.5));
-            let at = simd.store_u(simd.truncate(near));
-            // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
-            let mut entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+            let mut entry = entries.at(simd, place);
             let opacity = simd.mul(entry[3], unit);
             if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
                 if let Some(dyed) = &dyed {

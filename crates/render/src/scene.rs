@@ -59,14 +59,17 @@ impl Quality {
     pub const STILL: Self = Self { termination: 1.0 / 512.0, step: 1.0, skip_empty: true };
     /// For pictures that are replaced at once.
     pub const MOVING: Self = Self { termination: 0.01, step: 1.5, skip_empty: true };
+    /// How long it is beside the width of pixels.
+    const STEP_OF_PIXELS: f64 = 4.0 / 3.0;
     /// The longest step of those: a picture with it is still 45 dB from the full one (docs/benchmarks.md, at VTK's dB).
     const LONGEST_MOVING_STEP: f64 = 4.0;
 
     /// For pictures that are replaced at once and whose pixels are as wide as so many samples are apart with a step of 1: along
-    /// rays, too, samples need not lie closer than pixels.
+    /// rays, where opacity is known for all of a step, samples may lie a little farther apart than pixels.
     #[must_use]
     pub fn moving(pixel_steps: f64) -> Self {
-        let step = pixel_steps.clamp(Self::MOVING.step, Self::LONGEST_MOVING_STEP);
+        let step = pixel_steps * Self::STEP_OF_PIXELS;
+        let step = step.clamp(Self::MOVING.step, Self::LONGEST_MOVING_STEP);
         Self { step, ..Self::MOVING }
     }
 }
@@ -92,12 +95,18 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// True for [`Mode::Maximum`] and [`Mode::Minimum`].
+    #[must_use]
+    pub fn is_extreme(self) -> bool {
+        matches!(self, Self::Maximum | Self::Minimum)
+    }
+
     /// Checks what is drawn of a volume.
     ///
     /// # Errors
     /// `Invalid` for extreme values of labels, whose order means nothing.
     pub fn check_of(self, view: &VolumeView) -> Result<()> {
-        if view.meaning == Meaning::Labels && matches!(self, Self::Maximum | Self::Minimum) {
+        if view.meaning == Meaning::Labels && self.is_extreme() {
             return Err(Error::invalid(
                 "expected an array of intensities to draw extreme values of, found labels: choose another mode",
             ));

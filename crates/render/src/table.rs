@@ -17,6 +17,7 @@ use glam::Vec4;
 use crate::TransferFunction;
 use crate::colour::is_categorical;
 use crate::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
+use crate::simd::Simd;
 use crate::skip::REMEMBERED;
 use crate::survey::Course;
 use crate::transfer::interpolate;
@@ -91,6 +92,17 @@ impl Entries {
         let mut packed = Box::new([0; ENTRIES]);
         packed.iter_mut().zip(&entries).for_each(|(to, entry)| *to = pack(entry));
         Self { packed, unit: most / FULL }
+    }
+
+    /// The entries nearest to sixteen places, whose components are so many [units](Entries::unit); those of 0 for NaN.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "read at places that were clamped before")]
+    pub(crate) fn at<S: Simd>(&self, simd: S, places: S::F) -> [S::F; 4] {
+        let last = simd.splat((ENTRIES - 1) as f32);
+        let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
+        let at = simd.store_u(simd.truncate(near));
+        // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+        unsafe { simd.entries(self.packed.as_ptr(), &at) }
     }
 
     /// The entry nearest to a place.

@@ -4,8 +4,6 @@
 //! draws nothing: sixteen places at once, wherever they lie. Voxels of both lie at the same places, so positions in volume space
 //! are the same. Between two samples a part of the way takes the colour in its middle.
 
-#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
-
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +20,9 @@ use crate::kernel::Shading;
 use crate::rays::Region;
 use crate::sample::Find;
 use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
-use crate::table::{ENTRIES, Table};
+use crate::table::Table;
 use crate::voxel::Voxel;
-use crate::{Mode, OpacityPoint, Part, Scene, TransferFunction, VolumeView, WireBoxes};
+use crate::{Mode, OpacityPoint, Part, Quality, Scene, TransferFunction, VolumeView, WireBoxes};
 
 /// Which array gives the colours of a picture, and which colours. Where it has no value nothing is seen.
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ impl Tint {
     pub fn check_of(&self, view: &VolumeView, mode: Mode) -> Result<()> {
         self.transfer().check()?;
         self.view.rank_of(self.finest_level)?;
-        if matches!(mode, Mode::Maximum | Mode::Minimum) {
+        if mode.is_extreme() {
             return Err(Error::invalid(
                 "expected no other array's colours for extreme values, which show their own",
             ));
@@ -79,7 +77,8 @@ impl Tint {
             transfer: self.transfer(),
             tint: None,
             surfaces: Vec::new(),
-            slices: Vec::new(),
+            // What is not in sight is not fetched, and lacks nowhere: neither here.
+            slices: of.portion().slices.unwrap_or_default(),
             wires: WireBoxes::default(),
             mode: Mode::Surfaces,
             is_lit: false,
@@ -87,7 +86,7 @@ impl Tint {
             camera: of.camera,
             size: of.size,
             clip: of.clip,
-            quality: of.quality,
+            quality: Quality::STILL,
         }
     }
 }
@@ -343,14 +342,10 @@ impl<T: Voxel> Job for LookNear<'_, '_, T> {
 /// The colours of places in the table; nothing where they are NaN.
 #[inline(always)]
 fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4] {
-    let (zero, last) = (simd.splat(0.0), simd.splat((ENTRIES - 1) as f32));
-    let near = simd.add(simd.min(simd.max(places, zero), last), simd.splat(0.5));
-    let at = simd.store_u(simd.truncate(near));
     let entries = &table.parts[0];
-    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
-    let entry = unsafe { simd.entries(entries.packed.as_ptr(), &at) };
+    let entry = entries.at(simd, places);
     // All are opaque.
-    let unit = simd.select(simd.eq(places, places), simd.splat(entries.unit), zero);
+    let unit = simd.select(simd.eq(places, places), simd.splat(entries.unit), simd.splat(0.0));
     [
         simd.store(simd.mul(entry[0], unit)),
         simd.store(simd.mul(entry[1], unit)),

@@ -75,7 +75,9 @@ impl TransferFunction {
             )));
         }
         let [low, high] = self.range;
-        if !(low.is_finite() && high.is_finite() && low < high) {
+        // The width is divided by: it and what is left of it must be numbers.
+        let width = high - low;
+        if !(width > 0.0 && width.is_finite() && width.recip().is_finite()) {
             return Err(Error::invalid(format!("expected a range from low to high, found {:?}", self.range)));
         }
         if self.opacity.is_empty() || self.opacity.len() > Self::MAX_POINTS {

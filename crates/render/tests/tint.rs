@@ -11,7 +11,7 @@ use array::{Decoding, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, linear, points, pool_of, rms};
 use corridor_render::{
     Camera, Cancel, Frame, ImageSize, Instructions, Isosurface, Mode, Part, Rect, Scene, Share, Slice,
-    Snapshot, SpaceAxis, Tint, TransferFunction, cast, cast_part, cast_with,
+    Snapshot, SpaceAxis, Tint, TransferFunction, cast, cast_part, cast_with, demand,
 };
 use glam::DVec3;
 
@@ -214,6 +214,28 @@ fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
     assert!(!coarse.truth.is_complete() && fine.truth.is_complete());
     // Of what is linear, the mean is as good.
     assert!(rms(&coarse.image, &fine.image) < 2.0 && rms(&nothing.image, &fine.image) > 10.0);
+}
+
+/// Of slices alone only the blocks that they cut are fetched: what lies beside these is not lacking, and nothing leads over to it.
+#[test]
+fn slices_need_no_blocks_but_those_they_cut() {
+    let shape = shape();
+    let colours = Synthetic { levels: 2, block: [8, 8, 8], ..colours() };
+    let plain = scene(&shape, &colours, opacity(&[(60.0, 0.0), (255.0, 0.2)]));
+    // A little behind the border of blocks.
+    let slices = vec![Slice { axis: SpaceAxis::Z, at: 16.25 }];
+    let scene = Scene { slices, mode: Mode::Surfaces, ..plain };
+    let portion = scene.portion();
+    let wanted = demand(&colours.view(), &scene.camera, scene.size, &portion, Some(0), 1 << 30).unwrap();
+    let is_wanted = |block: &array::Block| wanted.blocks.iter().any(|wanted| wanted.key == block.key);
+    let some = [0, 1].into_iter().flat_map(|level| colours.blocks(level)).filter(is_wanted);
+    let pool = pool_of(&colours, some);
+    assert!(pool.block_count() < 40, "{}", pool.block_count());
+    let drawn = draw(&scene, &shape.full_pool().snapshot().tinted(&pool.snapshot()));
+    assert!(drawn.truth.is_complete());
+    let all = pool_of(&colours, [0, 1].into_iter().flat_map(|level| colours.blocks(level)));
+    let all = draw(&scene, &shape.full_pool().snapshot().tinted(&all.snapshot()));
+    assert!(difference(&drawn.image, &all.image) < 1e-3, "{}", difference(&drawn.image, &all.image));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Dataset, Error, Result};
+use array::{ArrayInfo, Axis, AxisKind, Dataset, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,6 +14,7 @@ use crate::{Mode, View};
 /// channels: the volume, isosurfaces and slices. What is seen, and how dense, stays as the view's own array says. Where the other
 /// one has no value nothing is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "colours by an array, such as {\"array\": NAME}")]
 pub struct ColourBy {
     /// Name of the array; its voxels lie at the same places as those of the view's own.
     pub array: String,
@@ -56,17 +57,23 @@ impl View {
     pub fn colours_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
         let Some(by) = &self.colour_by else { return Ok(None) };
         let (own_number, own, own_indices) = self.place_in(dataset)?;
-        let (number, info) = dataset.find(&by.array)?;
+        let (number, info) = dataset.find(&by.array).map_err(|e| e.context("`colour_by`"))?;
         let known = |name: &str| info.axes.iter().any(|axis| axis.name == name);
+        let is_shared = |axis: &Axis| axis.kind == AxisKind::Time || axis.kind.is_spatial();
+        if let Some(axis) = info.axes.iter().find(|axis| is_shared(axis) && by.at.contains_key(&axis.name)) {
+            return Err(Error::invalid(format!(
+                "expected in `colour_by` a place on axes that are neither space nor time, found `{}`, where colours lie as all else",
+                axis.name
+            )));
+        }
         let shared = self.at.iter().filter(|(name, _)| known(name));
         let at = shared.chain(&by.at).map(|(name, index)| (name.clone(), *index)).collect();
         let indices = indices(info, self.time, &at).map_err(|e| e.context("`colour_by`"))?;
         if !is_same_space(own, info) {
+            let shapes = format!("{:?} and {:?}", own.shape(), info.shape());
             return Err(Error::invalid(format!(
-                "expected an array to colour by whose voxels lie where those of `{}` do, found `{}` of shape {:?}",
-                own.name,
-                info.name,
-                info.shape()
+                "expected an array to colour by whose voxels lie where those of `{}` do, found `{}` of other sides, spacing or origin (shapes {shapes})",
+                own.name, info.name,
             )));
         }
         if (number, &indices) == (own_number, &own_indices) {
@@ -129,6 +136,7 @@ mod tests {
             ("array", json!("other"), "whose voxels lie where those of `rho` do"),
             ("array", json!("rho"), "another array than `rho`"),
             ("at", json!({"member": 1}), "`member`"),
+            ("at", json!({"z": 1}), "neither space nor time, found `z`"),
             ("range", json!([1.0, 1.0]), "low below high"),
             ("range", json!([1.0]), "JSON"),
             ("map", json!(""), "colour map"),

@@ -117,11 +117,13 @@ impl Transfer {
 /// # Errors
 /// `Invalid` where no colour map can be spread over it.
 pub(crate) fn check_range([low, high]: [f64; 2]) -> Result<()> {
-    if low.is_finite() && high.is_finite() && low < high {
+    // The width is divided by: it and what is left of it must be numbers.
+    let width = high - low;
+    if width > 0.0 && width.is_finite() && width.recip().is_finite() {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "expected a range of finite values with low below high, found {low} and {high}"
+        "expected a range of finite values with low below high, and neither nearer nor farther apart than numbers can say, found {low} and {high}"
     )))
 }
 
@@ -140,7 +142,9 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
 /// Ends of the colour map: the histogram without its tails, never empty.
 fn span(values: &Histogram) -> [f64; 2] {
     let [low, high] = [quantile(values, TAIL_SHARE), quantile(values, 1.0 - TAIL_SHARE)];
-    if low < high {
+    // Bins are no wider than values ask for: those in a single one are all the same.
+    let is_constant = values.counts.iter().filter(|&&count| count > 0).count() == 1;
+    if low < high && !is_constant {
         return [low, high];
     }
     // A constant: room on both sides that survives rounding.
@@ -199,6 +203,16 @@ mod tests {
                     Transfer::sensible(&h, meaning, sides).check().unwrap_or_else(|e| panic!("{h:?}: {e}"));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_constant_lies_in_the_middle_of_its_range() {
+        for value in [0.0f64, 5.0, -1e9] {
+            let high = if value == 0.0 { 1e-300 } else { value.next_up() };
+            let constant = Histogram { low: value, high, counts: vec![40, 0] };
+            let [low, high] = Transfer::sensible(&constant, Meaning::Intensity, [8; 3]).range;
+            assert!(low < value && value < high && high - low >= 1.0, "{value}: {low} to {high}");
         }
     }
 

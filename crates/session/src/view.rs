@@ -256,14 +256,24 @@ impl View {
     }
 
     /// The fields to merge when somebody asks for `fields`: when these name another array, what only made sense
-    /// for the old one goes back to its default, unless it is given too; and extreme values show no other array's colours.
+    /// for the old one goes back to its default, unless it is given too. Colours by another array go wherever they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
-        let mut all = fields.clone();
-        let mode = fields.get("mode").and_then(|mode| serde_json::from_value(mode.clone()).ok());
-        if mode.is_some_and(Mode::is_extreme) {
-            all.entry("colour_by").or_insert(Value::Null);
+        let mut all = self.with_consequences_of_array(fields, dataset);
+        let keeps_colours = || self.merged(&all).is_ok_and(|view| view.colours_in(dataset).is_ok());
+        if self.colour_by.is_some() && !all.contains_key("colour_by") && !keeps_colours() {
+            all.insert("colour_by".into(), Value::Null);
         }
+        all
+    }
+
+    /// What another array asks for, but for its colours.
+    fn with_consequences_of_array(
+        &self,
+        fields: &Map<String, Value>,
+        dataset: &Dataset,
+    ) -> Map<String, Value> {
+        let mut all = fields.clone();
         let old = dataset.find(&self.array).ok();
         let new = fields.get("array").and_then(Value::as_str).and_then(|name| dataset.find(name).ok());
         let (Some((old_number, old)), Some((new_number, new))) = (old, new) else { return all };
@@ -273,13 +283,6 @@ impl View {
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if !is_same_space(old, new) {
             forget.extend(["camera", "clip", "slices"]);
-        }
-        let fits = |by: &ColourBy| {
-            let found = dataset.find(&by.array);
-            found.is_ok_and(|(number, info)| number != new_number && is_same_space(info, new))
-        };
-        if !self.colour_by.as_ref().is_some_and(fits) {
-            forget.push("colour_by");
         }
         let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
         if !has_time(new) {
@@ -654,6 +657,26 @@ pub(crate) mod tests {
             assert_eq!(asked(other.clone()).unwrap(), None, "{other}");
         }
         assert!(asked(json!({"mode": "maximum", "colour_by": {"array": "b"}})).is_err());
+        assert_eq!(asked(json!({"background": [1, 1, 1]})).unwrap().as_deref(), Some("b"));
+        // An array that is gone since gives no colours, and holds nobody up.
+        let gone = view.merged(json!({"colour_by": {"array": "gone"}}).as_object().unwrap()).unwrap();
+        let fields = gone.with_consequences(&Map::new(), &data);
+        assert_eq!(gone.merged(&fields).unwrap().colour_by, None);
+    }
+
+    #[test]
+    fn who_goes_where_the_colours_are_sees_that_itself() {
+        use AxisKind::{Channel, X, Y, Z};
+        let data = data(&[("a", &[(Channel, 3), (Z, 2), (Y, 3), (X, 4)])]);
+        let by = json!({"array": "a", "at": {"channel": 2}});
+        let view = View::parse(&json!({"array": "a", "colour_by": by}).to_string()).unwrap();
+        for (channel, keeps) in [(1, true), (2, false)] {
+            let fields = json!({"at": {"channel": channel}});
+            let fields = view.with_consequences(fields.as_object().unwrap(), &data);
+            let next = view.merged(&fields).unwrap();
+            assert_eq!((next.at["channel"], next.colour_by.is_some()), (channel, keeps));
+            next.colours_in(&data).unwrap();
+        }
     }
 
     #[test]

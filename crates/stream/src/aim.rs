@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
-use render::{Camera, Demand, ImageSize, Portion, VolumeView, stereo};
+use render::{Camera, Demand, ImageSize, Portion, ViewLevel, VolumeView, stereo};
 use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
@@ -107,9 +107,8 @@ impl Aim {
         let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
         let tint = tint_volume.map(|volume| {
             let (level, most_bytes) = match reach {
-                // Levels of the one need not be levels of the other.
                 Reach::Memory { hosts } => {
-                    (view.level.filter(|&level| volume.rank_of(level).is_ok()), all_bytes(hosts))
+                    (level_in(&view, &watching.volume.view, &volume), all_bytes(hosts))
                 }
                 Reach::Told { tint: Some(tint), .. } => (Some(tint.number), tint.most_bytes),
                 Reach::Told { tint: None, .. } => {
@@ -141,7 +140,7 @@ impl Aim {
     pub(crate) fn demand_tint_within(&mut self, most_bytes: usize) -> Result<()> {
         let Some(tint) = &self.watching.tint else { return Ok(()) };
         let volume = &tint.volume.view;
-        let level = self.view.level.filter(|&level| volume.rank_of(level).is_ok());
+        let level = level_in(&self.view, &self.watching.volume.view, volume);
         let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         self.tint = Some(TintAim { demand: Arc::new(demand), most_bytes });
         Ok(())
@@ -185,6 +184,16 @@ impl Aim {
 /// Where the values lie that give a view its colours.
 fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
     view.colour_by.as_ref().map(|by| (&by.array, &by.at))
+}
+
+/// The level of what gives the colours that is as fine as the one that a view asks for, if there is such a one.
+pub(crate) fn level_in(view: &View, own: &VolumeView, tint: &VolumeView) -> Option<u8> {
+    let asked = own.levels.iter().find(|level| Some(level.number) == view.level)?;
+    let is_alike = |level: &&ViewLevel| {
+        level.factor.abs_diff_eq(asked.factor, 1e-6)
+            && level.origin.is_quick_look() == asked.origin.is_quick_look()
+    };
+    tint.levels.iter().find(is_alike).map(|level| level.number)
 }
 
 /// What a picture of a view wants, or both of a stereo pair.

@@ -14,7 +14,7 @@ use render::{ImageSize, predicted};
 use session::View;
 use tokio::task::JoinSet;
 
-use crate::aim::{Aim, wanted};
+use crate::aim::{Aim, level_in, wanted};
 use crate::frame_loop::blocking;
 use crate::picture::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};
 
@@ -101,8 +101,8 @@ fn blocks_of(
         let volume = volume_of(view, dataset)?;
         let camera = camera_of(view, &volume)?;
         let portion = portion_of(view, &volume);
-        for volume in std::iter::once(volume).chain(tint_volume_of(view, dataset)?) {
-            let level = view.level.filter(|&level| volume.rank_of(level).is_ok());
+        let tint = tint_volume_of(view, dataset)?.map(|tint| (level_in(view, &volume, &tint), tint));
+        for (level, volume) in std::iter::once((view.level, volume)).chain(tint) {
             let demand = wanted(view, &volume, (&camera, size), &portion, level, share_bytes)?;
             for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
                 let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };

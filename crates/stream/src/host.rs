@@ -156,7 +156,7 @@ impl Host {
     fn show_changed(&self, new: Arc<Dataset>) {
         *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = new;
         let mut people = self.people();
-        people.look_again();
+        people.look_again(&self.dataset());
         people.tell_all(Severity::Info, "The data changed: this is what they are now.");
     }
 
@@ -228,10 +228,11 @@ impl People {
     }
 
     /// Gives every view a new number, as if its owner had asked for it once more.
-    fn look_again(&mut self) {
+    fn look_again(&mut self, dataset: &Dataset) {
         for person in self.room.participants() {
-            let Some((seq, _)) = self.room.view(person.id) else { continue };
-            if let Err(error) = self.room.set(person.id, seq, &Map::new()) {
+            let Some((seq, view)) = self.room.view(person.id) else { continue };
+            let fields = view.with_consequences(&Map::new(), dataset);
+            if let Err(error) = self.room.set(person.id, seq, &fields) {
                 self.room.tell(person.id, Severity::Warning, error.to_string());
             }
         }

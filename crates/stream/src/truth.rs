@@ -3,6 +3,7 @@
 //! It only words what others counted. A strided sample is always called one.
 
 use array::{LevelOrigin, Share};
+use render::VolumeView;
 use session::{Limit, State, Truth};
 
 use crate::aim::Aim;
@@ -41,6 +42,8 @@ pub(crate) struct Facts {
     pub(crate) memory_bytes: u64,
     /// Of the array that gives the colours, where memory keeps it from being finer: the level that fits, and how many there are.
     pub(crate) coarse_colours: Option<(u8, usize)>,
+    /// Its level that is wanted is made of single voxels.
+    pub(crate) sampled_colours: bool,
 }
 
 impl Facts {
@@ -71,6 +74,7 @@ impl Facts {
             is_lossless: false,
             memory_bytes: aim.share_bytes as u64,
             coarse_colours: coarse_colours(aim),
+            sampled_colours: has_sampled_colours(aim),
         };
         facts.showing(aim, picture)
     }
@@ -156,6 +160,9 @@ impl Facts {
         }
         if let Some((level, levels)) = self.coarse_colours {
             text.push_str(&format!("; colours are limited by memory: level {level} of {}", span_of(levels)));
+        }
+        if self.sampled_colours {
+            text.push_str("; colours are those of single voxels, not of means");
         }
         text.push('.');
         text
@@ -261,6 +268,15 @@ fn span_of(levels: usize) -> String {
     format!("0 to {}", levels.saturating_sub(1))
 }
 
+/// See [`Facts::sampled_colours`].
+fn has_sampled_colours(aim: &Aim) -> bool {
+    let wanted = |view: &VolumeView, number| {
+        view.levels.iter().any(|l| l.number == number && l.origin.is_quick_look())
+    };
+    let both = aim.watching.tint.as_ref().zip(aim.tint.as_ref());
+    both.is_some_and(|(watching, tint)| wanted(&watching.volume.view, tint.demand.wanted))
+}
+
 /// See [`Facts::coarse_colours`].
 fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
     let (watching, tint) = aim.watching.tint.as_ref().zip(aim.tint.as_ref())?;
@@ -305,6 +321,7 @@ mod tests {
             is_lossless: false,
             memory_bytes: 512 << 20,
             coarse_colours: None,
+            sampled_colours: false,
         }
     }
 

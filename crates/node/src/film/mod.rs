@@ -101,6 +101,8 @@ pub struct Drawn {
     pub pictures: u32,
     /// What the last one shows.
     pub truth: Truth,
+    /// Its view, with everything filled in that was left open.
+    pub view: View,
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
@@ -141,7 +143,7 @@ pub async fn draw(
     let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film = FilmRequest { views, colour_map, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::clone(&stack.source), film).await?;
-    let (mut done, mut truth) = (0, None);
+    let (mut done, mut last) = (0, None);
     let is_several = request.is_several() || kind.is_film();
     if is_several {
         progress(0, u64::from(count));
@@ -153,7 +155,7 @@ pub async fn draw(
             }
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
-        truth = Some(still.truth.clone());
+        last = Some((still.truth.clone(), still.view.clone()));
         let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {
@@ -176,8 +178,8 @@ pub async fn draw(
         }
     }
     sink.finish()?;
-    let truth = truth.ok_or_else(|| Error::internal("expected a picture, found none"))?;
-    Ok(Some(Drawn { pictures: done, truth }))
+    let (truth, view) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(Some(Drawn { pictures: done, truth, view }))
 }
 
 /// What came of what the processes of a company did each by itself; see [`stream::compose::agreed`].

@@ -40,9 +40,10 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
     let (what, values, transfer, surfaces) = match colours {
         // Nothing else says what is shown, nor at which values; surfaces have no colours of their own.
         Some((values, legend)) => {
-            let at: Vec<String> = surfaces.into_iter().map(|key| key.text).collect();
+            let at: Vec<String> =
+                view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, "").text).collect();
             let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
-            (Some(shown), values, Some(legend), Vec::new())
+            (Some(format!("{shown}, coloured by {values}")), values, Some(legend), Vec::new())
         }
         // The legend says it, where there is one.
         None => (transfer.is_none().then(|| own.clone()), own, transfer, surfaces),
@@ -174,7 +175,8 @@ mod tests {
             ("heat [K]", "magma", [3.0, 9.0])
         );
         let name = &dataset.arrays[0].name;
-        assert!(found.title.starts_with(&format!("{name} [kg] = 0.5 kg   ")), "{}", found.title);
+        let title = format!("{name} [kg] = 0.5, coloured by heat [K]   ");
+        assert!(found.title.starts_with(&title), "{}", found.title);
         assert!(found.keys.is_empty(), "surfaces have no colours of their own");
         dataset.arrays[2].axes[0].kind = AxisKind::Channel;
         dataset.arrays[2].axes[0].name = "c".into();

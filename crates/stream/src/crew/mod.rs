@@ -237,7 +237,9 @@ impl Crew {
             return Ok(None);
         }
         let Some(watching) = old.take() else { return Ok(None) };
-        let before = Arc::new(View { time: seen.time, at: seen.at.clone(), ..view.clone() });
+        // Whose colours they are says nothing of work.
+        let before = View { time: seen.time, at: seen.at.clone(), colour_by: None, ..view.clone() };
+        let before = Arc::new(before);
         let mut aim = Aim::look(host, watching.who(), before, size, Some(watching), self.reach())?;
         let tree = fit(&mut aim, self.ranks.work.size(), &mut shares.balance, None)?;
         *old = Some(aim.watching);

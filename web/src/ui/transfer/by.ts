@@ -49,10 +49,16 @@ export function colourBy(actions: Actions): Part {
     // A link may name another place in the same array.
     const listed = colours && !fitting.includes(colours) ? [...fitting, colours] : fitting;
     const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
-    setOptions(select, [{ value: OWN, label: "Its own values" }, ...options], colours?.name ?? OWN);
+    // One that is gone can be left all the same.
+    if (by && !colours) options.push({ value: by.array, label: by.array });
+    setOptions(
+      select,
+      [{ value: OWN, label: "Its own values" }, ...options],
+      colours?.name ?? by?.array ?? OWN,
+    );
     select.disabled = EXTREME_MODES.includes(view.mode);
     select.title = select.disabled ? "The largest and smallest values along rays show their own colours" : "";
-    element.hidden = listed.length === 0;
+    element.hidden = options.length === 0;
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;
     setText(source, colours ? sourceOf(colours, by, view) : by.array);
