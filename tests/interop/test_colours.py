@@ -105,7 +105,7 @@ def test_what_cannot_colour_is_refused_with_the_reason(home, file, tmp_path):
         (("--colour-by", "nosuch"), "`nosuch`"),
         (("--colour-by", "rho"), "another array than `rho`"),
         (("--colour-by", "{}"), "another array than `rho`"),
-        (("--colour-by", '{"array": "t", "at": {"z": 1}}'), "neither space nor time"),
+        (("--colour-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
         (("--view", view(array="rho", colour_by="t")), "colours by an array, such as"),
         (("--colour-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
         (("--colour-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
