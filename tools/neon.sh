@@ -17,3 +17,4 @@ on_arm() { cargo test --quiet --package corridor-render --target $target "${quic
 on_arm --lib
 on_arm --test golden --test picture
 on_arm --test quality every_set_of_instructions
+on_arm --test tint every_set_of_instructions
