@@ -159,6 +159,12 @@ impl Aim {
         (own, self.tint.as_ref().map(of_tint))
     }
 
+    /// The volume that gives the colours, and what is wanted of it.
+    pub(crate) fn tint_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
+        let (watching, tint) = self.watching.tint.as_ref().zip(self.tint.as_ref())?;
+        Some((&watching.volume.view, &tint.demand))
+    }
+
     /// How many blocks it demands.
     pub(crate) fn blocks_total(&self) -> u64 {
         (self.demand.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.demand.blocks.len())) as u64

@@ -380,8 +380,8 @@ fn chosen_colours(by: &ColourBy, tint: &Volume, colour_map: Option<&str>) -> Col
 
 /// What is drawn for an aim, by the transfer function and the colours of a view; any where it has none.
 pub(crate) fn scene_of(aim: &Aim, view: &View) -> Result<Scene> {
-    let tint = view.colour_by.as_ref().zip(aim.watching.tint.as_ref()).zip(aim.tint.as_ref());
-    let tint = tint.map(|((by, watching), aim)| tint_of(by, &watching.volume.view, aim.demand.wanted));
+    let tint = view.colour_by.as_ref().zip(aim.tint_demand());
+    let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
     Ok(Scene {
         view: Arc::clone(&aim.watching.volume.view),
         camera: aim.camera,

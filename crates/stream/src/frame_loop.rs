@@ -92,7 +92,7 @@ impl<T: PartialEq> Chosen<T> {
     fn better(
         known: Option<&Self>,
         now: Option<&T>,
-        sensible: Option<(f64, T)>,
+        sensible: impl FnOnce() -> Option<(f64, T)>,
         is_settled: bool,
     ) -> Option<Self> {
         let known = match (now, known) {
@@ -100,7 +100,7 @@ impl<T: PartialEq> Chosen<T> {
             (Some(now), Some(chosen)) if *now == chosen.value => chosen.voxels,
             _ => return None,
         };
-        let (voxels, value) = sensible?;
+        let (voxels, value) = sensible()?;
         let is_better = known == 0.0 || voxels >= 2.0 * known || is_settled && voxels > known;
         is_better.then_some(Self { value, voxels })
     }
@@ -303,7 +303,7 @@ impl FrameLoop {
             return Ok(true);
         }
         let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
-        let sensible = aim.watching.volume.sensible_transfer();
+        let sensible = || aim.watching.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
         if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
@@ -311,17 +311,17 @@ impl FrameLoop {
             }
             self.chosen = Some(better);
         }
-        if let Some((by, tint)) = wanted.view.colour_by.as_ref().zip(aim.watching.tint.as_ref())
-            && let Some((voxels, sensible)) = tint.volume.sensible_transfer()
-        {
+        if let Some((by, tint)) = wanted.view.colour_by.as_ref().zip(aim.watching.tint.as_ref()) {
             let mut filled = by.clone();
-            let range = Some((voxels, sensible.range));
+            let range = || tint.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
             let known = self.chosen_range.as_ref();
             if let Some(better) = Chosen::better(known, by.range.as_ref(), range, is_settled) {
                 filled.range = Some(better.value);
                 self.chosen_range = Some(better);
             }
-            filled.map.get_or_insert(sensible.map);
+            if filled.map.is_none() {
+                filled.map = tint.volume.sensible_transfer().map(|(_, sensible)| sensible.map);
+            }
             if filled != *by {
                 fields.extend(field("colour_by", &filled)?);
             }

@@ -3,7 +3,6 @@
 //! It only words what others counted. A strided sample is always called one.
 
 use array::{LevelOrigin, Share};
-use render::VolumeView;
 use session::{Limit, State, Truth};
 
 use crate::aim::Aim;
@@ -270,18 +269,15 @@ fn span_of(levels: usize) -> String {
 
 /// See [`Facts::sampled_colours`].
 fn has_sampled_colours(aim: &Aim) -> bool {
-    let wanted = |view: &VolumeView, number| {
-        view.levels.iter().any(|l| l.number == number && l.origin.is_quick_look())
-    };
-    let both = aim.watching.tint.as_ref().zip(aim.tint.as_ref());
-    both.is_some_and(|(watching, tint)| wanted(&watching.volume.view, tint.demand.wanted))
+    aim.tint_demand().is_some_and(|(volume, demand)| {
+        volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
+    })
 }
 
 /// See [`Facts::coarse_colours`].
 fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
-    let (watching, tint) = aim.watching.tint.as_ref().zip(aim.tint.as_ref())?;
-    let is_limited = tint.demand.limit == render::Limit::Memory;
-    is_limited.then(|| (tint.demand.wanted, watching.volume.view.levels.len()))
+    let (volume, demand) = aim.tint_demand()?;
+    (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
 }
 
 fn shown_number(n: u64) -> u32 {

@@ -138,14 +138,7 @@ async fn memory_is_a_hard_limit_of_both_arrays() {
     let view = first.merged(json!({"colour_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
     let session = session_on(&data, memory, Some(view));
     let mut ada = join_with(&session, 400, 400);
-    let mut worst = 0;
-    for time in 0..20 {
-        ada.change(&json!({"background": [time, 0, 0]}), true);
-        ada.frame(|_| true).await;
-        let load = session.load();
-        assert!(load.pool_bytes <= load.pool_limit_bytes);
-        worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
-    }
+    let worst = ada.most_bytes_of(&session).await;
     let frame = ada.frame(|f| f.truth.state == State::Complete).await;
     assert!(worst <= memory, "{worst}");
     let text = &frame.truth.text;

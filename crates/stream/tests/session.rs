@@ -476,14 +476,7 @@ async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
     let session = Session::begin(data.dataset(), data.source(), memory, None, Arc::new(|_| None)).unwrap();
     let join = Join { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
     let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
-    let mut worst = 0;
-    for time in 0..20 {
-        ada.change(&json!({"background": [time, 0, 0]}), true);
-        ada.frame(|_| true).await;
-        let load = session.load();
-        assert!(load.pool_bytes <= load.pool_limit_bytes);
-        worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
-    }
+    let worst = ada.most_bytes_of(&session).await;
     let frame = ada.frame(|f| f.truth.state == State::Complete).await;
     assert!(worst <= memory, "{worst}");
     assert!(data.most_bytes_at_once() <= memory / 4);

@@ -42,7 +42,7 @@ impl ShareDemand {
             if wider.pool_bytes <= aim.share_bytes { wider } else { own }
         };
         let own = wider(&aim.watching.volume.view, &aim.demand, own);
-        let tint = tints(aim).zip(tint).map(|((view, whole), own)| wider(view, whole, own));
+        let tint = aim.tint_demand().zip(tint).map(|((view, whole), own)| wider(view, whole, own));
         Ok(Self { own, tint })
     }
 
@@ -73,13 +73,7 @@ pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
             sum <= aim.share_bytes
         })
     };
-    (look(&aim.watching.volume.view, &aim.demand), tints(aim).map(|(view, whole)| look(view, whole)))
-}
-
-/// The volume that gives the colours, and what is wanted of it.
-fn tints(aim: &Aim) -> Option<(&VolumeView, &Demand)> {
-    let (watching, tint) = aim.watching.tint.as_ref().zip(aim.tint.as_ref())?;
-    Some((&watching.volume.view, &tint.demand))
+    (look(&aim.watching.volume.view, &aim.demand), aim.tint_demand().map(|(view, whole)| look(view, whole)))
 }
 
 /// Whether a block is of the coarsest level that is wanted.

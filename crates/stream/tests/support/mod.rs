@@ -12,7 +12,7 @@ use array::{
     Result, Source, Urgency, Want, want,
 };
 use bytes::Bytes;
-use corridor_stream::Participant;
+use corridor_stream::{Participant, Session};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -356,6 +356,20 @@ impl Viewer {
             }
         }
         out.item
+    }
+
+    /// The most that a session may hold and has under way while this one changes the view twenty times, bytes; it never holds more
+    /// than it may.
+    pub(crate) async fn most_bytes_of(&mut self, session: &Session) -> u64 {
+        let mut worst = 0;
+        for time in 0..20 {
+            self.change(&json!({"background": [time, 0, 0]}), true);
+            self.frame(|_| true).await;
+            let load = session.load();
+            assert!(load.pool_bytes <= load.pool_limit_bytes);
+            worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
+        }
+        worst
     }
 
     /// The next frame for which this is true.
