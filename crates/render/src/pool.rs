@@ -161,10 +161,9 @@ impl Snapshot {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<Drawn> {
-        let tint = self.tint_of(scene)?;
-        let dye = tint.as_ref().map(|(scene, blocks)| blocks.dye(scene, part, instructions)).transpose()?;
-        let mut drawn = self.blocks.cast(scene, part, dye.as_deref(), cancel, instructions)?;
-        drawn.tally.0.lack(lacking(dye.as_deref()));
+        let cast = |dye: Option<&dyn Dye>| self.blocks.cast(scene, part, dye, cancel, instructions);
+        let (mut drawn, lacking) = self.dyed(scene, part, instructions, cast)?;
+        drawn.tally.0.lack(lacking);
         Ok(drawn)
     }
 
@@ -177,22 +176,31 @@ impl Snapshot {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)> {
-        let (tint, part) = (self.tint_of(scene)?, Part::whole(scene));
-        let dye = tint.as_ref().map(|(scene, blocks)| blocks.dye(scene, &part, instructions)).transpose()?;
         let request = (request, borders);
-        let (slabs, mut tally) =
-            self.blocks.cast_slabs(scene, request, dye.as_deref(), cancel, instructions)?;
-        tally.0.lack(lacking(dye.as_deref()));
+        let cast = |dye: Option<&dyn Dye>| self.blocks.cast_slabs(scene, request, dye, cancel, instructions);
+        let ((slabs, mut tally), lacking) = self.dyed(scene, &Part::whole(scene), instructions, cast)?;
+        tally.0.lack(lacking);
         Ok((slabs, tally))
     }
 
-    /// What gives a scene its colours, where another array does.
-    fn tint_of(&self, scene: &Scene) -> Result<Option<(Scene, &Arc<dyn Castable>)>> {
-        match (&scene.tint, &self.tint) {
-            (None, _) => Ok(None),
-            (Some(tint), Some(blocks)) => Ok(Some((tint.scene(scene), blocks))),
-            (Some(_), None) => Err(Error::invalid("expected the blocks of the array that gives the colours")),
-        }
+    /// Casts with what dyes the scene, where another array gives its colours; and says how many samples count as lacking because
+    /// their colours are still to come: one stands for all.
+    fn dyed<T>(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        instructions: Instructions,
+        cast: impl FnOnce(Option<&dyn Dye>) -> Result<T>,
+    ) -> Result<(T, u64)> {
+        let Some(tint) = &scene.tint else { return Ok((cast(None)?, 0)) };
+        let blocks = self
+            .tint
+            .as_ref()
+            .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
+        let of_tint = tint.scene(scene);
+        let dye = blocks.dye(&of_tint, part, instructions)?;
+        let drawn = cast(Some(&*dye))?;
+        Ok((drawn, u64::from(dye.is_lacking())))
     }
 
     /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
@@ -202,11 +210,6 @@ impl Snapshot {
         let finest = (wanted..scene.view.levels.len()).find(|&rank| self.blocks.has_blocks_at(rank))?;
         Some(scene.view.levels[finest].number)
     }
-}
-
-/// Samples that count as lacking because their colours are still to come: one stands for all.
-fn lacking(dye: Option<&dyn Dye>) -> u64 {
-    u64::from(dye.is_some_and(Dye::is_lacking))
 }
 
 impl fmt::Debug for Snapshot {
