@@ -218,7 +218,7 @@ fn size(bytes: u64) -> Bytes {
 }
 
 /// Runs a test on each carrier, with a limit, on two threads as a node would.
-fn on_all<Fut: Future<Output = ()>>(test: impl Fn(Kind) -> Fut) {
+fn on_all(test: impl AsyncFn(Kind)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for kind in ALL {
         let done =

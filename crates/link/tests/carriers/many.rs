@@ -14,17 +14,30 @@ use super::*;
 /// The answers of 20,000 operations by one stream; every seventh is withdrawn on the way.
 #[test]
 fn many_operations_share_one_stream() {
-    on_all(|kind| async move {
-        const MANY: u64 = 20_000;
-        let pair = pair(kind, ClientConfig::default(), answer).await;
+    many_by_one_stream(20_000, ClientConfig::default());
+}
+
+/// A window that is no multiple of 8 bytes ends within an answer: that one comes in two pieces.
+#[test]
+fn answers_are_cut_where_the_credit_ends() {
+    let pieces = many_by_one_stream(2_000, ClientConfig { window_bytes: 1_003, ..ClientConfig::default() });
+    assert!(pieces > 0, "no answer was cut");
+}
+
+/// Gives how many pieces came that were not a whole answer.
+fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
+    let cut = AtomicUsize::new(0);
+    on_all(async |kind| {
+        let pair = pair(kind, config.clone(), answer).await;
         pair.client.welcomed().await.unwrap();
         let many = pair.client.many();
         let urgency = Urgency::of(Priority::NORMAL);
-        let mut waiting: VecDeque<Bytes> = (0..MANY).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
+        let mut waiting: VecDeque<Bytes> =
+            (0..many_operations).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
         let (mut sent, mut withdrawn) = (BTreeMap::new(), BTreeSet::new());
         let (mut said, mut done) = (Vec::new(), 0);
-        while done + (withdrawn.len() as u64) < MANY {
-            let before = MANY - waiting.len() as u64;
+        while done + (withdrawn.len() as u64) < many_operations {
+            let before = many_operations - waiting.len() as u64;
             for (op, n) in many.request("echo", &mut waiting, urgency).unwrap().into_iter().zip(before..) {
                 if n % 7 == 0 {
                     many.cancel(op);
@@ -38,8 +51,9 @@ fn many_operations_share_one_stream() {
             for (op, what) in said.drain(..).filter(|(op, _)| !withdrawn.contains(op)) {
                 match what {
                     Said::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
-                    Said::Reply(Reply::Piece { bytes, complete, .. }) => {
-                        assert_eq!((bytes, complete), (sent[&op].clone(), true));
+                    Said::Reply(Reply::Piece { offset, bytes, complete, .. }) => {
+                        check_piece(&sent[&op], offset, &bytes, complete);
+                        cut.fetch_add(usize::from(!complete), Ordering::Relaxed);
                     }
                     Said::Whole(Item { body, bulk }) => {
                         let said = sent.remove(&op).expect("each ends once");
@@ -56,6 +70,14 @@ fn many_operations_share_one_stream() {
         }
         assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
     });
+    cut.into_inner()
+}
+
+/// A piece of `answer`, which comes at once unless the credit ends within it.
+fn check_piece(answer: &[u8], offset: u64, bytes: &[u8], complete: bool) {
+    let from = usize::try_from(offset).unwrap();
+    let to = from + bytes.len();
+    assert_eq!((bytes, complete), (&answer[from..to], to == answer.len()));
 }
 
 /// Parameters that are too long end a call; those that were started before answer all the same.
@@ -91,10 +113,8 @@ impl Receiver for Taking {
         if self.refuses { Err(Error::corrupt("expected something else")) } else { Ok(()) }
     }
 
-    /// Usually all at once; in two pieces where the credit ends in between.
     fn piece(&mut self, _item: u32, offset: u64, bytes: &[u8], complete: bool) -> wire::Result<()> {
-        let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset).unwrap() + bytes.len());
-        assert_eq!((bytes, complete), (&self.expected[from..to], to == self.expected.len()));
+        check_piece(&self.expected, offset, bytes, complete);
         self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
         Ok(())
     }
