@@ -320,7 +320,8 @@ def test_ctrl_c_ends_a_read(tmp_path: pathlib.Path) -> None:
         "a = corridor.open('synthetic:waves?shape=1500,1500,1500&dtype=u8')['waves']\n"
         "threading.Timer(0.3, _thread.interrupt_main).start()\n"
         "try:\n"
-        "    a[...]\n"
+        "    while True:  # whoever has to wait for a busy machine is interrupted in a later read\n"
+        "        a[...]\n"
         "except KeyboardInterrupt:\n"
         "    print('ended')\n"
     )
