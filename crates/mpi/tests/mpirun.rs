@@ -146,7 +146,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
 
 /// A pool with the blocks of a demand.
 fn pool(dataset: &Dataset, view: &Arc<VolumeView>, wanted: &Demand) -> Result<BlockPool> {
-    let mut pool = BlockPool::new(Arc::clone(view), wanted.pool_bytes);
+    let pool = BlockPool::new(Arc::clone(view), wanted.pool_bytes);
     for block in &wanted.blocks {
         pool.insert(&made(dataset, block.key)?)?;
     }

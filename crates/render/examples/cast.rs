@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     let blocks = (0..dataset.arrays[0].levels[0].block_count())
         .map(|i| block(&dataset, i))
         .collect::<Result<Vec<_>>>()?;
-    let mut pool = BlockPool::new(Arc::clone(&view), 8 << 30);
+    let pool = BlockPool::new(Arc::clone(&view), 8 << 30);
     let (_, load) = timed(|| blocks.iter().try_for_each(|b| pool.insert(b).map(|_| ())));
     let cpu = load[1].as_secs_f64() * 1e3;
     println!("{} blocks placed in {cpu:.0} ms of CPU, {} MiB", blocks.len(), pool.used_bytes() >> 20);

@@ -21,18 +21,21 @@ impl<T: Voxel> Blocks<T> {
     /// Fills the whole apron of a block that is about to be placed.
     pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
         for part in PARTS {
-            self.refill(block, part);
+            if block.fills[part] != Fill::Exact && !self.complete(block, part) {
+                let (fill, values) = self.coarser_values(block, part);
+                block.patch(part, fill, &values, &self.missing);
+            }
         }
     }
 
-    /// Refreshes these blocks' aprons after one was placed that [improves](Self::improvable) them.
-    pub(crate) fn refresh(&mut self, slots: &[u32]) {
+    /// Refreshes these blocks' aprons after one of rank `arrived` was placed that [improves](Self::improvable) them.
+    pub(crate) fn refresh(&mut self, slots: &[u32], arrived: usize) {
         for &slot in slots {
             // The block leaves its slot so that its neighbours can be read while it changes.
             let Some(mut shared) = self.take(slot) else { continue };
             let block = Arc::make_mut(&mut shared);
             for part in PARTS {
-                if self.refill(block, part) {
+                if self.improve(block, part, arrived) {
                     block.update_cells(part, &self.missing);
                 }
             }
@@ -48,27 +51,29 @@ impl<T: Voxel> Blocks<T> {
 
     /// Blocks that one at this place makes better: its lower neighbours and finer ones beside it.
     pub(crate) fn improvable(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
-        let mut slots = self.lower_neighbours(rank, at);
-        slots.retain(|&slot| self.resident(slot).is_provisional());
+        let mut slots = self.lower_waiting(rank, at);
         slots.extend(self.finer_waiting(rank, at));
         slots
     }
 
-    /// Fills one part as well as possible; false when nothing better is there.
-    fn refill(&self, block: &mut Resident<T>, part: usize) -> bool {
-        if block.fills[part] == Fill::Exact {
+    /// Fills one part better than it is, if a block of rank `arrived` allows that; false where it does not.
+    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: usize) -> bool {
+        if arrived == block.rank {
+            return block.fills[part] != Fill::Exact && self.complete(block, part);
+        }
+        if !block.fills[part].is_better_from(arrived) {
             return false;
         }
-        if let Some(values) = self.exact_values(block, part) {
-            block.patch(part, Fill::Exact, &values, &self.missing);
-            return true;
-        }
         let (fill, values) = self.coarser_values(block, part);
-        if block.fills[part] == Fill::Own || fill != Fill::Own {
-            block.patch(part, fill, &values, &self.missing);
-            return true;
-        }
-        false
+        block.patch(part, fill, &values, &self.missing);
+        true
+    }
+
+    /// Fills one part for good, if the same level has all of it.
+    fn complete(&self, block: &mut Resident<T>, part: usize) -> bool {
+        let Some(values) = self.exact_values(block, part) else { return false };
+        block.patch(part, Fill::Exact, &values, &self.missing);
+        true
     }
 
     /// Values of a part from the same level: from the neighbour that holds it, or from the block itself at
@@ -127,30 +132,27 @@ impl<T: Voxel> Blocks<T> {
         Some((rank, block.interpolate(local, is_labels, &self.missing)))
     }
 
-    /// Resident blocks that hold the given place in their aprons.
-    fn lower_neighbours(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
-        PARTS
-            .filter_map(|part| {
-                let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
-                let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
-                self.slot_of(rank, lower)
-            })
-            .collect()
+    /// Blocks whose aprons begin in this one and have other values there so far.
+    fn lower_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let waiting = |part: usize| {
+            let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
+            let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
+            let slot = self.slot_of(rank, lower)?;
+            (self.resident(slot).fills[part] != Fill::Exact).then_some(slot)
+        };
+        PARTS.filter_map(waiting).collect()
     }
 
     /// Finer blocks that touch this one and whose apron could be better for it.
     fn finer_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
         let (low, high) = self.volume_span(rank, at);
-        let better = |fill: &Fill| match *fill {
-            Fill::Exact => false,
-            Fill::Coarser(other) => other > rank,
-            Fill::Own => true,
-        };
         let touches = |other: &Resident<T>| {
             let (a, b) = self.volume_span(other.rank, other.at);
             a.cmple(high).all() && b.cmpge(low).all()
         };
-        let waiting = |r: &Resident<T>| r.rank < rank && r.fills.iter().any(better) && touches(r);
+        let waiting = |r: &Resident<T>| {
+            r.rank < rank && r.fills.iter().any(|fill| fill.is_better_from(rank)) && touches(r)
+        };
         self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
     }
 

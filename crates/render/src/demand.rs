@@ -53,8 +53,9 @@ pub struct Demand {
 
 impl Demand {
     /// The blocks that a pool lacks, most important first.
-    pub fn missing<'a>(&'a self, pool: &'a BlockPool) -> impl Iterator<Item = &'a Demanded> {
-        self.blocks.iter().filter(|b| !pool.contains(&b.key))
+    #[must_use]
+    pub fn missing(&self, pool: &BlockPool) -> Vec<&Demanded> {
+        pool.missing(&self.blocks)
     }
 }
 

@@ -3,7 +3,8 @@
 //! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
 //! and the host's byte order, with an apron (`apron.rs`). When room is short, what was not wanted longest
 //! goes first, finer before coarser, and a block that matters less than everything here is turned away.
-//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture.
+//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. Who begins one waits for a block that takes its
+//! place, but not while its voxels are copied and looked at.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,10 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use array::{Block, BlockKey, Content, ElementType, Error, Result};
+use parking_lot::{Mutex, RwLock};
 
-use crate::blocks::{Blocks, IdHash};
+use crate::blocks::{Blocks, Charge, IdHash};
 use crate::cast::Castable;
-use crate::demand::Demand;
+use crate::demand::{Demand, Demanded};
 use crate::resident::{Layout, Resident};
 use crate::tint::Dye;
 use crate::volume::VolumeView;
@@ -39,16 +41,17 @@ pub enum Inserted {
 /// Blocks made ready for drawing; see the module.
 #[derive(Debug)]
 pub struct BlockPool {
+    view: Arc<VolumeView>,
     typed: Typed,
 }
 
 #[derive(Debug)]
 enum Typed {
-    U8(Pool<u8>),
-    U16(Pool<u16>),
-    I16(Pool<i16>),
-    F32(Pool<f32>),
-    F64(Pool<f64>),
+    U8(Shared<u8>),
+    U16(Shared<u16>),
+    I16(Shared<i16>),
+    F32(Shared<f32>),
+    F64(Shared<f64>),
 }
 
 /// Evaluates `$body` with `$pool` bound to the pool of whatever type.
@@ -69,70 +72,79 @@ impl BlockPool {
     #[must_use]
     pub fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
         let typed = match view.dtype.element() {
-            ElementType::Bool | ElementType::U8 => Typed::U8(Pool::new(view, limit_bytes)),
-            ElementType::U16 => Typed::U16(Pool::new(view, limit_bytes)),
-            ElementType::I8 | ElementType::I16 => Typed::I16(Pool::new(view, limit_bytes)),
-            ElementType::F16 | ElementType::F32 => Typed::F32(Pool::new(view, limit_bytes)),
+            ElementType::Bool | ElementType::U8 => Typed::U8(Shared::new(&view, limit_bytes)),
+            ElementType::U16 => Typed::U16(Shared::new(&view, limit_bytes)),
+            ElementType::I8 | ElementType::I16 => Typed::I16(Shared::new(&view, limit_bytes)),
+            ElementType::F16 | ElementType::F32 => Typed::F32(Shared::new(&view, limit_bytes)),
             ElementType::I32 | ElementType::U32 | ElementType::I64 | ElementType::U64 | ElementType::F64 => {
-                Typed::F64(Pool::new(view, limit_bytes))
+                Typed::F64(Shared::new(&view, limit_bytes))
             }
         };
-        Self { typed }
+        Self { view, typed }
     }
 
     /// The view it belongs to.
     #[must_use]
     pub fn view(&self) -> &Arc<VolumeView> {
-        each_type!(&self.typed, pool => &pool.blocks.view)
+        &self.view
     }
 
-    /// Takes a block over. Its bytes are copied; the caller's need not stay.
+    /// Takes a block over. Its bytes are copied; the caller's need not stay. Whoever brings another one meanwhile waits.
     ///
     /// # Errors
     /// `Corrupt` when the block has not the size that the view says.
-    pub fn insert(&mut self, block: &Block) -> Result<Inserted> {
-        each_type!(&mut self.typed, pool => pool.insert(block))
+    pub fn insert(&self, block: &Block) -> Result<Inserted> {
+        each_type!(&self.typed, pool => pool.insert(block))
     }
 
     /// True when the block need not be brought: it is here, or the source has nothing there.
     #[must_use]
     pub fn contains(&self, key: &BlockKey) -> bool {
-        each_type!(&self.typed, pool => pool.contains(key))
+        each_type!(&self.typed, pool => pool.pool.read().contains(key))
+    }
+
+    /// Those of some blocks that need to be brought.
+    pub(crate) fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
+        each_type!(&self.typed, pool => {
+            let pool = pool.pool.read();
+            blocks.iter().filter(|block| !pool.contains(&block.key)).collect()
+        })
     }
 
     /// Tells what is wanted now, by every camera on this pool; the rest may go when room is short.
-    pub fn mark<'a>(&mut self, demands: impl IntoIterator<Item = &'a Demand>) {
+    pub fn mark<'a>(&self, demands: impl IntoIterator<Item = &'a Demand>) {
         let keys = demands.into_iter().flat_map(|d| d.blocks.iter().map(|b| b.key));
-        each_type!(&mut self.typed, pool => pool.mark(keys));
+        each_type!(&self.typed, pool => pool.pool.write().mark(keys));
     }
 
-    /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it.
-    pub fn set_limit(&mut self, limit_bytes: usize) {
-        each_type!(&mut self.typed, pool => pool.set_limit(limit_bytes));
+    /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it. Waits for a block that is
+    /// being brought.
+    pub fn set_limit(&self, limit_bytes: usize) {
+        each_type!(&self.typed, pool => pool.set_limit(limit_bytes));
     }
 
     /// What it may hold, bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> usize {
-        each_type!(&self.typed, pool => pool.limit_bytes)
+        each_type!(&self.typed, pool => pool.pool.read().limit_bytes)
     }
 
     /// What it and the pictures that are cast from it hold, bytes.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
-        each_type!(&self.typed, pool => pool.used_bytes())
+        each_type!(&self.typed, pool => pool.pool.read().used_bytes())
     }
 
     /// The blocks that are here now, to cast a picture from.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        each_type!(&self.typed, pool => pool.snapshot())
+        each_type!(&self.typed, pool => pool.pool.read().snapshot())
     }
 
     /// Blocks that can be drawn.
     #[must_use]
     pub fn block_count(&self) -> usize {
-        each_type!(&self.typed, pool => pool.blocks.len())
+        each_type!(&self.typed, pool => pool.pool.read().blocks.len())
     }
 }
 
@@ -218,7 +230,68 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A [`BlockPool`] of one element type.
+/// A [`BlockPool`] of one element type, for several threads.
+#[derive(Debug)]
+struct Shared<T> {
+    /// Held by whoever changes which blocks are here, also while they prepare that: what they found stays true.
+    changing: Mutex<()>,
+    pool: RwLock<Pool<T>>,
+}
+
+impl<T: Voxel> Shared<T> {
+    fn new(view: &Arc<VolumeView>, limit_bytes: usize) -> Self {
+        Self { changing: Mutex::new(()), pool: RwLock::new(Pool::new(Arc::clone(view), limit_bytes)) }
+    }
+
+    fn insert(&self, block: &Block) -> Result<Inserted> {
+        let _alone = self.changing.lock();
+        let admitted = self.pool.write().admit(block);
+        match admitted {
+            Admitted::Not(why) => Ok(why),
+            Admitted::At(vacancy, bytes) => {
+                let resident = vacancy.fill(bytes)?;
+                Ok(self.pool.write().place(resident))
+            }
+        }
+    }
+
+    fn set_limit(&self, limit_bytes: usize) {
+        let _alone = self.changing.lock();
+        self.pool.write().set_limit(limit_bytes);
+    }
+}
+
+/// Whether a pool takes a block.
+enum Admitted<'a, T> {
+    Not(Inserted),
+    /// And the block's elements.
+    At(Vacancy<T>, &'a [u8]),
+}
+
+/// Room for a block.
+struct Vacancy<T> {
+    /// What is beside it.
+    blocks: Arc<Blocks<T>>,
+    rank: usize,
+    at: [u64; 3],
+    charge: Charge,
+}
+
+impl<T: Voxel> Vacancy<T> {
+    /// Copies a block's elements and finds out what is to be known of them.
+    ///
+    /// # Errors
+    /// Those of [`Resident::load`].
+    fn fill(self, bytes: &[u8]) -> Result<Resident<T>> {
+        let Self { blocks, rank, at, charge } = self;
+        let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, charge)?;
+        blocks.fill_apron(&mut resident);
+        resident.update_cells(0, &blocks.missing);
+        Ok(resident)
+    }
+}
+
+/// The blocks, which matter, and the limit.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     blocks: Arc<Blocks<T>>,
@@ -249,33 +322,51 @@ impl<T: Voxel> Pool<T> {
         }
     }
 
-    fn insert(&mut self, block: &Block) -> Result<Inserted> {
-        let Some((rank, at)) = self.blocks.view.locate(&block.key) else { return Ok(Inserted::Foreign) };
+    /// Makes room for a block, and for what its neighbours will take when it takes its place.
+    fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
+        let Some((rank, at)) = self.blocks.view.locate(&block.key) else {
+            return Admitted::Not(Inserted::Foreign);
+        };
         let id = self.blocks.id(rank, at);
         if self.blocks.slot_of_id(id).is_some() {
-            return Ok(Inserted::Present);
+            return Admitted::Not(Inserted::Present);
         }
         let Content::Data { bytes, .. } = &block.content else {
-            return Ok(self.insert_not_covered(id));
+            return Admitted::Not(self.insert_not_covered(id));
         };
-        let last_used = self.epoch.saturating_sub(u64::from(self.epoch > 0 && !self.wanted.contains(&id)));
         // From here on what a picture holds can be told from what is only here.
         let blocks = Arc::make_mut(&mut self.blocks);
         let own = Layout::new(&blocks.view.levels[rank], at).size_bytes(T::BYTES);
+        let needed = own.saturating_add(blocks.copies_bytes(&blocks.improvable(rank, at)));
+        if !self.make_room(needed, (self.last_used_of(id), rank)) {
+            return Admitted::Not(Inserted::NoRoom);
+        }
+        let charge = Charge::new(&self.meter, own);
+        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, charge }, bytes)
+    }
+
+    /// Puts an [admitted](Self::admit) block to the others. Pictures that began meanwhile may have taken the room of its neighbours.
+    fn place(&mut self, resident: Resident<T>) -> Inserted {
+        let (rank, at) = (resident.rank, resident.at);
+        let id = self.blocks.id(rank, at);
+        let last_used = self.last_used_of(id);
+        let blocks = Arc::make_mut(&mut self.blocks);
         let neighbours = blocks.improvable(rank, at);
-        let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
+        let needed = blocks.copies_bytes(&neighbours);
         if !self.make_room(needed, (last_used, rank)) {
-            return Ok(Inserted::NoRoom);
+            return Inserted::NoRoom;
         }
         let blocks = Arc::make_mut(&mut self.blocks);
-        let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, &self.meter)?;
-        blocks.fill_apron(&mut resident);
-        resident.update_cells(0, &blocks.missing);
         let slot = blocks.place(id, resident);
-        blocks.refresh(&neighbours);
+        blocks.refresh(&neighbours, rank);
         self.last_used.resize(blocks.all_slots().len(), 0);
         self.last_used[slot as usize] = last_used;
-        Ok(Inserted::Placed)
+        Inserted::Placed
+    }
+
+    /// When a block that comes now was last wanted.
+    fn last_used_of(&self, id: u64) -> u64 {
+        self.epoch.saturating_sub(u64::from(self.epoch > 0 && !self.wanted.contains(&id)))
     }
 
     fn insert_not_covered(&mut self, id: u64) -> Inserted {

@@ -3,9 +3,6 @@
 //! The apron is one more voxel at the upper end of each axis, so that every sample between this block's first
 //! voxel and the next block's first voxel finds its eight neighbours here. See `apron.rs` for what fills it.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
 use array::{Error, Result};
 use glam::DVec3;
 
@@ -94,6 +91,17 @@ pub(crate) enum Fill {
     Own,
 }
 
+impl Fill {
+    /// Whether a block of a coarser rank would fill it better.
+    pub(crate) fn is_better_from(self, rank: usize) -> bool {
+        match self {
+            Self::Exact => false,
+            Self::Coarser(from) => from > rank,
+            Self::Own => true,
+        }
+    }
+}
+
 /// One block in the pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Resident<T> {
@@ -141,7 +149,7 @@ impl Gather {
 
 impl<T: Voxel> Resident<T> {
     /// Takes over a block's elements, swapping bytes once; the apron repeats the outermost voxels. What it costs
-    /// is added to `meter` as long as it lives.
+    /// is charged as long as it lives.
     ///
     /// # Errors
     /// `Corrupt` when `bytes` has not the size of the block.
@@ -151,7 +159,7 @@ impl<T: Voxel> Resident<T> {
         at: [u64; 3],
         bytes: &[u8],
         missing: &Missing<T>,
-        meter: &Arc<AtomicUsize>,
+        charge: Charge,
     ) -> Result<Self> {
         let level = &view.levels[rank];
         let layout = Layout::new(level, at);
@@ -164,7 +172,6 @@ impl<T: Voxel> Resident<T> {
                 bytes.len()
             )));
         }
-        let charge = Charge::new(meter, layout.size_bytes(T::BYTES));
         let mut data = vec![T::from_f64(0.0); layout.len()];
         for z in 0..layout.shape[0] {
             for y in 0..layout.shape[1] {
@@ -222,11 +229,6 @@ impl<T: Voxel> Resident<T> {
 
     pub(crate) fn size_bytes(&self) -> usize {
         self.layout.size_bytes(T::BYTES)
-    }
-
-    /// True while some part of the apron could be better.
-    pub(crate) fn is_provisional(&self) -> bool {
-        self.fills.iter().any(|fill| *fill != Fill::Exact)
     }
 
     /// The value at a position in this block's voxels, interpolated in stored values; the nearest voxel's

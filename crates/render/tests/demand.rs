@@ -90,7 +90,7 @@ fn what_is_wanted_costs_what_it_says() {
     let camera = whole(&view).zoom(8.0);
     let seen = want(&view, &camera, PLENTY);
     assert_eq!(seen.wanted, 0);
-    let mut pool = corridor_render::BlockPool::new(view, seen.pool_bytes);
+    let pool = corridor_render::BlockPool::new(view, seen.pool_bytes);
     pool.mark([&seen]);
     let blocks: Vec<_> = (0..2).flat_map(|l| synthetic.blocks(l)).collect();
     for wanted in &seen.blocks {
@@ -98,7 +98,7 @@ fn what_is_wanted_costs_what_it_says() {
         assert_eq!(pool.insert(block).unwrap(), corridor_render::Inserted::Placed);
     }
     assert_eq!(pool.used_bytes(), seen.pool_bytes);
-    assert!(seen.missing(&pool).next().is_none());
+    assert!(seen.missing(&pool).is_empty());
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_forced_level_is_limited_by_what_is_seen_of_it() {
 fn a_forced_level_of_thin_blocks_costs_what_it_costs() {
     let view = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap()).view();
     let all = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
-    let mut pool = corridor_render::BlockPool::new(view.clone(), all.pool_bytes);
+    let pool = corridor_render::BlockPool::new(view.clone(), all.pool_bytes);
     let synthetic = Synthetic::new([64; 3], [1, 64, 64], linear).typed("|u1".parse().unwrap());
     for block in synthetic.blocks(0) {
         assert_eq!(pool.insert(&block).unwrap(), corridor_render::Inserted::Placed);

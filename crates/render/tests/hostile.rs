@@ -147,7 +147,7 @@ proptest! {
         let size = ImageSize { width: 9, height: 7 };
         let clip = clip.map(|(min, max)| Bounds { min, max });
 
-        let mut pool = BlockPool::new(view.clone(), 1 << 20);
+        let pool = BlockPool::new(view.clone(), 1 << 20);
         for (number, level) in dataset.arrays[0].levels.iter().enumerate() {
             for index in (0..level.block_count()).filter(|i| keep >> (i % 32) & 1 == 1) {
                 let count: u64 = level.block_selection(index).unwrap().ranges().iter().map(|r| r.count).product();

@@ -270,7 +270,7 @@ fn where_the_source_has_nothing_the_ancestor_stands_in() {
     let synthetic = Synthetic { levels: 2, ..Synthetic::new([32; 3], [16; 3], linear) };
     let mut scene = synthetic.scene();
     scene.clip = Some(voxel_box(&scene.view, [2.0; 3], [29.0; 3]));
-    let mut pool = pool_of(&synthetic, synthetic.blocks(1));
+    let pool = pool_of(&synthetic, synthetic.blocks(1));
     for (i, mut block) in synthetic.blocks(0).into_iter().enumerate() {
         if i % 2 == 0 {
             block.content = Content::NotCovered;
@@ -283,7 +283,7 @@ fn where_the_source_has_nothing_the_ancestor_stands_in() {
     assert!(difference(&full, &with_gaps.image) <= SEAMLESS);
     assert!(with_gaps.truth.share_at_wanted < 0.9 && with_gaps.truth.is_complete(), "nothing more will come");
     let nothing_fine = synthetic.blocks(0).into_iter().map(|b| Block { content: Content::NotCovered, ..b });
-    let mut pool = pool_of(&synthetic, synthetic.blocks(1));
+    let pool = pool_of(&synthetic, synthetic.blocks(1));
     nothing_fine.for_each(|b| assert_eq!(pool.insert(&b).unwrap(), Inserted::NotCovered));
     assert!(draw(&scene, &pool).truth.is_complete());
     assert!(!draw(&scene, &pool_of(&synthetic, synthetic.blocks(1))).truth.is_complete());

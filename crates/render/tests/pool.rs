@@ -26,7 +26,7 @@ fn block_bytes(synthetic: &Synthetic) -> usize {
 fn the_limit_holds_at_every_moment() {
     let synthetic = pyramid();
     let limit = 10 * block_bytes(&synthetic);
-    let mut pool = BlockPool::new(synthetic.view(), limit);
+    let pool = BlockPool::new(synthetic.view(), limit);
     for level in [0, 2, 1, 0] {
         for block in synthetic.blocks(level) {
             pool.insert(&block).unwrap();
@@ -44,7 +44,7 @@ fn the_limit_holds_at_every_moment() {
 #[test]
 fn coarser_blocks_replace_finer_ones_and_not_the_other_way_round() {
     let synthetic = pyramid();
-    let mut pool = BlockPool::new(synthetic.view(), 4 * block_bytes(&synthetic));
+    let pool = BlockPool::new(synthetic.view(), 4 * block_bytes(&synthetic));
     for block in synthetic.blocks(0).iter().take(8) {
         pool.insert(block).unwrap();
     }
@@ -71,14 +71,14 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
     };
     let (first, second) = (near([8.0, 8.0, 8.0]), near([56.0, 56.0, 56.0]));
     let bytes = first.pool_bytes.max(second.pool_bytes);
-    let mut pool = BlockPool::new(synthetic.view(), bytes);
+    let pool = BlockPool::new(synthetic.view(), bytes);
     let by_key: BTreeMap<_, _> = (0..3).flat_map(|l| synthetic.blocks(l)).map(|b| (b.key, b)).collect();
     for wanted in [&first, &second, &first] {
         pool.mark([wanted]);
         for block in &wanted.blocks {
             assert_ne!(pool.insert(&by_key[&block.key]).unwrap(), Inserted::NoRoom);
         }
-        assert!(wanted.missing(&pool).next().is_none());
+        assert!(wanted.missing(&pool).is_empty());
         assert!(pool.used_bytes() <= bytes);
     }
     let unwanted =
@@ -91,14 +91,14 @@ fn what_is_wanted_now_replaces_what_was_wanted_before() {
         refused += usize::from(pool.insert(block).unwrap() == Inserted::NoRoom);
     }
     assert!(refused > 0, "{unwanted:?}");
-    assert!(first.missing(&pool).next().is_none(), "nothing that is wanted went for what is not");
+    assert!(first.missing(&pool).is_empty(), "nothing that is wanted went for what is not");
 }
 
 #[test]
 fn a_picture_is_the_same_after_blocks_went_and_came_back() {
     let synthetic = pyramid();
     let scene = synthetic.scene();
-    let mut pool = pool_of(&synthetic, (0..3).rev().flat_map(|l| synthetic.blocks(l)));
+    let pool = pool_of(&synthetic, (0..3).rev().flat_map(|l| synthetic.blocks(l)));
     let before = draw(&scene, &pool).image;
     let limit = pool.limit_bytes();
     pool.set_limit(pool.used_bytes() / 2);
@@ -115,7 +115,7 @@ fn a_picture_is_the_same_after_blocks_went_and_came_back() {
 fn a_snapshot_does_not_change() {
     let synthetic = pyramid();
     let scene = synthetic.scene();
-    let mut pool = pool_of(&synthetic, synthetic.blocks(2).into_iter().chain(synthetic.blocks(1)));
+    let pool = pool_of(&synthetic, synthetic.blocks(2).into_iter().chain(synthetic.blocks(1)));
     let (before, snapshot) = (draw(&scene, &pool), pool.snapshot());
     for block in synthetic.blocks(0) {
         pool.insert(&block).unwrap();
@@ -133,7 +133,7 @@ fn a_snapshot_does_not_change() {
 fn the_limit_holds_while_a_picture_is_cast() {
     let synthetic = pyramid();
     let limit = 20 * block_bytes(&synthetic);
-    let mut pool = BlockPool::new(synthetic.view(), limit);
+    let pool = BlockPool::new(synthetic.view(), limit);
     let blocks: Vec<_> = (0..3).rev().flat_map(|l| synthetic.blocks(l)).collect();
     let mut refused = 0;
     for chunk in blocks.chunks(7) {
@@ -159,7 +159,7 @@ fn pictures_under_way_leave_no_trace() {
     let synthetic = pyramid();
     let blocks: Vec<_> = (0..3).rev().flat_map(|l| synthetic.blocks(l)).collect();
     let expected = draw(&synthetic.scene(), &pool_of(&synthetic, blocks.clone())).image;
-    let mut pool = BlockPool::new(synthetic.view(), 1 << 30);
+    let pool = BlockPool::new(synthetic.view(), 1 << 30);
     let mut pictures = Vec::new();
     for block in &blocks {
         pool.insert(block).unwrap();
@@ -172,10 +172,28 @@ fn pictures_under_way_leave_no_trace() {
     assert_eq!(pool.used_bytes(), alone, "nothing is counted twice or left over");
 }
 
+/// What is there makes the picture, not in which order it came.
+#[test]
+fn blocks_of_a_level_may_come_in_any_order() {
+    let synthetic = pyramid();
+    // Some of each level but the coarsest, so that finer blocks end beside coarser ones.
+    let levels: Vec<Vec<Block>> = [(2, 1), (1, 2), (0, 3)]
+        .map(|(level, step)| synthetic.blocks(level).into_iter().step_by(step).collect())
+        .into();
+    let expected = draw(&synthetic.scene(), &pool_of(&synthetic, levels.concat())).image;
+    for (by, from) in [(1, 0), (5, 2), (7, 3), (9, 1)] {
+        let shuffled = levels.iter().flat_map(|blocks| {
+            let order = (0..blocks.len()).map(move |i| blocks.len() - 1 - (by * i + from) % blocks.len());
+            order.map(|i| blocks[i].clone())
+        });
+        assert_eq!(expected, draw(&synthetic.scene(), &pool_of(&synthetic, shuffled)).image, "{by}");
+    }
+}
+
 #[test]
 fn foreign_and_broken_blocks_are_refused() {
     let synthetic = pyramid();
-    let mut pool = BlockPool::new(synthetic.view(), 1 << 20);
+    let pool = BlockPool::new(synthetic.view(), 1 << 20);
     let good = synthetic.block(1, 3);
     for key in [
         array::BlockKey { array: 1, ..good.key },
@@ -215,7 +233,7 @@ fn axes_in_any_order_give_the_same_picture() {
     (level.shape, level.block, level.factor) = (vec![16, 12, 3, 14], vec![5, 8, 2, 8], vec![1.0; 4]);
     let level = level.clone();
     let view = std::sync::Arc::new(VolumeView::new(&dataset, 0, &[0, 0, 1, 0]).unwrap());
-    let mut pool = BlockPool::new(view.clone(), 1 << 24);
+    let pool = BlockPool::new(view.clone(), 1 << 24);
     let mut placed = 0;
     for index in 0..level.block_count() {
         let selection = level.block_selection(index).unwrap();

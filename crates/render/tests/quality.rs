@@ -268,7 +268,7 @@ proptest! {
         let synthetic = Synthetic::new([20; 3], block, cubic);
         let synthetic = Synthetic { decoding: array::Decoding {
             missing: missing.into_iter().map(Scalar::Float).collect(), ..synthetic.decoding.clone() }, ..synthetic };
-        let mut pool = corridor_render::BlockPool::new(synthetic.view(), 1 << 24);
+        let pool = corridor_render::BlockPool::new(synthetic.view(), 1 << 24);
         for mut block in synthetic.blocks(0) {
             if let array::Content::Data { bytes, .. } = &mut block.content {
                 let count = bytes.len() / 4;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
-use render::{BlockPool, Demand, Inserted, Snapshot, VolumeView};
+use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
 use session::{ParticipantId, Transfer};
 use tokio::sync::watch;
 
@@ -20,8 +20,7 @@ pub(crate) struct Volume {
     pub(crate) view: Arc<VolumeView>,
     /// Largest block per level number, as stored, bytes.
     block_bytes: Vec<u64>,
-    /// Locked for moments only, never while a picture is cast.
-    pool: RwLock<BlockPool>,
+    pool: BlockPool,
     /// Read while a picture is cast; written by whoever needs memory that only a finished picture gives back, and
     /// by nobody else.
     pictures: RwLock<()>,
@@ -46,7 +45,7 @@ impl Volume {
             |block: &[u64]| block.iter().fold(info.dtype.size_bytes() as u64, |n, &b| n.saturating_mul(b));
         Ok(Self {
             block_bytes: info.levels.iter().map(|l| bytes(&l.block)).collect(),
-            pool: RwLock::new(BlockPool::new(Arc::clone(&view), 0)),
+            pool: BlockPool::new(Arc::clone(&view), 0),
             pictures: RwLock::default(),
             overview: Mutex::new(Overview::new()?),
             demands: Mutex::default(),
@@ -72,7 +71,7 @@ impl Volume {
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        self.pool.read().unwrap_or_else(PoisonError::into_inner).snapshot()
+        self.pool.snapshot()
     }
 
     /// Waits until the pictures under way are there; none begins before `f` is done.
@@ -109,16 +108,15 @@ impl Volume {
     }
 
     fn try_insert(&self, block: &Block) -> Result<Inserted> {
-        let mut pool = self.pool.write().unwrap_or_else(PoisonError::into_inner);
-        self.mark(&mut pool);
-        pool.insert(block)
+        self.mark();
+        self.pool.insert(block)
     }
 
     /// Tells the pool what matters, if that changed.
-    fn mark(&self, pool: &mut BlockPool) {
+    fn mark(&self) {
         let mut demands = self.demands();
         if std::mem::take(&mut demands.is_new) {
-            pool.mark(demands.by.values().flatten().map(Arc::as_ref));
+            self.pool.mark(demands.by.values().flatten().map(Arc::as_ref));
         }
     }
 
@@ -135,23 +133,17 @@ impl Volume {
 
     /// What the pool lacks of a demand.
     fn wishes(&self, demand: &Demand) -> Vec<Wish> {
-        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
         let size = |key: &BlockKey| self.block_bytes.get(usize::from(key.level)).copied().unwrap_or(0);
-        demand
-            .missing(&pool)
-            .map(|d| Wish { key: d.key, priority: d.priority, size_bytes: size(&d.key) })
-            .collect()
+        let wish = |d: &Demanded| Wish { key: d.key, priority: d.priority, size_bytes: size(&d.key) };
+        demand.missing(&self.pool).into_iter().map(wish).collect()
     }
 
     fn set_limit(&self, limit_bytes: usize) {
         if self.memory().1 == limit_bytes {
             return;
         }
-        {
-            let mut pool = self.pool.write().unwrap_or_else(PoisonError::into_inner);
-            self.mark(&mut pool);
-            pool.set_limit(limit_bytes);
-        }
+        self.mark();
+        self.pool.set_limit(limit_bytes);
         if self.memory().0 > limit_bytes {
             self.between_pictures(|| ());
         }
@@ -159,8 +151,7 @@ impl Volume {
 
     /// Bytes held and allowed.
     pub(crate) fn memory(&self) -> (usize, usize) {
-        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
-        (pool.used_bytes(), pool.limit_bytes())
+        (self.pool.used_bytes(), self.pool.limit_bytes())
     }
 
     fn watchers(&self) -> usize {

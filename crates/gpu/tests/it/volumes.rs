@@ -135,7 +135,7 @@ fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
     let mut synthetic = Synthetic::new([64; 3], [16; 3], waves).typed("|u1".parse().unwrap());
     synthetic.levels = 3;
     let scene = scene_of(&synthetic);
-    let mut pool = pool_of(&synthetic, synthetic.blocks(2));
+    let pool = pool_of(&synthetic, synthetic.blocks(2));
     let cast =
         |pool: &BlockPool| caster.cast(&scene, &pool.snapshot(), Patience::StandIns, &Cancel::new()).unwrap();
     // Nothing is there that could stand in, so it waits.

@@ -182,7 +182,7 @@ impl Synthetic {
 
 /// A pool with room for everything that holds these blocks.
 pub(crate) fn pool_of(synthetic: &Synthetic, blocks: impl IntoIterator<Item = Block>) -> BlockPool {
-    let mut pool = BlockPool::new(synthetic.view(), 1 << 30);
+    let pool = BlockPool::new(synthetic.view(), 1 << 30);
     for block in blocks {
         assert_eq!(pool.insert(&block).unwrap(), Inserted::Placed);
     }

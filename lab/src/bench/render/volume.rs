@@ -83,7 +83,7 @@ impl Volume {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few gigabytes")]
     pub(super) fn pool(&self) -> Result<BlockPool> {
         let limit_bytes = (self.bytes.len() as f64 * (1.0 + self.overhead)) as usize;
-        let mut pool = BlockPool::new(Arc::clone(&self.view), limit_bytes);
+        let pool = BlockPool::new(Arc::clone(&self.view), limit_bytes);
         for index in 0..self.level()?.block_count() {
             if pool.insert(&self.block(index)?)? != Inserted::Placed {
                 return Err(Error::internal(format!("block {index} does not fit {limit_bytes} bytes")));

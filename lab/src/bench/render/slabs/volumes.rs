@@ -67,7 +67,7 @@ async fn whole(source: &Arc<dyn Source>, view: &Arc<VolumeView>) -> Result<Block
     let (wants, _handles): (Vec<_>, Vec<_>) =
         places.map(|at| want(view.key(0, at), Urgency::of(Priority::NORMAL))).unzip();
     let limit_bytes = usize::try_from(MEMORY_BYTES).unwrap_or(usize::MAX);
-    let mut pool = BlockPool::new(Arc::clone(view), limit_bytes);
+    let pool = BlockPool::new(Arc::clone(view), limit_bytes);
     let mut blocks = source.blocks(wants);
     while let Some(completion) = blocks.next().await {
         let placed = pool.insert(&*completion.result?)?;
