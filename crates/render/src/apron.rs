@@ -22,8 +22,7 @@ impl<T: Voxel> Blocks<T> {
     pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
         for part in PARTS {
             if block.fills[part] != Fill::Exact && !self.complete(block, part) {
-                let (fill, values) = self.coarser_values(block, part);
-                block.patch(part, fill, &values, &self.missing);
+                self.approximate(block, part);
             }
         }
     }
@@ -61,12 +60,17 @@ impl<T: Voxel> Blocks<T> {
         if arrived == block.rank {
             return block.fills[part] != Fill::Exact && self.complete(block, part);
         }
-        if !block.fills[part].is_better_from(arrived) {
-            return false;
+        let is_better = block.fills[part].is_better_from(arrived);
+        if is_better {
+            self.approximate(block, part);
         }
+        is_better
+    }
+
+    /// Fills one part from coarser levels, or with the block's own voxels.
+    fn approximate(&self, block: &mut Resident<T>, part: usize) {
         let (fill, values) = self.coarser_values(block, part);
         block.patch(part, fill, &values, &self.missing);
-        true
     }
 
     /// Fills one part for good, if the same level has all of it.

@@ -54,15 +54,15 @@ enum Typed {
     F64(Shared<f64>),
 }
 
-/// Evaluates `$body` with `$pool` bound to the pool of whatever type.
+/// Evaluates `$body` with `$shared` bound to the pool of whatever type.
 macro_rules! each_type {
-    ($typed:expr, $pool:ident => $body:expr) => {
+    ($typed:expr, $shared:ident => $body:expr) => {
         match $typed {
-            Typed::U8($pool) => $body,
-            Typed::U16($pool) => $body,
-            Typed::I16($pool) => $body,
-            Typed::F32($pool) => $body,
-            Typed::F64($pool) => $body,
+            Typed::U8($shared) => $body,
+            Typed::U16($shared) => $body,
+            Typed::I16($shared) => $body,
+            Typed::F32($shared) => $body,
+            Typed::F64($shared) => $body,
         }
     };
 }
@@ -94,19 +94,19 @@ impl BlockPool {
     /// # Errors
     /// `Corrupt` when the block has not the size that the view says.
     pub fn insert(&self, block: &Block) -> Result<Inserted> {
-        each_type!(&self.typed, pool => pool.insert(block))
+        each_type!(&self.typed, shared => shared.insert(block))
     }
 
     /// True when the block need not be brought: it is here, or the source has nothing there.
     #[must_use]
     pub fn contains(&self, key: &BlockKey) -> bool {
-        each_type!(&self.typed, pool => pool.pool.read().contains(key))
+        each_type!(&self.typed, shared => shared.pool.read().contains(key))
     }
 
     /// Those of some blocks that need to be brought.
     pub(crate) fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
-        each_type!(&self.typed, pool => {
-            let pool = pool.pool.read();
+        each_type!(&self.typed, shared => {
+            let pool = shared.pool.read();
             blocks.iter().filter(|block| !pool.contains(&block.key)).collect()
         })
     }
@@ -114,37 +114,37 @@ impl BlockPool {
     /// Tells what is wanted now, by every camera on this pool; the rest may go when room is short.
     pub fn mark<'a>(&self, demands: impl IntoIterator<Item = &'a Demand>) {
         let keys = demands.into_iter().flat_map(|d| d.blocks.iter().map(|b| b.key));
-        each_type!(&self.typed, pool => pool.pool.write().mark(keys));
+        each_type!(&self.typed, shared => shared.pool.write().mark(keys));
     }
 
     /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it. Waits for a block that is
     /// being brought.
     pub fn set_limit(&self, limit_bytes: usize) {
-        each_type!(&self.typed, pool => pool.set_limit(limit_bytes));
+        each_type!(&self.typed, shared => shared.set_limit(limit_bytes));
     }
 
     /// What it may hold, bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> usize {
-        each_type!(&self.typed, pool => pool.pool.read().limit_bytes)
+        each_type!(&self.typed, shared => shared.pool.read().limit_bytes)
     }
 
     /// What it and the pictures that are cast from it hold, bytes.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
-        each_type!(&self.typed, pool => pool.pool.read().used_bytes())
+        each_type!(&self.typed, shared => shared.pool.read().used_bytes())
     }
 
     /// The blocks that are here now, to cast a picture from.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        each_type!(&self.typed, pool => pool.pool.read().snapshot())
+        each_type!(&self.typed, shared => shared.pool.read().snapshot())
     }
 
     /// Blocks that can be drawn.
     #[must_use]
     pub fn block_count(&self) -> usize {
-        each_type!(&self.typed, pool => pool.pool.read().blocks.len())
+        each_type!(&self.typed, shared => shared.pool.read().blocks.len())
     }
 }
 
@@ -249,8 +249,8 @@ impl<T: Voxel> Shared<T> {
         match admitted {
             Admitted::Not(why) => Ok(why),
             Admitted::At(vacancy, bytes) => {
-                let resident = vacancy.fill(bytes)?;
-                Ok(self.pool.write().place(resident))
+                let (resident, neighbours) = vacancy.fill(bytes)?;
+                Ok(self.pool.write().place(resident, &neighbours))
             }
         }
     }
@@ -274,20 +274,22 @@ struct Vacancy<T> {
     blocks: Arc<Blocks<T>>,
     rank: usize,
     at: [u64; 3],
+    /// Slots of those that the block makes better.
+    neighbours: Vec<u32>,
     charge: Charge,
 }
 
 impl<T: Voxel> Vacancy<T> {
-    /// Copies a block's elements and finds out what is to be known of them.
+    /// Copies a block's elements and finds out what is to be known of them; gives its neighbours too.
     ///
     /// # Errors
     /// Those of [`Resident::load`].
-    fn fill(self, bytes: &[u8]) -> Result<Resident<T>> {
-        let Self { blocks, rank, at, charge } = self;
+    fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
+        let Self { blocks, rank, at, neighbours, charge } = self;
         let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, charge)?;
         blocks.fill_apron(&mut resident);
         resident.update_cells(0, &blocks.missing);
-        Ok(resident)
+        Ok((resident, neighbours))
     }
 }
 
@@ -337,28 +339,27 @@ impl<T: Voxel> Pool<T> {
         // From here on what a picture holds can be told from what is only here.
         let blocks = Arc::make_mut(&mut self.blocks);
         let own = Layout::new(&blocks.view.levels[rank], at).size_bytes(T::BYTES);
-        let needed = own.saturating_add(blocks.copies_bytes(&blocks.improvable(rank, at)));
+        let neighbours = blocks.improvable(rank, at);
+        let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
         if !self.make_room(needed, (self.last_used_of(id), rank)) {
             return Admitted::Not(Inserted::NoRoom);
         }
         let charge = Charge::new(&self.meter, own);
-        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, charge }, bytes)
+        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, neighbours, charge }, bytes)
     }
 
     /// Puts an [admitted](Self::admit) block to the others. Pictures that began meanwhile may have taken the room of its neighbours.
-    fn place(&mut self, resident: Resident<T>) -> Inserted {
-        let (rank, at) = (resident.rank, resident.at);
-        let id = self.blocks.id(rank, at);
+    fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) -> Inserted {
+        let rank = resident.rank;
+        let id = self.blocks.id(rank, resident.at);
         let last_used = self.last_used_of(id);
-        let blocks = Arc::make_mut(&mut self.blocks);
-        let neighbours = blocks.improvable(rank, at);
-        let needed = blocks.copies_bytes(&neighbours);
+        let needed = Arc::make_mut(&mut self.blocks).copies_bytes(neighbours);
         if !self.make_room(needed, (last_used, rank)) {
             return Inserted::NoRoom;
         }
         let blocks = Arc::make_mut(&mut self.blocks);
         let slot = blocks.place(id, resident);
-        blocks.refresh(&neighbours, rank);
+        blocks.refresh(neighbours, rank);
         self.last_used.resize(blocks.all_slots().len(), 0);
         self.last_used[slot as usize] = last_used;
         Inserted::Placed
