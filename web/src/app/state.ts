@@ -2,7 +2,8 @@
 //! the viewer changes the state.
 
 import type { ArrayInfo, Dataset } from "../dataset/dataset.ts";
-import type { Stats } from "../dataset/stats.ts";
+import { placeKey, type Stats } from "../dataset/stats.ts";
+import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Truth } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
@@ -24,10 +25,16 @@ export interface Toast {
   readonly action: { readonly label: string; readonly run: () => void } | null;
 }
 
-/** Values of one array at one level. */
-export interface ArrayStats {
+/** What statistics are of. */
+export interface StatsPlace {
   readonly array: string;
   readonly level: number;
+  /** The step of time and the index on the axes that are not space, as `placeKey` gives them. */
+  readonly place: string;
+}
+
+/** Values of one array at one level and place. */
+export interface ArrayStats extends StatsPlace {
   readonly stats: Stats;
 }
 
@@ -42,8 +49,10 @@ export interface State {
   readonly frame: FrameInfo | null;
   /** Whether that frame shows the view as it is now. */
   readonly isCurrent: boolean;
-  /** Of the array shown; null while not known. */
+  /** Of the array shown, perhaps still of the step or channel before; null while not known. */
   readonly stats: ArrayStats | null;
+  /** Device pixels of the place that the picture fills. */
+  readonly screen: PixelSize;
   readonly colormaps: ReadonlyMap<string, Colormap>;
   readonly participants: readonly Participant[];
   /** What the node reads from, where there are several. */
@@ -64,6 +73,7 @@ export const FIRST_STATE: State = {
   frame: null,
   isCurrent: false,
   stats: null,
+  screen: { width: 1, height: 1 },
   colormaps: new Map(),
   participants: [],
   servers: [],
@@ -88,6 +98,12 @@ export function pageState(state: State): PageState {
 export function isFinished(state: State): boolean {
   const { frame, truth, isCurrent } = state;
   return frame !== null && isCurrent && truth?.state === "complete" && frame.truth.state !== "moving";
+}
+
+/** The statistics, where they are of the step and channel that the view shows. */
+export function statsShown(state: State): ArrayStats | null {
+  const { stats, array, view } = state;
+  return stats && array && stats.array === array.name && stats.place === placeKey(array, view) ? stats : null;
 }
 
 /** What parts may ask for. */

@@ -3,9 +3,9 @@
 
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
 import { canColour, findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
-import { HISTOGRAM_BINS, statsLevel, statsRanges } from "../dataset/stats.ts";
+import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
-import { Picture, pixelSize } from "../draw/picture.ts";
+import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
 import type { FrameInfo, Severity, Truth } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/player.ts";
@@ -16,7 +16,7 @@ import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { Dialling } from "./dialling.ts";
 import { saveFile, fileNameFor } from "./save.ts";
-import { FIRST_STATE, type Actions, type State, type Toast } from "./state.ts";
+import { FIRST_STATE, type Actions, type State, type StatsPlace, type Toast } from "./state.ts";
 
 /** Toasts on the screen at once. */
 const MAX_TOASTS = 3;
@@ -40,7 +40,8 @@ export class Viewer implements Actions {
   /** What the link asked for, until the first connection has passed it on; then the whole view. */
   #wanted: ViewPatch;
   #isScheduled = false;
-  #statsFor = "";
+  /** What the newest question for statistics was about. */
+  #statsAsked: StatsPlace | null = null;
   #statsId = 0;
   #toastId = 0;
   #steppedMillis = 0;
@@ -55,7 +56,7 @@ export class Viewer implements Actions {
     this.#wanted = this.#address.patch;
     this.#dialling = new Dialling({
       token: () => this.#address.token,
-      join: () => ({ session: "main", name: "", ...this.#pixels() }),
+      join: () => ({ session: "main", name: "", ...pictureSize(this.#screen()) }),
       receive: (message) => {
         this.#receive(message);
       },
@@ -70,7 +71,8 @@ export class Viewer implements Actions {
     new ResizeObserver(() => {
       this.#resized();
     }).observe(this.#options.canvas);
-    this.#picture.resize(this.#pixels());
+    this.#watchPixelRatio();
+    this.#resized();
     this.#address.onNewLink = (patch) => {
       this.change(patch);
       if (this.#state.link.kind !== "open") this.connectNow();
@@ -130,7 +132,10 @@ export class Viewer implements Actions {
       !this.#state.isPlaying && this.#state.array !== null && timeSteps(this.#state.array) > 1;
     this.#set({ isPlaying });
     if (isPlaying) this.#play();
-    else this.rest();
+    else {
+      this.rest();
+      if (this.#state.truth) this.#askForStats(this.#state.truth);
+    }
   };
 
   stepTime = (by: number): void => {
@@ -239,10 +244,8 @@ export class Viewer implements Actions {
         this.#set({ servers: message.servers });
         return;
       case "stats":
-        if (message.id === this.#statsId && this.#state.array) {
-          const level = Number(this.#statsFor.split(" ")[0]);
-          this.#set({ stats: { array: this.#state.array.name, level, stats: message.stats } });
-        }
+        if (message.id === this.#statsId && this.#statsAsked)
+          this.#set({ stats: { ...this.#statsAsked, stats: message.stats } });
         return;
       case "statsFailed":
         // The histogram is a help, not a condition: the editor says that there is none.
@@ -255,7 +258,7 @@ export class Viewer implements Actions {
 
   #joined(view: Json): void {
     this.#views.joined(view, this.#wanted);
-    this.#statsFor = "";
+    this.#statsAsked = null;
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
     this.#set({ frame: null, truth: null });
     this.#viewChanged();
@@ -284,10 +287,13 @@ export class Viewer implements Actions {
     const { dataset } = this.#state;
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
+    const isElsewhere = array !== null && stats !== null && stats.place !== placeKey(array, view);
     // From the first answer on, a reconnection restores what is on the screen.
     if (this.#state.link.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
+    // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
+    if (isElsewhere && this.#state.truth && !this.#state.isPlaying) this.#askForStats(this.#state.truth);
   }
 
   #isCurrent(): boolean {
@@ -322,11 +328,13 @@ export class Viewer implements Actions {
     if (!array || !dataset) return;
     const shown = truth.levelShown ?? array.levels.length - 1;
     if (shown >= array.levels.length) return;
-    if (stats && truth.state !== "complete") return;
+    const isOfThis = stats?.place === placeKey(array, view);
+    if (isOfThis && truth.state !== "complete") return;
     const level = statsLevel(array, shown);
-    const wanted = `${level} ${array.number}`;
-    if (wanted === this.#statsFor || (stats && stats.level <= level)) return;
-    this.#statsFor = wanted;
+    const isAsked = (known: StatsPlace | null) =>
+      known?.array === array.name && known.place === placeKey(array, view) && known.level <= level;
+    if (isAsked(this.#statsAsked) || isAsked(stats)) return;
+    this.#statsAsked = { array: array.name, level, place: placeKey(array, view) };
     this.#statsId++;
     const place = { dataset: dataset.id, generation: dataset.generation, array: array.number, level };
     const ranges = statsRanges(array, level, view.time, view.at);
@@ -363,15 +371,29 @@ export class Viewer implements Actions {
     return colours && canColour(colours, array) ? by : null;
   }
 
-  #pixels(): { width: number; height: number } {
+  #screen(): PixelSize {
     const { clientWidth, clientHeight } = this.#options.canvas;
-    return pixelSize(clientWidth, clientHeight, window.devicePixelRatio);
+    return screenSize(clientWidth, clientHeight, window.devicePixelRatio);
+  }
+
+  /** A window that moves to another screen keeps its size in CSS pixels, but not in those of the device. */
+  #watchPixelRatio(): void {
+    const query = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    query.addEventListener(
+      "change",
+      () => {
+        this.#resized();
+        this.#watchPixelRatio();
+      },
+      { once: true },
+    );
   }
 
   #resized(): void {
-    const size = this.#pixels();
-    this.#picture.resize(size);
-    this.#dialling.resize(size);
+    const screen = this.#screen();
+    this.#picture.resize(screen);
+    this.#dialling.resize(pictureSize(screen));
+    this.#set({ screen });
   }
 
   // Saving and telling.

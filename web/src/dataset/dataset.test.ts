@@ -6,7 +6,7 @@ import { DATASET } from "../../mock/dataset.ts";
 import { parseJson, type Json } from "../json.ts";
 import { canColour, findArray, isDrawable, parseDataset } from "./dataset.ts";
 import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
-import { parseStats, statsLevel, statsRanges } from "./stats.ts";
+import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
 import { worldBox } from "./world.ts";
 
 const parsed = parseDataset(parseJson(JSON.stringify(DATASET)));
@@ -150,6 +150,20 @@ describe("statistics", () => {
       { start: 0, count: 96, step: 1 },
     ]);
     expect(statsRanges(rho, 0, 9999, {})[0]).toEqual({ start: 23, count: 1, step: 1 });
+  });
+
+  it("belong to one step of time and one channel", () => {
+    const key = (time: number, at: Record<string, number>) => placeKey(rho, { time, at });
+    expect(key(3, {})).not.toBe(key(4, {}));
+    expect(key(3, {})).toBe(key(3, { x: 5 }));
+    const channels = {
+      ...rho,
+      axes: rho.axes.map((axis, i) => (i === 0 ? { ...axis, name: "c", kind: "channel" as const } : axis)),
+    };
+    expect(placeKey(channels, { time: 0, at: { c: 1 } })).not.toBe(
+      placeKey(channels, { time: 0, at: { c: 2 } }),
+    );
+    expect(placeKey(channels, { time: 0, at: {} })).toBe(placeKey(channels, { time: 9, at: { c: 0 } }));
   });
 
   it("that are damaged are turned down", () => {

@@ -80,6 +80,18 @@ export function statsRanges(
   });
 }
 
+/** The step of time and the index on each further axis that a view shows, as one text to compare. */
+export function placeKey(
+  array: ArrayInfo,
+  view: { readonly time: number; readonly at: Readonly<Record<string, number>> },
+): string {
+  const indices = array.axes.flatMap((axis, i) => {
+    if (isFree(array, i)) return [];
+    return [axis.kind === "time" ? view.time : (view.at[axis.name] ?? 0)];
+  });
+  return indices.join(" ");
+}
+
 function isFree(array: ArrayInfo, axis: number): boolean {
   const kind = array.axes[axis]?.kind;
   return kind !== undefined && isSpatial(kind);

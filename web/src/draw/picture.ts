@@ -7,14 +7,31 @@ export interface PixelSize {
   readonly height: number;
 }
 
-/** Largest side asked of the node, pixels: beyond, a picture costs more than it shows. */
-export const MAX_SIDE = 2048;
+/** Largest side of a picture, pixels: the node's limit, a little more than a 4K screen has. */
+export const MAX_SIDE = 4096;
+/** Most pixels of a picture: the node's limit. */
+export const MAX_PIXELS = 8 << 20;
+const MIN_SIDE = 16;
 
-/** Device pixels of a `width` by `height` CSS box, scaled down evenly where a side would exceed the bound. */
-export function pixelSize(width: number, height: number, devicePixelRatio: number): PixelSize {
-  const longest = Math.max(width, height, 1) * devicePixelRatio;
-  const scale = devicePixelRatio * Math.min(1, MAX_SIDE / longest);
-  return { width: Math.max(16, Math.round(width * scale)), height: Math.max(16, Math.round(height * scale)) };
+/** Device pixels of a `width` by `height` CSS box. */
+export function screenSize(width: number, height: number, devicePixelRatio: number): PixelSize {
+  const side = (length: number) => Math.max(MIN_SIDE, Math.round(length * devicePixelRatio));
+  return { width: side(width), height: side(height) };
+}
+
+/** Size of the picture to ask for: the screen's pixels, scaled down evenly where these exceed the node's limits. */
+export function pictureSize(screen: PixelSize): PixelSize {
+  const { width, height } = screen;
+  const bySide = MAX_SIDE / Math.max(width, height);
+  const byPixels = Math.sqrt(MAX_PIXELS / (width * height));
+  const scale = Math.min(1, bySide, byPixels);
+  const side = (length: number) => Math.max(MIN_SIDE, Math.floor(length * scale));
+  return scale < 1 ? { width: side(width), height: side(height) } : screen;
+}
+
+/** True when a picture has fewer pixels than the place on the screen that it fills. */
+export function isEnlarged(picture: PixelSize, screen: PixelSize): boolean {
+  return picture.width < screen.width && picture.height < screen.height;
 }
 
 /** Aspects closer than this are the same: sizes are rounded to pixels. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import { pixelSize } from "../draw/picture.ts";
+import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
 import { nextStepMillis, nextTime, STEP_MILLIS } from "./player.ts";
@@ -137,11 +137,22 @@ describe("token", () => {
 });
 
 describe("size of the picture", () => {
-  it("follows the screen's pixels up to a bound and keeps the aspect", () => {
-    expect(pixelSize(1280, 800, 1)).toEqual({ width: 1280, height: 800 });
-    expect(pixelSize(390, 844, 2)).toEqual({ width: 780, height: 1688 });
-    const large = pixelSize(3840, 2160, 2);
-    expect(large).toEqual({ width: 2048, height: 1152 });
-    expect(pixelSize(0, 0, 1)).toEqual({ width: 16, height: 16 });
+  it("is the screen's pixels, to 4K", () => {
+    expect(screenSize(1280, 800, 1)).toEqual({ width: 1280, height: 800 });
+    expect(screenSize(390, 844, 2)).toEqual({ width: 780, height: 1688 });
+    expect(screenSize(0, 0, 1)).toEqual({ width: 16, height: 16 });
+    const of4k = screenSize(1920, 1080, 2);
+    expect(pictureSize(of4k)).toEqual({ width: 3840, height: 2160 });
+    expect(isEnlarged(pictureSize(of4k), of4k)).toBe(false);
+  });
+
+  it("keeps within the node's limits and the aspect, and then is enlarged", () => {
+    const of8k = screenSize(3840, 2160, 2);
+    const picture = pictureSize(of8k);
+    expect(picture.width * picture.height).toBeLessThanOrEqual(8 << 20);
+    expect(picture.width / picture.height).toBeCloseTo(16 / 9, 2);
+    expect(isEnlarged(picture, of8k)).toBe(true);
+    const long = pictureSize(screenSize(6000, 300, 1));
+    expect(long).toEqual({ width: 4096, height: 204 });
   });
 });

@@ -1,6 +1,6 @@
 //! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import { statsShown, type Actions, type Part, type State } from "../app/state.ts";
 import { isDrawable } from "../dataset/dataset.ts";
 import { applyPreset, PRESETS, showsSomething } from "../transfer/edit.ts";
 import { el, setText, textButton } from "./dom.ts";
@@ -102,8 +102,10 @@ function opened(state: State): Notice | null {
     if (truth?.state === "failed") return { tone: "bad", title: "No picture", text, action: null };
     return { tone: "busy", title: dataset ? `Opening ${dataset.name}` : "Connected", text, action: null };
   }
-  const histogram = state.stats?.stats.histogram ?? null;
-  if (view.transfer && !showsSomething(view.transfer, histogram)) {
+  const histogram = statsShown(state)?.stats.histogram ?? null;
+  // Of another step or channel nothing is known: no verdict then.
+  const isKnown = histogram !== null || state.stats === null;
+  if (isKnown && view.transfer && !showsSomething(view.transfer, histogram)) {
     const text = "Every value that occurs is fully transparent. Raise a point of the opacity curve.";
     return { tone: "hint", title: "Nothing visible with this transfer function", text, action: "opacity" };
   }

@@ -1,6 +1,7 @@
 //! The truth badge, always visible: what the picture shows, what is missing, and whether waiting will help.
 
 import { isFinished, type Part, type State } from "../app/state.ts";
+import { isEnlarged } from "../draw/picture.ts";
 import type { Truth } from "../session/messages.ts";
 import { el, setText } from "./dom.ts";
 
@@ -43,7 +44,7 @@ export function truthBadge(): Part {
     setText(level, truth ? levelText(truth) : "");
     setText(sentence, truth?.text ?? "");
     sentence.hidden = sentence.textContent === "";
-    setData(element, truth);
+    setData(element, truth, isPictureEnlarged(state));
     setProgress(progress, bar, state);
     setChips(chips, truth ? chipsOf(state, truth) : []);
   };
@@ -57,7 +58,12 @@ function headline(state: State): string {
   if (truth.state === "failed") return "Incomplete";
   if (truth.state === "moving") return "Moving";
   if (!isFinished(state)) return "Sharpening";
-  return truth.exact ? "Complete, exact" : "Complete";
+  return truth.exact && !isPictureEnlarged(state) ? "Complete, exact" : "Complete";
+}
+
+/** The picture at rest has fewer pixels than the screen: a picture of more than the node draws. */
+function isPictureEnlarged(state: State): boolean {
+  return isFinished(state) && state.frame !== null && isEnlarged(state.frame, state.screen);
 }
 
 function tone(state: State): string {
@@ -89,6 +95,11 @@ function chipsOf(state: State, truth: Truth): { text: string; tone: string }[] {
   if (truth.limit === "memory") chips.push({ text: "limited by memory", tone: "warn" });
   else if (truth.limit === "screen" && truth.levelWanted > 0 && truth.levelShown === truth.levelWanted)
     chips.push({ text: "as fine as the screen", tone: "" });
+  if (state.frame && isPictureEnlarged(state)) {
+    const { frame, screen } = state;
+    const text = `enlarged from ${frame.width} × ${frame.height} to ${screen.width} × ${screen.height} pixels`;
+    chips.push({ text, tone: "warn" });
+  }
   if (state.frame) chips.push({ text: state.frame.codec === "png" ? "lossless" : "lossy JPEG", tone: "" });
   return chips;
 }
@@ -118,12 +129,12 @@ function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): voi
 }
 
 /** What tests and people's scripts read. */
-function setData(element: HTMLElement, truth: Truth | null): void {
+function setData(element: HTMLElement, truth: Truth | null, isEnlargedPicture: boolean): void {
   const { dataset } = element;
   dataset.levelShown = truth ? String(truth.levelShown ?? "") : "";
   dataset.levelWanted = truth ? String(truth.levelWanted) : "";
   dataset.blocksPresent = truth ? String(truth.blocksPresent) : "";
   dataset.blocksTotal = truth ? String(truth.blocksTotal) : "";
   dataset.state = truth?.state ?? "";
-  dataset.exact = truth ? String(truth.exact) : "";
+  dataset.exact = truth ? String(truth.exact && !isEnlargedPicture) : "";
 }

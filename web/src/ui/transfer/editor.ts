@@ -1,6 +1,6 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
-import type { Actions, Part, State } from "../../app/state.ts";
+import { statsShown, type Actions, type Part, type State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
   addPoint,
@@ -63,7 +63,7 @@ export function transferEditor(actions: Actions): Part {
     actions.edit((now) => ({ ...now, range: [low, high] }));
   };
   const full = textButton("Full range", () => {
-    const stats = state?.stats?.stats;
+    const stats = state && statsShown(state)?.stats;
     if (stats && stats.min < stats.max) setRange(stats.min, stats.max);
   });
   const range = rangeInputs(setRange, full);
@@ -99,7 +99,7 @@ export function transferEditor(actions: Actions): Part {
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
     range.element.hidden = !isColoured;
-    full.disabled = state.stats === null;
+    full.disabled = statsShown(state) === null;
     setText(source, sourceOf(state));
   };
   const update = (next: State) => {
@@ -119,6 +119,7 @@ function readoutOf(transfer: Transfer, selected: number, state: State): string {
 function sourceOf(state: State): string {
   const { stats, array } = state;
   if (!stats) return "No histogram yet.";
+  if (stats !== statsShown(state)) return "Histogram of the step or channel before, logarithmic.";
   const origin = array?.levels[stats.level]?.origin ?? "stored";
   const of = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
   return `Histogram of ${of}, logarithmic. Double-click adds a point.`;
