@@ -178,7 +178,8 @@ def test_python_through_a_server(file, read, served):
 @pytest.mark.parametrize("file", NAMES)
 def test_command_line(file, read, served, home):
     door = doors.CommandLine(home, served[file]["url"])
-    variables = [v for v in sample(read[file][0]) if not is_text(v.stored)]
+    # A line of the listing is a selection: a name with a line break cannot be in it.
+    variables = [v for v in sample(read[file][0]) if not is_text(v.stored) and "\n" not in v.name]
     chance = random.Random(file)
     for decoded in (False, True):
         wanted, expected = [], []
