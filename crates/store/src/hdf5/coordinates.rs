@@ -63,8 +63,9 @@ impl<'a> CoordinateReader<'a> {
         }
         let stored = Stored::new(variable.token, variable.facts.clone(), shape.to_vec(), dtype.size_bytes());
         let (target, region) = Target::new(shape, dtype.size_bytes())?;
-        // No array has this number, so its chunks are not mistaken for another's.
-        self.hdf5.read_stored(u32::MAX, &stored, &Selection::all(shape), region, &Cancel::default())?;
+        // Nothing else has this number, so its chunks are not mistaken for another's.
+        let as_array = u32::MAX - u32::try_from(number).unwrap_or(u32::MAX / 2);
+        self.hdf5.read_stored(as_array, &stored, &Selection::all(shape), region, &Cancel::default())?;
         let values = describe::cf_values(&variable.attributes);
         Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable)))
     }

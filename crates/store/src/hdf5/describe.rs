@@ -1,6 +1,6 @@
 //! Describes what was found in a file as arrays: names, axes, attributes, decoding.
 
-use array::{ArrayInfo, Attributes, Axis, DType, Dataset, Generation, Scalar};
+use array::{ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Generation, LeftOut, Scalar};
 
 use super::coordinates::CoordinateReader;
 use super::library::{Element, Layout, Value};
@@ -9,11 +9,19 @@ use super::walk::{Tree, Values, Variable};
 use super::{Hdf5, Stored, openpmd};
 use crate::{FileBytes, cf, describe};
 
+/// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
+const VALUES_VERSION: &[u8] = b"hdf5-2";
+
+/// The identity of a file.
+pub(super) fn identity(file: &FileBytes) -> DatasetId {
+    DatasetId::of(file.identity().into_iter().chain([VALUES_VERSION.to_vec()]))
+}
+
 /// A description without arrays.
 pub(super) fn empty(file: &FileBytes) -> Dataset {
     let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     Dataset {
-        id: file.dataset_id(),
+        id: identity(file),
         generation: Generation(0),
         name,
         format: "HDF5".into(),
@@ -36,11 +44,16 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     };
     let mut stored = Vec::with_capacity(arrays.len());
     for (variable, info) in arrays {
+        // What is beyond a limit is left out by itself.
+        if let Err(e) = info.check() {
+            dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
+            continue;
+        }
         let facts = variable.facts.clone();
         stored.push(Stored::new(variable.token, facts, info.shape().to_vec(), info.dtype.size_bytes()));
         dataset.arrays.push(info);
     }
-    dataset.left_out = tree.left_out;
+    dataset.left_out.extend(tree.left_out);
     dataset.warnings = tree.warnings;
     (dataset, stored)
 }

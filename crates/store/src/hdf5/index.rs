@@ -5,6 +5,7 @@
 
 use array::Result;
 
+use super::describe;
 use super::library::File;
 use super::walk::{Tree, walk};
 use crate::{FileBytes, OpenOptions};
@@ -14,14 +15,14 @@ const LEAST_KEPT_OBJECTS: usize = 512;
 /// Longest index that is kept, bytes.
 const MAX_INDEX_BYTES: usize = 256 << 20;
 /// Its name in the side cache, with the version of its form.
-const NAME: &str = "hdf5-1/tree";
+const NAME: &str = "hdf5-2/tree";
 
 /// All that is in a file: as it was kept, else by a walk.
 ///
 /// # Errors
 /// Those of the walk.
 pub(super) fn tree(library: &File, file: &FileBytes, options: &OpenOptions) -> Result<Tree> {
-    let (side, id) = (options.side_cache(), file.dataset_id());
+    let (side, id) = (options.side_cache(), describe::identity(file));
     let kept = side.as_ref().and_then(|side| side.get(id, NAME));
     if let Some(tree) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
         return Ok(tree);

@@ -11,7 +11,8 @@
 //! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
 //! coordinates   values of coordinate variables
 //! describe   all of it into the description of arrays
-//! storage    where elements lie, reading them         filters   undoing deflate, shuffle, ...
+//! storage    where elements lie, reading them         places   where chunks do, and whether that is true
+//! filters    undoing deflate, shuffle, ...
 //! ```
 
 mod coordinates;
@@ -21,6 +22,7 @@ mod index;
 mod library;
 mod netcdf;
 mod openpmd;
+mod places;
 mod storage;
 mod walk;
 
@@ -61,7 +63,6 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> 
         chunks: ChunkStore::new(options.scratch.clone()),
     };
     let (dataset, arrays) = describe::describe(&hdf5, tree);
-    dataset.check()?;
     hdf5.dataset = Arc::new(dataset);
     hdf5.arrays = arrays;
     Ok(hdf5)

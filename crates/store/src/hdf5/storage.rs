@@ -7,14 +7,13 @@ use array::{Error, PackedChunk, Region, Result, Selection};
 
 use super::filters::Pipeline;
 use super::library::{ChunkPlace, Facts, Layout, Object};
+use super::places::Places;
 use crate::chunked::{Part, fill, for_each_chunk, whole_chunk};
 use crate::flat::FlatArray;
 use crate::kept::{ChunkStore, Decoded};
 use crate::scratch::MAX_CHUNK_BYTES;
 use crate::{ByteStore, Cancel};
 
-/// Most chunks of one data set whose places are kept (32 bytes each); beyond, it is read through the library.
-const MAX_INDEXED_CHUNKS: usize = 2 << 20;
 /// Longest stored form of a chunk, relative to the chunk: filters may add a little.
 const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
     chunk_bytes + chunk_bytes / 8 + 4096
@@ -35,13 +34,12 @@ pub(super) enum Storage {
     Library { object: Object, piece: Vec<u64> },
 }
 
-/// Places of chunks.
+/// Chunks that are decoded here.
 #[derive(Debug)]
 pub(super) struct Chunks {
     shape: Vec<u64>,
     chunk: Vec<u64>,
-    /// Sorted by number of the chunk, C order over the grid.
-    places: Vec<(u64, ChunkPlace)>,
+    places: Places,
     pipeline: Pipeline,
     partial_unfiltered: bool,
 }
@@ -60,7 +58,7 @@ impl Storage {
     /// Looks up where the elements of a data set lie.
     ///
     /// # Errors
-    /// `Corrupt` when chunks lie outside the grid, `TooLarge` beyond the limits above, `Cancelled`.
+    /// `Corrupt` when the library cannot tell, `TooLarge` beyond the limits, `Cancelled`.
     pub(super) fn locate(
         object: Object,
         facts: &Facts,
@@ -69,7 +67,7 @@ impl Storage {
         cancel: &Cancel,
     ) -> Result<Self> {
         match &facts.layout {
-            Layout::Contiguous => match object.contiguous_offset() {
+            Layout::Contiguous => match object.contiguous_offset()? {
                 Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
                 None => Ok(Self::Unwritten),
             },
@@ -79,13 +77,16 @@ impl Storage {
                 object.read(&whole, item_bytes, &mut bytes)?;
                 Ok(Self::Kept(bytes))
             }
-            Layout::Chunked(chunk) => {
-                buffer_size(chunk, item_bytes)?;
-                match Pipeline::of(&facts.filters, item_bytes) {
-                    Some(pipeline) => locate_chunks(object, facts, shape, chunk, pipeline, cancel),
-                    None => Ok(Self::Library { object, piece: chunk.clone() }),
-                }
-            }
+            Layout::Chunked(chunk) => match Pipeline::of(&facts.filters, item_bytes) {
+                Some(pipeline) => Ok(Self::Chunked(Chunks {
+                    shape: shape.to_vec(),
+                    chunk: chunk.clone(),
+                    places: Places::find(object, shape, chunk, cancel)?,
+                    pipeline,
+                    partial_unfiltered: facts.partial_unfiltered,
+                })),
+                None => Ok(Self::Library { object, piece: chunk.clone() }),
+            },
             Layout::External | Layout::Virtual => Err(Error::unsupported("expected data within the file")),
         }
     }
@@ -133,76 +134,26 @@ impl Storage {
     }
 }
 
-fn locate_chunks(
-    object: Object,
-    facts: &Facts,
-    shape: &[u64],
-    chunk: &[u64],
-    pipeline: Pipeline,
-    cancel: &Cancel,
-) -> Result<Storage> {
-    let grid: Vec<u64> = shape.iter().zip(chunk).map(|(&n, &c)| n.div_ceil(c)).collect();
-    let mut places = Vec::new();
-    let mut outside = None;
-    object.chunks(chunk.len(), &mut |start, place| {
-        let on_grid = start.iter().zip(chunk).zip(&grid).all(|((&s, &c), &g)| s % c == 0 && s / c < g);
-        if !on_grid {
-            outside = Some(start.to_vec());
-            return false;
-        }
-        let number = start.iter().zip(chunk).zip(&grid).fold(0, |n, ((&s, &c), &g)| n * g + s / c);
-        places.push((number, place));
-        places.len() <= MAX_INDEXED_CHUNKS && cancel.check().is_ok()
-    })?;
-    cancel.check()?;
-    if let Some(start) = outside {
-        return Err(Error::corrupt(format!(
-            "expected chunks of {chunk:?} within {shape:?}, found one at {start:?}"
-        )));
-    }
-    if places.len() > MAX_INDEXED_CHUNKS {
-        return Ok(Storage::Library { object, piece: chunk.to_vec() });
-    }
-    places.sort_unstable_by_key(|(number, _)| *number);
-    Ok(Storage::Chunked(Chunks {
-        shape: shape.to_vec(),
-        chunk: chunk.to_vec(),
-        places,
-        pipeline,
-        partial_unfiltered: facts.partial_unfiltered,
-    }))
-}
-
 impl Chunks {
     fn read(&self, selection: &Selection, into: Region, reader: &Reader<'_>) -> Result<()> {
         for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
             reader.cancel.check()?;
-            let number = self.number(part.position);
-            let found = self.places.binary_search_by_key(&number, |(n, _)| *n);
-            match found.ok().and_then(|index| self.places.get(index)) {
-                Some((_, place)) => self
-                    .read_chunk(part, place, number, into, reader)
+            match self.places.get(part.position)? {
+                Some(place) => self
+                    .read_chunk(part, &place, into, reader)
                     .map_err(|e| e.context(format!("chunk {:?}", part.position))),
                 None => fill(into, reader.fill),
             }
         })
     }
 
-    /// C order over the grid. Places outside it do not occur: selections are checked.
-    fn number(&self, position: &[u64]) -> u64 {
-        let axes = position.iter().zip(&self.chunk).zip(&self.shape);
-        axes.fold(0, |n, ((&p, &c), &s)| n * s.div_ceil(c) + p)
-    }
-
     fn read_chunk(
         &self,
         part: &Part<'_>,
         place: &ChunkPlace,
-        number: u64,
         into: Region,
         reader: &Reader<'_>,
     ) -> Result<()> {
-        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)?;
         let end = place.offset.checked_add(place.size_bytes);
         if end.is_none_or(|end| end > reader.file.size_bytes()) {
             return Err(Error::corrupt(format!(
@@ -213,20 +164,24 @@ impl Chunks {
             )));
         }
         if self.is_plain(part.position) {
-            if place.size_bytes != chunk_bytes as u64 {
+            // Chunks that are not decoded may be of any size.
+            let chunk_bytes = self.chunk.iter().try_fold(reader.item_bytes as u64, |n, &s| n.checked_mul(s));
+            if chunk_bytes != Some(place.size_bytes) {
                 return Err(Error::corrupt(format!(
-                    "expected a chunk of {chunk_bytes} bytes, found {}",
-                    place.size_bytes
+                    "expected a chunk of {:?} of {} bytes each, found {} bytes",
+                    self.chunk, reader.item_bytes, place.size_bytes
                 )));
             }
             let inside = Selection::new(part.inside.to_vec())?;
             let chunk = FlatArray::c_order(place.offset, reader.item_bytes, &self.chunk)?;
             return chunk.read(reader.file, &inside, into, reader.cancel);
         }
+        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)?;
         let decode = || self.decode(place, chunk_bytes, reader);
         if part.is_whole(&self.chunk) {
             return part.copy(&decode()?, &self.chunk, into);
         }
+        let number = self.places.number(part.position);
         let bytes = reader.store.get(reader.array, number, chunk_bytes, reader.cancel, decode)?;
         part.copy(&bytes, &self.chunk, into)
     }
@@ -237,9 +192,7 @@ impl Chunks {
         else {
             return Ok(None);
         };
-        let number = self.number(&position);
-        let found = self.places.binary_search_by_key(&number, |(n, _)| *n);
-        let Some((_, place)) = found.ok().and_then(|index| self.places.get(index)) else { return Ok(None) };
+        let Some(place) = self.places.get(&position)? else { return Ok(None) };
         let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)? as u64;
         let end = place.offset.checked_add(place.size_bytes);
         // What is wrong with a chunk is said when it is read.
@@ -262,7 +215,7 @@ impl Chunks {
     }
 
     fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Decoded> {
-        if place.size_bytes > most_stored_bytes(chunk_bytes as u64) {
+        if place.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding()) {
             return Err(Error::corrupt(format!(
                 "expected at most about {chunk_bytes} stored bytes, found {}",
                 place.size_bytes

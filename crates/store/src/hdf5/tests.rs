@@ -159,6 +159,94 @@ fn what_was_never_written_is_the_fill_value() {
 }
 
 #[test]
+fn what_was_never_written_behind_a_user_block_is_the_fill_value() {
+    let (_dir, path) = place("unwritten.h5");
+    let file = h5::FileBuilder::new().with_fcpl(|p| p.userblock(1024)).create(&path).unwrap();
+    file.new_dataset::<i32>().fill_value(7i32).shape(50).create("flat").unwrap();
+    file.new_dataset::<i32>().fill_value(8i32).chunk(8).shape(50).create("chunked").unwrap();
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    check(&opened, "flat", &7i32.to_le_bytes().repeat(50));
+    check(&opened, "chunked", &8i32.to_le_bytes().repeat(50));
+}
+
+#[test]
+fn what_is_too_large_is_left_out_by_itself() {
+    let (_dir, path) = place("large.h5");
+    let file = h5::File::create(&path).unwrap();
+    file.new_dataset::<f64>().chunk((1, 1024)).shape((1 << 31, 1 << 30)).create("endless").unwrap();
+    file.new_dataset::<u8>().chunk(1 << 31).deflate(1).shape(1usize << 31).create("packed").unwrap();
+    file.new_dataset::<u8>().chunk(1 << 31).shape(1usize << 31).create("plain").unwrap();
+    file.new_dataset_builder().with_data(&[3i64, -4]).create("small").unwrap();
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    let why = |name: &str| &opened.dataset.left_out.iter().find(|l| l.name == name).unwrap().what;
+    assert!(why("endless").contains("2^63 bytes"), "{}", why("endless"));
+    assert!(why("packed").contains("chunks of [2147483648]"), "{}", why("packed"));
+    check(&opened, "small", &[3i64.to_le_bytes(), (-4i64).to_le_bytes()].concat());
+    let few = Selection::parse("2147483640:", &[1 << 31]).unwrap();
+    assert_eq!(read(&opened, "plain", &few).unwrap(), [0; 8], "plain chunks may be of any size");
+}
+
+/// One axis that is not the first may grow: an extensible array, in the latest format.
+#[test]
+fn chunks_lie_where_the_library_finds_them_whichever_axis_grows() {
+    let (_dir, path) = place("grows.h5");
+    let mut options = h5::File::with_options();
+    options.with_fapl(|access| access.libver_latest());
+    let file = options.create(&path).unwrap();
+    let data = Array3::from_shape_fn([5, 7, 4], |(a, b, c)| i32::try_from(a * 100 + b * 10 + c).unwrap());
+    let shapes: [[h5::Extent; 3]; 4] = [
+        [h5::Extent::resizable(5), h5::Extent::fixed(7), h5::Extent::fixed(4)],
+        [h5::Extent::fixed(5), h5::Extent::resizable(7), h5::Extent::new(4, Some(9))],
+        [h5::Extent::new(5, Some(8)), h5::Extent::fixed(7), h5::Extent::resizable(4)],
+        [h5::Extent::resizable(5), h5::Extent::resizable(7), h5::Extent::fixed(4)],
+    ];
+    for (number, shape) in shapes.into_iter().enumerate() {
+        for packed in [false, true] {
+            let builder = file.new_dataset::<i32>().chunk((2, 3, 2));
+            let builder = if packed { builder.deflate(1) } else { builder };
+            let name = format!("{number}{packed}");
+            builder.shape(shape.to_vec()).create(name.as_str()).unwrap().write(&data).unwrap();
+        }
+    }
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    assert_eq!(opened.arrays.len(), 8);
+    for (stored, info) in opened.arrays.iter().zip(&opened.dataset.arrays) {
+        check(&opened, &info.name, &data.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+        let object = || opened.library.object(stored.token).unwrap();
+        let chunk = [2, 3, 2];
+        let places = places::Places::find(object(), &stored.shape, &chunk, &Cancel::default()).unwrap();
+        assert!(places.is_listed(), "{}", info.name);
+        for position in (0..3 * 3 * 2).map(|n| [n / 6, n / 2 % 3, n % 2]) {
+            let found = object().chunk_place(&position, &chunk).unwrap();
+            assert!(found.is_some() && places.get(&position).unwrap() == found, "{} {position:?}", info.name);
+        }
+    }
+}
+
+#[test]
+fn coordinates_of_several_axes_are_not_taken_for_one_another() {
+    let (_dir, path) = place("coordinates.nc");
+    let file = h5::File::create(&path).unwrap();
+    for (name, first) in [("x", 0.0), ("y", 1e6)] {
+        // The second chunk reaches beyond the array, and is worth keeping.
+        let values: Vec<f64> = (0..5000).map(|n| first + f64::from(n * n)).collect();
+        let scale =
+            file.new_dataset_builder().with_data(&values).chunk(4500).deflate(1).create(name).unwrap();
+        let class = h5::types::FixedAscii::<16>::from_ascii("DIMENSION_SCALE").unwrap();
+        scale.new_attr::<h5::types::FixedAscii<16>>().create("CLASS").unwrap().write_scalar(&class).unwrap();
+    }
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    for (name, first) in [("x", 0.0), ("y", 1e6)] {
+        let (_, info) = opened.dataset.find(name).unwrap();
+        assert_eq!(info.axes[0].coordinates.at(4600), first + 4600.0 * 4600.0, "{name}");
+    }
+}
+
+#[test]
 fn scalars_small_arrays_and_odd_variables() {
     let (_dir, path) = place("odd.h5");
     let file = h5::File::create(&path).unwrap();
@@ -397,7 +485,7 @@ fn what_is_in_a_file_of_many_objects_is_kept_until_it_changes() {
     let side = dir.path().join("side");
     let options = OpenOptions { side_dir: Some(side.clone()), ..OpenOptions::default() };
     let opened = || open(FileBytes::open(&path).unwrap(), &options).unwrap();
-    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join("hdf5-1/tree");
+    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join("hdf5-2/tree");
     let first = opened();
     assert!(kept(&first).exists());
     let store = FileBytes::open(&path).unwrap();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filters::{self, Pipeline};
 use super::library::{Element, Facts, File, Layout, Link, LinkTarget, Object, ObjectKind, Token, Value};
+use crate::scratch::MAX_CHUNK_BYTES;
 
 /// Most objects of a file that are looked at.
 pub(super) const MAX_OBJECTS: usize = 65_536;
@@ -199,21 +200,25 @@ fn obstacle(facts: &Facts) -> Option<String> {
         (Element::Reference, _) => "reference".into(),
         (Element::ReferenceList, _) => "list of references".into(),
         (Element::Other(what), _) => what.clone(),
-        (Element::Number(_), _) => {
+        (Element::Number(dtype), _) => {
             let Some(shape) = &facts.shape else { return Some("empty data set".into()) };
             if shape.len() > array::MAX_AXES {
                 return Some(format!("array of {} axes, more than {}", shape.len(), array::MAX_AXES));
             }
-            return odd_chunks(facts, shape.len());
+            return odd_chunks(facts, dtype.size_bytes(), shape.len());
         }
     };
     Some(what)
 }
 
-fn odd_chunks(facts: &Facts, axes: usize) -> Option<String> {
+fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
     let Layout::Chunked(chunk) = &facts.layout else { return None };
     if chunk.len() != axes || chunk.contains(&0) {
         return Some(format!("array of {axes} axes in chunks of {chunk:?}"));
+    }
+    let chunk_bytes = chunk.iter().try_fold(item_bytes as u64, |n, &size| n.checked_mul(size));
+    if !facts.filters.is_empty() && chunk_bytes.is_none_or(|n| n > MAX_CHUNK_BYTES) {
+        return Some(format!("array in packed chunks of {chunk:?}, more than {MAX_CHUNK_BYTES} bytes each"));
     }
     // Ours undo filters that the library lacks, and the other way round; a mixture is nobody's.
     let ours = Pipeline::of(&facts.filters, 1).is_some();

@@ -4,10 +4,11 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use array::{Error, Result, Selection};
-use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, haddr_t, hsize_t};
+use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
 use hdf5_metno_sys::h5d::{
-    H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t, H5Dchunk_iter,
-    H5Dget_create_plist, H5Dget_offset, H5Dget_space, H5Dget_type, H5Dread,
+    H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t,
+    H5D_space_status_t, H5Dget_create_plist, H5Dget_offset, H5Dget_space, H5Dget_space_status, H5Dget_type,
+    H5Dread,
 };
 use hdf5_metno_sys::h5p::{
     H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pfill_value_defined, H5Pget_chunk, H5Pget_chunk_opts,
@@ -33,6 +34,8 @@ const MAX_FILTERS: usize = 32;
 const MAX_FILTER_PARAMETERS: usize = 32;
 /// Longest single string read from a data set, bytes.
 const MAX_TEXT_BYTES: usize = 4096;
+/// The largest size of an axis that may grow without end.
+pub(super) const UNLIMITED: u64 = u64::MAX;
 /// The address of what has no place in the file.
 const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
@@ -77,16 +80,6 @@ pub(in super::super) struct Facts {
     pub(in super::super) never_filled: bool,
 }
 
-/// Where one chunk lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct ChunkPlace {
-    /// Byte in the file.
-    pub(in super::super) offset: u64,
-    pub(in super::super) size_bytes: u64,
-    /// Bit i set: filter i was not applied.
-    pub(in super::super) skipped_filters: u32,
-}
-
 impl Object {
     pub(in super::super) fn facts(&self) -> Result<Facts> {
         // SAFETY: a valid data set.
@@ -126,35 +119,25 @@ impl Object {
         })
     }
 
-    fn space(&self) -> Result<Handle> {
+    pub(super) fn space(&self) -> Result<Handle> {
         // SAFETY: a valid data set.
         Handle::new("give the shape", || unsafe { H5Dget_space(self.handle.0) })
     }
 
     /// Where a contiguous data set begins, byte of the file; `None` when nothing was written.
-    pub(in super::super) fn contiguous_offset(&self) -> Option<u64> {
+    pub(in super::super) fn contiguous_offset(&self) -> Result<Option<u64>> {
+        let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
+        // SAFETY: a valid data set and place for the result.
+        check("tell whether it has space", || unsafe {
+            H5Dget_space_status(self.handle.0, &raw mut status)
+        })?;
+        // The library adds the size of the user block to addresses, to the undefined one too.
+        if status == H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED {
+            return Ok(None);
+        }
         // SAFETY: a valid data set.
         let offset = locked(|| unsafe { H5Dget_offset(self.handle.0) });
-        (offset != UNDEFINED_ADDRESS).then_some(offset)
-    }
-
-    /// Calls `each` with the first element and the place of every stored chunk until it answers `false`.
-    pub(in super::super) fn chunks(
-        &self,
-        rank: usize,
-        each: &mut dyn FnMut(&[u64], ChunkPlace) -> bool,
-    ) -> Result<()> {
-        let mut visit = Visit { rank, each };
-        // SAFETY: a valid data set; the callback gets the pointer to `visit`, which outlives the call.
-        check("list the chunks", || unsafe {
-            H5Dchunk_iter(
-                self.handle.0,
-                H5P_DEFAULT,
-                Some(visit_chunk),
-                std::ptr::from_mut(&mut visit).cast(),
-            )
-        })?;
-        Ok(())
+        Ok((offset != UNDEFINED_ADDRESS).then_some(offset))
     }
 
     /// Reads a selection through the library: elements as stored, C order. `into` must be of just that size.
@@ -260,44 +243,27 @@ unsafe extern "C" fn release(memory: *mut c_void, _info: *mut c_void) {
     unsafe { H5free_memory(memory) };
 }
 
-struct Visit<'a> {
-    rank: usize,
-    each: &'a mut dyn FnMut(&[u64], ChunkPlace) -> bool,
-}
-
-unsafe extern "C" fn visit_chunk(
-    start: *const hsize_t,
-    filter_mask: c_uint,
-    address: haddr_t,
-    size: hsize_t,
-    data: *mut c_void,
-) -> c_int {
-    // SAFETY: the library passes one index per axis; `data` is the `Visit` given to the call.
-    let (visit, start) = unsafe {
-        let visit = &mut *data.cast::<Visit<'_>>();
-        let start = std::slice::from_raw_parts(start, visit.rank);
-        (visit, start)
-    };
-    let place = ChunkPlace { offset: address, size_bytes: size, skipped_filters: filter_mask };
-    c_int::from(!(visit.each)(start, place))
-}
-
 fn element_size(datatype: &Handle) -> usize {
     // SAFETY: a valid data type.
     locked(|| unsafe { hdf5_metno_sys::h5t::H5Tget_size(datatype.0) })
 }
 
 fn extent(space: &Handle) -> Result<Vec<u64>> {
-    let mut shape = [0; MAX_RANK];
+    extents(space).map(|(shape, _)| shape)
+}
+
+/// Sizes of the axes, and the largest they may have ([`UNLIMITED`] for any).
+pub(super) fn extents(space: &Handle) -> Result<(Vec<u64>, Vec<u64>)> {
+    let (mut shape, mut largest) = ([0; MAX_RANK], [0; MAX_RANK]);
     // SAFETY: a valid data space.
     let rank = check("give the rank", || unsafe { H5Sget_simple_extent_ndims(space.0) })?;
     let rank = usize::try_from(rank).ok().filter(|&n| n <= MAX_RANK);
     let rank = rank.ok_or_else(|| Error::corrupt(format!("expected at most {MAX_RANK} axes")))?;
-    // SAFETY: room for as many sizes as there are axes; the largest sizes are not asked for.
+    // SAFETY: room for as many sizes as there are axes.
     check("give the shape", || unsafe {
-        H5Sget_simple_extent_dims(space.0, shape.as_mut_ptr(), std::ptr::null_mut())
+        H5Sget_simple_extent_dims(space.0, shape.as_mut_ptr(), largest.as_mut_ptr())
     })?;
-    Ok(shape[..rank].to_vec())
+    Ok((shape[..rank].to_vec(), largest[..rank].to_vec()))
 }
 
 /// Marks `selection` in `space`; gives a memory space of its shape.
@@ -373,10 +339,13 @@ fn never_filled(properties: &Handle) -> Result<bool> {
     Ok(time == H5D_fill_time_t::H5D_FILL_TIME_NEVER)
 }
 
-/// The stored form of what was never written; zeros where the file says nothing.
+/// The stored form of what was never written; zeros where the file says nothing, or that nothing is filled in.
 fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec<u8>> {
     let Element::Number(dtype) = element else { return Ok(Vec::new()) };
     let mut value = vec![0; dtype.size_bytes()];
+    if never_filled(properties)? {
+        return Ok(value);
+    }
     let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
     // SAFETY: valid creation properties and place for the result.
     check("say whether there is a fill value", || unsafe {

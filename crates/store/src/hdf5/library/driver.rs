@@ -35,6 +35,15 @@ static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 /// could not.
 static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 
+/// Where elements were asked for last; set only while the lock is held, and then nothing of them is read.
+static PROBED: Mutex<Option<Probed>> = Mutex::new(None);
+
+/// First byte and number of bytes of what was asked for; nothing yet.
+type Probed = Option<(u64, u64)>;
+
+/// The library's number of reads of elements, as opposed to what describes them.
+const ELEMENTS: c_int = 3;
+
 /// A function that this driver does without.
 type Absent = Option<unsafe extern "C" fn()>;
 
@@ -153,6 +162,15 @@ pub(super) fn opening<T>(file: &Arc<FileBytes>, open_file: impl FnOnce() -> Resu
     })
 }
 
+/// Runs `work`, in which the library may look up elements but not get them. Gives where it wanted to read them, last. The
+/// caller holds the lock.
+pub(super) fn probing<T>(work: impl FnOnce() -> T) -> (T, Probed) {
+    *PROBED.lock() = Some(None);
+    let done = work();
+    let probed = PROBED.lock().take();
+    (done, probed.flatten())
+}
+
 /// Bytes the file uses for lengths, from its superblock.
 fn length_bytes(file: &FileBytes) -> Result<usize> {
     const SUPERBLOCK_BYTES: u64 = 16;
@@ -203,12 +221,18 @@ unsafe extern "C" fn get_eof(open: *const Open, _kind: c_int) -> haddr_t {
 
 unsafe extern "C" fn read(
     open: *mut Open,
-    _kind: c_int,
+    kind: c_int,
     _dxpl: hid_t,
     at: haddr_t,
     size: usize,
     buffer: *mut c_void,
 ) -> herr_t {
+    if kind == ELEMENTS
+        && let Some(probed) = PROBED.lock().as_mut()
+    {
+        *probed = Some((at, size as u64));
+        return 0;
+    }
     // SAFETY: as in `get_eoa`.
     let open = unsafe { &*open };
     // The library's own check wraps around for sizes that a file claims.

@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 mod attribute;
+mod chunks;
 mod create;
 mod dataset;
 mod driver;
@@ -26,8 +27,9 @@ use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_metno_sys::{LOCK, h5pl::H5PLset_loading_state};
 
 pub(super) use attribute::Value;
+pub(super) use chunks::ChunkPlace;
 pub use create::{NewHdf5, create_hdf5};
-pub(super) use dataset::{ChunkPlace, Facts, Filter, Layout};
+pub(super) use dataset::{Facts, Filter, Layout};
 pub(super) use element::Element;
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
 

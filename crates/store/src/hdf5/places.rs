@@ -1,0 +1,156 @@
+//! Where the chunks of one data set lie: a list of all of them, checked, else looked up one by one.
+//!
+//! A list is quick to make and needs no lock to be read, but it is a second opinion: elements are what the library's own
+//! look-up finds. So some of the list is compared with it, and a list that differs is not believed.
+
+use array::{Error, Result};
+
+use super::library::{ChunkPlace, Object};
+use crate::Cancel;
+
+/// Most chunks of one data set whose places are kept (40 bytes each); beyond, each is looked up.
+const MAX_LISTED_CHUNKS: usize = 2 << 20;
+/// Chunks of a list that are compared with what the library finds, spread evenly, the first and the last among them.
+const COMPARED_CHUNKS: usize = 16;
+/// Places in the grid without a stored chunk that are compared.
+const COMPARED_GAPS: usize = 4;
+
+/// Places of chunks.
+#[derive(Debug)]
+pub(super) struct Places {
+    chunk: Vec<u64>,
+    /// Chunks per axis.
+    grid: Vec<u64>,
+    known: Known,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// All of them, sorted by number.
+    Listed(Vec<(u64, ChunkPlace)>),
+    /// Asked for by position when one is needed.
+    LookedUp(Object),
+}
+
+impl Places {
+    /// Lists the chunks of `chunk` elements of a data set of `shape`.
+    ///
+    /// # Errors
+    /// `Corrupt` when the library cannot list them, `Cancelled`.
+    pub(super) fn find(object: Object, shape: &[u64], chunk: &[u64], cancel: &Cancel) -> Result<Self> {
+        let grid: Vec<u64> = shape.iter().zip(chunk).map(|(n, c)| n.div_ceil(*c)).collect();
+        let mut places = Self { chunk: chunk.to_vec(), grid, known: Known::Listed(Vec::new()) };
+        let Some(mut listed) = places.list(&object, cancel)? else {
+            places.known = Known::LookedUp(object);
+            return Ok(places);
+        };
+        listed.sort_unstable_by_key(|(number, _)| *number);
+        let is_twice = listed.windows(2).any(|two| matches!(two, [(a, _), (b, _)] if a == b));
+        places.known = if !is_twice && places.agrees(&listed, &object)? {
+            Known::Listed(listed)
+        } else {
+            tracing::warn!(
+                ?chunk,
+                ?shape,
+                "HDF5 lists chunks elsewhere than it finds them; each is looked up instead"
+            );
+            Known::LookedUp(object)
+        };
+        Ok(places)
+    }
+
+    /// `None` when there are too many.
+    fn list(&self, object: &Object, cancel: &Cancel) -> Result<Option<Vec<(u64, ChunkPlace)>>> {
+        let mut listed = Vec::new();
+        let done = object.chunks(&self.chunk, &mut |position, place| {
+            // What lies outside belongs to a shape that the array no longer has.
+            if position.iter().zip(&self.grid).all(|(p, n)| p < n) {
+                listed.push((self.number(position), place));
+            }
+            listed.len() <= MAX_LISTED_CHUNKS && cancel.check().is_ok()
+        });
+        cancel.check()?;
+        match done {
+            Ok(()) if listed.len() <= MAX_LISTED_CHUNKS => Ok(Some(listed)),
+            Ok(()) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether the library finds what a sorted list says, as far as it is compared.
+    fn agrees(&self, listed: &[(u64, ChunkPlace)], object: &Object) -> Result<bool> {
+        let same = |number: u64, told: Option<ChunkPlace>| -> Result<bool> {
+            let Some(position) = self.position(number) else { return Ok(false) };
+            match object.chunk_place(&position, &self.chunk) {
+                Ok(found) => Ok(found == told),
+                // Damage of one chunk is told when it is read.
+                Err(e) if e.kind() == array::ErrorKind::Corrupt => Ok(true),
+                Err(e) => Err(e),
+            }
+        };
+        let compared = COMPARED_CHUNKS.min(listed.len());
+        for n in 0..compared {
+            let at = n * (listed.len() - 1) / compared.saturating_sub(1).max(1);
+            let Some(&(number, place)) = listed.get(at) else { continue };
+            if !same(number, Some(place))? {
+                return Ok(false);
+            }
+        }
+        for number in gaps(listed, self.grid.iter().product()).take(COMPARED_GAPS) {
+            if !same(number, None)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Number of the chunk at `position`, C order over the grid.
+    pub(super) fn number(&self, position: &[u64]) -> u64 {
+        position.iter().zip(&self.grid).fold(0, |n, (&p, &count)| n.saturating_mul(count).saturating_add(p))
+    }
+
+    fn position(&self, number: u64) -> Option<Vec<u64>> {
+        let mut rest = number;
+        let mut position = vec![0; self.grid.len()];
+        for (p, count) in position.iter_mut().zip(&self.grid).rev() {
+            *p = rest.checked_rem(*count)?;
+            rest /= count;
+        }
+        Some(position)
+    }
+
+    /// Where the chunk at `position` lies; `None` where nothing was written.
+    ///
+    /// # Errors
+    /// Those of looking it up.
+    pub(super) fn get(&self, position: &[u64]) -> Result<Option<ChunkPlace>> {
+        if position.len() != self.grid.len() {
+            return Err(Error::internal("expected a position for every axis"));
+        }
+        match &self.known {
+            Known::Listed(listed) => {
+                let found = listed.binary_search_by_key(&self.number(position), |(n, _)| *n);
+                Ok(found.ok().and_then(|index| listed.get(index)).map(|(_, place)| *place))
+            }
+            Known::LookedUp(object) => object.chunk_place(position, &self.chunk),
+        }
+    }
+
+    /// Whether one list holds all of them.
+    #[cfg(test)]
+    pub(super) fn is_listed(&self) -> bool {
+        matches!(self.known, Known::Listed(_))
+    }
+}
+
+/// Numbers below `end` that a sorted list lacks: those before its first, after its last and between neighbours.
+fn gaps(listed: &[(u64, ChunkPlace)], end: u64) -> impl Iterator<Item = u64> + '_ {
+    let last = listed.last().map_or(0, |(n, _)| n + 1);
+    let first = listed.first().map_or(end, |(n, _)| *n);
+    let outside = [first.checked_sub(1), (last < end && !listed.is_empty()).then_some(last)];
+    let between = listed.windows(2).filter_map(|two| match two {
+        [(a, _), (b, _)] if a + 1 < *b => Some(a + 1),
+        _ => None,
+    });
+    outside.into_iter().flatten().chain(between).filter(move |n| *n < end)
+}
