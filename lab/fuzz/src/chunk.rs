@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wire::compression::Compressed;
 
 // The decoders stand on `array` alone; taken from where they are, because nobody else needs them.
-#[path = "../../../crates/store/src/hdf5/filters.rs"]
+#[path = "../../../crates/store/src/hdf5/filters/mod.rs"]
 #[expect(dead_code, reason = "budgets and names are not asked for here")]
 mod filters;
 #[path = "../../../crates/store/src/zarr/packing.rs"]
@@ -25,6 +25,10 @@ mod library {
 
 /// Deflate, shuffle, Fletcher 32, LZF.
 const FILTERS: [i32; 4] = [1, 2, 3, 32_000];
+/// Szip, bzip2, Blosc, LZ4, bitshuffle, zstd, Blosc2.
+const MORE_FILTERS: [i32; 7] = [4, 307, 32_001, 32_004, 32_008, 32_015, 32_026];
+/// From here on, a step is one of those.
+const MORE: u8 = 0x80;
 const CODECS: [&str; 6] = ["gzip", "zlib", "bz2", "zstd", "crc32c", "blosc"];
 /// Most steps of one chunk.
 const MAX_STEPS: usize = 4;
@@ -44,18 +48,29 @@ pub fn decode(bytes: &[u8]) {
 }
 
 fn of_hdf5(steps: &[u8], skipped: u32, chunk_bytes: usize, stored: &[u8]) {
-    let filter = |step: &u8| library::Filter {
-        id: FILTERS[usize::from(step % 4)],
-        parameters: vec![u32::from(step >> 2)],
-        available: true,
-    };
-    let filters: Vec<_> = steps.iter().map(filter).collect();
+    let filters: Vec<_> = steps.iter().map(|&step| filter(step)).collect();
     let Some(pipeline) = filters::Pipeline::of(&filters, ITEM_BYTES) else { return };
     let Ok(plain) = pipeline.decode(stored.to_vec(), skipped, chunk_bytes) else { return };
     assert_eq!(plain.len(), chunk_bytes);
     if let (0, Some((packing, width))) = (skipped, pipeline.packing()) {
         check_restored(packing, width, stored, &plain);
     }
+}
+
+fn filter(step: u8) -> library::Filter {
+    let (id, parameters) = match step.checked_sub(MORE) {
+        None => (FILTERS[usize::from(step % 4)], vec![u32::from(step >> 2)]),
+        Some(more) => {
+            let (id, width) = (MORE_FILTERS[usize::from(more % 7)], 1 << (more >> 3 & 3));
+            let parameters = match id {
+                4 => vec![u32::from(more & 0x20), 8, 8 * width, 20],
+                32_008 => vec![0, 2, width, 8 * u32::from(more >> 6), [0, 2, 3, 9][usize::from(more >> 5)]],
+                _ => Vec::new(),
+            };
+            (id, parameters)
+        }
+    };
+    library::Filter { id, parameters, available: true }
 }
 
 fn of_zarr(steps: &[u8], chunk_bytes: usize, stored: &[u8]) {

@@ -1,18 +1,30 @@
-//! Undoes HDF5's filters without the library: deflate, shuffle, Fletcher 32 and LZF.
+//! Undoes HDF5's filters without the library: its own, and those of other programs that people use most.
 //!
-//! A pipeline with any other filter has no [`Pipeline`] here; such data sets are read through the library.
-//! Every step knows how many bytes must come out, so a crafted chunk cannot ask for more memory than its
-//! data set's chunk shape says.
+//! A pipeline with any other filter has no [`Pipeline`] here; such data sets are read through the library, which
+//! is built without plug-ins. Every step knows how many bytes must come out, so a crafted chunk cannot ask for more
+//! memory than its data set's chunk shape says.
+
+mod aec;
+mod bits;
+mod blocks;
+mod blosc;
+mod blosc2;
+mod szip;
 
 use array::{Error, Packing, Result};
 use flate2::{Decompress, FlushDecompress, Status};
 
+use self::bits::unshuffle;
+use self::blocks::BlockPacking;
+use self::szip::Szip;
 use super::library::Filter;
 
 /// Deflate never packs more than this many bytes into one.
 const MAX_DEFLATE_RATIO: usize = 1032;
 /// Widest element that others unshuffle.
 const MAX_WIDTH: u8 = 16;
+/// Blosc2 stores whole blocks on every axis: less than twice as many elements on each, and at a low level as they are.
+const MAX_PADDING: u64 = 8;
 /// Bytes of the checksum that Fletcher 32 appends.
 const CHECKSUM_BYTES: usize = 4;
 
@@ -24,6 +36,7 @@ const NAMES: &[(i32, &str)] = &[
     (4, "szip"),
     (5, "nbit"),
     (6, "scaleoffset"),
+    (307, "bzip2"),
     (32_000, "lzf"),
     (32_001, "blosc"),
     (32_004, "lz4"),
@@ -46,6 +59,23 @@ enum Step {
     Shuffle { item_bytes: usize },
     Fletcher32,
     Lzf,
+    Szip(Szip),
+    Bzip2,
+    Blosc,
+    Blosc2,
+    Lz4,
+    Bitshuffle { item_bytes: usize, block_items: usize, packing: BlockPacking },
+    Zstd,
+}
+
+impl Step {
+    /// Whether the number of bytes changes by it in a way that only the bytes tell.
+    fn compresses(self) -> bool {
+        !matches!(
+            self,
+            Self::Shuffle { .. } | Self::Fletcher32 | Self::Bitshuffle { packing: BlockPacking::Plain, .. }
+        )
+    }
 }
 
 /// Filters in the order in which they were applied.
@@ -57,7 +87,7 @@ impl Pipeline {
     pub(super) fn of(filters: &[Filter], item_bytes: usize) -> Option<Self> {
         let steps: Option<Vec<Step>> = filters.iter().map(|f| step(f, item_bytes)).collect();
         let steps = steps?;
-        let compressors = steps.iter().filter(|s| matches!(s, Step::Deflate | Step::Lzf)).count();
+        let compressors = steps.iter().filter(|s| s.compresses()).count();
         (compressors <= 1).then_some(Self(steps))
     }
 
@@ -77,16 +107,29 @@ impl Pipeline {
         }
     }
 
+    /// How often as long as its chunk what is stored may be.
+    pub(super) fn padding(&self) -> u64 {
+        if self.0.contains(&Step::Blosc2) { MAX_PADDING } else { 1 }
+    }
+
     /// Most memory that [`decode`](Self::decode) takes at a time, with what it is given.
     pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
         // Every step but the checksum has what goes in and what comes out in hand.
         let steps = self.0.iter().filter(|step| **step != Step::Fletcher32).count();
         let sums = (self.0.len() * CHECKSUM_BYTES) as u64;
-        match steps {
-            0 => stored_bytes.max(chunk_bytes) + sums,
-            1 => stored_bytes + chunk_bytes + sums,
-            _ => stored_bytes.max(chunk_bytes) + chunk_bytes + 2 * sums,
-        }
+        // Some have a block or lines of pixels in hand besides.
+        let besides =
+            match self.0.iter().any(|step| matches!(step, Step::Blosc | Step::Blosc2 | Step::Szip(_))) {
+                true => 2 * chunk_bytes,
+                false if self.0.iter().any(|step| matches!(step, Step::Bitshuffle { .. })) => chunk_bytes,
+                false => 0,
+            };
+        besides
+            + match steps {
+                0 => stored_bytes.max(chunk_bytes) + sums,
+                1 => stored_bytes + chunk_bytes + sums,
+                _ => stored_bytes.max(chunk_bytes) + chunk_bytes + 2 * sums,
+            }
     }
 
     /// The elements of a chunk of `chunk_bytes`. Bit i of `skipped` set: step i was not applied.
@@ -114,14 +157,28 @@ impl Pipeline {
 }
 
 fn step(filter: &Filter, item_bytes: usize) -> Option<Step> {
+    let parameter = |n: usize| filter.parameters.get(n).map(|&value| value as usize);
     match filter.id {
         1 => Some(Step::Deflate),
-        2 => {
-            let size = filter.parameters.first().map_or(item_bytes, |&n| n as usize);
-            Some(Step::Shuffle { item_bytes: size })
-        }
+        2 => Some(Step::Shuffle { item_bytes: parameter(0).unwrap_or(item_bytes) }),
         3 => Some(Step::Fletcher32),
+        4 => Szip::new(&filter.parameters).map(Step::Szip),
+        307 => Some(Step::Bzip2),
         32_000 => Some(Step::Lzf),
+        32_001 => Some(Step::Blosc),
+        32_004 => Some(Step::Lz4),
+        32_008 => Some(Step::Bitshuffle {
+            item_bytes: parameter(2).filter(|&n| n > 0).unwrap_or(item_bytes),
+            block_items: parameter(3).unwrap_or(0),
+            packing: match parameter(4).unwrap_or(0) {
+                0 => BlockPacking::Plain,
+                2 => BlockPacking::Lz4,
+                3 => BlockPacking::Zstd,
+                _ => return None,
+            },
+        }),
+        32_015 => Some(Step::Zstd),
+        32_026 => Some(Step::Blosc2),
         _ => None,
     }
 }
@@ -131,9 +188,20 @@ impl Step {
     fn undo(self, bytes: Vec<u8>, expected: usize) -> Result<Vec<u8>> {
         match self {
             Self::Deflate => inflate(&bytes, expected),
-            Self::Shuffle { item_bytes } => Ok(unshuffle(bytes, item_bytes)),
+            Self::Shuffle { item_bytes } => unshuffled(bytes, item_bytes),
             Self::Fletcher32 => verify(bytes),
             Self::Lzf => unlzf(&bytes, expected),
+            Self::Szip(szip) => szip.decode(&bytes, expected),
+            Self::Bzip2 => blocks::bzip2(&bytes, expected),
+            Self::Blosc => blosc::decode(&bytes, expected),
+            Self::Blosc2 => blosc2::decode(&bytes, expected),
+            Self::Lz4 => blocks::lz4(&bytes, expected),
+            Self::Bitshuffle { item_bytes, block_items, packing } => {
+                // Plain blocks keep their number of bytes, a checksum of before included.
+                let expected = if packing == BlockPacking::Plain { bytes.len() } else { expected };
+                blocks::bitshuffle(&bytes, expected, item_bytes, block_items, packing)
+            }
+            Self::Zstd => blocks::zstd(&bytes, expected),
         }
     }
 }
@@ -166,34 +234,14 @@ fn inflate(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Shuffled: the first bytes of all elements, then the second ones, ...; a rest stays as it is.
-fn unshuffle(bytes: Vec<u8>, item_bytes: usize) -> Vec<u8> {
-    let count = bytes.len().checked_div(item_bytes).unwrap_or(0);
-    if item_bytes <= 1 || count <= 1 {
-        return bytes;
+fn unshuffled(bytes: Vec<u8>, item_bytes: usize) -> Result<Vec<u8>> {
+    if item_bytes <= 1 || bytes.len() <= item_bytes {
+        return Ok(bytes);
     }
-    let mut out = bytes.clone();
-    match item_bytes {
-        2 => unshuffle_items::<2>(&bytes, &mut out),
-        4 => unshuffle_items::<4>(&bytes, &mut out),
-        8 => unshuffle_items::<8>(&bytes, &mut out),
-        _ => {
-            for (plane, values) in bytes.chunks_exact(count).take(item_bytes).enumerate() {
-                for (item, &value) in values.iter().enumerate() {
-                    out[item * item_bytes + plane] = value;
-                }
-            }
-        }
-    }
-    out
-}
-
-fn unshuffle_items<const N: usize>(bytes: &[u8], out: &mut [u8]) {
-    let count = bytes.len() / N;
-    let planes: [&[u8]; N] = std::array::from_fn(|plane| &bytes[plane * count..(plane + 1) * count]);
-    for (item, place) in out.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-        *place = std::array::from_fn(|plane| planes[plane][item]);
-    }
+    let mut out = room(bytes.len())?;
+    out.resize(bytes.len(), 0);
+    unshuffle(&bytes, item_bytes, &mut out);
+    Ok(out)
 }
 
 fn verify(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
@@ -284,13 +332,6 @@ mod tests {
         assert_eq!(fletcher32(&[1, 2, 3, 4, 5]), 0x0e0e_0906);
         assert_eq!(fletcher32(&[0xff; 4]), 0xffff_ffff);
         assert_eq!(fletcher32(&[]), 0);
-    }
-
-    #[test]
-    fn unshuffle_puts_bytes_together() {
-        assert_eq!(unshuffle(vec![1, 3, 5, 2, 4, 6, 9], 2), [1, 2, 3, 4, 5, 6, 9]);
-        assert_eq!(unshuffle(vec![1, 4, 2, 5, 3, 6], 3), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(unshuffle(vec![7, 8], 1), [7, 8]);
     }
 
     #[test]
