@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::float::{json, json_list, same_floats};
+
 /// What an axis means; decides what is drawn as space and what as time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -28,8 +30,8 @@ impl AxisKind {
     }
 }
 
-/// Where the samples of level 0 lie along one axis, in the axis's units.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Where the samples of level 0 lie along one axis, in the axis's units. Equal as [`same_float`](crate::same_float) has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Coordinates {
     /// Nothing is known: the index is the coordinate.
@@ -37,13 +39,30 @@ pub enum Coordinates {
     /// Sample `i` lies at `origin + i * step`.
     Regular {
         /// Coordinate of sample 0.
+        #[serde(with = "json")]
         origin: f64,
         /// Distance between samples; may be negative, never zero.
+        #[serde(with = "json")]
         step: f64,
     },
     /// One coordinate per sample, in order of the index.
-    Explicit(Vec<f64>),
+    Explicit(#[serde(with = "json_list")] Vec<f64>),
 }
+
+impl PartialEq for Coordinates {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Index, Self::Index) => true,
+            (&Self::Regular { origin, step }, &Self::Regular { origin: first, step: by }) => {
+                same_floats(&[origin, step], &[first, by])
+            }
+            (Self::Explicit(a), Self::Explicit(b)) => same_floats(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Coordinates {}
 
 impl Coordinates {
     /// Most explicit coordinates a description carries; longer axes are described as `Index`
@@ -65,7 +84,7 @@ impl Coordinates {
 }
 
 /// One axis of an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// The file's name for it, or `dim0`, `dim1`, ...
     pub name: String,

@@ -34,7 +34,7 @@ pub struct BlockInfo<'a> {
 }
 
 /// Smallest and largest *stored* value among those that are present (neither NaN nor missing).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueRange {
     /// Smallest.
     pub min: Scalar,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::float::{json, same_floats};
 use crate::{Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Level, Result, Scalar};
 
 /// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
@@ -80,11 +81,15 @@ pub enum Attribute {
 pub type Attributes = BTreeMap<String, Attribute>;
 
 /// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// Equal where they decode alike: see [`Scalar`] for NaN.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decoding {
     /// Factor; 1 where there is none.
+    #[serde(with = "json")]
     pub scale: f64,
     /// Added after scaling; 0 where there is none.
+    #[serde(with = "json")]
     pub offset: f64,
     /// Stored values that mean "no value here".
     pub missing: Vec<Scalar>,
@@ -94,6 +99,16 @@ pub struct Decoding {
     /// values and no scale become floats here, since NaN must be said.
     pub output: DType,
 }
+
+impl PartialEq for Decoding {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { scale, offset, missing, valid, output } = self;
+        same_floats(&[*scale, *offset], &[other.scale, other.offset])
+            && (missing, valid, output) == (&other.missing, &other.valid, &other.output)
+    }
+}
+
+impl Eq for Decoding {}
 
 impl Decoding {
     /// Stored values are the meant ones.
@@ -120,9 +135,7 @@ impl Decoding {
     #[inline]
     pub fn is_missing(&self, stored: Scalar) -> bool {
         self.missing.iter().any(|m| same(*m, stored))
-            || self
-                .valid
-                .is_some_and(|(low, high)| stored.as_f64() < low.as_f64() || stored.as_f64() > high.as_f64())
+            || self.valid.is_some_and(|(low, high)| stored.is_less_than(low) || high.is_less_than(stored))
     }
 
     /// The meant value of a stored one; NaN when missing.
@@ -132,14 +145,14 @@ impl Decoding {
     }
 }
 
+/// Whether a stored value is this fill value: the same number, so that -0 is 0, or both NaN.
 #[expect(clippy::float_cmp, reason = "a fill value is a bit pattern written by the same program")]
 #[inline]
 fn same(a: Scalar, b: Scalar) -> bool {
-    match (a, b) {
-        (Scalar::Float(x), Scalar::Float(y)) => x == y || (x.is_nan() && y.is_nan()),
-        (Scalar::Unsigned(x), Scalar::Unsigned(y)) => x == y,
-        (Scalar::Signed(x), Scalar::Signed(y)) => x == y,
-        _ => a.as_f64() == b.as_f64(),
+    match (a.integer(), b.integer()) {
+        // Also where one came without its sign, as JSON says it: beyond 2^53 doubles would take neighbours for it.
+        (Some(x), Some(y)) => x == y,
+        _ => a.as_f64() == b.as_f64() || (a.as_f64().is_nan() && b.as_f64().is_nan()),
     }
 }
 

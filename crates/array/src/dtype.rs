@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, float_of_text, float_text, same_float};
 
 /// What one element is, without its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -247,7 +247,10 @@ impl TryFrom<String> for DType {
 ///
 /// In JSON: a number where JSON can hold it exactly in double precision, else a string
 /// (`"NaN"`, `"Infinity"`, `"-Infinity"`, or a decimal integer beyond 2^53).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// Equal are the same integers, signed or not (JSON does not tell), and the same floats as [`same_float`](crate::same_float) has it: NaN
+/// equals itself, so that descriptions that say it can be compared.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(into = "JsonScalar", try_from = "JsonScalar")]
 pub enum Scalar {
     /// Unsigned integers and booleans.
@@ -258,7 +261,41 @@ pub enum Scalar {
     Float(f64),
 }
 
+impl PartialEq for Scalar {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self.integer(), other.integer()) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => same_float(self.as_f64(), other.as_f64()),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Scalar {}
+
 impl Scalar {
+    /// The value of an integer.
+    #[must_use]
+    #[inline]
+    pub fn integer(self) -> Option<i128> {
+        match self {
+            Self::Unsigned(v) => Some(v.into()),
+            Self::Signed(v) => Some(v.into()),
+            Self::Float(_) => None,
+        }
+    }
+
+    /// Whether this is the smaller number, exactly for integers; false where one is NaN.
+    #[must_use]
+    #[inline]
+    pub fn is_less_than(self, other: Self) -> bool {
+        match (self.integer(), other.integer()) {
+            (Some(a), Some(b)) => a < b,
+            _ => self.as_f64() < other.as_f64(),
+        }
+    }
+
     /// The value as a double; integers beyond 2^53 are rounded.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "documented rounding")]
@@ -308,10 +345,7 @@ impl From<Scalar> for JsonScalar {
             Scalar::Unsigned(v) => Self::Text(v.to_string()),
             Scalar::Signed(v) if v.unsigned_abs() <= EXACT_IN_DOUBLE => Self::Signed(v),
             Scalar::Signed(v) => Self::Text(v.to_string()),
-            Scalar::Float(v) if v.is_finite() => Self::Float(v),
-            Scalar::Float(v) if v.is_nan() => Self::Text("NaN".into()),
-            Scalar::Float(v) if v > 0.0 => Self::Text("Infinity".into()),
-            Scalar::Float(_) => Self::Text("-Infinity".into()),
+            Scalar::Float(v) => float_text(v).map_or(Self::Float(v), |text| Self::Text(text.into())),
         }
     }
 }
@@ -325,11 +359,8 @@ impl TryFrom<JsonScalar> for Scalar {
             JsonScalar::Float(v) => return Ok(Self::Float(v)),
             JsonScalar::Text(text) => text,
         };
-        match text.as_str() {
-            "NaN" => return Ok(Self::Float(f64::NAN)),
-            "Infinity" => return Ok(Self::Float(f64::INFINITY)),
-            "-Infinity" => return Ok(Self::Float(f64::NEG_INFINITY)),
-            _ => {}
+        if let Some(v) = float_of_text(&text) {
+            return Ok(Self::Float(v));
         }
         if let Ok(v) = text.parse::<u64>() {
             return Ok(Self::Unsigned(v));

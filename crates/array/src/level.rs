@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::float::{json_list, json_matrix, same_floats};
 use crate::{AxisKind, DType, Error, Result, Selection};
 
 /// How the values of a level came to be.
@@ -31,9 +32,18 @@ impl LevelOrigin {
 /// An affine map, row-major: `world = m[..][0..3] * [x, y, z] + m[..][3]`.
 ///
 /// Input are voxel indices in the order x, y, z (fastest first); voxel `i`'s centre is at index `i`.
-/// Output is world space: right-handed, RAS-oriented where the format knows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Affine(pub [[f64; 4]; 3]);
+/// Output is world space: right-handed, RAS-oriented where the format knows. Equal as [`same_float`](crate::same_float)
+/// has it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Affine(#[serde(with = "json_matrix")] pub [[f64; 4]; 3]);
+
+impl PartialEq for Affine {
+    fn eq(&self, other: &Self) -> bool {
+        same_floats(self.0.as_flattened(), other.0.as_flattened())
+    }
+}
+
+impl Eq for Affine {}
 
 impl Affine {
     /// Voxel indices are world coordinates.
@@ -78,7 +88,7 @@ impl Affine {
 }
 
 /// One resolution of an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Level {
     /// Elements per axis, in the array's axis order.
     pub shape: Vec<u64>,
@@ -90,10 +100,22 @@ pub struct Level {
     /// How it was made.
     pub origin: LevelOrigin,
     /// How many level-0 voxels one voxel of this level spans, per axis.
+    #[serde(with = "json_list")]
     pub factor: Vec<f64>,
     /// Where its voxels lie; input order x, y, z of the array's spatial axes.
     pub world_from_voxel: Affine,
 }
+
+impl PartialEq for Level {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { shape, block, chunk, origin, factor, world_from_voxel } = self;
+        (shape, block, chunk, origin) == (&other.shape, &other.block, &other.chunk, &other.origin)
+            && same_floats(factor, &other.factor)
+            && *world_from_voxel == other.world_from_voxel
+    }
+}
+
+impl Eq for Level {}
 
 impl Level {
     /// The box per axis that costs as much to get as any element of it: the stored chunk, or the block of a level that

@@ -15,6 +15,7 @@ mod decode;
 mod dtype;
 mod element;
 mod error;
+mod float;
 mod gather;
 mod grids;
 mod level;
@@ -36,6 +37,7 @@ pub use decode::decode;
 pub use dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use element::{Element, elements};
 pub use error::{Error, ErrorKind, Result, Retry};
+pub use float::{float_of_text, float_text, same_float, same_floats};
 pub use gather::{Piece, Pieces, WINDOW_BLOCKS, expect_target, gather};
 pub use grids::{GRID_COLUMNS, GRIDS_ATTRIBUTE, GridBox};
 /// The half-precision float that [`with_element!`] names.

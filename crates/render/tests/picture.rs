@@ -367,13 +367,17 @@ fn missing_values_are_transparent_and_do_not_bleed() {
     let mut stored = Synthetic::new([24; 3], [10, 16, 16], holes).typed("<i2".parse().unwrap());
     stored.decoding.missing = vec![Scalar::Signed(-999)];
     let nan = Synthetic::new([24; 3], [10, 16, 16], |p| if holes(p) < 0.0 { f64::NAN } else { 100.0 });
-    let images = [stored, nan].map(|synthetic| {
+    // As xarray writes it by default. Scene and blocks describe it independently: NaN must not make them differ.
+    let mut said = nan.clone();
+    said.decoding.missing = vec![Scalar::Float(f64::NAN)];
+    let images = [stored, nan, said].map(|synthetic| {
         let mut scene = synthetic.scene();
         scene.camera =
             corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
         draw(&scene, &synthetic.full_pool()).image
     });
     assert_eq!(images[0], images[1]);
+    assert_eq!(images[0], images[2]);
     let image = &images[0];
     // One colour only: nothing between -999 and 100 was ever interpolated.
     let expected = TransferFunction::ramp(0.0, 200.0, 0.08).colour_at(100.0);

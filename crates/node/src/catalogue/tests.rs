@@ -56,6 +56,17 @@ async fn a_series_is_one_array_and_keeps_every_promise_of_a_source() {
 }
 
 #[tokio::test]
+async fn data_whose_fill_value_is_nan_are_a_series_too() {
+    let of = |times, origin| {
+        let mut dataset = (*steps(times, origin, &[1, 2, 6, 5], 1).dataset()).clone();
+        dataset.arrays[0].decoding.missing = vec![array::Scalar::Float(f64::NAN)];
+        Arc::new(MemorySource::new(dataset, vec![vec![vec![7; 120].into()]]).unwrap())
+    };
+    let catalogue = Catalogue::new(vec![entry("a", of(2, 0.0)), entry("b", of(2, 2.0))]).unwrap();
+    assert_eq!(catalogue.describe().await.unwrap().arrays[0].shape(), [4, 2, 6, 5]);
+}
+
+#[tokio::test]
 async fn a_block_that_lies_in_one_data_set_is_asked_there_as_it_is() {
     let parts = [steps(4, 0.0, &[2, 2, 6, 5], 1), steps(4, 4.0, &[2, 2, 6, 5], 9)];
     let catalogue = Catalogue::new(vec![entry("a", parts[0].clone()), entry("b", parts[1].clone())]).unwrap();
