@@ -4,6 +4,8 @@ import json
 from typing import Any, Literal, NotRequired, TypedDict
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from . import _native
 
 
@@ -53,6 +55,7 @@ class ArrayInfo(TypedDict):
     axes: list[Axis]
     units: str
     attributes: dict[str, Any]
+    attribute_types: NotRequired[dict[str, str]]
     decoding: Decoding
     levels: list[Level]
 
@@ -72,6 +75,7 @@ class Description(TypedDict):
     format: str
     arrays: list[ArrayInfo]
     attributes: dict[str, Any]
+    attribute_types: NotRequired[dict[str, str]]
     warnings: list[str]
     left_out: list[LeftOut]
 
@@ -83,5 +87,28 @@ def described(connection: _native.Connection) -> Description:
     """What a connection describes, read once for all who share it: each task of a worker process unpickles a data set."""
     description = _read.get(connection)
     if description is None:
-        description = _read[connection] = json.loads(connection.description())
+        description = json.loads(connection.description())
+        for owner in (description, *description["arrays"]):
+            owner["attributes"] = _typed(owner["attributes"], owner.get("attribute_types", {}))
+        _read[connection] = description
     return description
+
+
+def _typed(attributes: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:
+    """Attributes as the file has them: numbers of a type as numpy's (as netCDF4 gives them), all else as JSON has it."""
+    return {name: _of_type(value, types.get(name)) for name, value in attributes.items()}
+
+
+def _of_type(value: Any, dtype: str | None) -> Any:
+    if dtype is None:
+        return value
+    if dtype == "number":
+        return [_number(v) for v in value] if isinstance(value, list) else _number(value)
+    if isinstance(value, list):
+        return np.array([float(v) if isinstance(v, str) else v for v in value], dtype=dtype)
+    return np.dtype(dtype).type(value)
+
+
+def _number(value: Any) -> Any:
+    """JSON says some floats as texts."""
+    return float(value) if isinstance(value, str) else value

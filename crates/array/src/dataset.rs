@@ -1,12 +1,13 @@
 //! Descriptions: what a source holds. A value, immutable once given.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::float::{json, same_floats};
-use crate::{Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Level, Result, Scalar};
+use crate::{
+    Attributes, Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Level, Result, Scalar,
+};
 
 /// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
 ///
@@ -62,23 +63,6 @@ impl TryFrom<String> for DatasetId {
 /// Counts the states of a data set that grows or changes; part of every block key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Generation(pub u32);
-
-/// A value attached to an array or a data set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Attribute {
-    /// A string.
-    Text(String),
-    /// One number.
-    Number(Scalar),
-    /// Several.
-    Numbers(Vec<Scalar>),
-    /// Several strings.
-    Texts(Vec<String>),
-}
-
-/// Attributes by name.
-pub type Attributes = BTreeMap<String, Attribute>;
 
 /// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN.
 ///

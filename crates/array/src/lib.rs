@@ -6,6 +6,7 @@
 //!
 //! Order of axes: C order, last axis fastest, `[t, z, y, x]` where an array has these axes.
 
+mod attribute;
 mod axis;
 mod block;
 #[cfg(feature = "conformance")]
@@ -28,11 +29,10 @@ mod target;
 pub mod time;
 mod want;
 
+pub use attribute::{Attribute, Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_DEPTH};
 pub use axis::{Axis, AxisKind, Coordinates};
 pub use block::{Block, BlockInfo, BlockKey, Content, ValueRange};
-pub use dataset::{
-    ArrayInfo, Attribute, Attributes, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, Meaning,
-};
+pub use dataset::{ArrayInfo, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, Meaning};
 pub use decode::decode;
 pub use dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use element::{Element, elements};

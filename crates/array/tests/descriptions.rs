@@ -11,7 +11,7 @@ fn odd(value: f64) -> Dataset {
     let array = &mut dataset.arrays[0];
     array
         .attributes
-        .insert("range".into(), Attribute::Numbers(vec![Scalar::Float(value), Scalar::Signed(-1)]));
+        .insert("range".into(), Attribute::Numbers(vec![Scalar::Float(value), Scalar::Signed(-1)], None));
     array.decoding.missing = vec![Scalar::Float(value)];
     array.decoding.valid = Some((Scalar::Float(-1.0), Scalar::Float(value)));
     (array.decoding.scale, array.decoding.offset) = (2.0, value);

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use array::{ArrayInfo, Attribute, Dataset, Decoding, Error, Level, LevelOrigin, Result, Scalar};
+use array::{
+    ArrayInfo, Attribute, Attributes, Dataset, Decoding, ElementType, Error, Level, LevelOrigin, Result,
+    Scalar,
+};
 use serde_json::{Value, json};
 
 use crate::servers::ServerState;
@@ -13,7 +16,9 @@ const MAX_ATTRIBUTES: usize = 20;
 /// Longest attribute shown to people, characters.
 const MAX_TEXT: usize = 80;
 
-/// The description as JSON: [`Dataset`] as it travels, and for each array its `shape` and `size_bytes` besides.
+/// The description as JSON: [`Dataset`] as it travels, and for each array its `shape` and `size_bytes` besides. Attributes are
+/// what they are as JSON, and `attribute_types` has the element types of those that are numbers of one, by name; `number`
+/// where JSON has only a text for a number (`"NaN"`).
 ///
 /// # Errors
 /// `Internal` when it cannot be said in JSON.
@@ -24,9 +29,18 @@ pub fn json(dataset: &Dataset) -> Result<Value> {
         for (entry, array) in arrays.iter_mut().zip(&dataset.arrays) {
             entry["shape"] = array.shape().into();
             entry["size_bytes"] = array.size_bytes().into();
+            say_attributes(entry, &array.attributes);
         }
     }
+    say_attributes(&mut value, &dataset.attributes);
     Ok(value)
+}
+
+fn say_attributes(entry: &mut Value, attributes: &Attributes) {
+    let said = attributes.iter().map(|(name, value)| (name.clone(), value.to_json()));
+    entry["attributes"] = Value::Object(said.collect());
+    let types = attributes.iter().filter_map(|(name, value)| Some((name.clone(), value.type_name()?.into())));
+    entry["attribute_types"] = Value::Object(types.collect());
 }
 
 /// What became of several servers, as [`Stack::servers`](crate::assemble::Stack::servers) tells.
@@ -175,9 +189,22 @@ fn origin(level: &Level) -> &'static str {
 fn attribute(value: &Attribute) -> String {
     match value {
         Attribute::Text(text) => text.clone(),
-        Attribute::Number(number) => scalar(*number),
-        Attribute::Numbers(numbers) => numbers.iter().map(|n| scalar(*n)).collect::<Vec<_>>().join(", "),
+        Attribute::Number(number, element) => typed(*number, *element),
+        Attribute::Numbers(list, element) => {
+            list.iter().map(|n| typed(*n, *element)).collect::<Vec<_>>().join(", ")
+        }
         Attribute::Texts(texts) => texts.join(", "),
+        Attribute::Json(value) => value.to_string(),
+    }
+}
+
+/// Single precision in as few digits as tell it from its neighbours.
+#[expect(clippy::cast_possible_truncation, reason = "a number of single precision is one")]
+fn typed(value: Scalar, element: Option<ElementType>) -> String {
+    match (value, element) {
+        (Scalar::Float(v), Some(ElementType::F32)) if v.abs() < 1e15 => (v as f32).to_string(),
+        (value, Some(ElementType::Bool)) => (value.as_f64() != 0.0).to_string(),
+        (value, _) => scalar(value),
     }
 }
 

@@ -365,7 +365,7 @@ fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     }
     all.extend(scale_and_offset(decoding));
     if let Some(&missing) = decoding.missing.first() {
-        all.insert("_FillValue".to_owned(), Attribute::Number(missing));
+        all.insert("_FillValue".to_owned(), Attribute::Number(missing, Some(array.dtype.element())));
     }
     all
 }

@@ -43,12 +43,12 @@ fn numbers<'a>(values: &'a Values, name: &str) -> Option<(ElementType, &'a [Scal
     }
 }
 
-/// Attributes as descriptions show them.
+/// Attributes as descriptions show them, with their types.
 pub(crate) fn attributes(values: &Values) -> Attributes {
     let shown = |value: &Value| match value {
-        Value::Numbers(_, numbers) => match numbers[..] {
-            [one] => Attribute::Number(one),
-            _ => Attribute::Numbers(numbers.clone()),
+        Value::Numbers(element, numbers) => match numbers[..] {
+            [one] => Attribute::Number(one, Some(*element)),
+            _ => Attribute::Numbers(numbers.clone(), Some(*element)),
         },
         Value::Text(text) => Attribute::Text(text.clone()),
         Value::Texts(texts) => Attribute::Texts(texts.clone()),

@@ -126,7 +126,7 @@ fn attributes(header: &Header) -> Attributes {
     let (low, high) = header.display_range;
     if high > low {
         let numbers = vec![array::Scalar::Float(low), array::Scalar::Float(high)];
-        attributes.insert("display_range".into(), Attribute::Numbers(numbers));
+        attributes.insert("display_range".into(), Attribute::Numbers(numbers, Some(ElementType::F32)));
     }
     attributes
 }

@@ -153,7 +153,9 @@ fn info(description: &Description) -> ArrayInfo {
         info.axes.iter().rev().find(|a| a.kind.is_spatial()).map(|a| a.units.clone()).unwrap_or_default();
     info.decoding = decoding(description);
     // Said as other formats say it, so that copies and clients know it too.
-    let fill = info.decoding.missing.first().map(|&fill| ("_FillValue".to_owned(), Attribute::Number(fill)));
+    let element = info.dtype.element();
+    let fill = info.decoding.missing.first();
+    let fill = fill.map(|&fill| ("_FillValue".to_owned(), Attribute::Number(fill, Some(element))));
     info.attributes.extend(fill);
     if description.labels {
         info.meaning = Meaning::Labels;

@@ -65,7 +65,7 @@ impl FileKind {
 /// at it.
 pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
-    let is_float = |value: Option<&Attribute>| matches!(value, Some(Attribute::Number(Scalar::Float(_))));
+    let is_float = |value: Option<&Attribute>| matches!(value, Some(Attribute::Number(Scalar::Float(_), _)));
     if !array.dtype.element().is_float() && is_float(all.get("_FillValue")) {
         all.remove("_FillValue");
     }
@@ -78,7 +78,7 @@ pub(crate) fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (Str
     [("scale_factor", decoding.scale, 1.0), ("add_offset", decoding.offset, 0.0)]
         .into_iter()
         .filter(|(_, value, absent)| value != absent)
-        .map(|(name, value, _)| (name.to_owned(), Attribute::Number(Scalar::Float(value))))
+        .map(|(name, value, _)| (name.to_owned(), Attribute::number_of(value)))
 }
 
 /// What is written: the facts a header needs.

@@ -70,12 +70,14 @@ impl Header {
         self.list(ATTRIBUTES, what.attributes.len() as u64);
         for (name, value) in &what.attributes {
             self.name(&safe_name(name));
-            let own = STORED.contains(&name.as_str()).then(|| what.dtype.element());
+            let stored = STORED.contains(&name.as_str()).then(|| what.dtype.element());
             match value {
                 Attribute::Text(text) => self.characters(text),
                 Attribute::Texts(texts) => self.characters(&texts.join("\n")),
-                Attribute::Number(number) => self.numbers(&[*number], own)?,
-                Attribute::Numbers(numbers) => self.numbers(numbers, own)?,
+                Attribute::Number(number, own) => self.numbers(&[*number], stored.or(*own))?,
+                Attribute::Numbers(numbers, own) => self.numbers(numbers, stored.or(*own))?,
+                // The format has no maps nor truth values: they are written as their text.
+                Attribute::Json(value) => self.characters(&value.to_string()),
             }
         }
         Ok(())
@@ -86,15 +88,17 @@ impl Header {
         self.text(text);
     }
 
-    /// As numbers of the type `own`, where they are such; else as wide as there are.
+    /// As numbers of the type `own`, where they are such (half precision in single, which holds it); else as wide as there are.
     fn numbers(&mut self, numbers: &[Scalar], own: Option<ElementType>) -> Result<()> {
         let is_float = numbers.iter().any(|number| matches!(number, Scalar::Float(_)));
-        let is_unsigned = numbers.iter().all(|number| matches!(number, Scalar::Unsigned(_)));
+        let is_beyond = |number: &Scalar| matches!(number, Scalar::Unsigned(v) if i64::try_from(*v).is_err());
+        let is_unsigned = numbers.iter().any(is_beyond);
         let widest = match (is_float, is_unsigned) {
             (true, _) => ElementType::F64,
             (_, true) => ElementType::U64,
             _ => ElementType::I64,
         };
+        let own = own.map(|own| if own == ElementType::F16 { ElementType::F32 } else { own });
         let element = own.filter(|own| own.is_float() || !is_float).unwrap_or(widest);
         self.tag(type_number(element)?);
         self.number(numbers.len() as u64);

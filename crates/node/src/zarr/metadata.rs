@@ -81,7 +81,7 @@ fn attributes(array: &ArrayInfo) -> Value {
         all.entry("units".into()).or_insert_with(|| Attribute::Text(array.units.clone()));
     }
     let fill = match all.remove("_FillValue") {
-        Some(Attribute::Number(value)) => Some(value),
+        Some(Attribute::Number(value, _)) => Some(value),
         // A fill value that only the format's library knows is said of floats: of integers readers would make doubles.
         _ => decoding
             .missing
@@ -90,7 +90,7 @@ fn attributes(array: &ArrayInfo) -> Value {
             .filter(|_| array.dtype.element().is_float() && !all.contains_key("missing_value")),
     };
     if let Some(fill) = fill {
-        all.insert("_FillValue".into(), Attribute::Number(fill));
+        all.insert("_FillValue".into(), Attribute::Number(fill, Some(array.dtype.element())));
     }
     written(&all)
 }
@@ -98,7 +98,7 @@ fn attributes(array: &ArrayInfo) -> Value {
 /// Attributes as a document has them, in xarray's words.
 pub(crate) fn written(attributes: &Attributes) -> Value {
     let mut value = said(attributes);
-    if let Some(Attribute::Number(fill)) = attributes.get("_FillValue") {
+    if let Some(Attribute::Number(fill, _)) = attributes.get("_FillValue") {
         value["_FillValue"] = fill_value(*fill);
     }
     value
@@ -113,11 +113,5 @@ fn fill_value(value: Scalar) -> Value {
 }
 
 fn said(attributes: &Attributes) -> Value {
-    let value = |attribute: &Attribute| match attribute {
-        Attribute::Number(one) => number(*one),
-        Attribute::Numbers(list) => list.iter().copied().map(number).collect(),
-        Attribute::Text(text) => json!(text),
-        Attribute::Texts(texts) => json!(texts),
-    };
-    attributes.iter().map(|(name, attribute)| (name.clone(), value(attribute))).collect()
+    attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
 }

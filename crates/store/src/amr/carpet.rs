@@ -156,7 +156,7 @@ fn time(steps: &[(u64, Components)], infos: &[&ArrayInfo]) -> Result<Axis> {
         return Err(Error::too_large(format!("expected at most {} iterations", Coordinates::MAX_EXPLICIT)));
     }
     let told = infos.iter().map(|info| match info.attributes.get(TIME) {
-        Some(Attribute::Number(time)) => Some(time.as_f64()).filter(|time| time.is_finite()),
+        Some(Attribute::Number(time, _)) => Some(time.as_f64()).filter(|time| time.is_finite()),
         _ => None,
     });
     let times = told.collect::<Option<Vec<f64>>>().filter(|times| times.is_sorted_by(|a, b| a < b));
@@ -179,8 +179,8 @@ fn component(info: &ArrayInfo) -> Option<Component> {
     }
     let (lower, spacing) = in_world(&info.attributes).or_else(|| on_lattice(&info.attributes))?;
     let step = match of(STEP) {
-        Some(Attribute::Number(Scalar::Signed(step))) => u64::try_from(*step).ok()?,
-        Some(Attribute::Number(Scalar::Unsigned(step))) => *step,
+        Some(Attribute::Number(Scalar::Signed(step), _)) => u64::try_from(*step).ok()?,
+        Some(Attribute::Number(Scalar::Unsigned(step), _)) => *step,
         _ => 0,
     };
     let told = Told { lower, spacing, count: [z, y, x] };
@@ -203,7 +203,7 @@ fn on_lattice(attributes: &Attributes) -> Option<([f64; 3], [f64; 3])> {
 fn ghosts(attributes: &Attributes) -> [[u64; 2]; 3] {
     let Some(widths) = zyx(attributes, GHOSTS) else { return [[0; 2]; 3] };
     let is_domain = |axis: usize, end: usize| {
-        let Some(Attribute::Numbers(faces)) = attributes.get(FACES) else { return false };
+        let Some(Attribute::Numbers(faces, _)) = attributes.get(FACES) else { return false };
         // Faces are told as x, y, z.
         faces.get(2 * (2 - axis) + end).is_some_and(|face| face.as_f64() != 0.0)
     };
@@ -218,7 +218,7 @@ fn ghosts(attributes: &Attributes) -> [[u64; 2]; 3] {
 /// Three numbers that are given as x, y, z.
 fn zyx(attributes: &Attributes, name: &str) -> Option<[f64; 3]> {
     match attributes.get(name)? {
-        Attribute::Numbers(numbers) => match numbers[..] {
+        Attribute::Numbers(numbers, _) => match numbers[..] {
             [x, y, z] => Some([z, y, x].map(Scalar::as_f64)),
             _ => None,
         },

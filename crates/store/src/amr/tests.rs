@@ -466,7 +466,7 @@ fn counted(files: &[Arc<FileBytes>], work: impl FnOnce()) -> IoCounts {
 }
 
 fn numbers(values: [f64; 3]) -> Attribute {
-    Attribute::Numbers(values.map(Scalar::Float).to_vec())
+    Attribute::Numbers(values.map(Scalar::Float).to_vec(), None)
 }
 
 /// The attributes of one component of Carpet; `lower` and `spacing` as z, y, x.
@@ -474,9 +474,9 @@ fn component(name: &str, step: i64, lower: [f64; 3], spacing: f64) -> Attributes
     let [z, y, x] = lower;
     [
         ("name", Attribute::Text(name.into())),
-        ("level", Attribute::Number(Scalar::Signed(0))),
-        ("timestep", Attribute::Number(Scalar::Signed(step))),
-        ("time", Attribute::Number(Scalar::Float(step as f64 / 4.0))),
+        ("level", Attribute::Number(Scalar::Signed(0), None)),
+        ("timestep", Attribute::Number(Scalar::Signed(step), None)),
+        ("time", Attribute::number_of(step as f64 / 4.0)),
         ("origin", numbers([x, y, z])),
         ("delta", numbers([spacing; 3])),
     ]
@@ -657,8 +657,8 @@ fn iterations_of_carpet_are_an_axis_of_time() {
 fn components_of_carpet_have_their_own_say_where_ghosts_overlap() {
     let ghosts = |first: f64, faces: [i64; 6]| {
         let mut attributes = component("rho", 0, [0.0, 0.0, first], 1.0);
-        let widths = Attribute::Numbers(vec![Scalar::Signed(2); 3]);
-        let faces = Attribute::Numbers(faces.into_iter().map(Scalar::Signed).collect());
+        let widths = Attribute::Numbers(vec![Scalar::Signed(2); 3], None);
+        let faces = Attribute::Numbers(faces.into_iter().map(Scalar::Signed).collect(), None);
         attributes.extend([("cctk_nghostzones".to_owned(), widths), ("cctk_bbox".to_owned(), faces)]);
         attributes
     };
@@ -726,9 +726,9 @@ proptest! {
         for (which, near, kind, float, int, place) in odd {
             let value = match kind {
                 0 => Attribute::Text("rho".into()),
-                1 => Attribute::Number(Scalar::Signed(int)),
-                2 => Attribute::Numbers(vec![Scalar::Float(float); 3]),
-                3 => Attribute::Numbers(vec![Scalar::Signed(near.into()); 6]),
+                1 => Attribute::Number(Scalar::Signed(int), None),
+                2 => Attribute::Numbers(vec![Scalar::Float(float); 3], None),
+                3 => Attribute::Numbers(vec![Scalar::Signed(near.into()); 6], None),
                 _ => numbers([f64::from(near) / 2.0; 3]),
             };
             let place = place % arrays.len();

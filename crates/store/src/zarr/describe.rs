@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Coordinates, Dataset, DatasetId, ElementType, Generation, LeftOut,
-    Level, LevelOrigin, Meaning, Result, Scalar, Selection, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, Coordinates, DType, Dataset, DatasetId, Generation, LeftOut, Level,
+    LevelOrigin, Meaning, Result, Scalar, Selection, Target, choose_blocks,
 };
-use serde_json::{Map, Value};
 
+use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
 use super::directory::Directory;
 use super::nodes::{Kind, Node, Nodes, join};
 use super::ome::{self, Pyramid};
@@ -17,10 +17,6 @@ use super::stored::Stored;
 use crate::kept::ChunkStore;
 use crate::{Cancel, Scratch, cf, describe};
 
-/// Longest text of a nested attribute that is shown, bytes.
-const MAX_NESTED_BYTES: usize = 4096;
-/// Most elements of a list attribute that are shown.
-const MAX_LIST: usize = 4096;
 /// Most coordinate samples of a whole description.
 const MAX_SAMPLES: usize = 4 << 20;
 
@@ -38,7 +34,8 @@ pub(super) struct Described {
 /// `Stale` when chunks change meanwhile; what cannot be served is left out.
 pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scratch) -> Result<Described> {
     let name = directory.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let root = nodes.by_path.get("").map(|n| attributes(&n.attributes)).unwrap_or_default();
+    let mut attributes = Reader::default();
+    let said = group_attributes(&nodes, &mut attributes);
     let dataset = Dataset {
         // Given when the arrays are known.
         id: DatasetId(0),
@@ -46,7 +43,7 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         name,
         format: format_name(&nodes),
         arrays: Vec::new(),
-        attributes: root,
+        attributes: said,
         left_out: Vec::new(),
         warnings: nodes.warnings.clone(),
     };
@@ -57,6 +54,7 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         by_path: BTreeMap::new(),
         pyramids: BTreeSet::new(),
         samples_left: MAX_SAMPLES,
+        attributes,
         scratch,
     };
     builder.open_arrays(directory);
@@ -67,7 +65,19 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
     builder.described.dataset.id = DatasetId::of(parts);
     builder.add_pyramids();
     builder.add_arrays();
-    Ok(builder.described)
+    let mut described = builder.described;
+    described.dataset.warnings.extend(builder.attributes.left_out);
+    Ok(described)
+}
+
+/// Those of the root by their names, those of groups with the group's path before.
+fn group_attributes(nodes: &Nodes, reader: &mut Reader) -> Attributes {
+    let groups = nodes.by_path.iter().filter(|(path, node)| node.kind == Kind::Group || path.is_empty());
+    let of_group = |(path, node): (&String, &Node)| {
+        let named = |(name, value): (String, Attribute)| (join(path, &name), value);
+        reader.read(path, &node.attributes).into_iter().map(named).collect::<Vec<_>>()
+    };
+    groups.flat_map(of_group).collect()
 }
 
 fn format_name(nodes: &Nodes) -> String {
@@ -83,6 +93,7 @@ struct Builder<'a> {
     /// Paths that belong to pyramids, of labels or not.
     pyramids: BTreeSet<(String, bool)>,
     samples_left: usize,
+    attributes: Reader,
     scratch: &'a Scratch,
 }
 
@@ -216,16 +227,30 @@ impl<'a> Builder<'a> {
         let names = dimension_names(node).filter(|names| names.len() == shape.len());
         let labels = self.pyramids.contains(&(path.to_owned(), true));
         let in_pyramid = labels || self.pyramids.contains(&(path.to_owned(), false));
+        let said = self.attributes.read(path, &node.attributes);
         if let (Some(names), false) = (&names, in_pyramid) {
-            with_fill_value(&mut values, node);
-            let dimensions: Vec<_> = names.iter().map(|name| self.dimension(path, name)).collect();
+            let fill = fill_value(node, dtype);
+            if let Some(fill) = fill {
+                with_fill(&mut values, dtype, fill);
+            }
+            let dimension = |(axis, name): (usize, &Option<String>)| match name {
+                Some(name) => self.dimension(path, name),
+                None => cf::Dimension { name: format!("dim{axis}"), coordinate: None },
+            };
+            let dimensions: Vec<_> = names.iter().enumerate().map(dimension).collect();
             cf::complete(&mut info, &values, &dimensions, cf::DefaultFill::Ordinary);
+            info.attributes = said;
+            if let Some(fill) = fill {
+                say_fill(&mut info.attributes, dtype, fill);
+            }
             return info;
         }
-        info.attributes = cf::attributes(&values);
+        info.attributes = said;
         info.units = cf::text(&values, "units").unwrap_or_default().to_owned();
         for (axis, name) in info.axes.iter_mut().zip(names.into_iter().flatten()) {
-            axis.name = name;
+            if let Some(name) = name {
+                axis.name = name;
+            }
         }
         if labels {
             info.meaning = Meaning::Labels;
@@ -267,83 +292,25 @@ fn samples(stored: &Stored, values: &cf::Values, scratch: &Scratch) -> Result<Ve
     Ok(cf::decoded(&target.into_vec()?, stored.dtype, values, cf::DefaultFill::Ordinary))
 }
 
-/// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3.
-fn dimension_names(node: &Node) -> Option<Vec<String>> {
+/// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. What is no text, as `null`,
+/// names no dimension.
+fn dimension_names(node: &Node) -> Option<Vec<Option<String>>> {
     let listed = match &node.kind {
         Kind::ArrayV3(document) => {
-            document.get("dimension_names").or_else(|| node.attributes.get(DIMENSIONS))
+            let names = document.get("dimension_names").filter(|names| names.is_array());
+            names.or_else(|| node.attributes.get(DIMENSIONS))
         }
         _ => node.attributes.get(DIMENSIONS),
     };
-    listed?.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    Some(listed?.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect())
 }
 
-/// xarray's attribute for the names of dimensions.
-const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
-
-/// In version 2 the fill value of the store is what xarray takes for missing.
-fn with_fill_value(values: &mut cf::Values, node: &Node) {
-    let Kind::ArrayV2(document) = &node.kind else { return };
-    if let Some(fill) = document.get("fill_value").and_then(number) {
-        values.entry("_FillValue".into()).or_insert_with(|| cf::Value::Numbers(fill.0, vec![fill.1]));
+/// What stands where there is no value, as xarray takes it: in version 2 the fill value of the store, in version 3 an
+/// attribute, which is text for floats.
+fn fill_value(node: &Node, dtype: DType) -> Option<Scalar> {
+    match &node.kind {
+        Kind::ArrayV2(document) => fill_v2(document, dtype),
+        Kind::ArrayV3(_) => fill_attribute(&node.attributes, dtype),
+        Kind::Group => None,
     }
-}
-
-fn number(value: &Value) -> Option<(ElementType, Scalar)> {
-    match value {
-        Value::Number(n) => Some(match (n.as_i64(), n.as_u64()) {
-            (Some(v), _) => (ElementType::I64, Scalar::Signed(v)),
-            (None, Some(v)) => (ElementType::U64, Scalar::Unsigned(v)),
-            _ => (ElementType::F64, Scalar::Float(n.as_f64()?)),
-        }),
-        Value::String(text) => match text.as_str() {
-            "NaN" => Some((ElementType::F64, Scalar::Float(f64::NAN))),
-            "Infinity" => Some((ElementType::F64, Scalar::Float(f64::INFINITY))),
-            "-Infinity" => Some((ElementType::F64, Scalar::Float(f64::NEG_INFINITY))),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn attributes(map: &Map<String, Value>) -> Attributes {
-    cf::attributes(&cf_values(map))
-}
-
-fn cf_values(map: &Map<String, Value>) -> cf::Values {
-    let shown = map.iter().filter(|(name, _)| *name != DIMENSIONS);
-    shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
-}
-
-/// Nested values are shown as their JSON, where it is short.
-fn cf_value(value: &Value) -> Option<cf::Value> {
-    match value {
-        Value::Null => None,
-        Value::Bool(flag) => {
-            Some(cf::Value::Numbers(ElementType::Bool, vec![Scalar::Unsigned(u64::from(*flag))]))
-        }
-        Value::Number(_) => number(value).map(|(element, n)| cf::Value::Numbers(element, vec![n])),
-        Value::String(text) => Some(cf::Value::Text(text.clone())),
-        Value::Array(list) if !list.is_empty() && list.len() <= MAX_LIST => {
-            if let Some(texts) = list.iter().map(|v| v.as_str().map(str::to_owned)).collect() {
-                return Some(cf::Value::Texts(texts));
-            }
-            numbers(list).or_else(|| nested(value))
-        }
-        Value::Array(_) | Value::Object(_) => nested(value),
-    }
-}
-
-/// A list of numbers of one type: floats as soon as one is.
-fn numbers(list: &[Value]) -> Option<cf::Value> {
-    let found: Vec<(ElementType, Scalar)> =
-        list.iter().map(|v| v.as_number().and_then(|_| number(v))).collect::<Option<_>>()?;
-    let float = found.iter().any(|(element, _)| element.is_float());
-    let as_float = |n: Scalar| if float { Scalar::Float(n.as_f64()) } else { n };
-    let element = if float { ElementType::F64 } else { found.first()?.0 };
-    Some(cf::Value::Numbers(element, found.into_iter().map(|(_, n)| as_float(n)).collect()))
-}
-
-fn nested(value: &Value) -> Option<cf::Value> {
-    Some(value.to_string()).filter(|text| text.len() <= MAX_NESTED_BYTES).map(cf::Value::Text)
 }

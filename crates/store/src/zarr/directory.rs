@@ -8,6 +8,7 @@ use bytes::Bytes;
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
 use zarrs::storage::{MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
 
+use super::attributes::quoted;
 use super::states::States;
 use crate::byte_store::Stamp;
 use crate::{ByteStore, FileBytes};
@@ -116,7 +117,7 @@ impl Directory {
         Ok(Some(Place { file, offset: 0, size_bytes }))
     }
 
-    /// A metadata document; `None` when there is none.
+    /// A metadata document; `None` when there is none. Numbers that JSON has not are as [`quoted`] has them.
     ///
     /// # Errors
     /// `Corrupt` when it is not JSON or larger than such documents are.
@@ -219,25 +220,4 @@ impl ReadableStorageTraits for Directory {
     fn supports_get_partial(&self) -> bool {
         true
     }
-}
-/// The same text with the words in quotes that Python writes for numbers that JSON has not.
-fn quoted(text: &[u8]) -> Vec<u8> {
-    const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
-    let mut out = Vec::with_capacity(text.len() + 64);
-    let (mut rest, mut is_within, mut is_escaped) = (text, false, false);
-    while let Some((&byte, after)) = rest.split_first() {
-        let word = WORDS.into_iter().find(|word| !is_within && rest.starts_with(word));
-        if let Some(word) = word {
-            out.extend([b"\"", word, b"\""].concat());
-            rest = &rest[word.len()..];
-            continue;
-        }
-        if byte == b'"' && !is_escaped {
-            is_within = !is_within;
-        }
-        is_escaped = is_within && byte == b'\\' && !is_escaped;
-        out.push(byte);
-        rest = after;
-    }
-    out
 }

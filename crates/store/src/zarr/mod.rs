@@ -10,9 +10,11 @@
 //! nodes       groups and arrays with their metadata     stored     one array and its chunks
 //! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
 //! states      whether chunks are still what they were
-//! ome         pyramids and labels                       describe   the description
+//! ome         pyramids and labels                       attributes what groups and arrays say besides
+//! describe    the description
 //! ```
 
+mod attributes;
 mod describe;
 mod directory;
 mod nodes;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use array::{Error, Result};
 use serde_json::{Map, Value};
 
+use super::attributes::with_plain_words;
 use super::directory::Directory;
 
 /// Most nodes of a store that are looked at.
@@ -102,7 +103,7 @@ impl Nodes {
             return Ok(node_v3(value).map(|node| (node, consolidated.filter(Value::is_object))));
         }
         let kind = match document(".zarray")? {
-            Some(value) => Kind::ArrayV2(value),
+            Some(value) => Kind::ArrayV2(plain(value)),
             None if document(".zgroup")?.is_some() => Kind::Group,
             None => return Ok(None),
         };
@@ -118,7 +119,7 @@ impl Nodes {
         for (key, value) in entries.iter().take(3 * MAX_NODES) {
             let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
             let kind = match name {
-                ".zarray" => Kind::ArrayV2(value.clone()),
+                ".zarray" => Kind::ArrayV2(plain(value.clone())),
                 ".zgroup" => Kind::Group,
                 _ => continue,
             };
@@ -148,12 +149,18 @@ fn node_v3(mut document: Value) -> Option<Node> {
         Some("array") => {
             // Attributes are kept beside: zarrs need not look at them.
             document.as_object_mut()?.remove("attributes");
-            Kind::ArrayV3(document)
+            Kind::ArrayV3(plain(document))
         }
         Some("group") => Kind::Group,
         _ => return None,
     };
     Some(Node { kind, attributes })
+}
+
+/// The document of an array, whose numbers that JSON has not are texts.
+fn plain(mut document: Value) -> Value {
+    with_plain_words(&mut document);
+    document
 }
 
 fn object(value: Value) -> Map<String, Value> {

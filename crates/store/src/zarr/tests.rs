@@ -223,8 +223,45 @@ fn numbers_that_only_python_writes_are_read_where_they_are_no_part_of_a_text() {
     let store = open_at(dir.path()).unwrap();
     let found = &store.dataset.arrays[0].attributes;
     assert_eq!(found["what"], array::Attribute::Text("a \"NaN\" and NaN".into()));
-    assert_eq!(found["missing_value"], array::Attribute::Text("NaN".into()));
-    assert!(found.contains_key("range"));
+    let is_nan = |number: array::Scalar| number.as_f64().is_nan();
+    assert!(found["missing_value"].number().is_some_and(is_nan), "{found:?}");
+    let infinite = [f64::NEG_INFINITY, f64::INFINITY].map(array::Scalar::Float);
+    assert_eq!(found["range"].numbers(), Some(&infinite[..]));
+}
+
+#[test]
+fn attributes_keep_their_structure_and_fill_values_of_version_3_are_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    write(
+        &dir.path().join("zarr.json"),
+        &json!({"zarr_format": 3, "node_type": "group", "attributes": {"made": {"by": ["a", 1, null, true]}}}),
+    );
+    write(
+        &dir.path().join("g/zarr.json"),
+        &json!({"zarr_format": 3, "node_type": "group", "attributes": {"note": "inner"}}),
+    );
+    // -9999 as xarray writes it, one dimension without a name.
+    let attributes =
+        json!({"_FillValue": "AAAAAICHw8A=", "id": 9_007_199_254_740_993_i64, "flag": true, "none": null});
+    write(
+        &dir.path().join("g/t/zarr.json"),
+        &json!({"zarr_format": 3, "node_type": "array", "shape": [2, 2], "data_type": "float32",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}},
+            "chunk_key_encoding": {"name": "default"}, "fill_value": "0x7fc00000", "codecs": [bytes_codec()],
+            "dimension_names": [null, "x"], "attributes": attributes}),
+    );
+    let dataset = open_at(dir.path()).unwrap().dataset;
+    assert_eq!(dataset.attributes["made"].to_json(), json!({"by": ["a", 1, null, true]}));
+    assert_eq!(dataset.attributes["g/note"].to_json(), json!("inner"));
+    let (_, info) = dataset.find("g/t").unwrap();
+    assert_eq!(info.axes.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["dim0", "x"]);
+    assert_eq!(info.decoding.missing, [array::Scalar::Float(-9999.0)]);
+    for (name, value) in
+        [("flag", json!(true)), ("none", json!(null)), ("id", json!(9_007_199_254_740_993_i64))]
+    {
+        assert_eq!(info.attributes[name].to_json(), value);
+    }
+    assert_eq!(info.attributes["_FillValue"].type_name(), Some("float32"));
 }
 
 #[test]

@@ -171,13 +171,21 @@ fn truth(datatype: &Handle) -> Result<()> {
     Ok(())
 }
 
-/// Writes one attribute; as `stored` if that is given, else as the library's widest type of its kind.
+/// Writes one attribute; as `stored` if that is given, else as of its own type, else as the library's widest of its kind.
 fn write_attribute(owner: &Handle, name: &str, value: &Attribute, stored: Option<&Handle>) -> Result<()> {
     match value {
         Attribute::Text(text) => write_texts(owner, name, std::slice::from_ref(text), &[]),
         Attribute::Texts(texts) => write_texts(owner, name, texts, &[texts.len() as u64]),
-        Attribute::Number(number) => write_numbers(owner, name, &[*number], &[], stored),
-        Attribute::Numbers(numbers) => write_numbers(owner, name, numbers, &[numbers.len() as u64], stored),
+        Attribute::Number(number, element) => write_numbers(owner, name, (&[*number], *element), &[], stored),
+        Attribute::Numbers(list, element) => {
+            write_numbers(owner, name, (list, *element), &[list.len() as u64], stored)
+        }
+        Attribute::Json(serde_json::Value::Bool(truth)) => {
+            let number = Scalar::Unsigned(u64::from(*truth));
+            write_numbers(owner, name, (&[number], Some(ElementType::Bool)), &[], stored)
+        }
+        // The format has no maps: they are written as their text.
+        Attribute::Json(value) => write_texts(owner, name, &[value.to_string()], &[]),
     }
     .map_err(|e| e.context(format!("attribute `{name}`")))
 }
@@ -197,12 +205,19 @@ fn write_texts(owner: &Handle, name: &str, texts: &[String], shape: &[u64]) -> R
 fn write_numbers(
     owner: &Handle,
     name: &str,
-    numbers: &[Scalar],
+    (numbers, element): (&[Scalar], Option<ElementType>),
     shape: &[u64],
     stored: Option<&Handle>,
 ) -> Result<()> {
     let is_float = numbers.iter().any(|n| matches!(n, Scalar::Float(_)));
-    let is_unsigned = numbers.iter().all(|n| matches!(n, Scalar::Unsigned(_)));
+    let is_unsigned = numbers.iter().any(|n| matches!(n, Scalar::Unsigned(v) if i64::try_from(*v).is_err()));
+    if let (None, Some(ElementType::Bool)) = (stored, element) {
+        let truths: Vec<i8> = numbers.iter().map(|n| i8::from(n.as_f64() != 0.0)).collect();
+        let truth = datatype(ElementType::Bool)?;
+        return write(owner, name, &truth, &truth, shape, truths.as_ptr().cast());
+    }
+    let own = element.filter(|element| *element != ElementType::Bool).map(datatype).transpose()?;
+    let stored = stored.or(own.as_ref());
     // SAFETY: types of the library, valid once it is open, which reading them ensures; copies are ours.
     let native = Handle::new("copy a type", || unsafe {
         match (is_float, is_unsigned) {
