@@ -218,6 +218,7 @@ pub(crate) fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<
 async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let options = store::OpenOptions {
         side_dir: Some(context.places.cache.clone()),
+        folder: None,
         on_progress: context.on_progress.clone(),
         scratch: context.scratch.clone(),
         work: work.clone(),

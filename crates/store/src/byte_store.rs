@@ -239,6 +239,35 @@ impl FileBytes {
         Self::open(&place)
     }
 
+    /// Where a file lies that this one names: seen from its own folder, and in `folder` or below, links of the file system
+    /// followed. Nothing outside is even looked for.
+    ///
+    /// # Errors
+    /// `Denied` for other places, `NotFound`.
+    pub(crate) fn within(&self, name: &str, folder: &Path) -> Result<PathBuf> {
+        let denied =
+            || Error::new(ErrorKind::Denied, format!("`{name}` lies outside of the exported folder"));
+        let own = self.path.parent().filter(|own| !own.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (folder, own) = (folder.canonicalize()?, own.canonicalize()?);
+        let mut place = PathBuf::new();
+        for part in own.join(name).components() {
+            match part {
+                std::path::Component::ParentDir => drop(place.pop()),
+                std::path::Component::CurDir => {}
+                other => place.push(other),
+            }
+        }
+        if !place.starts_with(&folder) {
+            return Err(denied());
+        }
+        let missing = |e| Error::from(e).context(format!("`{name}` is not there"));
+        let found = place.canonicalize().map_err(|e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::NotFound => Error::not_found(format!("`{name}` is not there")),
+            _ => missing(e),
+        })?;
+        if found.starts_with(&folder) { Ok(found) } else { Err(denied()) }
+    }
+
     /// The first bytes, at most `limit`.
     ///
     /// # Errors
@@ -434,6 +463,26 @@ mod tests {
         for name in ["../secret", "/etc/passwd", "x/../../secret", ""] {
             assert_eq!(header.open_beside(name).unwrap_err().kind(), ErrorKind::Denied, "{name}");
         }
+    }
+
+    #[test]
+    fn files_name_others_within_a_folder_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("exported");
+        std::fs::create_dir_all(folder.join("in/deep")).unwrap();
+        for name in ["secret", "exported/data", "exported/in/header", "exported/in/deep/data"] {
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink(dir.path().join("secret"), folder.join("in/way out")).unwrap();
+        let header = FileBytes::open(&folder.join("in/header")).unwrap();
+        let within = |name: &str| header.within(name, &folder);
+        assert!(within("../data").unwrap().ends_with("exported/data"));
+        assert!(within("./deep/../deep/data").unwrap().ends_with("in/deep/data"));
+        assert!(within(folder.join("data").to_str().unwrap()).is_ok(), "absolute, and inside");
+        for name in ["../../secret", "../../none", "/etc/passwd", "way out"] {
+            assert_eq!(within(name).unwrap_err().kind(), ErrorKind::Denied, "{name}");
+        }
+        assert_eq!(within("none").unwrap_err().kind(), ErrorKind::NotFound);
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub struct OpenOptions {
     /// Directory for things worth keeping between runs (gzip restart points, made levels); `None` keeps
     /// them in memory only.
     pub side_dir: Option<PathBuf>,
+    /// The exported folder: files that others name (links and virtual data sets of HDF5) must lie in it or below; `None`
+    /// stands for the folder of the file that is opened.
+    pub folder: Option<PathBuf>,
     /// Told how long work goes.
     pub on_progress: Option<OnProgress>,
     /// The memory that reading works in, shared with whatever else is opened with a clone of it.

@@ -61,11 +61,11 @@ impl<'a> CoordinateReader<'a> {
         if shape.len() != 1 || shape[0] > Coordinates::MAX_EXPLICIT as u64 {
             return Ok(Vec::new());
         }
-        let stored = Stored::new(variable.token, variable.facts.clone(), shape.to_vec(), dtype.size_bytes());
-        let (target, region) = Target::new(shape, dtype.size_bytes())?;
         // Nothing else has this number, so its chunks are not mistaken for another's.
-        let as_array = u32::MAX - u32::try_from(number).unwrap_or(u32::MAX / 2);
-        self.hdf5.read_stored(as_array, &stored, &Selection::all(shape), region, &Cancel::default())?;
+        let as_array = u32::MAX - u32::try_from(number).unwrap_or(u32::MAX / 4);
+        let stored = Stored::of(variable, as_array, shape.to_vec(), dtype.size_bytes());
+        let (target, region) = Target::new(shape, dtype.size_bytes())?;
+        self.hdf5.read_stored(&stored, &Selection::all(shape), region, &Cancel::default())?;
         let values = describe::cf_values(&variable.attributes);
         Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable)))
     }

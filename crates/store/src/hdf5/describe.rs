@@ -1,8 +1,11 @@
 //! Describes what was found in a file as arrays: names, axes, attributes, decoding.
 
+use std::collections::HashMap;
+
 use array::{ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Generation, LeftOut, Scalar};
 
 use super::coordinates::CoordinateReader;
+use super::files::{Files, ObjectId};
 use super::library::{Element, Layout, Value};
 use super::netcdf::{self, Dimensions};
 use super::walk::{Tree, Values, Variable};
@@ -12,16 +15,17 @@ use crate::{FileBytes, cf, describe};
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
 const VALUES_VERSION: &[u8] = b"hdf5-2";
 
-/// The identity of a file.
-pub(super) fn identity(file: &FileBytes) -> DatasetId {
-    DatasetId::of(file.identity().into_iter().chain([VALUES_VERSION.to_vec()]))
+/// The identity of what is in these files together.
+pub(super) fn identity(files: &Files) -> DatasetId {
+    let parts = files.bytes().flat_map(FileBytes::identity);
+    DatasetId::of(parts.chain([VALUES_VERSION.to_vec()]))
 }
 
 /// A description without arrays.
-pub(super) fn empty(file: &FileBytes) -> Dataset {
-    let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+pub(super) fn empty(files: &Files) -> Dataset {
+    let name = files.first().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     Dataset {
-        id: identity(file),
+        id: identity(files),
         generation: Generation(0),
         name,
         format: "HDF5".into(),
@@ -34,7 +38,7 @@ pub(super) fn empty(file: &FileBytes) -> Dataset {
 
 /// The description of a whole file, and beside every array how it is stored.
 pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
-    let mut dataset = empty(&hdf5.file);
+    let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
     let arrays = if netcdf::is_netcdf(&tree) {
         dataset.format = "NetCDF-4".into();
@@ -42,15 +46,18 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     } else {
         tree.variables.iter().filter_map(|v| plain_array(&tree, v)).collect()
     };
-    let mut stored = Vec::with_capacity(arrays.len());
+    let mut stored: Vec<Stored> = Vec::with_capacity(arrays.len());
+    // Names of one data set share its decoded chunks.
+    let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
     for (variable, info) in arrays {
         // What is beyond a limit is left out by itself.
         if let Err(e) = info.check() {
             dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
             continue;
         }
-        let facts = variable.facts.clone();
-        stored.push(Stored::new(variable.token, facts, info.shape().to_vec(), info.dtype.size_bytes()));
+        let same = numbers.entry(variable.id).or_insert(stored.len());
+        let (same, shape) = (u32::try_from(*same).unwrap_or(u32::MAX), info.shape().to_vec());
+        stored.push(Stored::of(variable, same, shape, info.dtype.size_bytes()));
         dataset.arrays.push(info);
     }
     dataset.left_out.extend(tree.left_out);

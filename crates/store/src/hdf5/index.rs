@@ -6,9 +6,9 @@
 use array::Result;
 
 use super::describe;
-use super::library::File;
+use super::files::Files;
 use super::walk::{Tree, walk};
-use crate::{FileBytes, OpenOptions};
+use crate::OpenOptions;
 
 /// Fewer objects are found sooner than they are looked up.
 const LEAST_KEPT_OBJECTS: usize = 512;
@@ -21,13 +21,13 @@ const NAME: &str = "hdf5-2/tree";
 ///
 /// # Errors
 /// Those of the walk.
-pub(super) fn tree(library: &File, file: &FileBytes, options: &OpenOptions) -> Result<Tree> {
-    let (side, id) = (options.side_cache(), describe::identity(file));
+pub(super) fn tree(files: &mut Files, options: &OpenOptions) -> Result<Tree> {
+    let (side, id) = (options.side_cache(), describe::identity(files));
     let kept = side.as_ref().and_then(|side| side.get(id, NAME));
     if let Some(tree) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
         return Ok(tree);
     }
-    let tree = walk(library)?;
+    let tree = walk(files)?;
     let is_kept = tree.objects() >= LEAST_KEPT_OBJECTS && !tree.has_failed;
     if let Some(side) = side.filter(|_| is_kept)
         && let Some(bytes) = serde_json::to_vec(&tree).ok().filter(|bytes| bytes.len() <= MAX_INDEX_BYTES)

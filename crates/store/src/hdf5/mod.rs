@@ -2,12 +2,13 @@
 //!
 //! The C library lists what is there and where chunks lie; elements are read and decoded without it wherever
 //! the filters allow (see `storage`), so its process-wide lock does not serialise reading. Values are given as
-//! stored, big-endian where the file is. What is no array of numbers is listed as left out. Nothing outside the
-//! file is ever opened: external links, external data and virtual data sets are named and not followed.
+//! stored, big-endian where the file is. What is no array of numbers is listed as left out. Other files are opened
+//! where links and virtual data sets lead to them, within the exported folder only, and never by the library.
 //!
 //! ```text
 //! library/   unsafe: the C library behind safe calls
-//! walk       every group and data set once, bounded         index   what it found, kept for the next time
+//! walk       every name of groups and data sets, bounded    index   what it found, kept for the next time
+//! files, links   other files, and ways that lead there      vds     data sets put together from others
 //! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
 //! coordinates   values of coordinate variables
 //! describe   all of it into the description of arrays
@@ -17,22 +18,28 @@
 
 mod coordinates;
 mod describe;
+mod files;
 mod filters;
 mod index;
 mod library;
+mod links;
 mod netcdf;
 mod openpmd;
 mod places;
 mod storage;
+mod vds;
 mod walk;
 
 use std::sync::Arc;
 
 use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 
-use self::library::{Facts, File, Token};
+use self::files::{Files, ObjectId};
+use self::library::Facts;
 pub use self::library::{NewHdf5, create_hdf5};
 use self::storage::{Reader, Storage};
+use self::vds::VirtualPart;
+use self::walk::Variable;
 use crate::kept::ChunkStore;
 use crate::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
@@ -53,13 +60,14 @@ pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
 /// # Errors
 /// `Corrupt` when it is not an HDF5 file that the library can open.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> {
-    let library = File::open(&file)?;
-    let tree = index::tree(&library, &file, options)?;
+    let mut files = Files::open(file, options.folder.as_deref())?;
+    let mut tree = index::tree(&mut files, options)?;
+    let sources = std::mem::take(&mut tree.sources).into_iter().enumerate();
     let mut hdf5 = Hdf5 {
-        dataset: Arc::new(describe::empty(&file)),
-        file,
-        library,
+        dataset: Arc::new(describe::empty(&files)),
+        files,
         arrays: Vec::new(),
+        sources: sources.map(|(number, source)| Stored::of_source(source, number)).collect(),
         chunks: ChunkStore::new(options.scratch.clone()),
     };
     let (dataset, arrays) = describe::describe(&hdf5, tree);
@@ -71,28 +79,47 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Hdf5 {
-    file: Arc<FileBytes>,
-    library: File,
+    files: Files,
     dataset: Arc<Dataset>,
     /// Beside the arrays of `dataset`.
     arrays: Vec<Stored>,
+    /// What virtual data sets are put together from.
+    sources: Vec<Stored>,
     chunks: ChunkStore,
 }
 
 /// One array as the file has it.
 #[derive(Debug)]
 struct Stored {
-    token: Token,
+    id: ObjectId,
     facts: Facts,
     shape: Vec<u64>,
     item_bytes: usize,
+    /// Tells its decoded chunks from those of others.
+    number: u32,
+    /// Of a virtual data set.
+    parts: Option<Arc<Vec<VirtualPart>>>,
     /// Looked up at the first read.
     storage: Once<Storage>,
 }
 
+/// Numbers of sources of virtual data sets begin here: above those of arrays, below those of coordinates.
+const FIRST_SOURCE: u32 = u32::MAX / 2;
+
 impl Stored {
-    fn new(token: Token, facts: Facts, shape: Vec<u64>, item_bytes: usize) -> Self {
-        Self { token, facts, shape, item_bytes, storage: Once::default() }
+    fn of(variable: &Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
+        let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
+        Self { id, facts, shape, item_bytes, number, parts, storage: Once::default() }
+    }
+
+    fn of_source(source: vds::SourceData, number: usize) -> Self {
+        let vds::SourceData { id, facts, shape, parts } = source;
+        let item_bytes = match &facts.element {
+            library::Element::Number(dtype) => dtype.size_bytes(),
+            _ => 1,
+        };
+        let number = FIRST_SOURCE + u32::try_from(number).unwrap_or(FIRST_SOURCE / 2);
+        Self { id, facts, shape, item_bytes, number, parts, storage: Once::default() }
     }
 }
 
@@ -100,13 +127,15 @@ impl Hdf5 {
     /// Reads elements of one array, which need not be in the description yet.
     fn read_stored(
         &self,
-        array: u32,
         stored: &Stored,
         selection: &Selection,
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
-        self.with_storage(array, stored, cancel, |storage, reader| {
+        if let Some(parts) = &stored.parts {
+            return vds::read(self, stored, parts, selection, into, cancel);
+        }
+        self.with_storage(stored, cancel, |storage, reader| {
             storage.read(&stored.shape, selection, into, reader)
         })
     }
@@ -114,20 +143,19 @@ impl Hdf5 {
     /// Does something where the elements of an array lie.
     fn with_storage<T>(
         &self,
-        array: u32,
         stored: &Stored,
         cancel: &Cancel,
         how: impl FnOnce(&Storage, &Reader<'_>) -> Result<T>,
     ) -> Result<T> {
         let locate = || {
-            let object = self.library.object(stored.token)?;
+            let object = self.files.object(stored.id)?;
             Storage::locate(object, &stored.facts, &stored.shape, stored.item_bytes, cancel)
         };
         let storage = stored.storage.get_or_make(cancel, locate)?;
         let reader = Reader {
-            file: &*self.file,
+            file: &*self.files.get(stored.id.file)?.bytes,
             store: &self.chunks,
-            array,
+            array: stored.number,
             item_bytes: stored.item_bytes,
             fill: &stored.facts.fill,
             cancel,
@@ -163,7 +191,7 @@ impl Format for Hdf5 {
         cancel: &Cancel,
     ) -> Result<()> {
         let stored = self.stored(array)?;
-        self.read_stored(array, stored, selection, into, cancel).map_err(|e| {
+        self.read_stored(stored, selection, into, cancel).map_err(|e| {
             let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
             e.context(format!("read array `{name}`"))
         })
@@ -177,7 +205,10 @@ impl Format for Hdf5 {
         cancel: &Cancel,
     ) -> Result<Option<PackedChunk>> {
         let stored = self.stored(array)?;
-        self.with_storage(array, stored, cancel, |storage, reader| storage.packed(selection, reader))
+        if stored.parts.is_some() {
+            return Ok(None);
+        }
+        self.with_storage(stored, cancel, |storage, reader| storage.packed(selection, reader))
     }
 }
 

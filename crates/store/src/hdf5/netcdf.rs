@@ -62,7 +62,8 @@ pub(super) fn shown_path(path: &str) -> String {
 /// Finds dimensions of variables.
 pub(super) struct Dimensions<'a> {
     tree: &'a Tree,
-    by_address: HashMap<u64, usize>,
+    /// By file and address; of several names the first.
+    by_address: HashMap<(usize, u64), usize>,
     by_number: HashMap<i64, usize>,
 }
 
@@ -71,7 +72,10 @@ impl<'a> Dimensions<'a> {
         let variables = || tree.variables.iter().enumerate();
         Self {
             tree,
-            by_address: variables().map(|(number, v)| (v.token.address(), number)).collect(),
+            by_address: variables()
+                .rev()
+                .map(|(number, v)| (address(v, v.id.token.address()), number))
+                .collect(),
             by_number: variables()
                 .filter_map(|(number, v)| {
                     integers(&v.attributes, "_Netcdf4Dimid").first().map(|id| (*id, number))
@@ -84,8 +88,9 @@ impl<'a> Dimensions<'a> {
     pub(super) fn of(&self, number: usize, axes: usize) -> Vec<Option<Dimension>> {
         let Some(variable) = self.tree.variables.get(number) else { return vec![None; axes] };
         if let Some(Value::ReferenceLists(lists)) = variable.attributes.get("DIMENSION_LIST") {
-            let scale =
-                |list: &Vec<u64>| list.first().and_then(|address| self.by_address.get(address)).copied();
+            let scale = |list: &Vec<u64>| {
+                list.first().and_then(|&to| self.by_address.get(&address(variable, to))).copied()
+            };
             let mut found: Vec<_> = lists.iter().map(|list| scale(list).map(|n| self.dimension(n))).collect();
             found.resize(axes, None);
             return found;
@@ -112,6 +117,11 @@ impl<'a> Dimensions<'a> {
         });
         Dimension { name, coordinate: described.then_some(scale) }
     }
+}
+
+/// Addresses are those of one file.
+fn address(variable: &Variable, address: u64) -> (usize, u64) {
+    (variable.id.file, address)
 }
 
 fn is_scale(variable: &Variable) -> bool {

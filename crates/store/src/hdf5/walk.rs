@@ -1,18 +1,22 @@
-//! Walks a file: every group and data set once, with its attributes; bounded in depth and number.
+//! Walks a file: every group and data set under each of its names, with its attributes; bounded in depth and number.
 //!
-//! Nothing is interpreted here. Links are followed only where they name an object of this file directly, so
-//! a file cannot lead anywhere else.
+//! Nothing is interpreted here. What has a name of its own comes first, then further names (hard links), and what soft and
+//! external links lead to (see `links`); nothing is walked within itself.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use array::{LeftOut, Result};
 use serde::{Deserialize, Serialize};
 
+use super::files::{Files, ObjectId};
 use super::filters::{self, Pipeline};
-use super::library::{Element, Facts, File, Layout, Link, LinkTarget, Object, ObjectKind, Token, Value};
+use super::library::{Element, Facts, Layout, Link, LinkTarget, Object, ObjectKind, Value};
+use super::links::resolve;
+use super::vds::{SourceData, Sources, VirtualPart};
 use crate::scratch::MAX_CHUNK_BYTES;
 
-/// Most objects of a file that are looked at.
+/// Most names in a file that are looked at, each name of an object counted.
 pub(super) const MAX_OBJECTS: usize = 65_536;
 /// Deepest nesting of groups.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -39,14 +43,17 @@ pub(super) struct Group {
 }
 
 /// A data set of numbers.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Variable {
     pub(super) path: String,
     /// Number of its group in [`Tree::groups`].
     pub(super) group: usize,
-    pub(super) token: Token,
+    pub(super) id: ObjectId,
     pub(super) facts: Facts,
     pub(super) attributes: Values,
+    /// What a virtual data set is put together from.
+    #[serde(skip)]
+    pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
 }
 
 /// All that was found.
@@ -57,7 +64,10 @@ pub(super) struct Tree {
     pub(super) variables: Vec<Variable>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
-    /// Something could not be read, which may go better the next time.
+    /// Sources of virtual data sets.
+    #[serde(skip)]
+    pub(super) sources: Vec<SourceData>,
+    /// Something could not be read, or lies in other files, which may be otherwise the next time.
     #[serde(skip)]
     pub(super) has_failed: bool,
 }
@@ -69,18 +79,28 @@ impl Tree {
     }
 }
 
-/// Walks the whole file.
+/// Walks the whole file: all that has a name of its own first, then further names, links and what they lead to.
 ///
 /// # Errors
 /// Only when the root group cannot be read; anything odd further down is left out.
-pub(super) fn walk(file: &File) -> Result<Tree> {
-    let mut walk =
-        Walk { file, tree: Tree::default(), seen: HashSet::new(), attribute_bytes: 0, truncated: false };
-    let root = file.root()?;
-    walk.seen.insert(root.token()?);
-    walk.group(&root, String::new(), 0)?;
+pub(super) fn walk(files: &mut Files) -> Result<Tree> {
+    let root = files.get(0)?.library.root()?;
+    let id = ObjectId { file: 0, token: root.token()? };
+    let mut walk = Walk {
+        files,
+        tree: Tree::default(),
+        known: HashMap::new(),
+        later: VecDeque::new(),
+        names: 0,
+        attribute_bytes: 0,
+        truncated: false,
+    };
+    walk.group(&Within { id, path: String::new(), number: 0, above: Vec::new() }, &root)?;
+    while let Some(link) = walk.later.pop_front() {
+        walk.link(link);
+    }
     if walk.truncated {
-        walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} objects were looked at"));
+        walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} names were looked at"));
     }
     if walk.attribute_bytes > MAX_ATTRIBUTE_BYTES {
         walk.tree.warnings.push(format!("attributes beyond {MAX_ATTRIBUTE_BYTES} bytes were left out"));
@@ -88,80 +108,192 @@ pub(super) fn walk(file: &File) -> Result<Tree> {
     Ok(walk.tree)
 }
 
+/// A group and how it was reached.
+#[derive(Clone, Debug)]
+struct Within {
+    id: ObjectId,
+    /// Without slashes at its ends; empty for the root.
+    path: String,
+    /// In [`Tree::groups`].
+    number: usize,
+    /// The groups that it is in: links may form cycles.
+    above: Vec<ObjectId>,
+}
+
+/// A name that stands for what has another name too, perhaps.
+#[derive(Debug)]
+struct LaterLink {
+    within: Within,
+    path: String,
+    target: LinkTarget,
+}
+
+/// What became of an object under its first name.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Group,
+    Variable(usize),
+    LeftOut(usize),
+    Nothing,
+}
+
 struct Walk<'a> {
-    file: &'a File,
+    files: &'a mut Files,
     tree: Tree,
-    /// Objects met: hard links may form cycles.
-    seen: HashSet<Token>,
+    known: HashMap<ObjectId, Known>,
+    /// Bounded as names are.
+    later: VecDeque<LaterLink>,
+    /// Names met so far, those that wait included.
+    names: usize,
     attribute_bytes: usize,
     truncated: bool,
 }
 
 impl Walk<'_> {
-    fn group(&mut self, group: &Object, path: String, depth: usize) -> Result<()> {
-        let room = MAX_OBJECTS.saturating_sub(self.seen.len());
-        let (links, more) = group.links(room)?;
+    fn group(&mut self, within: &Within, group: &Object) -> Result<()> {
+        self.known.insert(within.id, Known::Group);
+        let (links, more) = group.links(MAX_OBJECTS.saturating_sub(self.names))?;
         self.truncated |= more;
+        self.names += links.len();
         let attributes = self.attributes(group);
-        let number = self.tree.groups.len();
-        self.tree.groups.push(Group { path: path.clone(), attributes });
+        let within = Within { number: self.tree.groups.len(), ..within.clone() };
+        self.tree.groups.push(Group { path: within.path.clone(), attributes });
         let mut groups = Vec::new();
         for Link { name, target } in links {
-            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            let path = if within.path.is_empty() { name } else { format!("{}/{name}", within.path) };
             match target {
-                LinkTarget::Object(token) => self.object(path, token, number, &mut groups),
-                LinkTarget::Soft(to) => self.leave_out(path, format!("soft link to `{to}`"), None),
-                LinkTarget::Outside => {
-                    self.leave_out(path, "link to another file, which is not followed".into(), None)
+                LinkTarget::Object(token) => {
+                    let id = ObjectId { file: within.id.file, token };
+                    if self.known.contains_key(&id) {
+                        self.later.push_back(LaterLink { within: within.clone(), path, target });
+                        continue;
+                    }
+                    if let Some(group) = self.object(&within, path, id) {
+                        // Known from now on: further names of it come later.
+                        self.known.insert(group.0.id, Known::Group);
+                        groups.push(group);
+                    }
                 }
+                LinkTarget::Other => self.leave_out(path, "link of a kind that is not known".into(), None),
+                _ => self.later.push_back(LaterLink { within: within.clone(), path, target }),
             }
         }
-        for (path, group) in groups {
-            if depth >= MAX_DEPTH {
-                self.leave_out(path, format!("group more than {MAX_DEPTH} deep"), None);
-            } else if let Err(e) = self.group(&group, path.clone(), depth + 1) {
-                self.tree.has_failed = true;
-                self.leave_out(path, format!("group that cannot be read ({})", e.message()), None);
-            }
+        for (within, group) in groups {
+            self.group_within(within, &group);
         }
         Ok(())
     }
 
-    fn object(&mut self, path: String, token: Token, group: usize, groups: &mut Vec<(String, Object)>) {
-        if !self.seen.insert(token) {
-            return;
-        }
-        let object = match self.file.object(token) {
-            Ok(object) => object,
-            Err(e) => {
-                self.tree.has_failed = true;
-                return self.leave_out(path, format!("object that cannot be read ({})", e.message()), None);
-            }
-        };
-        match object.kind() {
-            ObjectKind::Group => groups.push((path, object)),
-            ObjectKind::Dataset => self.dataset(path, token, group, &object),
-            ObjectKind::Other => {}
+    fn group_within(&mut self, within: Within, group: &Object) {
+        if within.above.len() > MAX_DEPTH {
+            self.leave_out(within.path, format!("group more than {MAX_DEPTH} deep"), None);
+        } else if let Err(e) = self.group(&within, group) {
+            self.tree.has_failed = true;
+            self.leave_out(within.path, format!("group that cannot be read ({})", e.message()), None);
         }
     }
 
-    fn dataset(&mut self, path: String, token: Token, group: usize, object: &Object) {
-        let facts = match object.facts() {
+    /// An object under its first name; a group is given back.
+    fn object(&mut self, within: &Within, path: String, id: ObjectId) -> Option<(Within, Object)> {
+        let object = match self.files.object(id) {
+            Ok(object) => object,
+            Err(e) => {
+                self.tree.has_failed = true;
+                self.leave_out(path, format!("object that cannot be read ({})", e.message()), None);
+                return None;
+            }
+        };
+        match object.kind() {
+            ObjectKind::Group => {
+                let above = within.above.iter().copied().chain([within.id]).collect();
+                return Some((Within { id, path, number: 0, above }, object));
+            }
+            ObjectKind::Dataset => {
+                let known = self.dataset(path, id, within.number, &object);
+                self.known.insert(id, known);
+            }
+            ObjectKind::Other => drop(self.known.insert(id, Known::Nothing)),
+        }
+        None
+    }
+
+    /// A further name of something, or a link to it.
+    fn link(&mut self, link: LaterLink) {
+        let LaterLink { within, path, target } = link;
+        let what = match &target {
+            LinkTarget::Soft(to) => format!("soft link to `{to}`"),
+            LinkTarget::External { file, path } => {
+                // It may be otherwise the next time.
+                self.tree.has_failed = true;
+                format!("link to `{path}` in the file `{file}`")
+            }
+            LinkTarget::Object(_) | LinkTarget::Other => "link".into(),
+        };
+        let id = match resolve(self.files, within.id, &target) {
+            Ok(id) => id,
+            Err(no) => return self.leave_out(path, format!("{what}: {}", no.why()), None),
+        };
+        match self.known.get(&id).copied() {
+            Some(Known::Group) | None => {
+                // A group that holds itself is there already.
+                if id == within.id || within.above.contains(&id) {
+                    return;
+                }
+                if let Some((within, group)) = self.object(&within, path, id) {
+                    self.group_within(within, &group);
+                }
+            }
+            Some(Known::Variable(number)) => {
+                if let Some(variable) = self.tree.variables.get(number) {
+                    let again = Variable { path, group: within.number, ..variable.clone() };
+                    self.attribute_bytes += size_of_values(&again.attributes);
+                    if self.attribute_bytes <= MAX_ATTRIBUTE_BYTES {
+                        self.tree.variables.push(again);
+                    }
+                }
+            }
+            Some(Known::LeftOut(number)) => {
+                if let Some(LeftOut { what, value, .. }) = self.tree.left_out.get(number).cloned() {
+                    self.leave_out(path, what, value);
+                }
+            }
+            Some(Known::Nothing) => {}
+        }
+    }
+
+    fn dataset(&mut self, path: String, id: ObjectId, group: usize, object: &Object) -> Known {
+        let mut facts = match object.facts() {
             Ok(facts) => facts,
             Err(e) => {
                 self.tree.has_failed = true;
-                return self.leave_out(path, format!("data set that cannot be read ({})", e.message()), None);
+                self.leave_out(path, format!("data set that cannot be read ({})", e.message()), None);
+                return Known::LeftOut(self.tree.left_out.len().saturating_sub(1));
             }
         };
-        match obstacle(&facts) {
+        let mut obstacle = obstacle(&facts);
+        let mut parts = None;
+        if facts.layout == Layout::Virtual && obstacle.is_none() {
+            // What it names may change without it.
+            self.tree.has_failed = true;
+            match Sources::new(self.files, &mut self.tree.sources).parts(id, &facts.element) {
+                Ok((shape, found)) => {
+                    facts.shape = Some(shape);
+                    parts = Some(Arc::new(found));
+                }
+                Err(why) => obstacle = Some(format!("virtual data set: {why}")),
+            }
+        }
+        match obstacle {
             Some(what) => {
                 let text = matches!(facts.element, Element::FixedText { .. } | Element::VariableText);
                 let value = if text { shown(object) } else { None };
                 self.leave_out(path, what, value);
+                Known::LeftOut(self.tree.left_out.len().saturating_sub(1))
             }
             None => {
                 let attributes = self.attributes(object);
-                self.tree.variables.push(Variable { path, group, token, facts, attributes });
+                self.tree.variables.push(Variable { path, group, id, facts, attributes, parts });
+                Known::Variable(self.tree.variables.len() - 1)
             }
         }
     }
@@ -192,9 +324,8 @@ impl Walk<'_> {
 }
 
 /// Why a data set cannot be served as an array.
-fn obstacle(facts: &Facts) -> Option<String> {
+pub(super) fn obstacle(facts: &Facts) -> Option<String> {
     let what = match (&facts.element, &facts.layout) {
-        (_, Layout::Virtual) => "virtual data set, whose sources are not followed".into(),
         (_, Layout::External) => "data in other files, which are not followed".into(),
         (Element::FixedText { .. } | Element::VariableText, _) => "string".into(),
         (Element::Reference, _) => "reference".into(),
@@ -233,6 +364,10 @@ fn shown(object: &Object) -> Option<String> {
         value.truncate(value.floor_char_boundary(MAX_SHOWN_BYTES));
     }
     Some(value)
+}
+
+fn size_of_values(values: &Values) -> usize {
+    values.iter().map(|(name, value)| name.len() + size_of_value(value)).sum()
 }
 
 fn size_of_value(value: &Value) -> usize {

@@ -27,7 +27,7 @@ use super::element::Element;
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
-const MAX_RANK: usize = 32;
+pub(super) const MAX_RANK: usize = 32;
 /// Most filters of a pipeline; HDF5's own limit.
 const MAX_FILTERS: usize = 32;
 /// Most parameters of a filter that are kept.
@@ -89,8 +89,8 @@ impl Object {
         let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
         let element = Element::of(&datatype);
         let layout = layout(&properties)?;
-        // Asking for the shape of a virtual data set would open the files it names.
-        let shape = if layout == Layout::Virtual { None } else { self.shape()? };
+        // The files that a virtual data set names are not opened by that: our driver opens none by itself.
+        let shape = self.shape()?;
         let mut options: c_uint = 0;
         if matches!(layout, Layout::Chunked(_)) {
             // SAFETY: a valid property list and place for the result.

@@ -9,7 +9,7 @@ use array::{Error, Result};
 use hdf5_metno_sys::h5::{H5_index_t, H5_iter_order_t, herr_t};
 use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5Fopen};
 use hdf5_metno_sys::h5i::{H5I_type_t, H5Iget_type, hid_t};
-use hdf5_metno_sys::h5l::{H5L_info2_t, H5Lget_val, H5Literate2};
+use hdf5_metno_sys::h5l::{H5L_info2_t, H5Lget_info2, H5Lget_val, H5Literate2};
 use hdf5_metno_sys::h5o::{
     H5O_INFO_BASIC, H5O_info2_t, H5O_token_t, H5Oget_info3, H5Oopen, H5Oopen_by_token,
 };
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{Handle, check, driver};
 use crate::FileBytes;
 
-/// Longest target of a soft or external link that is shown, bytes.
+/// Longest target of a soft or external link that is followed, bytes.
 const MAX_LINK_BYTES: usize = 4096;
 
 /// An open file.
@@ -64,10 +64,12 @@ pub(in super::super) struct Link {
 pub(in super::super) enum LinkTarget {
     /// An object of this file.
     Object(Token),
-    /// A path within this file; never followed, since its object has a name of its own.
+    /// A path within this file, seen from the group that holds it.
     Soft(String),
-    /// Something in another file; never followed.
-    Outside,
+    /// A path in another file.
+    External { file: String, path: String },
+    /// A kind of link that the library does not know.
+    Other,
 }
 
 impl File {
@@ -128,6 +130,19 @@ impl Object {
             .or_else(|_| self.links_by(H5_index_t::H5_INDEX_NAME, limit))
     }
 
+    /// What one name in this group stands for.
+    pub(in super::super) fn link(&self, name: &str) -> Option<LinkTarget> {
+        let name = CString::new(name).ok()?;
+        let mut info = std::mem::MaybeUninit::<H5L_info2_t>::uninit();
+        // SAFETY: a valid group, a NUL-terminated name and room for the result, which is looked at only if it was written.
+        let told = check("look up a name", || unsafe {
+            H5Lget_info2(self.handle.0, name.as_ptr(), info.as_mut_ptr(), H5P_DEFAULT)
+        });
+        told.ok()?;
+        // SAFETY: written by the call above.
+        Some(super::locked(|| unsafe { target(self.handle.0, &name, info.as_ptr()) }))
+    }
+
     fn links_by(&self, index: H5_index_t, limit: usize) -> Result<(Vec<Link>, bool)> {
         let mut found = Collected { links: Vec::new(), limit, more: false };
         // SAFETY: a valid group; the callback gets the pointer to `found`, which outlives the call.
@@ -149,6 +164,7 @@ struct Collected {
 /// Kinds of links as numbers: user-defined ones are not members of the enumeration of the bindings.
 const HARD: c_int = 0;
 const SOFT: c_int = 1;
+const EXTERNAL: c_int = 64;
 
 unsafe extern "C" fn collect(
     group: hid_t,
@@ -156,32 +172,57 @@ unsafe extern "C" fn collect(
     info: *const H5L_info2_t,
     data: *mut c_void,
 ) -> herr_t {
-    // SAFETY: the library passes a valid name and record; `data` is the `Collected` given to the call. The
-    // kind is read as a plain number, valid for whatever the file holds.
-    let (found, text, kind) = unsafe {
-        let kind = (&raw const (*info).type_).cast::<c_int>().read();
-        (&mut *data.cast::<Collected>(), CStr::from_ptr(name), kind)
-    };
+    // SAFETY: the library passes a valid name; `data` is the `Collected` given to the call.
+    let (found, text) = unsafe { (&mut *data.cast::<Collected>(), CStr::from_ptr(name)) };
     if found.links.len() >= found.limit {
         found.more = true;
         return 1;
     }
-    // SAFETY: of a hard link the union holds the token: sixteen plain bytes.
-    let token = || Token(unsafe { (&raw const (*info).u).cast::<[u8; 16]>().read_unaligned() });
-    let target = match kind {
-        HARD => LinkTarget::Object(token()),
-        SOFT => LinkTarget::Soft(soft_target(group, text)),
-        _ => LinkTarget::Outside,
-    };
+    // SAFETY: the library passes a valid record of this name in the group.
+    let target = unsafe { target(group, text, info) };
     found.links.push(Link { name: text.to_string_lossy().into_owned(), target });
     0
 }
 
-fn soft_target(group: hid_t, name: &CStr) -> String {
-    let mut value = vec![0u8; MAX_LINK_BYTES];
+/// What a name in a group stands for.
+///
+/// # Safety
+/// `info` is a valid record of the link `name` in the valid group `group`; the lock is held.
+unsafe fn target(group: hid_t, name: &CStr, info: *const H5L_info2_t) -> LinkTarget {
+    // SAFETY: the kind is read as a plain number, valid for whatever the file holds. Of a hard link the union
+    // holds the token, sixteen plain bytes, else how long what it stands for is.
+    let (kind, token, size) = unsafe {
+        (
+            (&raw const (*info).type_).cast::<c_int>().read(),
+            (&raw const (*info).u).cast::<[u8; 16]>().read_unaligned(),
+            (&raw const (*info).u).cast::<usize>().read_unaligned(),
+        )
+    };
+    match kind {
+        HARD => LinkTarget::Object(Token(token)),
+        SOFT | EXTERNAL if size > MAX_LINK_BYTES => LinkTarget::Other,
+        SOFT => LinkTarget::Soft(first_text(&value(group, name, size))),
+        EXTERNAL => {
+            // Flags, then the file and the path in it, each ended by a zero.
+            let value = value(group, name, size);
+            let mut texts = value.get(1..).unwrap_or_default().splitn(3, |&b| b == 0);
+            let mut next = || String::from_utf8_lossy(texts.next().unwrap_or_default()).into_owned();
+            LinkTarget::External { file: next(), path: next() }
+        }
+        _ => LinkTarget::Other,
+    }
+}
+
+/// The bytes of a soft or external link.
+fn value(group: hid_t, name: &CStr, size: usize) -> Vec<u8> {
+    let mut value = vec![0u8; size];
     // SAFETY: a valid group and name; the library writes at most the given number of bytes.
     let read =
         unsafe { H5Lget_val(group, name.as_ptr(), value.as_mut_ptr().cast(), value.len(), H5P_DEFAULT) };
-    let text = value.split(|&b| b == 0).next().unwrap_or_default();
-    if read < 0 { String::new() } else { String::from_utf8_lossy(text).into_owned() }
+    if read < 0 { Vec::new() } else { value }
+}
+
+fn first_text(bytes: &[u8]) -> String {
+    let text = bytes.split(|&b| b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }

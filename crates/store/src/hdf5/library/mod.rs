@@ -16,6 +16,7 @@ mod driver;
 mod element;
 mod file;
 mod heap;
+mod sources;
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::Once;
@@ -32,6 +33,7 @@ pub use create::{NewHdf5, create_hdf5};
 pub(super) use dataset::{Facts, Filter, Layout};
 pub(super) use element::Element;
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
+pub(super) use sources::{Mapping, Picked, PickedAxis};
 
 /// Runs `work` while no other thread is inside the library.
 fn locked<T>(work: impl FnOnce() -> T) -> T {

@@ -1,0 +1,127 @@
+//! The files of one data set: the one that was opened, and those that its links and virtual data sets lead to.
+//!
+//! What a file names is foreign: it may lie in the exported folder or below it and nowhere else, links of the file system
+//! included, and there are at most so many.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use array::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use super::library::{File, Object, Token};
+use crate::FileBytes;
+
+/// Most files that one data set leads to: each keeps a file open.
+const MAX_FILES: usize = 256;
+
+/// An object of one of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct ObjectId {
+    /// Number of its file; 0 is the one that was opened.
+    pub(super) file: usize,
+    pub(super) token: Token,
+}
+
+/// Why something that a file names is not followed.
+#[derive(Clone, Debug)]
+pub(super) enum NotFollowed {
+    /// There is no such thing.
+    Missing(String),
+    /// It may not be reached, or cannot be read.
+    Refused(String),
+}
+
+impl NotFollowed {
+    /// For people.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Missing(why) | Self::Refused(why) => why,
+        }
+    }
+
+    pub(super) fn of(error: &Error) -> Self {
+        let why = error.message().to_owned();
+        if error.kind() == ErrorKind::NotFound { Self::Missing(why) } else { Self::Refused(why) }
+    }
+}
+
+/// One open file.
+#[derive(Debug)]
+pub(super) struct LinkedFile {
+    pub(super) bytes: Arc<FileBytes>,
+    pub(super) library: File,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Files {
+    open: Vec<LinkedFile>,
+    by_path: HashMap<PathBuf, std::result::Result<usize, NotFollowed>>,
+    /// Where all of them must lie.
+    folder: PathBuf,
+}
+
+impl Files {
+    /// The file that was opened. `folder` is the exported one, else that of the file.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub(super) fn open(bytes: Arc<FileBytes>, folder: Option<&Path>) -> Result<Self> {
+        let library = File::open(&bytes)?;
+        let folder = folder.unwrap_or_else(|| bytes.path().parent().unwrap_or(Path::new(""))).to_owned();
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let by_path = bytes.path().canonicalize().map(|path| (path, Ok(0))).into_iter().collect();
+        Ok(Self { open: vec![LinkedFile { bytes, library }], by_path, folder })
+    }
+
+    /// The file that was opened.
+    pub(super) fn first(&self) -> &Arc<FileBytes> {
+        // There is always one.
+        &self.open[0].bytes
+    }
+
+    /// File `number`.
+    ///
+    /// # Errors
+    /// `Internal` for a number that was never given.
+    pub(super) fn get(&self, number: usize) -> Result<&LinkedFile> {
+        self.open.get(number).ok_or_else(|| Error::internal(format!("expected a file numbered {number}")))
+    }
+
+    /// An object of one of the files.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub(super) fn object(&self, id: ObjectId) -> Result<Object> {
+        self.get(id.file)?.library.object(id.token)
+    }
+
+    /// The files' bytes, the one that was opened first.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = &FileBytes> {
+        self.open.iter().map(|file| &*file.bytes)
+    }
+
+    /// The number of the file that file `from` names; else why it is not followed.
+    pub(super) fn follow(&mut self, from: usize, name: &str) -> std::result::Result<usize, NotFollowed> {
+        let path = self.get(from).and_then(|from| from.bytes.within(name, &self.folder));
+        let path = path.map_err(|e| NotFollowed::of(&e))?;
+        if let Some(known) = self.by_path.get(&path) {
+            return known.clone();
+        }
+        if self.open.len() >= MAX_FILES {
+            return Err(NotFollowed::Refused(format!("more than {MAX_FILES} files")));
+        }
+        let opened = FileBytes::open(&path).and_then(|bytes| Ok((File::open(&bytes)?, bytes)));
+        let number = match opened {
+            Ok((library, bytes)) => {
+                self.open.push(LinkedFile { bytes, library });
+                Ok(self.open.len() - 1)
+            }
+            Err(_) => Err(NotFollowed::Refused(format!("`{name}` cannot be read as HDF5"))),
+        };
+        self.by_path.insert(path, number.clone());
+        number
+    }
+}

@@ -1,0 +1,78 @@
+//! Where links lead: paths through groups, soft links in them, and other files, with an end to it.
+
+use super::files::{Files, NotFollowed, ObjectId};
+use super::library::{LinkTarget, ObjectKind};
+
+/// Most links on the way to one object.
+const MAX_LINKS: usize = 32;
+/// Most groups on that way.
+const MAX_STEPS: usize = 256;
+
+/// What a way leads to.
+type Found = Result<ObjectId, NotFollowed>;
+
+/// The object that a link in the group `within` stands for, else why there is none.
+pub(super) fn resolve(files: &mut Files, within: ObjectId, target: &LinkTarget) -> Found {
+    Way { files, links: 0, steps: 0 }.target(within, target)
+}
+
+/// The object of a path in a file, as [`resolve`].
+pub(super) fn resolve_path(files: &mut Files, file: usize, path: &str) -> Found {
+    let mut way = Way { files, links: 0, steps: 0 };
+    let root = way.root(file)?;
+    way.path(root, path)
+}
+
+struct Way<'a> {
+    files: &'a mut Files,
+    links: usize,
+    steps: usize,
+}
+
+impl Way<'_> {
+    fn target(&mut self, within: ObjectId, target: &LinkTarget) -> Found {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(NotFollowed::Refused(format!("more than {MAX_LINKS} links on the way")));
+        }
+        match target {
+            LinkTarget::Object(token) => Ok(ObjectId { file: within.file, token: *token }),
+            LinkTarget::Soft(path) => self.path(within, path),
+            LinkTarget::External { file, path } => {
+                let file = self.files.follow(within.file, file)?;
+                let root = self.root(file)?;
+                self.path(root, path)
+            }
+            LinkTarget::Other => Err(NotFollowed::Refused("a link of a kind that is not known".into())),
+        }
+    }
+
+    fn root(&self, file: usize) -> Found {
+        let root = self.files.get(file).and_then(|file| file.library.root()?.token());
+        root.map(|token| ObjectId { file, token }).map_err(|e| NotFollowed::of(&e))
+    }
+
+    /// Follows a path from a group, or from its file's root where it begins with a slash.
+    fn path(&mut self, within: ObjectId, path: &str) -> Found {
+        let mut at = if path.starts_with('/') { self.root(within.file)? } else { within };
+        for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return Err(NotFollowed::Refused(format!("more than {MAX_STEPS} groups on the way")));
+            }
+            let group = self.files.object(at).map_err(|e| NotFollowed::of(&e))?;
+            let target = match group.kind() {
+                ObjectKind::Group => group.link(name),
+                _ => None,
+            };
+            drop(group);
+            let target =
+                target.ok_or_else(|| NotFollowed::Missing(format!("nothing is named `{name}` there")))?;
+            at = match target {
+                LinkTarget::Object(token) => ObjectId { file: at.file, token },
+                other => self.target(at, &other)?,
+            };
+        }
+        Ok(at)
+    }
+}

@@ -1,0 +1,553 @@
+//! Virtual data sets: put together from parts of other data sets, in this file or others, when they are read.
+//!
+//! The rules are the library's: a source that is not there leaves its part at the fill value; axes that follow their sources
+//! are as long as those reach; names with `%b` count blocks, up to the first that is missing. A source that may not be
+//! reached, or that does not fit, makes the whole data set one that is left out: nothing is filled in for it in silence.
+
+use std::sync::Arc;
+
+use array::{AxisRange, Error, Region, Result, Selection, Target, c_strides};
+
+use super::files::{Files, NotFollowed, ObjectId};
+use super::library::{Element, Facts, Layout, Mapping, Picked, PickedAxis};
+use super::{Hdf5, Stored, links};
+use crate::Cancel;
+use crate::chunked::{Part, for_each_chunk};
+
+/// Most sources of one virtual data set.
+pub(super) const MAX_SOURCES: usize = 16_384;
+/// Virtual data sets in virtual data sets.
+const MAX_DEPTH: usize = 8;
+/// So much is put together at a time, by each thread that reads.
+const TILE_BYTES: u64 = 4 << 20;
+/// Stands for axes that follow their sources.
+const UNLIMITED: u64 = u64::MAX;
+
+/// A data set that others take parts of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SourceData {
+    pub(super) id: ObjectId,
+    pub(super) facts: Facts,
+    pub(super) shape: Vec<u64>,
+    pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
+}
+
+/// One part: elements of a source and where they go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VirtualPart {
+    /// In the list of sources.
+    source: usize,
+    /// The first element of each axis of the source.
+    start: Vec<u64>,
+    /// Of the virtual data set, in its order.
+    axes: Vec<PartAxis>,
+}
+
+/// One axis of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PartAxis {
+    target: Steps,
+    /// Which axis of the source it runs along; none where it has one element.
+    source: Option<(usize, Steps)>,
+}
+
+/// Elements of an axis: blocks of `block` elements, `stride` apart, `len` elements together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Steps {
+    start: u64,
+    stride: u64,
+    block: u64,
+    len: u64,
+}
+
+impl Steps {
+    /// Of an axis of `size` elements; those that follow their source end there.
+    fn of(picked: PickedAxis, size: u64) -> Option<Self> {
+        let PickedAxis { start, stride, count, block } = picked;
+        let stride = if stride == 0 { 1 } else { stride };
+        let rest = size.saturating_sub(start);
+        let len = match (count, block) {
+            (_, UNLIMITED) => rest,
+            (UNLIMITED, _) => (rest / stride).checked_mul(block)?.checked_add((rest % stride).min(block))?,
+            _ => count.checked_mul(block)?,
+        };
+        let steps =
+            Self { start, stride, block: if block == UNLIMITED { rest.max(1) } else { block.max(1) }, len };
+        steps.end()?;
+        Some(steps)
+    }
+
+    fn at(self, index: u64) -> u64 {
+        self.start + index / self.block * self.stride + index % self.block
+    }
+
+    /// Beyond the last one.
+    fn end(self) -> Option<u64> {
+        let Some(last) = self.len.checked_sub(1) else { return Some(0) };
+        (last / self.block)
+            .checked_mul(self.stride)?
+            .checked_add(last % self.block)?
+            .checked_add(self.start)?
+            .checked_add(1)
+    }
+
+    /// The number of the element at `place`.
+    fn index_of(self, place: u64) -> Option<u64> {
+        let from_start = place.checked_sub(self.start)?;
+        let (blocks, within) = (from_start / self.stride, from_start % self.stride);
+        // Blocks that touch one another are one.
+        let index = if self.block >= self.stride { from_start } else { blocks * self.block + within };
+        (within < self.block && index < self.len).then_some(index)
+    }
+}
+
+/// Why a virtual data set is left out.
+type Why = String;
+
+/// Finds the sources of a virtual data set.
+pub(super) struct Sources<'a> {
+    pub(super) files: &'a mut Files,
+    pub(super) found: &'a mut Vec<SourceData>,
+    /// Virtual data sets that are being looked at.
+    above: Vec<ObjectId>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn new(files: &'a mut Files, found: &'a mut Vec<SourceData>) -> Self {
+        Self { files, found, above: Vec::new() }
+    }
+
+    /// Shape and parts of the virtual data set `id`.
+    pub(super) fn parts(
+        &mut self,
+        id: ObjectId,
+        element: &Element,
+    ) -> std::result::Result<(Vec<u64>, Vec<VirtualPart>), Why> {
+        if self.above.contains(&id) || self.above.len() >= MAX_DEPTH {
+            return Err("virtual data sets that hold one another".into());
+        }
+        self.above.push(id);
+        let done = self.parts_within(id, element);
+        self.above.pop();
+        done
+    }
+
+    fn parts_within(
+        &mut self,
+        id: ObjectId,
+        element: &Element,
+    ) -> std::result::Result<(Vec<u64>, Vec<VirtualPart>), Why> {
+        let read = |e: Error| e.message().to_owned();
+        let object = self.files.object(id).map_err(read)?;
+        let (shape, largest) = object.extents().map_err(read)?;
+        let mappings = object.mappings(MAX_SOURCES).map_err(read)?;
+        drop(object);
+        let mut parts = Vec::new();
+        let mut follows = vec![false; shape.len()];
+        for mapping in &mappings {
+            let target = match &mapping.target {
+                Picked::All => whole(&shape),
+                Picked::None => continue,
+                Picked::Regular(axes) if axes.len() == shape.len() => axes.clone(),
+                _ => return Err("parts of irregular shape".into()),
+            };
+            let unlimited = target.iter().position(|axis| axis.count == UNLIMITED || axis.block == UNLIMITED);
+            if let Some(axis) = unlimited {
+                follows[axis] = true;
+            }
+            let counts = mapping.file.contains("%b") || mapping.dataset.contains("%b");
+            match unlimited.filter(|_| counts) {
+                Some(axis) => self.blocks(id, element, mapping, &target, axis, &mut parts)?,
+                None => {
+                    let names = (plain(&mapping.file), plain(&mapping.dataset));
+                    if let Some(source) = self.source(id.file, &names.0, &names.1, element)? {
+                        parts.push(self.part(source, mapping, &target, unlimited)?);
+                    }
+                }
+            }
+        }
+        Ok((followed(shape, &largest, &follows, &parts), parts))
+    }
+
+    /// Parts whose sources are counted.
+    fn blocks(
+        &mut self,
+        id: ObjectId,
+        element: &Element,
+        mapping: &Mapping,
+        target: &[PickedAxis],
+        axis: usize,
+        parts: &mut Vec<VirtualPart>,
+    ) -> std::result::Result<(), Why> {
+        for number in 0.. {
+            if parts.len() >= MAX_SOURCES {
+                return Err(format!("more than {MAX_SOURCES} sources"));
+            }
+            let (file, dataset) = (counted(&mapping.file, number), counted(&mapping.dataset, number));
+            let Some(source) = self.source(id.file, &file, &dataset, element)? else { break };
+            let mut target = target.to_vec();
+            let along = &mut target[axis];
+            let start = along.stride.checked_mul(number).and_then(|n| n.checked_add(along.start));
+            along.start = start.ok_or("a part that is too far away")?;
+            along.count = 1;
+            parts.push(self.part(source, mapping, &target, None)?);
+        }
+        Ok(())
+    }
+
+    /// The number of a source; none where nothing is there.
+    fn source(
+        &mut self,
+        from: usize,
+        file: &str,
+        dataset: &str,
+        element: &Element,
+    ) -> std::result::Result<Option<usize>, Why> {
+        let named = |why: String| format!("its source `{dataset}` in `{file}`: {why}");
+        let number = match file {
+            "." => from,
+            _ => match self.files.follow(from, file) {
+                Ok(number) => number,
+                Err(NotFollowed::Missing(_)) => return Ok(None),
+                Err(NotFollowed::Refused(why)) => return Err(named(why)),
+            },
+        };
+        let id = match links::resolve_path(self.files, number, dataset) {
+            Ok(id) => id,
+            Err(NotFollowed::Missing(_)) => return Ok(None),
+            Err(NotFollowed::Refused(why)) => return Err(named(why)),
+        };
+        if let Some(known) = self.found.iter().position(|source| source.id == id) {
+            return match self.found.get(known).is_some_and(|source| source.facts.element == *element) {
+                true => Ok(Some(known)),
+                false => Err(named("elements of another type".into())),
+            };
+        }
+        let object = self.files.object(id).map_err(|e| named(e.message().to_owned()))?;
+        let facts = object.facts().map_err(|e| named(e.message().to_owned()))?;
+        drop(object);
+        if facts.element != *element {
+            return Err(named("elements of another type".into()));
+        }
+        let (shape, parts) = match facts.layout {
+            Layout::Virtual => {
+                let (shape, parts) = self.parts(id, element).map_err(named)?;
+                (shape, Some(Arc::new(parts)))
+            }
+            _ => {
+                if let Some(why) = super::walk::obstacle(&facts) {
+                    return Err(named(why));
+                }
+                (facts.shape.clone().unwrap_or_default(), None)
+            }
+        };
+        self.found.push(SourceData { id, facts, shape, parts });
+        Ok(Some(self.found.len() - 1))
+    }
+
+    /// A part, with its axes and those of its source beside one another.
+    fn part(
+        &self,
+        source: usize,
+        mapping: &Mapping,
+        target: &[PickedAxis],
+        unlimited: Option<usize>,
+    ) -> std::result::Result<VirtualPart, Why> {
+        let far = || "a part that is too far away".to_owned();
+        let shape = self.found.get(source).map(|source| &source.shape[..]).unwrap_or_default();
+        let picked = match &mapping.source {
+            Picked::All => whole(shape),
+            Picked::Regular(axes) if axes.len() == shape.len() => axes.clone(),
+            Picked::None => return Err("a source without elements".into()),
+            _ => return Err("sources of irregular shape, or of other axes".into()),
+        };
+        let sources: Option<Vec<Steps>> =
+            picked.iter().zip(shape).map(|(axis, n)| Steps::of(*axis, *n)).collect();
+        let sources = sources.ok_or_else(far)?;
+        let beyond = sources.iter().zip(shape).any(|(steps, n)| steps.end().is_none_or(|end| end > *n));
+        if beyond {
+            return Err(format!("a source of {shape:?} that is smaller than its part"));
+        }
+        // An axis that follows its source is as long as that.
+        let follower = picked.iter().position(|axis| axis.count == UNLIMITED || axis.block == UNLIMITED);
+        let len_of = |axis: usize| sources.get(axis).map_or(0, |steps| steps.len);
+        let mut axes = Vec::with_capacity(target.len());
+        for (number, axis) in target.iter().enumerate() {
+            let mut steps = match (unlimited == Some(number), follower) {
+                (true, Some(follower)) => {
+                    let PickedAxis { start, stride, block, .. } = *axis;
+                    let len = len_of(follower);
+                    let block = if block == UNLIMITED { len.max(1) } else { block.max(1) };
+                    Steps { start, stride: stride.max(1), block, len }
+                }
+                (true, None) => return Err("a part without end of a source with one".into()),
+                (false, _) => Steps::of(*axis, UNLIMITED).ok_or_else(far)?,
+            };
+            steps.stride = steps.stride.max(1);
+            steps.end().ok_or_else(far)?;
+            axes.push(PartAxis { target: steps, source: None });
+        }
+        // Axes of one element stand for nothing; the others follow in the same order.
+        let mut long = (0..sources.len()).filter(|&n| sources[n].len != 1);
+        for axis in axes.iter_mut().filter(|axis| axis.target.len != 1) {
+            let number = long.next().filter(|&n| sources[n].len == axis.target.len);
+            let number = number.ok_or("a source of another shape than its part")?;
+            axis.source = Some((number, sources[number]));
+        }
+        if long.next().is_some() {
+            return Err("a source of another shape than its part".into());
+        }
+        Ok(VirtualPart { source, start: sources.iter().map(|steps| steps.start).collect(), axes })
+    }
+}
+
+fn whole(shape: &[u64]) -> Vec<PickedAxis> {
+    shape.iter().map(|&block| PickedAxis { start: 0, stride: block.max(1), count: 1, block }).collect()
+}
+
+/// The shape once axes that follow their sources are as long as those reach.
+fn followed(mut shape: Vec<u64>, largest: &[u64], follows: &[bool], parts: &[VirtualPart]) -> Vec<u64> {
+    for (number, size) in
+        shape.iter_mut().enumerate().filter(|(number, _)| follows.get(*number) == Some(&true))
+    {
+        let ends = parts.iter().filter_map(|part| part.axes.get(number)?.target.end());
+        *size = ends.max().unwrap_or(0).min(largest.get(number).copied().unwrap_or(UNLIMITED));
+    }
+    shape
+}
+
+/// A name in which `%%` stands for one sign.
+fn plain(name: &str) -> String {
+    name.replace("%%", "%")
+}
+
+/// A name with the number of a block.
+fn counted(name: &str, number: u64) -> String {
+    let parts: Vec<String> = name.split("%%").map(|part| part.replace("%b", &number.to_string())).collect();
+    parts.join("%")
+}
+
+/// Reads a selection of a virtual data set of `shape`.
+///
+/// # Errors
+/// Those of reading the sources; `Cancelled`.
+pub(super) fn read(
+    hdf5: &Hdf5,
+    stored: &Stored,
+    parts: &[VirtualPart],
+    selection: &Selection,
+    into: Region,
+    cancel: &Cancel,
+) -> Result<()> {
+    let tile = tile(&stored.shape, into.item_bytes());
+    for_each_chunk(selection, &tile, into, &mut |part, mut into| {
+        cancel.check()?;
+        into.write_all(&read_tile(hdf5, stored, parts, part, &tile, &into, cancel)?)
+    })
+}
+
+/// Whole rows, layers, ... up to some size.
+fn tile(shape: &[u64], item_bytes: usize) -> Vec<u64> {
+    let mut left = TILE_BYTES / (item_bytes as u64).max(1);
+    let mut tile: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|&n| {
+            let size = n.min(left).max(1);
+            left /= size;
+            size
+        })
+        .collect();
+    tile.reverse();
+    tile
+}
+
+fn read_tile(
+    hdf5: &Hdf5,
+    stored: &Stored,
+    parts: &[VirtualPart],
+    part: &Part<'_>,
+    tile: &[u64],
+    into: &Region,
+    cancel: &Cancel,
+) -> Result<Vec<u8>> {
+    let item = into.item_bytes();
+    let mut bytes = stored.facts.fill.repeat(into.size_bytes() / item.max(1));
+    if bytes.len() != into.size_bytes() {
+        return Err(Error::internal("expected a fill value of one element"));
+    }
+    let strides = c_strides(into.shape(), item);
+    let wanted: Vec<AxisRange> = part
+        .inside
+        .iter()
+        .zip(part.position)
+        .zip(tile)
+        .map(|((range, position), size)| AxisRange { start: position * size + range.start, ..*range })
+        .collect();
+    for virtual_part in parts {
+        let runs: Option<Vec<Vec<Run>>> =
+            virtual_part.axes.iter().zip(&wanted).map(|(axis, range)| runs(*axis, range)).collect();
+        let Some(runs) = runs else { continue };
+        let source = hdf5
+            .sources
+            .get(virtual_part.source)
+            .ok_or_else(|| Error::internal("expected a source that was found"))?;
+        copy(hdf5, source, virtual_part, &runs, &strides, item, &mut bytes, cancel)?;
+    }
+    Ok(bytes)
+}
+
+/// Elements next to one another in both: `count` of them, from `first` of the wanted ones on, which lie from `source` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    first: usize,
+    /// From one to the next among the wanted ones, and in the source.
+    first_step: usize,
+    source: u64,
+    source_step: u64,
+    count: u64,
+}
+
+/// The wanted elements of an axis that a part holds, in runs; `None` where it has none.
+fn runs(axis: PartAxis, wanted: &AxisRange) -> Option<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let end = axis.target.end()?;
+    for number in 0..wanted.count {
+        let place = wanted.index(number);
+        if place < axis.target.start || place >= end {
+            continue;
+        }
+        let Some(index) = axis.target.index_of(place) else { continue };
+        let source = axis.source.map_or(0, |(_, steps)| steps.at(index));
+        let first = usize::try_from(number).ok()?;
+        match runs.last_mut() {
+            Some(run) if run.count == 1 && source > run.source => {
+                run.first_step = first - run.first;
+                run.source_step = source - run.source;
+                run.count = 2;
+            }
+            Some(run)
+                if run.count > 1
+                    && source == run.source + run.count * run.source_step
+                    && first as u64 == run.first as u64 + run.count * run.first_step as u64 =>
+            {
+                run.count += 1;
+            }
+            _ => runs.push(Run { first, first_step: 1, source, source_step: 1, count: 1 }),
+        }
+    }
+    (!runs.is_empty()).then_some(runs)
+}
+
+/// Copies all combinations of runs of a part.
+#[expect(clippy::too_many_arguments, reason = "what is copied, and where to")]
+fn copy(
+    hdf5: &Hdf5,
+    source: &Stored,
+    part: &VirtualPart,
+    runs: &[Vec<Run>],
+    strides: &[usize],
+    item: usize,
+    bytes: &mut [u8],
+    cancel: &Cancel,
+) -> Result<()> {
+    let mut chosen = vec![0; runs.len()];
+    loop {
+        let picked: Vec<Run> =
+            chosen.iter().zip(runs).filter_map(|(&n, runs)| runs.get(n).copied()).collect();
+        copy_box(hdf5, source, part, &picked, strides, item, bytes, cancel)?;
+        // The next combination, the last axis first.
+        let mut axis = runs.len();
+        loop {
+            let Some(next) = axis.checked_sub(1) else { return Ok(()) };
+            axis = next;
+            chosen[axis] += 1;
+            if chosen[axis] < runs[axis].len() {
+                break;
+            }
+            chosen[axis] = 0;
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "as above")]
+fn copy_box(
+    hdf5: &Hdf5,
+    source: &Stored,
+    part: &VirtualPart,
+    runs: &[Run],
+    strides: &[usize],
+    item: usize,
+    bytes: &mut [u8],
+    cancel: &Cancel,
+) -> Result<()> {
+    let mut ranges: Vec<AxisRange> =
+        part.start.iter().map(|&start| AxisRange { start, count: 1, step: 1 }).collect();
+    for (axis, run) in part.axes.iter().zip(runs) {
+        if let Some(range) = axis.source.and_then(|(number, _)| ranges.get_mut(number)) {
+            *range = AxisRange { start: run.source, count: run.count, step: run.source_step };
+        }
+    }
+    let selection = Selection::new(ranges)?;
+    let (target, region) = Target::new(&selection.shape(), item)?;
+    hdf5.read_stored(source, &selection, region, cancel)?;
+    let values = target.into_vec()?;
+    // Axes run in the same order in both.
+    let mut from = 0;
+    let start = runs.iter().zip(strides).map(|(run, stride)| run.first * stride).sum();
+    place(&values, &mut from, runs, strides, start, item, bytes)
+}
+
+fn place(
+    values: &[u8],
+    from: &mut usize,
+    runs: &[Run],
+    strides: &[usize],
+    at: usize,
+    item: usize,
+    bytes: &mut [u8],
+) -> Result<()> {
+    let short = || Error::internal("expected a part within its tile");
+    let (Some((run, runs)), Some((stride, strides))) = (runs.split_first(), strides.split_first()) else {
+        let into = bytes.get_mut(at..at + item).ok_or_else(short)?;
+        into.copy_from_slice(values.get(*from..*from + item).ok_or_else(short)?);
+        *from += item;
+        return Ok(());
+    };
+    let step = run.first_step * stride;
+    let count = usize::try_from(run.count).map_err(|_| short())?;
+    if runs.is_empty() && step == item {
+        let size = count * item;
+        let into = bytes.get_mut(at..at + size).ok_or_else(short)?;
+        into.copy_from_slice(values.get(*from..*from + size).ok_or_else(short)?);
+        *from += size;
+        return Ok(());
+    }
+    for number in 0..count {
+        place(values, from, runs, strides, at + number * step, item, bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_lie_apart_are_counted_and_found() {
+        let steps = Steps::of(PickedAxis { start: 2, stride: 5, count: UNLIMITED, block: 2 }, 14).unwrap();
+        let places: Vec<u64> = (0..steps.len).map(|n| steps.at(n)).collect();
+        assert_eq!((places, steps.end()), (vec![2, 3, 7, 8, 12, 13], Some(14)));
+        let found: Vec<_> = (0..16).map(|place| steps.index_of(place)).collect();
+        let expected: Vec<_> =
+            (0..16).map(|p| [2, 3, 7, 8, 12, 13].iter().position(|&q| q == p).map(|n| n as u64)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_count_blocks() {
+        assert_eq!(counted("f-%b.h5", 12), "f-12.h5");
+        assert_eq!(counted("100%%b-%b", 3), "100%b-3");
+        assert_eq!(plain("50%%"), "50%");
+    }
+}
