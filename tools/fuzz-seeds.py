@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/interop"))
 import h5py  # noqa: E402
 import netCDF4  # noqa: E402
+import nibabel  # noqa: E402
 import numpy as np  # noqa: E402
 import samples  # noqa: E402
 
@@ -25,6 +26,8 @@ ENDINGS = {
     "nrrd": (".nrrd", ".nhdr"),
     "nifti": (".nii",),
     "nifti_gz": (".nii.gz",),
+    "analyze": (".hdr",),
+    "mgh": (".mgh",),
     "netcdf3": (".nc", ".cdf"),
     "hdf5": (".h5", ".nc", ".nc4", ".k3"),
     "raw": (".toml",),
@@ -72,6 +75,7 @@ def write_small(folder: pathlib.Path) -> Iterator[pathlib.Path]:
                 array = file.create_dataset("group/u", **options)
                 array.attrs["units"], array.attrs["_FillValue"], file.attrs["note"] = "m", np.float32(-1), "text"
             yield path
+    yield from write_volumes(folder)
     for name, array in (("c", values), ("fortran", np.asfortranarray(values)), ("bytes", values.astype("u1"))):
         np.save(folder / f"{name}.npy", array)
         yield folder / f"{name}.npy"
@@ -86,6 +90,33 @@ def write_small(folder: pathlib.Path) -> Iterator[pathlib.Path]:
                 variable.scale_factor, variable.units = 0.5, "m s-1"
                 variable[:] = np.ones((2, 3))
         yield path
+
+
+def write_volumes(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """One small file for each thing that volumes of medicine have."""
+    volume, affine = np.arange(24, dtype="i2").reshape(2, 3, 4), np.diag([2.0, 3, 4, 1])
+    colours = np.zeros((2, 3, 4), [("R", "u1"), ("G", "u1"), ("B", "u1")])
+    xml = b'<MatrixIndicesMap AppliesToMatrixDimension="0,1" IndicesMapToDataType="CIFTI_INDEX_TYPE_SERIES" SeriesStart="0" '
+    xml += b'SeriesStep="720" SeriesExponent="-3" SeriesUnit="SECOND"/>'
+    matrix = nibabel.Nifti2Image(np.zeros((1, 1, 1, 1, 2, 3), "f4"), None)
+    matrix.header.extensions.append(nibabel.nifti1.Nifti1Extension(32, xml))
+    matrix.header["intent_code"] = 3002
+    images = {
+        "first.nii": nibabel.Nifti1Image(volume, affine),
+        "first.nii.gz": nibabel.Nifti1Image(volume, affine),
+        "second.nii": nibabel.Nifti2Image(volume.astype("f8"), affine),
+        "colours.nii": nibabel.Nifti1Image(colours, affine),
+        "complex.nii": nibabel.Nifti1Image(volume.astype("c8"), affine),
+        "matrix.dtseries.nii": matrix,
+        "pair.img": nibabel.Nifti1Pair(volume, affine),
+        "analyze.img": nibabel.AnalyzeImage(volume, affine),
+        "surface.mgh": nibabel.freesurfer.MGHImage(volume.astype("f4"), affine),
+    }
+    for name, image in images.items():
+        nibabel.save(image, folder / name)
+        yield folder / name
+        if name.endswith(".img"):
+            yield folder / name.replace(".img", ".hdr")
 
 
 def of_file(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:

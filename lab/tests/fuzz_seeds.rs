@@ -27,6 +27,8 @@ mod files;
 mod frames;
 #[path = "../fuzz/src/operations.rs"]
 mod operations;
+#[path = "../fuzz/src/pair.rs"]
+mod pair;
 #[path = "../fuzz/src/script.rs"]
 mod script;
 #[path = "../fuzz/src/server.rs"]
@@ -82,6 +84,12 @@ impl Dice {
 #[test]
 fn files() {
     check("nrrd", |bytes| files::open_and_read("x.nrrd", bytes));
+    check("nrrd_parts", pair::open_and_read_parts);
+    check("nifti", |bytes| files::open_and_read("x.nii", bytes));
+    check("nifti_gz", |bytes| files::open_and_read("x.nii.gz", bytes));
+    check("analyze", pair::open_and_read);
+    check("mgh", |bytes| files::open_and_read("x.mgh", bytes));
+    check("npy", |bytes| files::open_and_read("x.npy", bytes));
     check("raw", |bytes| files::open_and_read("x.toml", bytes));
     check("enzo", |bytes| files::open_and_read("x.hierarchy", bytes));
     check("zarr", zarr::open_and_read);

@@ -80,7 +80,7 @@ def _nifti(path):
 
 def _npy(path):
     values = np.load(path)
-    return [Variable("", values.T if np.isfortran(values) else values)], []
+    return [Variable("", values)], []
 
 
 def _netcdf(path):

@@ -1,9 +1,11 @@
 //! Small helpers with which formats write their descriptions.
 
 use array::{
-    Affine, ArrayInfo, Attributes, Axis, AxisKind, Coordinates, DType, Decoding, Level, LevelOrigin, Meaning,
-    choose_blocks,
+    Affine, ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Decoding, Level,
+    LevelOrigin, Meaning, choose_blocks,
 };
+
+use crate::units;
 
 /// An array with one stored level: block grid chosen, values as stored, and everything unknown left empty.
 /// World space follows from the axes, see [`world_from_axes`].
@@ -16,7 +18,7 @@ pub(crate) fn array(
     chunk: Option<Vec<u64>>,
 ) -> ArrayInfo {
     let world = world_from_axes(&axes);
-    let level = level_zero(dtype, &axes, shape, chunk, world);
+    let level = level_zero(dtype, &axes, shape, chunk, world.world_from_voxel);
     ArrayInfo {
         name: name.to_owned(),
         dtype,
@@ -26,8 +28,8 @@ pub(crate) fn array(
         decoding: Decoding::identity(dtype),
         meaning: Meaning::Intensity,
         levels: vec![level],
-        world_units: String::new(),
-        notes: Vec::new(),
+        world_units: world.units,
+        notes: world.notes,
     }
 }
 
@@ -51,24 +53,63 @@ pub(crate) fn level_zero(
     }
 }
 
+/// World space as axes give it.
+pub(crate) struct World {
+    pub(crate) world_from_voxel: Affine,
+    /// Of the axes that are to scale.
+    pub(crate) units: String,
+    /// What a person should know of it.
+    pub(crate) notes: Vec<String>,
+}
+
 /// The axis-aligned map that regular coordinates give; index space on the other axes.
+///
+/// Axes share a scale only where their units do. The units are those of x, else of y, else of z: an axis in another length is
+/// converted, an axis without units is taken to have them, and one that is no such length (degrees beside metres, time or
+/// speed beside space) is drawn from 0 with steps of one cell of the others, which a note says.
 #[must_use]
-pub(crate) fn world_from_axes(axes: &[Axis]) -> Affine {
-    let mut spacing = [1.0; 3];
-    let mut origin = [0.0; 3];
-    for axis in axes {
-        let place = match axis.kind {
-            AxisKind::X => 0,
-            AxisKind::Y => 1,
-            AxisKind::Z => 2,
-            _ => continue,
-        };
-        if let Coordinates::Regular { origin: first, step } = axis.coordinates {
-            spacing[place] = step;
-            origin[place] = first;
+pub(crate) fn world_from_axes(axes: &[Axis]) -> World {
+    let of = |kind| axes.iter().find(|axis| axis.kind == kind);
+    world_of([AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| {
+        of(kind).map(|axis| match axis.coordinates {
+            Coordinates::Regular { origin, step } => (axis, origin, step),
+            _ => (axis, 0.0, 1.0),
+        })
+    }))
+}
+
+/// As [`world_from_axes`], of axes x, y, z with the place of their first sample and the step between samples.
+#[must_use]
+pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> World {
+    let known = axes.iter().flatten().map(|(axis, ..)| axis.units.as_str());
+    let units = known.into_iter().find(|units| !units.is_empty()).unwrap_or_default().to_owned();
+    let to_scale = axes.map(|axis| axis.map_or(Some(1.0), |(axis, ..)| units::factor(&axis.units, &units)));
+    let steps = axes.iter().zip(to_scale);
+    let steps: Vec<f64> = steps.filter_map(|(axis, scale)| Some(((*axis)?.2 * scale?).abs())).collect();
+    #[expect(clippy::cast_precision_loss, reason = "at most three")]
+    let cell = steps.iter().product::<f64>().powf(1.0 / steps.len().max(1) as f64);
+    let (mut spacing, mut origin) = ([1.0; 3], [0.0; 3]);
+    let mut notes = Vec::new();
+    for (place, axis) in axes.into_iter().enumerate() {
+        let Some((axis, first, step)) = axis else { continue };
+        if let Some(scale) = to_scale[place] {
+            (spacing[place], origin[place]) = (step * scale, first * scale);
+            continue;
         }
+        spacing[place] = cell.copysign(step);
+        notes.push(format!(
+            "axis `{}` is in `{}`, the others in `{units}`: it is drawn with steps of one cell, not to scale",
+            axis.name, axis.units
+        ));
     }
-    Affine::from_spacing(spacing, origin)
+    World { world_from_voxel: Affine::from_spacing(spacing, origin), units, notes }
+}
+
+/// Names of an axis's colours, as the attribute `channels` says them: red, green, blue, and with four opacity.
+#[must_use]
+pub(crate) fn colour_names(parts: u64) -> Attribute {
+    let names = ["red", "green", "blue", "alpha"].map(str::to_owned);
+    Attribute::Texts(names.into_iter().take(usize::try_from(parts).unwrap_or(usize::MAX)).collect())
 }
 
 /// Names and kinds for an array of which nothing else is known: the last three axes are space, one before
@@ -84,4 +125,40 @@ pub(crate) fn guessed_axes(count: usize) -> Vec<Axis> {
             Axis::new(format!("dim{axis}"), kind)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(axes: [(AxisKind, &str, f64); 3]) -> World {
+        let axis = |(kind, units, step): (AxisKind, &str, f64)| Axis {
+            units: units.into(),
+            coordinates: Coordinates::Regular { origin: 10.0 * step, step },
+            ..Axis::new(format!("{kind:?}"), kind)
+        };
+        world_from_axes(&axes.map(axis))
+    }
+
+    #[test]
+    fn axes_of_other_units_are_never_put_on_the_scale_of_space() {
+        use AxisKind::{X, Y, Z};
+        for other in ["m/s", "degrees", "s", "hours since 2001-01-01"] {
+            let world = world([(Z, other, -7.0), (Y, "m", 2.0), (X, "m", 8.0)]);
+            assert_eq!(world.world_from_voxel, Affine::from_spacing([8.0, 2.0, -4.0], [80.0, 20.0, 0.0]));
+            assert_eq!(world.units, "m");
+            assert!(world.notes[0].contains(other), "{:?}", world.notes);
+        }
+        // The picture's plane decides, whatever the axis in front of it is.
+        let over_degrees = world([(Z, "m", 100.0), (Y, "degrees_north", 0.5), (X, "degrees_east", 0.5)]);
+        assert_eq!(over_degrees.world_from_voxel.spacing(), [0.5; 3]);
+    }
+
+    #[test]
+    fn lengths_are_converted_and_unknown_units_taken_for_the_same() {
+        use AxisKind::{X, Y, Z};
+        let world = world([(Z, "um", 500.0), (Y, "", 2.0), (X, "mm", 0.25)]);
+        assert_eq!(world.world_from_voxel, Affine::from_spacing([0.25, 2.0, 0.5], [2.5, 20.0, 5.0]));
+        assert!(world.notes.is_empty());
+    }
 }

@@ -42,6 +42,22 @@ impl FlatArray {
         Self { offset, item_bytes, shape: shape.to_vec(), strides }.checked()
     }
 
+    /// Elements in Fortran order without gaps: the first axis is the fastest.
+    ///
+    /// # Errors
+    /// As [`c_order`](Self::c_order).
+    pub(crate) fn fortran_order(offset: u64, item_bytes: usize, shape: &[u64]) -> Result<Self> {
+        let turned: Vec<u64> = shape.iter().rev().copied().collect();
+        Ok(Self::c_order(offset, item_bytes, &turned)?.turned())
+    }
+
+    /// The same elements with axes in the other order.
+    fn turned(mut self) -> Self {
+        self.shape.reverse();
+        self.strides.reverse();
+        self
+    }
+
     /// As [`c_order`](Self::c_order), but the steps of the first axis lie `stride_bytes` apart: records of
     /// which this array is one part.
     ///
@@ -58,6 +74,15 @@ impl FlatArray {
             *first = stride_bytes;
         }
         array.checked()
+    }
+
+    /// Arrays of which each has one of the `count` numbers that lie together as one element: real and imaginary parts.
+    #[must_use]
+    pub(crate) fn members(&self, count: usize) -> Vec<Self> {
+        let item_bytes = self.item_bytes / count;
+        let member =
+            |i: usize| Self { offset: self.offset + (i * item_bytes) as u64, item_bytes, ..self.clone() };
+        (0..count).map(member).collect()
     }
 
     fn checked(self) -> Result<Self> {
@@ -114,6 +139,10 @@ impl FlatArray {
         if selection.is_empty() {
             return Ok(());
         }
+        let is_turned = self.strides.len() > 1 && self.strides.first() < self.strides.last();
+        if is_turned {
+            return self.read_turned(store, selection, into, cancel);
+        }
         let mut out = Vec::new();
         let mut scratch = Vec::new();
         for portion in Portions::new(selection, into, PORTION_BYTES) {
@@ -125,6 +154,29 @@ impl FlatArray {
             }
             out.resize(region.size_bytes(), 0);
             plan.run(store, &mut out, &mut scratch, cancel)?;
+            region.write_all(&out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads an array whose first axis is the fastest: portions in the order of the file, each turned in memory.
+    fn read_turned(
+        &self,
+        store: &dyn ByteStore,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let file_order = self.clone().turned();
+        let (mut raw, mut out, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+        for portion in Portions::last_first(selection, into, PORTION_BYTES) {
+            let (selection, mut region) = portion?;
+            let mut ranges = selection.ranges().to_vec();
+            ranges.reverse();
+            raw.resize(region.size_bytes(), 0);
+            out.resize(region.size_bytes(), 0);
+            file_order.plan(&Selection::new(ranges)?).run(store, &mut raw, &mut scratch, cancel)?;
+            turn(&raw, region.shape(), self.item_bytes, &mut out);
             region.write_all(&out)?;
         }
         Ok(())
@@ -146,6 +198,31 @@ impl FlatArray {
         let axes =
             ranges.map(|(r, &stride)| Steps { count: r.count, distance: r.step.saturating_mul(stride) });
         Plan::new(start, self.item_bytes as u64, axes.filter(|a| a.count > 1).collect())
+    }
+}
+
+/// From elements whose first axis is the fastest to C order.
+fn turn(raw: &[u8], shape: &[usize], item_bytes: usize, out: &mut [u8]) {
+    // Bytes from one element to the next along each axis.
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut stride = item_bytes;
+    for &n in shape {
+        strides.push(stride);
+        stride *= n;
+    }
+    let mut at = vec![0usize; shape.len()];
+    let mut from = 0;
+    for element in out.chunks_exact_mut(item_bytes) {
+        element.copy_from_slice(&raw[from..from + item_bytes]);
+        for axis in (0..shape.len()).rev() {
+            at[axis] += 1;
+            from += strides[axis];
+            if at[axis] < shape[axis] {
+                break;
+            }
+            from -= at[axis] * strides[axis];
+            at[axis] = 0;
+        }
     }
 }
 

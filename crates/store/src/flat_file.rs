@@ -29,6 +29,8 @@ pub(crate) struct About {
     pub(crate) attributes: Attributes,
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) warnings: Vec<String>,
+    /// Identities of further files that nobody keeps open; see [`FileBytes::identity`].
+    pub(crate) identity: Vec<Vec<u8>>,
 }
 
 /// An opened file of flat arrays.
@@ -44,7 +46,7 @@ impl FlatFile {
     /// `Corrupt` when an array's description is impossible.
     pub(crate) fn new(files: &[&FileBytes], about: About, placed: Vec<Placed>) -> Result<Self> {
         let mut dataset = Dataset {
-            id: DatasetId::of(files.iter().flat_map(|f| f.identity())),
+            id: DatasetId::of(files.iter().flat_map(|f| f.identity()).chain(about.identity)),
             generation: Generation(0),
             name: files.first().map(|f| f.name()).unwrap_or_default(),
             format: about.format.into(),

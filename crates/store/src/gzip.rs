@@ -43,10 +43,10 @@ pub(crate) fn recognises(head: &[u8]) -> bool {
     head.starts_with(&[0x1f, 0x8b])
 }
 
-/// The first bytes of the inside, as far as `head` and `limit` reach; to recognise what is inside.
+/// The first bytes of the inside, of all members, as far as `head` and `limit` reach; to recognise what is inside.
 pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
     let mut inside = Vec::new();
-    let mut reader = flate2::read::GzDecoder::new(head).take(limit as u64);
+    let mut reader = flate2::read::MultiGzDecoder::new(head).take(limit as u64);
     // An error is the end of what can be seen: whoever opens the file will say what is wrong.
     drop(reader.read_to_end(&mut inside));
     inside

@@ -1,19 +1,23 @@
-//! NRRD files: a text header, and raw or gzip data behind it or in a file of its own.
+//! NRRD files: a text header, and data behind it, in a file of its own or in several: raw, packed by gzip or bzip2, or
+//! written as text.
 //!
 //! NRRD names the fastest axis first; descriptions here name it last, so `sizes: nx ny nz` is shape
-//! `[nz, ny, nx]`. World space is RAS: directions in LPS or LAS are turned.
+//! `[nz, ny, nx]`. World space is RAS: directions in LPS or LAS are turned. The reference is pynrrd, and the format's
+//! definition (<https://teem.sourceforge.net/nrrd/format.html>) where that refuses.
 
+mod data;
 mod header;
 mod space;
+mod text;
 
 use std::sync::Arc;
 
-use array::{Attribute, Axis, AxisKind, Coordinates, Error, Result};
+use array::{Attribute, Axis, AxisKind, Coordinates, DType, LeftOut, Result};
 
-use self::header::{Encoding, Header, Skip};
+use self::header::{AxisFields, Header, Stored};
 use crate::flat::FlatArray;
-use crate::flat_file::{self, About, FlatFile, Packing, Placed};
-use crate::{ByteStore, FileBytes, OpenOptions, describe};
+use crate::flat_file::{About, FlatFile, Placed};
+use crate::{FileBytes, OpenOptions, describe};
 
 /// Longest header, bytes.
 const MAX_HEADER_BYTES: usize = 1 << 20;
@@ -30,86 +34,63 @@ pub(crate) fn recognises(head: &[u8]) -> bool {
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_HEADER_BYTES)?;
     let header = Header::parse(&head)?;
-    let detached = header.data_file.as_deref().map(|name| file.open_beside(name)).transpose()?;
-    let (data, after_header) = match &detached {
-        Some(data) => (data, 0),
-        None => (&file, header.end as u64),
+    let mut about = About { format: "NRRD", ..About::default() };
+    let Stored::Numbers(dtype) = header.stored else {
+        let what = "blocks of bytes (type `block`), of which the header says no more than their size";
+        about.left_out.push(LeftOut { name: "image".into(), what: what.into(), value: None });
+        return FlatFile::new(&[&file], about, Vec::new());
     };
-    let start = skip_lines(data, after_header, header.skip.lines)?;
-    let (packing, offset) = place(&header, data, start)?;
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
-    let place = FlatArray::c_order(offset, header.dtype.size_bytes(), &shape)?;
-    let (store, access) = flat_file::store(data, packing, &place, options)?;
-    let placed = Placed { info: describe_array(&header, &shape), place, store, access };
-    let about = About { format: "NRRD", ..About::default() };
-    let mut files: Vec<&FileBytes> = vec![&file];
-    files.extend(detached.as_deref());
-    FlatFile::new(&files, about, vec![placed])
+    // Also that the sizes are possible.
+    let size_bytes = FlatArray::c_order(0, dtype.size_bytes(), &shape)?.end();
+    let found = data::find(&file, &header, dtype, size_bytes, options)?;
+    let place = FlatArray::c_order(found.offset, dtype.size_bytes(), &shape)?;
+    let info = describe_array(&header, dtype, &shape);
+    about.identity = found.identity;
+    FlatFile::new(&[&file], about, vec![Placed { info, place, store: found.store, access: found.access }])
 }
 
-/// Where the elements begin: bytes are skipped before plain data, but within unpacked data.
-fn place(header: &Header, data: &FileBytes, start: u64) -> Result<(Packing, u64)> {
-    match (header.encoding, header.skip) {
-        (Encoding::Raw, Skip { bytes: Some(bytes), .. }) => Ok((Packing::Plain, start.saturating_add(bytes))),
-        (Encoding::Gzip, Skip { bytes: Some(bytes), .. }) => Ok((Packing::Gzip { start }, bytes)),
-        (Encoding::Raw, Skip { bytes: None, .. }) => {
-            let size = header.size_bytes()?;
-            let from_end = data.size_bytes().checked_sub(size).ok_or_else(|| {
-                Error::corrupt(format!(
-                    "expected at least {size} bytes of data, found a file of {}",
-                    data.size_bytes()
-                ))
-            })?;
-            Ok((Packing::Plain, from_end))
-        }
-        (Encoding::Gzip, Skip { bytes: None, .. }) => {
-            Err(Error::unsupported("expected `byte skip: -1` only with raw encoding, found it with gzip"))
-        }
-    }
-}
-
-/// The byte after `lines` line ends.
-fn skip_lines(data: &FileBytes, start: u64, lines: u64) -> Result<u64> {
-    if lines == 0 {
-        return Ok(start);
-    }
-    let head = data.head(MAX_HEADER_BYTES)?;
-    let from = usize::try_from(start).unwrap_or(usize::MAX);
-    let ends = head.iter().enumerate().skip(from).filter(|(_, b)| **b == b'\n').map(|(i, _)| i as u64 + 1);
-    let wanted = usize::try_from(lines - 1).unwrap_or(usize::MAX);
-    ends.into_iter().nth(wanted).ok_or_else(|| {
-        Error::corrupt(format!(
-            "expected {lines} lines to skip in the first {MAX_HEADER_BYTES} bytes, found fewer"
-        ))
-    })
-}
-
-fn describe_array(header: &Header, shape: &[u64]) -> array::ArrayInfo {
+fn describe_array(header: &Header, dtype: DType, shape: &[u64]) -> array::ArrayInfo {
     let kinds = axis_kinds(header);
-    let axes = (0..header.sizes.len()).rev().map(|number| axis(header, number, kinds[number])).collect();
-    let mut info = describe::array("image", header.dtype, axes, shape, None);
+    let axes: Vec<Axis> =
+        (0..header.sizes.len()).rev().map(|number| axis(header, number, kinds[number])).collect();
+    let world = space::world(header, &kinds, &axes);
+    let mut info = describe::array("image", dtype, axes, shape, None);
     info.units.clone_from(&header.sample_units);
-    info.levels[0].world_from_voxel = space::world_from_voxel(header, &kinds);
-    let from_axes =
-        header.axes.iter().zip(&kinds).find(|(_, k)| k.is_spatial()).map(|(a, _)| a.units.clone());
-    info.world_units = header.space_units.first().cloned().or(from_axes).unwrap_or_default();
+    info.levels[0].world_from_voxel = world.world_from_voxel;
+    info.world_units = world.units;
+    info.notes = world.notes;
     info.attributes =
         header.attributes.iter().map(|(k, v)| (k.clone(), Attribute::Text(v.clone()))).collect();
+    if let Some(names) = header.axes.iter().zip(&header.sizes).find_map(|(axis, &size)| channels(axis, size))
+    {
+        info.attributes.insert("channels".into(), names);
+    }
     info
 }
 
+/// Names of the samples of an axis whose kind says them.
+fn channels(axis: &AxisFields, size: u64) -> Option<Attribute> {
+    let texts = |names: &[&str]| Attribute::Texts(names.iter().map(|&name| name.to_owned()).collect());
+    match (axis.kind.as_str(), size) {
+        ("rgb-color", 3) | ("rgba-color", 4) => Some(describe::colour_names(size)),
+        ("hsv-color", 3) => Some(texts(&["hue", "saturation", "value"])),
+        ("complex", 2) => Some(texts(&["real", "imag"])),
+        _ => None,
+    }
+}
+
 fn axis(header: &Header, number: usize, kind: AxisKind) -> Axis {
-    let described = &header.axes[number];
+    let (described, size) = (&header.axes[number], header.sizes[number]);
     let name = match described.label.as_str() {
         "" => default_name(kind, header.sizes.len() - 1 - number),
         label => label.to_owned(),
     };
-    let step = described.spacing.or_else(|| described.direction.as_deref().map(space::length));
+    let by_direction = || described.direction.as_deref().map(space::length);
+    let step = space::known_step(described, size).or_else(by_direction);
     let step = step.filter(|s| s.is_finite() && *s != 0.0);
-    let coordinates = step.map_or(Coordinates::Index, |step| Coordinates::Regular {
-        origin: described.min.filter(|m| m.is_finite()).unwrap_or(0.0),
-        step,
-    });
+    let origin = space::first(described, size);
+    let coordinates = step.map_or(Coordinates::Index, |step| Coordinates::Regular { origin, step });
     let space_unit = if kind.is_spatial() { header.space_units.first().cloned() } else { None };
     let units =
         if described.units.is_empty() { space_unit.unwrap_or_default() } else { described.units.clone() };
@@ -127,15 +108,20 @@ fn default_name(kind: AxisKind, place: usize) -> String {
     }
 }
 
-/// What each axis means, in the file's order: by its kind, else by having a direction in space, else by
-/// its place.
+/// What each axis means, in the file's order: by its direction in space, else by its kind, else by its place. Where axes have
+/// directions, one without is none of space, whatever its kind.
 fn axis_kinds(header: &Header) -> Vec<AxisKind> {
-    let oriented = header.axes.iter().any(|a| a.direction.is_some());
+    let is_oriented = header.axes.iter().any(|a| a.direction.is_some());
     let mut space = [AxisKind::X, AxisKind::Y, AxisKind::Z, AxisKind::Time].into_iter();
-    let mut kind = |axis: &header::AxisFields| match axis.kind.as_str() {
-        "time" => AxisKind::Time,
-        "" | "???" | "none" if oriented && axis.direction.is_none() => AxisKind::Other,
-        "" | "???" | "none" | "domain" | "space" => space.next().unwrap_or(AxisKind::Other),
+    let mut kind = |axis: &AxisFields| match (axis.kind.as_str(), &axis.direction) {
+        ("time", _) => AxisKind::Time,
+        (_, Some(direction)) if is_in_space(direction) => {
+            space.next().filter(|kind| kind.is_spatial()).unwrap_or(AxisKind::Other)
+        }
+        (_, Some(_)) if space::has_time(&header.space) => AxisKind::Time,
+        (_, Some(_)) => AxisKind::Other,
+        ("" | "???" | "none" | "domain" | "space", None) if is_oriented => AxisKind::Other,
+        ("" | "???" | "none" | "domain" | "space", None) => space.next().unwrap_or(AxisKind::Other),
         _ => AxisKind::Channel,
     };
     let mut kinds: Vec<AxisKind> = header.axes.iter().map(&mut kind).collect();
@@ -145,6 +131,12 @@ fn axis_kinds(header: &Header) -> Vec<AxisKind> {
         }
     }
     kinds
+}
+
+/// Whether a direction leads along the first three axes of space more than along those behind them.
+fn is_in_space(direction: &[f64]) -> bool {
+    let (space, rest) = direction.split_at(direction.len().min(3));
+    space::length(space) >= space::length(rest)
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use array::{Error, LongWork, Result, Source};
+use array::{Error, LongWork, Meaning, Result, Source};
 
+use crate::labels::Meant;
 use crate::synthetic::{self, Synthetic};
 use crate::{
-    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, amr, hdf5, netcdf3, nifti,
-    npy, nrrd, raw,
+    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, amr, hdf5, mgh, netcdf3,
+    nifti, npy, nrrd, raw,
 };
 
 /// How far a long task is.
@@ -43,6 +44,8 @@ pub struct OpenOptions {
     pub scratch: Scratch,
     /// Where a viewer may look how long work goes: keep a clone.
     pub work: LongWork,
+    /// What a person says that arrays mean; else formats and names say it.
+    pub meaning: Option<Meaning>,
 }
 
 impl OpenOptions {
@@ -97,8 +100,14 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "NIfTI",
         recognises: nifti::recognises,
-        endings: &[".nii", ".nii.gz", ".hdr"],
+        endings: &[".nii", ".nii.gz", ".hdr", ".hdr.gz", ".img", ".img.gz"],
         open: |file, options| Ok(Arc::new(nifti::open(file, options)?)),
+    },
+    Kind {
+        name: "MGH",
+        recognises: |_| false,
+        endings: &[".mgh", ".mgz", ".mgh.gz"],
+        open: |file, options| Ok(Arc::new(mgh::open(file, options)?)),
     },
     Kind {
         name: "NumPy",
@@ -136,7 +145,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
 pub fn open_format(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {
     let format = open_unchecked(location, options).map_err(|e| e.context(format!("open `{location}`")))?;
     format.dataset().check()?;
-    Ok(format)
+    Ok(Meant::over(format, options.meaning))
 }
 
 fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {
@@ -158,7 +167,7 @@ fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Forma
     match by_bytes.or_else(by_name) {
         Some(kind) => (kind.open)(file, options).map_err(|e| e.context(kind.name)),
         None => Err(Error::unsupported(format!(
-            "expected HDF5, NetCDF-3, NRRD, NIfTI, NumPy, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description of \
+            "expected HDF5, NetCDF-3, NRRD, NIfTI, Analyze, MGH, NumPy, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description of \
              them, `NAME.toml` (docs/raw.md); found a file that begins with {:02x?}",
             &head[..head.len().min(8)]
         ))),

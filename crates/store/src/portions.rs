@@ -10,11 +10,18 @@ pub(crate) struct Portions {
     /// What is left, the next one last.
     rest: Vec<(Selection, Region)>,
     max_bytes: usize,
+    /// The last axis is the slow one.
+    is_last_first: bool,
 }
 
 impl Portions {
     pub(crate) fn new(selection: &Selection, into: Region, max_bytes: usize) -> Self {
-        Self { rest: vec![(selection.clone(), into)], max_bytes }
+        Self { rest: vec![(selection.clone(), into)], max_bytes, is_last_first: false }
+    }
+
+    /// The same for arrays whose last axis is the slowest in the file.
+    pub(crate) fn last_first(selection: &Selection, into: Region, max_bytes: usize) -> Self {
+        Self { is_last_first: true, ..Self::new(selection, into, max_bytes) }
     }
 }
 
@@ -24,7 +31,10 @@ impl Iterator for Portions {
     fn next(&mut self) -> Option<Self::Item> {
         let (mut selection, mut region) = self.rest.pop()?;
         while region.size_bytes() > self.max_bytes {
-            let Some(axis) = region.shape().iter().position(|&n| n > 1) else { break };
+            let mut axes = region.shape().iter();
+            let axis =
+                if self.is_last_first { axes.rposition(|&n| n > 1) } else { axes.position(|&n| n > 1) };
+            let Some(axis) = axis else { break };
             let at = region.shape()[axis] / 2;
             let (first, second) = match halves(&selection, axis, at as u64) {
                 Ok(halves) => halves,

@@ -149,8 +149,6 @@ fn info(description: &Description) -> ArrayInfo {
     }
     let mut info = describe::array(&description.name, description.dtype, axes, &description.shape, None);
     info.units.clone_from(&description.units);
-    info.world_units =
-        info.axes.iter().rev().find(|a| a.kind.is_spatial()).map(|a| a.units.clone()).unwrap_or_default();
     info.decoding = decoding(description);
     // Said as other formats say it, so that copies and clients know it too.
     let element = info.dtype.element();
@@ -231,6 +229,16 @@ mod tests {
         let selection = Selection::parse("1, 2, ::3", info.shape()).unwrap();
         file.read(0, 0, &selection, region, &Cancel::default()).unwrap();
         assert_eq!(target.into_vec().unwrap(), [21, 24]);
+    }
+
+    #[test]
+    fn speeds_and_times_are_not_on_the_scale_of_lengths() {
+        let axes = "axes = [{name='v', kind='z', units='m/s', spacing=300.0}, {name='y', units='m', spacing=2.0}, {name='x', units='m', spacing=2.0}]";
+        let file = open_text(&format!("{PLAIN}{axes}")).unwrap();
+        let info = &file.dataset().arrays[0];
+        assert_eq!(info.levels[0].world_from_voxel.spacing(), [2.0; 3]);
+        assert_eq!(info.axes[0].coordinates, Coordinates::Regular { origin: 0.0, step: 300.0 });
+        assert!(info.notes[0].contains("`m/s`"), "{:?}", info.notes);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use array::{
-    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Pieces, Priority, ReadRequest, Region, Result,
-    Selection, Source, Target, Want, stats,
+    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Meaning, Pieces, Priority, ReadRequest, Region,
+    Result, Selection, Source, Target, Want, stats,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
@@ -100,7 +100,8 @@ impl Maker {
         let BlockInfo { array, size_bytes, .. } = plan.dataset.block(key)?;
         let array = array.clone();
         let block = on_pool(priority, move |_| {
-            let bytes = side.get(key.dataset, &entry_name(key)).filter(|b| b.len() as u64 == size_bytes);
+            let bytes =
+                side.get(key.dataset, &entry_name(key, &array)).filter(|b| b.len() as u64 == size_bytes);
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
         .await?;
@@ -131,7 +132,7 @@ impl Maker {
         let (side, array) = (self.side_for(plan, key), plan.dataset.array(key.array)?.clone());
         on_pool(priority, move |_| {
             if let Some(side) = side
-                && let Err(error) = side.put(key.dataset, &entry_name(key), &bytes)
+                && let Err(error) = side.put(key.dataset, &entry_name(key, &array), &bytes)
             {
                 tracing::debug!(%error, "a made block was not kept");
             }
@@ -340,8 +341,10 @@ fn finer_box(start: &[u64], count: &[usize], halved: &[bool], finer_shape: &[u64
     Selection::of_box(&low, &size)
 }
 
-fn entry_name(key: BlockKey) -> String {
-    format!("levels-{VERSION}/g{}/a{}/l{}/{}", key.generation.0, key.array, key.level, key.index)
+/// Modes have names of their own: what an array means may be decided anew.
+fn entry_name(key: BlockKey, array: &ArrayInfo) -> String {
+    let modes = if array.meaning == Meaning::Labels { "-modes" } else { "" };
+    format!("levels-{VERSION}{modes}/g{}/a{}/l{}/{}", key.generation.0, key.array, key.level, key.index)
 }
 
 fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {

@@ -1,12 +1,20 @@
-//! The binary header of NIfTI-1 and NIfTI-2, in either byte order.
+//! The binary header of NIfTI-1, NIfTI-2 and Analyze 7.5, in either byte order.
+//!
+//! Where a header is odd, nibabel's reading is taken: its world space, its scaling, its repairs of sizes of voxels.
 
 use array::{ByteOrder, DType, ElementType, Error, Result};
+
+use super::world::{self, Origin};
 
 /// What the voxels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Numbers(DType),
-    /// Something that is no array of numbers.
+    /// Colours of so many bytes: red, green, blue, and with four opacity.
+    Colours(u64),
+    /// Pairs of floats of this type: real and imaginary part.
+    Complex(DType),
+    /// Something that cannot be given as an array of numbers, and why.
     Other(&'static str),
 }
 
@@ -17,28 +25,44 @@ pub(super) struct Header {
     pub(super) sizes: Vec<u64>,
     /// Distance between voxels along each axis.
     pub(super) steps: Vec<f64>,
-    /// Handedness of the voxels' own axes in the quaternion form: 1 or -1.
-    handedness: f64,
     /// Of the first voxel, bytes.
     pub(super) offset: u64,
-    /// Slope and intercept, where there are any.
-    pub(super) scaling: Option<(f64, f64)>,
+    pub(super) scaling: Scaling,
     units: u8,
     pub(super) time_offset: f64,
     pub(super) intent_code: i64,
+    /// The axes of frequency, phase and slice encoding, counted from 1; 0 where nothing is said.
+    pub(super) encoded: [u8; 3],
     pub(super) display_range: (f64, f64),
     pub(super) description: String,
     pub(super) aux_file: String,
     pub(super) intent_name: String,
-    quaternion: Option<([f64; 3], [f64; 3])>,
-    rows: Option<[[f64; 4]; 3]>,
+    /// x, y, z of the world for voxel x, y, z.
+    pub(super) world_from_voxel: [[f64; 4]; 3],
+    /// What of the header was passed over.
+    pub(super) warnings: Vec<String>,
     /// The voxels lie in a file of their own.
     pub(super) is_pair: bool,
+    pub(super) version: Version,
 }
 
-/// The two layouts. Their fields differ in place and width, not in meaning.
+/// How stored values become the meant ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scaling {
+    None,
+    By {
+        slope: f64,
+        intercept: f64,
+    },
+    /// A slope that means something beside an intercept that is no number.
+    Broken,
+}
+
+/// The layouts. Their fields differ in place and width, few of them in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
+    /// Analyze 7.5: as NIfTI-1 was laid over it, without magic and orientation.
+    Analyze,
     One,
     Two,
 }
@@ -60,7 +84,7 @@ impl Fields<'_> {
     /// A float: single precision in version 1, double in version 2.
     fn float(&self, one: usize, two: usize) -> f64 {
         match self.version {
-            Version::One => self.number(ElementType::F32, one),
+            Version::Analyze | Version::One => self.number(ElementType::F32, one),
             Version::Two => self.number(ElementType::F64, two),
         }
     }
@@ -74,21 +98,27 @@ impl Fields<'_> {
     #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
     fn code(&self, one: usize, two: usize) -> i64 {
         match self.version {
-            Version::One => self.number(ElementType::I16, one) as i64,
+            Version::Analyze | Version::One => self.number(ElementType::I16, one) as i64,
             Version::Two => self.number(ElementType::I32, two) as i64,
         }
+    }
+
+    /// The type of voxels: 16 bits in every version.
+    #[expect(clippy::cast_possible_truncation, reason = "16 bits")]
+    fn datatype(&self) -> i64 {
+        self.number(ElementType::I16, if self.version == Version::Two { 12 } else { 70 }) as i64
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "saturates; sizes are checked by the caller")]
     fn size(&self, i: usize) -> i64 {
         match self.version {
-            Version::One => self.number(ElementType::I16, 40 + 2 * i) as i64,
+            Version::Analyze | Version::One => self.number(ElementType::I16, 40 + 2 * i) as i64,
             Version::Two => self.number(ElementType::I64, 16 + 8 * i) as i64,
         }
     }
 
     fn text(&self, one: usize, two: usize, length: usize) -> String {
-        let at = if self.version == Version::One { one } else { two };
+        let at = if self.version == Version::Two { two } else { one };
         let raw = self.head.get(at..at + length).unwrap_or_default();
         let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
         String::from_utf8_lossy(&raw[..end]).trim().to_owned()
@@ -96,79 +126,64 @@ impl Fields<'_> {
 }
 
 impl Header {
-    /// The version and byte order of the header at the start of `head`.
+    /// The version and byte order of the NIfTI header at the start of `head`.
     pub(super) fn version(head: &[u8]) -> Option<(Version, ByteOrder)> {
-        let size = head.get(..4)?;
-        let order = |bytes: u32| match size {
-            s if s == bytes.to_le_bytes() => Some(ByteOrder::Little),
-            s if s == bytes.to_be_bytes() => Some(ByteOrder::Big),
-            _ => None,
-        };
-        if let Some(order) = order(348) {
-            let magic = head.get(344..348)?;
-            return (magic == b"n+1\0" || magic == b"ni1\0").then_some((Version::One, order));
+        if let Some(b"n+2\0" | b"ni2\0") = head.get(4..8) {
+            return order_by_size(head, 540).map(|order| (Version::Two, order));
         }
-        let magic = head.get(4..8)?;
-        order(540).filter(|_| magic == b"n+2\0" || magic == b"ni2\0").map(|order| (Version::Two, order))
+        let magic = head.get(344..348)?;
+        // Programs leave the size of the header out, but not the magic.
+        let order = order_by_size(head, 348).or_else(|| order_by_dimensions(head));
+        order.filter(|_| magic == b"n+1\0" || magic == b"ni1\0").map(|order| (Version::One, order))
     }
 
-    /// Reads the header at the start of `head`.
-    pub(super) fn parse(head: &[u8]) -> Result<Self> {
-        let Some((version, order)) = Self::version(head) else {
+    /// The byte order of an Analyze header at the start of `head`: only its size tells, so a name must have said more.
+    fn analyze(head: &[u8]) -> Option<(Version, ByteOrder)> {
+        order_by_size(head, 348).map(|order| (Version::Analyze, order))
+    }
+
+    /// Reads the header at the start of `head`. `may_be_analyze`: where the file's name says that it is a header.
+    pub(super) fn parse(head: &[u8], may_be_analyze: bool) -> Result<Self> {
+        let found = Self::version(head).or_else(|| Self::analyze(head).filter(|_| may_be_analyze));
+        let Some((version, order)) = found else {
             return Err(Error::corrupt(
-                "expected a NIfTI header of 348 or 540 bytes with the magic `n+1`, `ni1`, `n+2` or `ni2`",
+                "expected a NIfTI header of 348 or 540 bytes with the magic `n+1`, `ni1`, `n+2` or `ni2`, or in `NAME.hdr` one of Analyze",
             ));
         };
-        let length = if version == Version::One { 348 } else { 540 };
+        let length = if version == Version::Two { 540 } else { 348 };
         if head.len() < length {
             return Err(Error::corrupt(format!("expected a header of {length} bytes, found {}", head.len())));
         }
         let f = Fields { head, version, order };
         let sizes = sizes(&f)?;
-        let is_pair = head[if version == Version::One { 345 } else { 5 }] == b'i';
+        let is_pair = match version {
+            Version::Analyze => true,
+            Version::One => head[345] == b'i',
+            Version::Two => head[5] == b'i',
+        };
+        let mut warnings = Vec::new();
+        let offset = offset(&f, is_pair, &mut warnings)?;
+        let place = Place::read(&f, &sizes);
+        let is_nifti = version != Version::Analyze;
         Ok(Self {
-            stored: stored(f.code(70, 12), order)?,
+            stored: stored(f.datatype(), order)?,
             steps: (0..sizes.len()).map(|i| f.float_of(76, 104, i + 1)).collect(),
-            handedness: if f.float(76, 104) < 0.0 { -1.0 } else { 1.0 },
-            offset: offset(&f, is_pair)?,
-            scaling: scaling(f.float(112, 176), f.float(116, 184)),
-            units: unit_bits(&f),
-            time_offset: Some(f.float(136, 216)).filter(|v| v.is_finite()).unwrap_or(0.0),
-            intent_code: f.code(68, 504),
+            offset,
+            scaling: if is_nifti { scaling(&f) } else { analyze_scaling(&f) },
+            units: if is_nifti { byte_of(&f, 123, 500) } else { 0 },
+            time_offset: Some(f.float(136, 216)).filter(|v| is_nifti && v.is_finite()).unwrap_or(0.0),
+            intent_code: if is_nifti { f.code(68, 504) } else { 0 },
+            encoded: [0, 2, 4].map(|bit| if is_nifti { byte_of(&f, 39, 524) >> bit & 3 } else { 0 }),
             display_range: (f.float(128, 200), f.float(124, 192)),
             description: f.text(148, 240, 80),
             aux_file: f.text(228, 320, 24),
-            intent_name: f.text(328, 508, 16),
-            quaternion: (f.code(252, 344) > 0).then(|| {
-                ([0, 1, 2].map(|i| f.float_of(256, 352, i)), [0, 1, 2].map(|i| f.float_of(268, 376, i)))
-            }),
-            rows: (f.code(254, 348) > 0)
-                .then(|| [0, 1, 2].map(|row| [0, 1, 2, 3].map(|i| f.float_of(280, 400, 4 * row + i)))),
+            intent_name: if is_nifti { f.text(328, 508, 16) } else { String::new() },
+            world_from_voxel: place.world_from_voxel(&mut warnings),
+            warnings,
             sizes,
             is_pair,
+            version,
         })
-    }
-
-    /// The affine map of the standard: the sform, else the qform, else the steps alone.
-    pub(super) fn world_from_voxel(&self) -> [[f64; 4]; 3] {
-        let step = |i: usize| self.steps.get(i).map_or(1.0, |s| s.abs()).max(f64::MIN_POSITIVE);
-        let by_steps = [[step(0), 0.0, 0.0, 0.0], [0.0, step(1), 0.0, 0.0], [0.0, 0.0, step(2), 0.0]];
-        let finite = |m: &[[f64; 4]; 3]| m.iter().flatten().all(|v| v.is_finite());
-        let rotated = || {
-            let ([b, c, d], origin) = self.quaternion?;
-            let a = (1.0 - b * b - c * c - d * d).max(0.0).sqrt();
-            let rotation = [
-                [a * a + b * b - c * c - d * d, 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)],
-                [2.0 * (b * c + a * d), a * a + c * c - b * b - d * d, 2.0 * (c * d - a * b)],
-                [2.0 * (b * d - a * c), 2.0 * (c * d + a * b), a * a + d * d - b * b - c * c],
-            ];
-            let row = |i: usize| {
-                let [x, y, z] = rotation[i];
-                [x * step(0), y * step(1), z * step(2) * self.handedness, origin[i]]
-            };
-            Some([row(0), row(1), row(2)])
-        };
-        self.rows.filter(finite).or_else(|| rotated().filter(finite)).unwrap_or(by_steps)
     }
 
     pub(super) fn space_units(&self) -> &'static str {
@@ -193,18 +208,108 @@ impl Header {
     }
 }
 
+/// What a header says of world space.
+struct Place {
+    /// Sizes of voxels along x, y, z, and 1 or -1 in front: the handedness of the quaternion form.
+    steps: [f64; 4],
+    /// Elements along x, y, z.
+    sizes: [u64; 3],
+    quaternion: Option<([f64; 3], [f64; 3])>,
+    rows: Option<[[f64; 4]; 3]>,
+    origin: Origin,
+}
+
+impl Place {
+    fn read(f: &Fields<'_>, sizes: &[u64]) -> Self {
+        let is_nifti = f.version != Version::Analyze;
+        // Codes that nobody defined are taken for none.
+        let is_known = |code: i64| is_nifti && (1..=5).contains(&code);
+        // Beyond the dimensions there are, sizes of voxels mean nothing.
+        let step = |i: usize| if i <= sizes.len() { f.float_of(76, 104, i) } else { 1.0 };
+        let by_origin = [0, 1, 2].map(|i| f.number(ElementType::I16, 253 + 2 * i));
+        Self {
+            steps: [0, 1, 2, 3].map(step),
+            sizes: [0, 1, 2].map(|i| sizes.get(i).copied().unwrap_or(1)),
+            quaternion: is_known(f.code(252, 344)).then(|| {
+                ([0, 1, 2].map(|i| f.float_of(256, 352, i)), [0, 1, 2].map(|i| f.float_of(268, 376, i)))
+            }),
+            rows: is_known(f.code(254, 348))
+                .then(|| [0, 1, 2].map(|row| [0, 1, 2, 3].map(|i| f.float_of(280, 400, 4 * row + i)))),
+            origin: if is_nifti { Origin::Middle } else { Origin::Voxel(by_origin) },
+        }
+    }
+
+    /// The affine map that nibabel takes: the sform, else the qform, else sizes of voxels about the middle, x to the left.
+    fn world_from_voxel(&self, warnings: &mut Vec<String>) -> [[f64; 4]; 3] {
+        if let Some(rows) = self.rows {
+            if rows.iter().flatten().all(|v| v.is_finite()) {
+                return rows;
+            }
+            warnings.push("the sform has entries that are no numbers and is passed over".into());
+        }
+        let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
+        if let Some((vector, origin)) = self.quaternion {
+            let handedness = if self.steps[0] < 0.0 { -1.0 } else { 1.0 };
+            if let Some(map) = world::by_quaternion(vector, origin, steps, handedness) {
+                return map;
+            }
+            warnings.push("the qform's quaternion is none of a rotation and is passed over".into());
+        }
+        world::by_steps(steps, self.sizes, self.origin)
+    }
+}
+
+fn order_by_size(head: &[u8], bytes: u32) -> Option<ByteOrder> {
+    match head.get(..4)? {
+        s if s == bytes.to_le_bytes() => Some(ByteOrder::Little),
+        s if s == bytes.to_be_bytes() => Some(ByteOrder::Big),
+        _ => None,
+    }
+}
+
+/// By the number of dimensions, which is small in one of the orders.
+fn order_by_dimensions(head: &[u8]) -> Option<ByteOrder> {
+    match *head.get(40..42)? {
+        [1..=7, 0] => Some(ByteOrder::Little),
+        [0, 1..=7] => Some(ByteOrder::Big),
+        _ => None,
+    }
+}
+
 fn sizes(f: &Fields<'_>) -> Result<Vec<u64>> {
     let count = f.size(0);
     let Some(count) = usize::try_from(count).ok().filter(|n| (1..=7).contains(n)) else {
         return Err(Error::corrupt(format!("expected 1 to 7 dimensions, found {count}")));
     };
-    (1..=count)
-        .map(|i| {
-            let size = f.size(i);
-            u64::try_from(size)
-                .map_err(|_| Error::corrupt(format!("expected a size of at least 0, found {size}")))
+    let sizes: Vec<i64> = (1..=count).map(|i| f.size(i)).collect();
+    let of_surface = if f.version == Version::One { surface(f, &sizes)? } else { None };
+    sizes
+        .iter()
+        .enumerate()
+        .map(|(i, &size)| match of_surface {
+            Some(vertices) if i < 3 => Ok(if i == 0 { vertices } else { 1 }),
+            _ => u64::try_from(size)
+                .map_err(|_| Error::corrupt(format!("expected a size of at least 0, found {size}"))),
         })
         .collect()
+}
+
+/// Vertices of a surface, which FreeSurfer writes as one long row: too long for 16 bits, the length stands in another field,
+/// or three sizes together are the one of its finest sphere.
+#[expect(clippy::cast_possible_truncation, reason = "32 bits")]
+fn surface(f: &Fields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
+    match sizes {
+        [-1, 1, 1, ..] => {
+            let length = f.number(ElementType::I32, 144) as i64;
+            u64::try_from(length).ok().filter(|&n| n > 0).map(Some).ok_or_else(|| {
+                Error::corrupt(format!(
+                    "expected the length of a row in the field `glmin` where the first size is -1, found {length}"
+                ))
+            })
+        }
+        [27307, 1, 6, ..] => Ok(Some(163_842)),
+        _ => Ok(None),
+    }
 }
 
 fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
@@ -220,10 +325,21 @@ fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
         768 => U32,
         1024 => I64,
         1280 => U64,
-        1 => return Ok(Stored::Other("bits (datatype 1), which are not supported")),
-        32 | 1792 | 2048 => return Ok(Stored::Other("complex numbers, which are not supported")),
-        128 | 2304 => return Ok(Stored::Other("RGB colours, which are not supported")),
-        1536 => return Ok(Stored::Other("floats of 128 bits, which are not supported")),
+        32 => return Ok(Stored::Complex(DType::new(F32, order))),
+        1792 => return Ok(Stored::Complex(DType::new(F64, order))),
+        128 => return Ok(Stored::Colours(3)),
+        2304 => return Ok(Stored::Colours(4)),
+        1 => return Ok(Stored::Other("single bits (datatype 1), whose order within bytes no standard says")),
+        1536 => {
+            return Ok(Stored::Other(
+                "floats of 128 bits (datatype 1536), whose layout depends on the machine that wrote them",
+            ));
+        }
+        2048 => {
+            return Ok(Stored::Other(
+                "complex numbers of 256 bits (datatype 2048), whose layout depends on the machine that wrote them",
+            ));
+        }
         _ => return Err(Error::corrupt(format!("expected a NIfTI datatype, found {code}"))),
     };
     Ok(Stored::Numbers(DType::new(element, order)))
@@ -235,18 +351,24 @@ fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
     clippy::cast_sign_loss,
     reason = "checked to be a whole number in range"
 )]
-fn offset(f: &Fields<'_>, is_pair: bool) -> Result<u64> {
+fn offset(f: &Fields<'_>, is_pair: bool, warnings: &mut Vec<String>) -> Result<u64> {
     let offset = match f.version {
-        Version::One => f.number(ElementType::F32, 108),
+        Version::Analyze | Version::One => f.number(ElementType::F32, 108),
         Version::Two => f.number(ElementType::I64, 168),
     };
     let least = match (is_pair, f.version) {
         (true, _) => 0.0,
-        (false, Version::One) => 352.0,
+        (false, Version::Analyze | Version::One) => 352.0,
         (false, Version::Two) => 544.0,
     };
-    // Zero in a single file is an old habit for "right after the header".
-    let offset = if offset == 0.0 { least } else { offset };
+    // Zero in a single file is an old habit for "right after the header", which programs read in several ways.
+    let is_habit = offset == 0.0 && !is_pair;
+    if is_habit {
+        warnings.push(format!(
+            "the header names byte 0, which is its own, as the place of the voxels: they are read from byte {least} on, right behind it"
+        ));
+    }
+    let offset = if is_habit { least } else { offset };
     if offset >= least && offset.fract() == 0.0 && offset < 9e15 {
         return Ok(offset as u64);
     }
@@ -254,16 +376,43 @@ fn offset(f: &Fields<'_>, is_pair: bool) -> Result<u64> {
 }
 
 /// A slope of zero or one that is no number means no scaling, as nibabel reads it.
-fn scaling(slope: f64, intercept: f64) -> Option<(f64, f64)> {
-    #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
-    let neutral = slope == 1.0 && intercept == 0.0;
-    (slope != 0.0 && slope.is_finite() && intercept.is_finite() && !neutral).then_some((slope, intercept))
+fn scaling(f: &Fields<'_>) -> Scaling {
+    let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
+    if slope == 0.0 || !slope.is_finite() {
+        return Scaling::None;
+    }
+    if intercept.is_finite() { Scaling::of(slope, intercept) } else { Scaling::Broken }
 }
 
+/// What SPM wrote into Analyze headers; else the two ranges of values, stored and meant, where both are there.
+fn analyze_scaling(f: &Fields<'_>) -> Scaling {
+    let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
+    if slope != 0.0 && slope.is_finite() {
+        return Scaling::of(slope, if intercept.is_finite() { intercept } else { 0.0 });
+    }
+    let (high, low) = (f.float(124, 192), f.float(128, 200));
+    let (stored_high, stored_low) = (f.number(ElementType::I32, 140), f.number(ElementType::I32, 144));
+    let (meant, stored) = (high - low, stored_high - stored_low);
+    if meant == 0.0 || stored == 0.0 || !meant.is_finite() {
+        return Scaling::None;
+    }
+    Scaling::of(meant / stored, low - meant / stored * stored_low)
+}
+
+impl Scaling {
+    fn of(slope: f64, intercept: f64) -> Self {
+        #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
+        let neutral = slope == 1.0 && intercept == 0.0;
+        if neutral { Self::None } else { Self::By { slope, intercept } }
+    }
+}
+
+/// One byte of flags; 32 bits in version 2.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "one byte of flags")]
-fn unit_bits(f: &Fields<'_>) -> u8 {
+fn byte_of(f: &Fields<'_>, one: usize, two: usize) -> u8 {
     match f.version {
-        Version::One => f.head[123],
-        Version::Two => f.number(ElementType::I32, 500) as u8,
+        Version::Analyze | Version::One => f.head[one],
+        Version::Two if two == 524 => f.head[two],
+        Version::Two => f.number(ElementType::I32, two) as u8,
     }
 }

@@ -6,11 +6,48 @@ use array::{ByteOrder, DType, ElementType, Error, MAX_AXES, Result};
 
 /// Most keys of one header.
 const MAX_KEYS: usize = 4096;
+/// Most files that the data of one header lie in.
+pub(super) const MAX_DATA_FILES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Raw,
     Gzip,
+    Bzip2,
+    /// Numbers as text.
+    Ascii,
+    /// Two digits a byte.
+    Hex,
+}
+
+/// What the elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    Numbers(DType),
+    /// Bytes of which only their number is said.
+    Blocks,
+}
+
+/// Where the data lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Data {
+    /// Behind the header.
+    Attached,
+    /// In a file beside it.
+    Apart(String),
+    /// In several, one after another.
+    Several(Vec<String>),
+}
+
+/// What samples of an axis are measured at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Center {
+    #[default]
+    Unknown,
+    /// The ends of the axis are the middles of the first and the last sample.
+    Node,
+    /// The ends of the axis are the borders of the first and the last sample.
+    Cell,
 }
 
 /// What lies between header and data.
@@ -26,6 +63,8 @@ pub(super) struct Skip {
 pub(super) struct AxisFields {
     pub(super) spacing: Option<f64>,
     pub(super) min: Option<f64>,
+    pub(super) max: Option<f64>,
+    pub(super) center: Center,
     /// Step in space, in the header's own space.
     pub(super) direction: Option<Vec<f64>>,
     pub(super) kind: String,
@@ -36,12 +75,12 @@ pub(super) struct AxisFields {
 /// A header that was understood. Axes in the file's order, fastest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header {
-    pub(super) dtype: DType,
+    pub(super) stored: Stored,
     pub(super) sizes: Vec<u64>,
     pub(super) axes: Vec<AxisFields>,
     pub(super) encoding: Encoding,
     pub(super) skip: Skip,
-    pub(super) data_file: Option<String>,
+    pub(super) data: Data,
     pub(super) space: String,
     pub(super) space_origin: Option<Vec<f64>>,
     pub(super) space_units: Vec<String>,
@@ -58,15 +97,12 @@ impl Header {
         let lines = Lines::read(head)?;
         let sizes = sizes(&lines)?;
         let encoding = encoding(lines.need("encoding")?)?;
-        let element = element(lines.need("type")?)?;
-        let order = byte_order(&lines, element)?;
-        let axes = axes(&lines, sizes.len())?;
         Ok(Self {
-            dtype: DType::new(element, order),
-            axes,
+            stored: stored(&lines, encoding)?,
+            axes: axes(&lines, sizes.len())?,
             encoding,
             skip: skip(&lines)?,
-            data_file: data_file(&lines)?,
+            data: data(&lines, &sizes)?,
             space: lines.get("space").unwrap_or_default().to_ascii_lowercase(),
             space_origin: lines.get("spaceorigin").map(vector).transpose()?.flatten(),
             space_units: lines.get("spaceunits").map(quoted).unwrap_or_default(),
@@ -76,31 +112,36 @@ impl Header {
             end: lines.end,
         })
     }
-
-    /// Bytes of the whole array.
-    pub(super) fn size_bytes(&self) -> Result<u64> {
-        let size = self.sizes.iter().try_fold(self.dtype.size_bytes() as u64, |n, &s| n.checked_mul(s));
-        size.ok_or_else(|| Error::corrupt(format!("expected sizes below 2^64 bytes, found {:?}", self.sizes)))
-    }
 }
 
 /// Fields and keys as text. Field names are lower case without blanks: `data file` is `datafile`.
 struct Lines {
     fields: BTreeMap<String, String>,
     keys: BTreeMap<String, String>,
+    /// What follows `data file: LIST`, to the end of the header: names of files.
+    list: Vec<String>,
     end: usize,
 }
 
 impl Lines {
     fn read(head: &[u8]) -> Result<Self> {
-        let mut lines = Self { fields: BTreeMap::new(), keys: BTreeMap::new(), end: head.len() };
+        let mut lines =
+            Self { fields: BTreeMap::new(), keys: BTreeMap::new(), list: Vec::new(), end: head.len() };
         let mut at = 0;
         for (number, line) in head.split_inclusive(|&b| b == b'\n').enumerate() {
             at += line.len();
             let text = String::from_utf8_lossy(line);
             let text = text.trim_end_matches(['\n', '\r']);
             match number {
-                0 if text.starts_with("NRRD0") => {}
+                0 if matches!(
+                    text.trim_end(),
+                    "NRRD00.01" | "NRRD0001" | "NRRD0002" | "NRRD0003" | "NRRD0004" | "NRRD0005"
+                ) => {}
+                0 if text.starts_with("NRRD0") => {
+                    return Err(Error::unsupported(format!(
+                        "expected version 1 to 5 of NRRD, found `{text}`"
+                    )));
+                }
                 0 => return Err(Error::corrupt("expected a file that begins with `NRRD0`")),
                 _ if text.is_empty() => {
                     lines.end = at;
@@ -114,6 +155,13 @@ impl Lines {
 
     fn take(&mut self, line: &str) -> Result<()> {
         if line.starts_with('#') {
+            return Ok(());
+        }
+        if self.get("datafile").is_some_and(|file| file.starts_with("LIST")) {
+            if self.list.len() >= MAX_DATA_FILES {
+                return Err(too_many_files());
+            }
+            self.list.push(line.trim().to_owned());
             return Ok(());
         }
         if self.keys.len() + self.fields.len() >= MAX_KEYS {
@@ -140,7 +188,21 @@ impl Lines {
     }
 
     fn attributes(&self) -> BTreeMap<String, String> {
-        let shown = ["content", "space", "measurementframe", "kinds", "centerings", "thicknesses"];
+        let shown = [
+            "content",
+            "space",
+            "spacedimension",
+            "measurementframe",
+            "kinds",
+            "centerings",
+            "centers",
+            "thicknesses",
+            "number",
+            "min",
+            "max",
+            "oldmin",
+            "oldmax",
+        ];
         let fields = shown.iter().filter_map(|&f| self.get(f).map(|v| (f.to_owned(), v.to_owned())));
         fields.chain(self.keys.clone()).collect()
     }
@@ -162,8 +224,24 @@ fn encoding(text: &str) -> Result<Encoding> {
     match text.to_ascii_lowercase().as_str() {
         "raw" => Ok(Encoding::Raw),
         "gzip" | "gz" => Ok(Encoding::Gzip),
-        other => Err(Error::unsupported(format!("expected the encoding raw or gzip, found `{other}`"))),
+        "bzip2" | "bz2" => Ok(Encoding::Bzip2),
+        "ascii" | "text" | "txt" => Ok(Encoding::Ascii),
+        "hex" => Ok(Encoding::Hex),
+        other => Err(Error::unsupported(format!(
+            "expected the encoding raw, gzip, bzip2, ascii or hex, found `{other}`"
+        ))),
     }
+}
+
+fn stored(lines: &Lines, encoding: Encoding) -> Result<Stored> {
+    let text = lines.need("type")?.to_ascii_lowercase();
+    if text == "block" {
+        return Ok(Stored::Blocks);
+    }
+    let element = element(&text)?;
+    // Text has no order of bytes: it is read into this host's.
+    let order = if encoding == Encoding::Ascii { ByteOrder::NATIVE } else { byte_order(lines, element)? };
+    Ok(Stored::Numbers(DType::new(element, order)))
 }
 
 fn element(text: &str) -> Result<ElementType> {
@@ -192,7 +270,7 @@ fn element(text: &str) -> Result<ElementType> {
 }
 
 fn byte_order(lines: &Lines, element: ElementType) -> Result<ByteOrder> {
-    match lines.get("endian") {
+    match lines.get("endian").map(str::to_ascii_lowercase).as_deref() {
         Some("little") => Ok(ByteOrder::Little),
         Some("big") => Ok(ByteOrder::Big),
         None if element.size_bytes() == 1 => Ok(ByteOrder::Little),
@@ -213,13 +291,89 @@ fn skip(lines: &Lines) -> Result<Skip> {
     Ok(Skip { lines: count, bytes })
 }
 
-fn data_file(lines: &Lines) -> Result<Option<String>> {
-    let Some(name) = lines.get("datafile") else { return Ok(None) };
-    let words = name.split_whitespace().count();
-    if name.starts_with("LIST") || (words > 1 && name.contains('%')) {
-        return Err(Error::unsupported(format!("expected one data file, found several: `{name}`")));
+fn data(lines: &Lines, sizes: &[u64]) -> Result<Data> {
+    let Some(name) = lines.get("datafile") else { return Ok(Data::Attached) };
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let (names, dimensions) = match words[..] {
+        ["LIST"] => (lines.list.clone(), sizes.len() - 1),
+        ["LIST", dimensions] => (lines.list.clone(), whole(dimensions)?),
+        [pattern, first, last, step] if pattern.contains('%') => {
+            (numbered(pattern, [first, last, step])?, sizes.len() - 1)
+        }
+        [pattern, first, last, step, dimensions] if pattern.contains('%') => {
+            (numbered(pattern, [first, last, step])?, whole(dimensions)?)
+        }
+        _ => return Ok(Data::Apart(name.to_owned())),
+    };
+    let count = names.len() as u64;
+    // Each file has so many of the fastest axes whole, or, with all of them, a part of the slowest one.
+    let expected = match sizes.get(dimensions.max(1)..) {
+        Some([]) => sizes.last().copied().filter(|&n| count > 0 && n % count == 0).map(|_| count),
+        Some(slower) => slower.iter().try_fold(1u64, |n, &size| n.checked_mul(size)),
+        None => None,
+    };
+    if expected == Some(count) && count > 0 {
+        return Ok(Data::Several(names));
     }
-    Ok(Some(name.to_owned()))
+    Err(Error::corrupt(format!(
+        "expected as many data files as parts of {dimensions} dimensions make up the sizes {sizes:?}, found {count}"
+    )))
+}
+
+/// Names that a pattern of C's `printf` gives for numbers from the first to the last.
+fn numbered(pattern: &str, range: [&str; 3]) -> Result<Vec<String>> {
+    let [first, last, step]: [i64; 3] = [whole(range[0])?, whole(range[1])?, whole(range[2])?];
+    let number = Conversion::parse(pattern).ok_or_else(|| {
+        Error::corrupt(format!(
+            "expected one conversion such as `%d` or `%03d` in the name of data files, found `{pattern}`"
+        ))
+    })?;
+    let steps = last.checked_sub(first).filter(|_| step != 0).map(|length| length / step).unwrap_or(-1);
+    let Ok(steps) = u64::try_from(steps) else {
+        return Err(Error::corrupt(format!(
+            "expected numbers of data files that lead from the first to the last, found {first} to {last} in steps of {step}"
+        )));
+    };
+    if steps >= MAX_DATA_FILES as u64 {
+        return Err(too_many_files());
+    }
+    Ok((0..=steps).map(|i| number.write(first + step * i64::try_from(i).unwrap_or(0))).collect())
+}
+
+fn too_many_files() -> Error {
+    Error::corrupt(format!("expected at most {MAX_DATA_FILES} data files, found more"))
+}
+
+/// A text with one whole number in it, as `printf` writes it.
+struct Conversion<'a> {
+    before: &'a str,
+    width: usize,
+    has_zeros: bool,
+    after: &'a str,
+}
+
+impl<'a> Conversion<'a> {
+    /// Longest number.
+    const MAX_WIDTH: usize = 64;
+
+    fn parse(pattern: &'a str) -> Option<Self> {
+        let (before, rest) = pattern.split_once('%')?;
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (digits, rest) = rest.split_at(end);
+        let after = rest.strip_prefix(['d', 'i', 'u'])?;
+        let width =
+            if digits.is_empty() { 0 } else { digits.parse().ok().filter(|&n| n <= Self::MAX_WIDTH)? };
+        (!after.contains('%')).then_some(Self { before, width, has_zeros: digits.starts_with('0'), after })
+    }
+
+    fn write(&self, number: i64) -> String {
+        let Self { before, width, has_zeros, after } = *self;
+        if has_zeros {
+            format!("{before}{number:0width$}{after}")
+        } else {
+            format!("{before}{number:width$}{after}")
+        }
+    }
 }
 
 fn axes(lines: &Lines, count: usize) -> Result<Vec<AxisFields>> {
@@ -233,6 +387,8 @@ fn axes(lines: &Lines, count: usize) -> Result<Vec<AxisFields>> {
     };
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
     let (spacings, mins) = (texts("spacings", words)?, texts("axismins", words)?);
+    let (maxs, centers) = (texts("axismaxs", words)?, texts("centers", words)?);
+    let centerings = texts("centerings", words)?;
     let (kinds, directions) = (texts("kinds", words)?, texts("spacedirections", vectors)?);
     let (labels, units) = (texts("labels", quoted)?, texts("units", quoted)?);
     (0..count)
@@ -240,6 +396,9 @@ fn axes(lines: &Lines, count: usize) -> Result<Vec<AxisFields>> {
             Ok(AxisFields {
                 spacing: number(&spacings[a])?,
                 min: number(&mins[a])?,
+                max: number(&maxs[a])?,
+                center: [&centers[a], &centerings[a]].map(|text| center(text))
+                    [usize::from(centers[a].is_empty())],
                 direction: if directions[a].is_empty() { None } else { vector(&directions[a])? },
                 kind: kinds[a].to_ascii_lowercase(),
                 label: labels[a].clone(),
@@ -255,10 +414,18 @@ fn whole<T: std::str::FromStr>(text: &str) -> Result<T> {
         .map_err(|_| Error::corrupt(format!("expected a whole number in the header, found `{text}`")))
 }
 
+fn center(text: &str) -> Center {
+    match text.to_ascii_lowercase().as_str() {
+        "node" => Center::Node,
+        "cell" => Center::Cell,
+        _ => Center::Unknown,
+    }
+}
+
 fn number(text: &str) -> Result<Option<f64>> {
-    let value = match text {
+    let value = match text.to_ascii_lowercase().as_str() {
         "" => return Ok(None),
-        "nan" | "NaN" | "???" | "none" => f64::NAN,
+        "nan" | "???" | "none" => f64::NAN,
         _ => text
             .parse()
             .map_err(|_| Error::corrupt(format!("expected a number in the header, found `{text}`")))?,
@@ -282,18 +449,23 @@ fn vectors(text: &str) -> Vec<String> {
     found
 }
 
-/// `(1,0,0)`, or `none`.
+/// `(1,0,0)`; nothing for `none`, or where no entry is a number.
 fn vector(text: &str) -> Result<Option<Vec<f64>>> {
-    if text == "none" {
+    if text.eq_ignore_ascii_case("none") || text == "???" {
         return Ok(None);
     }
     let inside = text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')'));
-    let numbers: Option<Vec<f64>> = inside
-        .and_then(|t| t.split(',').map(|v| v.trim().parse().ok().filter(|v: &f64| v.is_finite())).collect());
+    let numbers: Option<Vec<f64>> =
+        inside.and_then(|t| t.split(',').map(|v| v.trim().parse().ok()).collect());
     match numbers {
-        Some(numbers) if (1..=3).contains(&numbers.len()) => Ok(Some(numbers)),
-        _ => Err(Error::corrupt(format!("expected a vector `(x,y,z)` of finite numbers, found `{text}`"))),
+        Some(numbers) if !(1..=MAX_AXES).contains(&numbers.len()) => {}
+        Some(numbers) if numbers.iter().all(|v| v.is_finite()) => return Ok(Some(numbers)),
+        Some(numbers) if numbers.iter().all(|v| v.is_nan()) => return Ok(None),
+        _ => {}
     }
+    Err(Error::corrupt(format!(
+        "expected a vector `(x,y,z)` of finite numbers, or of none at all, found `{text}`"
+    )))
 }
 
 /// `"mm" "mm"`, with `\"` inside quotes; words without quotes are taken too.

@@ -25,7 +25,7 @@ fn failure(name: &str, bytes: &[u8]) -> Error {
 fn unknown_files_are_told_what_is_known() {
     let error = failure("notes.txt", b"hello");
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("HDF5, NetCDF-3, NRRD, NIfTI, NumPy, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description"), "{error}");
+    assert!(error.to_string().contains("HDF5, NetCDF-3, NRRD, NIfTI, Analyze, MGH, NumPy, Enzo, the folder of a Zarr store or of a mesh, or for numbers without a header a description"), "{error}");
     assert_eq!(failure("nothing", b"").kind(), ErrorKind::Unsupported);
     assert_eq!(
         open("/no/such/file", &OpenOptions::default()).map(drop).unwrap_err().kind(),

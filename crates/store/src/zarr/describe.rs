@@ -187,7 +187,6 @@ impl<'a> Builder<'a> {
         let axes = pyramid.axes(first.shape().len());
         let kinds: Vec<_> = axes.iter().map(|a| a.kind).collect();
         let mut info = describe::array(&name, first.dtype, axes, first.shape(), Some(first.chunk.clone()));
-        info.world_units = pyramid.world_units();
         info.levels = arrays
             .iter()
             .zip(&pyramid.levels)

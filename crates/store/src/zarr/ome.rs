@@ -5,6 +5,8 @@
 use array::{Affine, Axis, AxisKind, Coordinates};
 use serde_json::{Map, Value};
 
+use crate::describe;
+
 /// Most pyramids of one group, and most levels of one pyramid.
 const MAX_PYRAMIDS: usize = 16;
 const MAX_LEVELS: usize = array::MAX_LEVELS;
@@ -142,13 +144,6 @@ impl Pyramid {
             })
             .collect()
     }
-
-    /// Units of space, where its axes agree on them.
-    pub(super) fn world_units(&self) -> String {
-        let mut units = self.axes.iter().filter(|a| kind(a).is_spatial()).map(|a| a.units.as_str());
-        let first = units.next().unwrap_or_default();
-        if units.all(|u| u == first) { first.to_owned() } else { String::new() }
-    }
 }
 
 fn kind(axis: &OmeAxis) -> AxisKind {
@@ -174,7 +169,7 @@ pub(super) fn placed(
     let fits = |level: &OmeLevel| level.transform.clone().filter(|t| t.scale.len() == shape.len());
     if let (Some(own), Some(base)) = (fits(level), fits(first)) {
         let factor = own.scale.iter().zip(&base.scale).map(|(a, b)| (a / b).abs()).collect();
-        return (factor, affine(&own, axes));
+        return (factor, coarser(&affine(&base, axes), &base, &own, axes));
     }
     #[expect(clippy::cast_precision_loss, reason = "sizes of axes are far below 2^53")]
     let factor: Vec<f64> =
@@ -185,19 +180,25 @@ pub(super) fn placed(
     (factor, map)
 }
 
-fn affine(transform: &Transform, axes: &[Axis]) -> Affine {
-    let (mut spacing, mut origin) = ([1.0; 3], [0.0; 3]);
-    for (number, axis) in axes.iter().enumerate() {
-        let place = match axis.kind {
-            AxisKind::X => 0,
-            AxisKind::Y => 1,
-            AxisKind::Z => 2,
-            _ => continue,
-        };
-        spacing[place] = transform.scale[number];
-        origin[place] = transform.translation[number];
+/// Where a level lies, from where the first one does: an axis that is not to scale there is none here either.
+fn coarser(first: &Affine, base: &Transform, own: &Transform, axes: &[Axis]) -> Affine {
+    let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
+    for (place, number) in in_space(axes).into_iter().enumerate() {
+        let Some(number) = number else { continue };
+        scale[place] = own.scale[number] / base.scale[number];
+        shift[place] = (own.translation[number] - base.translation[number]) / base.scale[number];
     }
-    Affine::from_spacing(spacing, origin)
+    first.coarsened(scale, shift)
+}
+
+fn affine(transform: &Transform, axes: &[Axis]) -> Affine {
+    let axis = |number: usize| (&axes[number], transform.translation[number], transform.scale[number]);
+    describe::world_of(in_space(axes).map(|number| number.map(axis))).world_from_voxel
+}
+
+/// Numbers of the axes x, y, z.
+fn in_space(axes: &[Axis]) -> [Option<usize>; 3] {
+    [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| axes.iter().position(|axis| axis.kind == kind))
 }
 
 #[cfg(test)]
@@ -222,7 +223,7 @@ mod tests {
         let (factor, map) = placed(&pyramid.levels[1], &pyramid.levels[0], &[5, 5], &[10, 10], &axes);
         assert_eq!(factor, [2.0, 2.0]);
         assert_eq!(map, Affine::from_spacing([40.0, 20.0, 1.0], [10.0, 5.0, 0.0]));
-        assert_eq!(pyramid.world_units(), "um");
+        assert_eq!(describe::world_from_axes(&axes).units, "um");
     }
 
     #[test]
@@ -237,6 +238,26 @@ mod tests {
         assert_eq!(map, Affine::from_spacing([2.0; 3], [0.5; 3]));
         let three = parse(r#"{"multiscales": [{"axes": ["t", "y", "x"], "datasets": [{"path": "0"}]}]}"#);
         assert_eq!(three.axes(3)[0].kind, AxisKind::Time);
+    }
+
+    #[test]
+    fn axes_of_other_units_are_not_on_the_scale_of_space() {
+        let level = |scale: &str| {
+            format!(
+                r#"{{"path": "0", "coordinateTransformations": [{{"type": "scale", "scale": {scale}}}]}}"#
+            )
+        };
+        let pyramid = parse(&format!(
+            r#"{{"multiscales": [{{"axes": [{{"name": "z", "type": "space", "unit": "micrometer"}}, {{"name": "y", "type": "space", "unit": "hPa"}},
+            {{"name": "x", "type": "space", "unit": "nanometer"}}], "datasets": [{}, {}]}}]}}"#,
+            level("[0.002, 850, 8]"),
+            level("[0.002, 1700, 16]")
+        ));
+        let axes = pyramid.axes(3);
+        let place =
+            |n: usize| placed(&pyramid.levels[n], &pyramid.levels[0], &[4; 3], &[4; 3], &axes).1.spacing();
+        let rounded = |spacing: [f64; 3]| spacing.map(|s| (s * 1e6).round() / 1e6);
+        assert_eq!((rounded(place(0)), rounded(place(1))), ([8.0, 4.0, 2.0], [16.0, 8.0, 2.0]));
     }
 
     #[test]
