@@ -107,6 +107,41 @@ class Array:
         """Shape of each level; 0 is full resolution."""
         return [tuple(level["shape"]) for level in self._info["levels"]]
 
+    @cached_property
+    def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Where voxels of this level lie in the world: a 4 x 4 matrix of doubles.
+
+        It takes the middle of the voxel at index ``(k, j, i)`` of the axes z, y, x to ``(x, y, z)`` in the world, which is
+        right-handed and points to right, anterior, superior (RAS) where the format knows::
+
+            x, y, z, _ = array.world_from_voxel @ [k, j, i, 1]
+
+        So its columns stand in the order of the array's axes, and nibabel's ``affine``, which counts voxels as ``(i, j, k)``,
+        is ``array.world_from_voxel[:, [2, 1, 0, 3]]``. An axis of space that the array lacks has index 0. :attr:`world_units`
+        says what it is measured in.
+
+        >>> import corridor
+        >>> a = corridor.open("synthetic:linear?shape=256,4,4&dtype=u8")["linear"]
+        >>> a.world_from_voxel.shape, a.world_from_voxel[2].tolist()
+        ((4, 4), [1.0, 0.0, 0.0, 0.0])
+        >>> a.level(1).world_from_voxel[2].tolist()
+        [2.0, 0.0, 0.0, 0.5]
+        """
+        rows = np.array(self._info["levels"][self._level]["world_from_voxel"], dtype=np.float64)
+        matrix: np.ndarray[Any, np.dtype[np.float64]] = np.eye(4)
+        matrix[:3] = rows[:, [2, 1, 0, 3]]
+        return matrix
+
+    @property
+    def world_units(self) -> str:
+        """Units of the world that :attr:`world_from_voxel` leads to; empty if unknown."""
+        return self._info["world_units"]
+
+    @property
+    def meaning(self) -> str:
+        """``"labels"`` where values are categories, whose coarser levels are modes; else ``"intensity"``."""
+        return self._info["meaning"]
+
     @property
     def dataset(self) -> "Dataset":
         """The data set it belongs to."""

@@ -37,6 +37,7 @@ class Level(TypedDict):
     shape: list[int]
     block: list[int]
     chunk: NotRequired[list[int] | None]
+    world_from_voxel: list[list[float]]
 
 
 class Decoding(TypedDict):
@@ -57,7 +58,9 @@ class ArrayInfo(TypedDict):
     attributes: dict[str, Any]
     attribute_types: NotRequired[dict[str, str]]
     decoding: Decoding
+    meaning: str
     levels: list[Level]
+    world_units: str
 
 
 class LeftOut(TypedDict):

@@ -16,6 +16,8 @@ from ._array import Array
 
 # Attributes by which xarray itself decodes; where the file has none of them, Corridor decodes.
 _CF_CODING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
+# Formats whose files place a volume in the world by one map, which coordinates of its axes cannot say.
+_WITH_MAP = ("NIfTI", "Analyze", "MGH", "NRRD")
 # Coordinates of which nothing is known.
 _INDEX = "index"
 
@@ -46,7 +48,11 @@ class CorridorBackend(BackendEntrypoint):
         link: str | None = None,
         controller: str | None = None,
     ) -> xr.Dataset:
-        """As xarray's other engines. ``level``: a coarser resolution; ``group``: only arrays below this path."""
+        """As xarray's other engines. ``level``: a coarser resolution; ``group``: only arrays below this path.
+
+        Variables of volumes that a file places in the world (NIfTI, Analyze, MGH, NRRD) have the attributes
+        ``world_from_voxel``, the sixteen numbers of :attr:`corridor.Array.world_from_voxel` row by row, and ``world_units``.
+        """
         opened = corridor.open(
             str(filename_or_obj),
             token=token,
@@ -188,6 +194,10 @@ def _variable(array: Array, dims: tuple[str, ...], mask_and_scale: bool) -> xr.V
         array = array.decoded
     if array.units:
         attrs.setdefault("units", array.units)
+    if array.dataset.format in _WITH_MAP:
+        # A list, which every file format takes; a matrix again by `.reshape(4, 4)`.
+        attrs["world_from_voxel"] = array.world_from_voxel.ravel()
+        attrs["world_units"] = array.world_units
     encoding: dict[str, Any] = {"dtype": np.dtype(array._info["dtype"])}
     if array.chunks:
         encoding["chunksizes"] = array.chunks

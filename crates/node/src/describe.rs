@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Dataset, Decoding, ElementType, Error, Level, LevelOrigin, Result,
-    Scalar,
+    ArrayInfo, Attribute, Attributes, Dataset, Decoding, ElementType, Error, Level, LevelOrigin, Meaning,
+    Result, Scalar,
 };
 use serde_json::{Value, json};
 
 use crate::servers::ServerState;
 use crate::url::without_tokens;
+use crate::world;
 
 /// Attributes shown to people, per array.
 const MAX_ATTRIBUTES: usize = 20;
@@ -110,7 +111,7 @@ fn write_all(dataset: &Dataset, out: &mut String) -> std::fmt::Result {
         writeln!(out, "  warning: {warning}")?;
     }
     for array in &dataset.arrays {
-        write_array(array, out)?;
+        write_array(array, world::has_maps(dataset), out)?;
     }
     for left in &dataset.left_out {
         let value = left.value.as_ref().map_or_else(String::new, |v| format!(" = {}", short(v)));
@@ -119,7 +120,7 @@ fn write_all(dataset: &Dataset, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
+fn write_array(array: &ArrayInfo, has_map: bool, out: &mut String) -> std::fmt::Result {
     let axes: Vec<String> = array
         .axes
         .iter()
@@ -141,6 +142,12 @@ fn write_array(array: &ArrayInfo, out: &mut String) -> std::fmt::Result {
     }
     for (number, level) in array.levels.iter().enumerate().skip(1) {
         writeln!(out, "    level {number}: {:?}, {}", level.shape, origin(level))?;
+    }
+    if let Some(map) = world::text(array).filter(|_| has_map) {
+        writeln!(out, "    {map}")?;
+    }
+    if array.meaning == Meaning::Labels {
+        writeln!(out, "    labels: values are categories, coarser levels their modes")?;
     }
     for note in &array.notes {
         writeln!(out, "    note: {note}")?;

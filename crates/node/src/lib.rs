@@ -66,6 +66,7 @@ pub mod url;
 #[cfg(test)]
 mod vectors;
 pub mod view;
+mod world;
 pub mod zarr;
 
 pub use array;

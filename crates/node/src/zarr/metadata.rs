@@ -9,6 +9,7 @@ use super::tree::path_of;
 use crate::base64;
 use crate::output::zarr::{array_document, number};
 use crate::output::{meant_attributes, scale_and_offset};
+use crate::world;
 
 /// Arrays described in the root's document; more are found by their own documents.
 const MAX_CONSOLIDATED: usize = 4096;
@@ -18,7 +19,7 @@ pub(super) fn root(dataset: &Dataset) -> Value {
     let mut root = group(&dataset.attributes);
     let mut all = Map::new();
     for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset)).take(MAX_CONSOLIDATED) {
-        let Ok(described) = document(info, 0, &names) else { continue };
+        let Ok(described) = document(dataset, info, 0, &names) else { continue };
         let path = path_of(info);
         for (end, _) in path.match_indices('/') {
             all.insert(path[..end].to_owned(), group(&Attributes::new()));
@@ -43,14 +44,24 @@ pub(super) fn group(attributes: &Attributes) -> Value {
 pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> {
     let info = dataset.array(number)?;
     let names = dimension_names(dataset).into_iter().nth(number as usize);
-    document(info, level, &names.ok_or_else(|| Error::internal("expected names of every array's axes"))?)
+    document(
+        dataset,
+        info,
+        level,
+        &names.ok_or_else(|| Error::internal("expected names of every array's axes"))?,
+    )
 }
 
-fn document(info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
+fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
     let shown = info.level(level)?;
     let fill = info.decoding.missing.first().copied();
     let mut document = array_document(info.dtype, &shown.shape, &shown.block, names, fill);
     document["attributes"] = attributes(info);
+    if world::has_maps(dataset) {
+        for (name, value) in world::attributes(info, shown) {
+            document["attributes"][name] = value;
+        }
+    }
     Ok(document)
 }
 

@@ -4,6 +4,7 @@ use array::{Affine, ArrayInfo, Axis, AxisKind, Dataset, Level, Result};
 use serde_json::{Value, json};
 
 use super::tree::{path_of, pyramid};
+use crate::world;
 
 /// The group that holds an array's levels.
 ///
@@ -28,7 +29,13 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
         .collect();
     let axes: Vec<Value> = array.axes.iter().map(|a| axis(a, &array.world_units)).collect();
     let image = json!({"name": path_of(array), "axes": axes, "datasets": levels});
-    let attributes = json!({"ome": {"version": "0.5", "multiscales": [image]}});
+    let mut attributes = json!({"ome": {"version": "0.5", "multiscales": [image]}});
+    if world::has_maps(dataset) {
+        // Turned and mirrored grids too.
+        for (name, value) in world::attributes(array, first) {
+            attributes[name] = value;
+        }
+    }
     Ok(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
 }
 
@@ -63,11 +70,16 @@ fn unit(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Size of a voxel, and where the centre of the first one lies from that of level 0's, per axis, along the array's own
-/// axes: turned and mirrored grids are shown unturned, all levels on one another.
+/// Size of a voxel, and where the centre of the first one lies, per axis: in the world, where the array's axes lead along the
+/// world's. Scales and translations cannot turn: of turned and mirrored grids it is the place from that of level 0's, along
+/// the array's own axes, so that all levels lie on one another.
 fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<f64>) {
     let (spacing, finest) = (level.world_from_voxel.spacing(), first.world_from_voxel.spacing());
-    let shift = shift(&first.world_from_voxel, &level.world_from_voxel, finest);
+    let shift = if world::is_upright(&first.world_from_voxel) {
+        level.world_from_voxel.0.map(|row| row[3])
+    } else {
+        shift(&first.world_from_voxel, &level.world_from_voxel, finest)
+    };
     let along = |kind: AxisKind| match kind {
         AxisKind::X => Some(0),
         AxisKind::Y => Some(1),
