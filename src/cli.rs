@@ -160,7 +160,14 @@ pub(crate) enum Device {
     Gpu,
 }
 
-/// How other servers are reached.
+/// What arrays mean, whatever their files say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Meaning {
+    Labels,
+    Intensity,
+}
+
+/// How data are opened: how other servers are reached, and what arrays of files mean.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
     /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: the one that is advised by what is
@@ -199,6 +206,10 @@ pub(crate) struct Reaching {
     /// another in time are one array; or `auto`: as they say themselves [default: auto].
     #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
     pub(crate) rule: Option<String>,
+    /// What values of files mean: `labels`, categories, whose coarser levels are modes; or `intensity`, whose coarser levels are
+    /// means [default: as the file says, else labels where whole numbers are named `labels`, `seg` or alike].
+    #[arg(long, value_name = "MEANING")]
+    pub(crate) meaning: Option<Meaning>,
 }
 
 /// `corridor demo`

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use node::array::{Error, Result};
+use node::array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::describe::size;
 use node::dial::{Reach, Words, parse_rate};
@@ -108,7 +108,11 @@ pub(crate) fn context(
     if let Some(most) = reaching.receive_rate.as_deref() {
         node::receiver::receive_at_most(rate(most)?)?;
     }
-    Ok(context.reaching(reach(reaching)?).sharing(sharing))
+    let meaning = reaching.meaning.map(|said| match said {
+        cli::Meaning::Labels => Meaning::Labels,
+        cli::Meaning::Intensity => Meaning::Intensity,
+    });
+    Ok(context.reaching(reach(reaching)?).sharing(sharing).meaning(meaning))
 }
 
 /// Opens what a person named; gives the name of the array too, if it was in there.

@@ -80,6 +80,7 @@ def open(
     compression: str | None = None,
     link: str | None = None,
     controller: str | None = None,
+    meaning: str | None = None,
 ) -> Any:
     """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
 
@@ -95,7 +96,8 @@ def open(
     where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
     server: ``"tcp"`` (the default), ``"quic"``, ``"auto"`` (by what is known of the path), ``"lossy"`` or ``"lossy+fec"``;
     ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others; by TCP
-    there is only ``"rate=400Mb/s"``.
+    there is only ``"rate=400Mb/s"``. ``meaning`` says of a file what its values are, whatever it or its name says:
+    ``"labels"``, categories, whose coarser levels are modes, or ``"intensity"``, whose coarser levels are means.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
@@ -105,7 +107,7 @@ def open(
     below :class:`Error`.
     """
     locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
-    opened_with = (tuple(locations), token, memory, rule, (compression, link, controller))
+    opened_with = (tuple(locations), token, memory, rule, (compression, link, controller, meaning))
     try:
         connection = _native.open(locations, *opened_with[1:])
     except NotFoundError as error:

@@ -8,7 +8,7 @@ from . import _native
 from ._errors import Error
 
 # Compression, link and controller.
-Way = tuple[str | None, str | None, str | None]
+Way = tuple[str | None, str | None, str | None, str | None]
 # Locations, token, memory, rule and way.
 OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, Way]
 # Which data they were, and in which state: identity and generation of a description.

@@ -110,7 +110,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return await asyncio.to_thread(self._connection_now, host, name)
 
     def _connection_now(self, host: str, name: str) -> _native.Connection:
-        opened_with = ((self._url(host, name),), self._token, None, "auto", (None, None, None))
+        opened_with = ((self._url(host, name),), self._token, None, "auto", (None, None, None, None))
         return _kept.connection(opened_with, must_be_current=True)
 
     def _url(self, host: str, name: str) -> str:

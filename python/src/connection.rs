@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures::future::FutureExt;
-use node::array::{Dataset, Error, Priority, Result, Urgency};
+use node::array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
 use node::dial::Words;
@@ -24,14 +24,14 @@ use crate::runtime::{runtime, wait, wait_and};
 use crate::tellers;
 use crate::wanted::{Doubt, Reader, Wanted};
 
-/// Compression, link and controller, as people name them.
-type Way = (Option<String>, Option<String>, Option<String>);
+/// Compression, link and controller, and what arrays of files mean, as people name them.
+type Way = (Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
 /// machine's if not given; `rule` says what several servers have. `way`: how they are reached, by compression, link and
-/// controller.
+/// controller, and what arrays of files mean.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, rule="auto", way=(None, None, None)))]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto", way=(None, None, None, None)))]
 #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -41,14 +41,15 @@ pub(crate) fn open(
     rule: &str,
     way: Way,
 ) -> PyResult<Connection> {
-    let (compression, link, controller) = &way;
+    let (compression, link, controller, meaning) = &way;
     let words = Words {
         link: link.as_deref(),
         controller: controller.as_deref(),
         compression: compression.as_deref(),
         ..Words::default()
     };
-    let work = prepare(&locations, token, memory, rule, words).map_err(|e| raise(py, &e))?;
+    let said = meaning.as_deref().map(meaning_of).transpose().map_err(|e| raise(py, &e))?;
+    let work = prepare(&locations, token, memory, rule, words, said).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
@@ -59,6 +60,7 @@ fn prepare(
     memory: Option<&str>,
     rule: &str,
     words: Words<'_>,
+    said: Option<Meaning>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
@@ -68,13 +70,21 @@ fn prepare(
     let reach = words.reach()?;
     let memory_bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
     let shared = contexts(|contexts| contexts.of_budget(memory_bytes))?;
-    let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach);
+    let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach).meaning(said);
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
         let array = if array.is_empty() { stack.array.clone() } else { array };
         Ok(Connection { stack, dataset, array, context: shared, doubt: Doubt::default() })
     })
+}
+
+fn meaning_of(text: &str) -> Result<Meaning> {
+    match text {
+        "labels" => Ok(Meaning::Labels),
+        "intensity" => Ok(Meaning::Intensity),
+        _ => Err(Error::invalid(format!("expected the meaning `labels` or `intensity`, found `{text}`"))),
+    }
 }
 
 /// A token for whoever asks for one.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Dataset, Error, ErrorKind, LongWork, Priority, Result, Source, Urgency};
+use array::{Dataset, Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -58,6 +58,8 @@ pub struct Context {
     pub paths: Paths,
     /// How often at most other servers are asked again what they have, and who else has it, by whoever serves or shows it.
     pub ask_again_after: Duration,
+    /// What a person says that arrays of files mean.
+    pub meaning: Option<Meaning>,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -77,6 +79,7 @@ impl Context {
             on_await: None,
             paths,
             ask_again_after: ASK_AGAIN_AFTER,
+            meaning: None,
             scratch,
         }
     }
@@ -91,6 +94,12 @@ impl Context {
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
+    }
+
+    /// The same for files of which a person said what their arrays mean.
+    #[must_use]
+    pub fn meaning(self, meaning: Option<Meaning>) -> Self {
+        Self { meaning, ..self }
     }
 
     /// The same, telling somebody where a server is waited for.
@@ -133,6 +142,12 @@ pub struct Stack {
 /// # Errors
 /// Those of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
+    let is_read_here = matches!(location, Location::Path(_) | Location::Synthetic(_));
+    if context.meaning.is_some() && !is_read_here {
+        return Err(Error::invalid(
+            "what arrays mean is said where the files are, which is where their levels are made: `corridor serve --meaning ...` there",
+        ));
+    }
     let work = LongWork::default();
     let mut array = String::new();
     let (name, inner, upstream) = match location {
@@ -222,6 +237,7 @@ async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<
         on_progress: context.on_progress.clone(),
         scratch: context.scratch.clone(),
         work: work.clone(),
+        meaning: context.meaning,
     };
     let location = location.to_owned();
     tokio::task::spawn_blocking(move || store::open(&location, &options))
