@@ -202,8 +202,15 @@ def _nifti(path):
     stored = np.asanyarray(unscaled).T
     if stored.dtype.names:  # colours: one more axis, last
         return [Variable("", np.stack([stored[c] for c in stored.dtype.names], axis=-1))], {}
-    decoded = None if stored.dtype.kind == "c" else np.asanyarray(image.dataobj).T
-    return [Variable("", native(stored), None if decoded is None else native(decoded))], {}
+    if stored.dtype.kind == "c":
+        return _parts("image", stored), {}
+    decoded = np.asanyarray(image.dataobj).T
+    return [Variable("", native(stored), native(decoded))], {}
+
+
+def _parts(name, values) -> list[Variable]:
+    """Complex numbers, of which Corridor gives both parts as arrays."""
+    return [Variable(f"{name}.real", native(values.real)), Variable(f"{name}.imag", native(values.imag))]
 
 
 def _nrrd(path):
@@ -212,4 +219,5 @@ def _nrrd(path):
 
 
 def _npy(path):
-    return [Variable("", native(np.load(path)))], {}
+    values = np.load(path)
+    return (_parts(path.stem, values) if values.dtype.kind == "c" else [Variable("", native(values))]), {}
