@@ -62,23 +62,23 @@ impl fmt::Debug for OpenOptions {
 }
 
 /// Bytes looked at to recognise a file.
-const HEAD_BYTES: usize = 64 << 10;
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 type Open = fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>;
 
 /// One format of files.
-struct Kind {
+pub(crate) struct Kind {
     /// For error messages.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// Whether a file that begins with these bytes is of this format.
-    recognises: fn(head: &[u8]) -> bool,
+    pub(crate) recognises: fn(head: &[u8]) -> bool,
     /// How lower-case names of such files end; they decide only when no format recognises the bytes.
-    endings: &'static [&'static str],
+    pub(crate) endings: &'static [&'static str],
     open: Open,
 }
 
 /// Every format of files.
-const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[Kind] = &[
     Kind {
         name: "HDF5",
         recognises: |head| hdf5::recognises(head, ""),

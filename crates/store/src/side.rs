@@ -124,6 +124,33 @@ impl SideCache {
         })
     }
 
+    /// What it holds: entries, and their bytes.
+    #[must_use]
+    pub fn usage(&self) -> (u64, u64) {
+        let mut found = Vec::new();
+        find_all(&self.dir, &mut found);
+        (found.len() as u64, found.iter().map(|file| file.size_bytes).sum())
+    }
+
+    /// Deletes every entry, and the folders that are empty then; gives how many, and their bytes. What is no entry stays.
+    #[must_use]
+    pub fn clear(&self) -> (u64, u64) {
+        let mut found = Vec::new();
+        find_all(&self.dir, &mut found);
+        let (mut count, mut size_bytes) = (0, 0);
+        for file in found {
+            if is_entry(&file.path) && fs::remove_file(&file.path).is_ok() {
+                count += 1;
+                size_bytes += file.size_bytes;
+            }
+            // Only succeeds for folders that are empty; never above the data set's own.
+            let folders = file.path.ancestors().skip(1).take_while(|folder| *folder != self.dir);
+            folders.take(MAX_DEPTH).for_each(|folder| drop(fs::remove_dir(folder)));
+        }
+        *self.unseen_bytes.lock() = 0;
+        (count, size_bytes)
+    }
+
     fn path(&self, dataset: DatasetId, name: &str) -> Result<PathBuf> {
         let is_word = |word: &str| {
             !word.is_empty()
@@ -281,6 +308,23 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn is_cleared_of_its_own_entries_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let side = SideCache::new(dir.path(), 1 << 20);
+        side.put(ID, "a/b", b"12345").unwrap();
+        side.put(ID, "c", b"").unwrap();
+        let others = [dir.path().join("mine"), dir.path().join(ID.to_string()).join("notes")];
+        others.iter().for_each(|path| fs::write(path, "keep").unwrap());
+        let (count, size_bytes) = side.usage();
+        assert_eq!((count, size_bytes), (3, 5 + 4 + 2 * HEADER_BYTES as u64));
+        assert_eq!(side.clear(), (2, 5 + 2 * HEADER_BYTES as u64));
+        assert!(others.iter().all(|path| path.exists()));
+        assert_eq!((side.get(ID, "a/b"), side.get(ID, "c")), (None, None));
+        side.put(ID, "a/b", b"again").unwrap();
+        assert_eq!(side.get(ID, "a/b").unwrap(), b"again");
     }
 
     #[test]

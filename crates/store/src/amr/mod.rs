@@ -359,5 +359,29 @@ pub(crate) fn open_directory(path: &Path, options: &OpenOptions) -> Result<Optio
     Ok((!fields.is_empty()).then(|| Amr::of_files(&name, "Carpet HDF5", files, fields)))
 }
 
+/// Whether the files of a directory seem to be those of one mesh: told by the index of Enzo, or by the first HDF5 file, since the
+/// others of Carpet are like it.
+///
+/// # Errors
+/// `Io`, `Denied`.
+pub(crate) fn recognises_directory(path: &Path, options: &OpenOptions) -> Result<bool> {
+    let mut first: Option<String> = None;
+    for entry in std::fs::read_dir(path)?.take(MAX_LISTED) {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        if name.ends_with(enzo::ENDING) {
+            return Ok(true);
+        }
+        let is_hdf5 = [".h5", ".hdf5"].iter().any(|ending| name.ends_with(ending));
+        if is_hdf5 && first.as_ref().is_none_or(|first| name < *first) {
+            first = Some(name);
+        }
+    }
+    let Some(first) = first else { return Ok(false) };
+    // What cannot be opened is no part of a mesh; whoever opens it says why.
+    let file = FileBytes::open(&path.join(first)).and_then(|file| hdf5::open(file, options));
+    let Ok(file) = file else { return Ok(false) };
+    Ok(carpet::fields(&[Arc::new(file) as Arc<dyn Format>]).is_ok_and(|fields| !fields.is_empty()))
+}
+
 #[cfg(test)]
 mod tests;
