@@ -18,10 +18,10 @@ const FLAGS = [
 /** A large volume on two busy cores may take this long to become complete. */
 const COMPLETE_MILLIS = 90_000;
 
-export function launch(): Promise<Browser> {
+export function launch(more: readonly string[] = []): Promise<Browser> {
   const executablePath = process.env.CORRIDOR_CHROMIUM ?? CHROMIUM.find((path) => existsSync(path));
   if (executablePath === undefined) throw new Error(`expected a Chromium at one of ${CHROMIUM.join(", ")}`);
-  return chromium.launch({ executablePath, args: FLAGS });
+  return chromium.launch({ executablePath, args: [...FLAGS, ...more] });
 }
 
 /** A new page on `url`, which fails the test on any error in it. */

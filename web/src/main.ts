@@ -23,6 +23,7 @@ import { toolbar } from "./ui/toolbar.ts";
 import { truthBadge } from "./ui/truth.ts";
 
 function start(): void {
+  document.querySelector("#not-started")?.remove();
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
   const help = helpDialog();

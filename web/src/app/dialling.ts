@@ -52,10 +52,18 @@ export class Dialling {
       return;
     }
     this.#isOpen = false;
+    const token = this.#options.token();
+    if (token !== "" && isInTheOpen(window.location)) {
+      const reason =
+        "This page came over the network unencrypted, so its access token is not sent: others could read it. " +
+        "Open it by https, or through an ssh tunnel; see docs/deploy.md.";
+      this.#options.link({ kind: "unsupported", reason });
+      return;
+    }
     this.#options.link({ kind: "connecting" });
     const join = this.#options.join();
     this.#size = sizeKey(join);
-    this.send({ kind: "connect", url: wireAddress(document.baseURI), token: this.#options.token(), join });
+    this.send({ kind: "connect", url: wireAddress(document.baseURI), token, join });
   }
 
   send(message: ToWorker): void {
@@ -96,6 +104,12 @@ export class Dialling {
       this.connect();
     }, wait);
   }
+}
+
+/** Whether what is sent can be read by others on the way. */
+export function isInTheOpen(page: { readonly protocol: string; readonly hostname: string }): boolean {
+  const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(page.hostname);
+  return page.protocol !== "https:" && !isLoopback;
 }
 
 /** The wire lies beside the page, whatever prefix a proxy puts before both. */

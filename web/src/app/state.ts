@@ -12,7 +12,8 @@ import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/sc
 /** Where the connection stands. */
 export type Link =
   | { readonly kind: "connecting" }
-  | { readonly kind: "open" }
+  /** Nothing comes over it now, where it is silent. */
+  | { readonly kind: "open"; readonly isSilent: boolean }
   /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
   | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
   | { readonly kind: "refused"; readonly reason: string; readonly isToken: boolean }

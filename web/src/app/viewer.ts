@@ -220,7 +220,7 @@ export class Viewer implements Actions {
     switch (message.kind) {
       case "joined":
         this.#joined(message.view);
-        this.#set({ link: { kind: "open" }, you: message.you, role: message.role });
+        this.#set({ link: { kind: "open", isSilent: false }, you: message.you, role: message.role });
         return;
       case "dataset":
         this.#describe(message.dataset);
@@ -249,6 +249,10 @@ export class Viewer implements Actions {
         return;
       case "statsFailed":
         // The histogram is a help, not a condition: the editor says that there is none.
+        return;
+      case "silent":
+        if (this.#state.link.kind === "open")
+          this.#set({ link: { kind: "open", isSilent: message.isSilent } });
         return;
       case "refused":
       case "gone":

@@ -80,8 +80,14 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
     case "unsupported":
       return { tone: "bad", title: "This browser cannot show it", text: link.reason, action: null };
     case "open":
-      return opened(state);
+      return link.isSilent ? silent() : opened(state);
   }
+}
+
+function silent(): Notice {
+  const text =
+    "Nothing has come from the server for some seconds: it is busy or gone, or the network is down. The page tries again by itself.";
+  return { tone: "bad", title: "Nothing comes from the server", text, action: "retry" };
 }
 
 function refusal(reason: string, isToken: boolean): Notice {

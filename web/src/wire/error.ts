@@ -7,7 +7,9 @@ import type { Reader, Writer } from "./codec.ts";
 export const ErrorKind = {
   internal: 1,
   invalid: 2,
+  notFound: 3,
   corrupt: 4,
+  unsupported: 5,
   denied: 6,
   cancelled: 9,
   unreachable: 10,

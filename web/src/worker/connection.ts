@@ -8,15 +8,28 @@ import { parseItem, type FrameInfo, type Join, type Note } from "../session/mess
 import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
-import { GONE_AFTER_MILLIS, GREETING_LIMIT_MILLIS, PING_AFTER_MILLIS } from "../wire/limits.ts";
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
+import { whyNoSocket } from "./reach.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** What this page calls itself in the server's log. */
 const PROGRAM = "corridor-web/0.1";
 /** How often silence is looked at. */
-const WATCH_MILLIS = 2500;
+const WATCH_MILLIS = 500;
+/** A person who waits hears within ten seconds that nothing comes: so the page asks earlier than the wire demands. */
+const ASKED_AFTER_MILLIS = 3000;
+const SILENT_AFTER_MILLIS = 8000;
+const GONE_AFTER_MILLIS = 20_000;
+/** Longest wait for the socket and the server's welcome. */
+const WELCOME_WITHIN_MILLIS = 8000;
+/** What would be answered the same when asked again; all else is tried again, whatever ended the connection. */
+const FINAL: readonly number[] = [
+  ErrorKind.invalid,
+  ErrorKind.notFound,
+  ErrorKind.unsupported,
+  ErrorKind.denied,
+];
 
 /** Tiers as the project numbers them: 3 is waited for by a person, 2 is on screen. */
 const WAITED_FOR = { tier: 3, weight: 0 };
@@ -41,6 +54,8 @@ export class Connection {
   #statsOp = 0;
   #heardMillis = performance.now();
   #pingedMillis = 0;
+  #hasOpened = false;
+  #isSilent = false;
   #hasEnded = false;
 
   constructor(url: string, token: string, join: Join, post: Post) {
@@ -62,17 +77,20 @@ export class Connection {
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onopen = () => {
+      this.#hasOpened = true;
       this.#flush();
     };
     this.#socket.onmessage = (event) => {
       this.#receive(event.data);
     };
     this.#socket.onclose = (event) => {
-      this.#end({ kind: "gone", reason: event.reason || "the server cannot be reached" });
+      if (this.#hasOpened) this.#end({ kind: "gone", reason: event.reason || "the server has gone away" });
+      else void this.#explain(url);
     };
     this.#greetingTimer = setTimeout(() => {
-      this.#end({ kind: "gone", reason: "the server does not answer" });
-    }, GREETING_LIMIT_MILLIS);
+      if (this.#hasOpened) this.#end({ kind: "gone", reason: "the server does not answer" });
+      else void this.#explain(url);
+    }, WELCOME_WITHIN_MILLIS);
     this.#watchTimer = setInterval(() => {
       this.#watch(performance.now());
     }, WATCH_MILLIS);
@@ -113,13 +131,27 @@ export class Connection {
 
   /** A connection may die without a word (a lost network, a sleeping machine): silence is asked about, then ends it. */
   #watch(nowMillis: number): void {
-    if (nowMillis - this.#heardMillis > GONE_AFTER_MILLIS) {
+    const silentMillis = nowMillis - this.#heardMillis;
+    if (silentMillis > GONE_AFTER_MILLIS) {
       this.#end({ kind: "gone", reason: "the server has fallen silent" });
-    } else if (nowMillis - Math.max(this.#heardMillis, this.#pingedMillis) > PING_AFTER_MILLIS) {
+      return;
+    }
+    if (nowMillis - Math.max(this.#heardMillis, this.#pingedMillis) > ASKED_AFTER_MILLIS) {
       this.#pingedMillis = nowMillis;
       this.#client.ping();
       this.#flush();
     }
+    if (silentMillis > SILENT_AFTER_MILLIS !== this.#isSilent) {
+      this.#isSilent = !this.#isSilent;
+      this.#post({ kind: "silent", isSilent: this.#isSilent });
+    }
+  }
+
+  /** No socket was had: the page's server may say why by plain HTTP. */
+  async #explain(url: string): Promise<void> {
+    if (this.#hasEnded) return;
+    this.close();
+    this.#post({ kind: "gone", reason: await whyNoSocket(url) });
   }
 
   #receive(data: unknown): void {
@@ -203,7 +235,7 @@ export class Connection {
 
   #refuse(error: RemoteError): void {
     const reason = describeError(error);
-    if (error.mayRetry) this.#end({ kind: "gone", reason });
+    if (error.mayRetry || !FINAL.includes(error.kind)) this.#end({ kind: "gone", reason });
     else this.#end({ kind: "refused", reason, isToken: error.kind === ErrorKind.denied });
   }
 
