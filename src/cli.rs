@@ -1,12 +1,16 @@
 //! What the command line understands: every command with its options and help. Declaration only.
 
+mod lab;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use ::lab::bench::report::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lab::bench::report::Link;
 use node::lobby::MAX_MEMBERS;
 use node::stream::SlabWish;
+
+pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 ///
@@ -51,7 +55,7 @@ Exit codes:
 Environment, used where the flag of the same name is not given:
   CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
   CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_COMPRESSION  CORRIDOR_RULE
-  CORRIDOR_MAX_RATE  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE
+  CORRIDOR_MAX_RATE  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE  CORRIDOR_PUBLIC_URL  CORRIDOR_TRUSTED_PROXY
 and besides
   CORRIDOR_ALONE   set to anything: works by itself, whatever launcher (mpirun, srun) started it beside others
   CORRIDOR_CONFIG  another configuration file than the one below
@@ -85,6 +89,8 @@ pub(crate) enum Command {
     Get(Get),
     /// What is known of the network path to a host, and how to send over it.
     Path(Path),
+    /// Where made levels and indexes are kept, and how much; `clear` deletes them.
+    Cache(Cache),
     /// Reproducible measurements.
     Bench(Bench),
     /// Emulated links between network namespaces, for measurements; needs root.
@@ -111,6 +117,26 @@ pub(crate) struct Listening {
     /// Its private key, PEM.
     #[arg(long, env = "CORRIDOR_KEY", hide_env = true, requires = "cert", value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// The address at which people reach it through a proxy, with the path that the proxy puts before: such as
+    /// `https://viz.example.org/run42/`. The first one is printed; may be given several times. See docs/deploy.md.
+    #[arg(
+        long = "public-url",
+        env = "CORRIDOR_PUBLIC_URL",
+        hide_env = true,
+        value_name = "URL",
+        value_delimiter = ','
+    )]
+    pub(crate) public_urls: Vec<String>,
+    /// A proxy, or a network of some, on other hosts whose `X-Forwarded-` headers are believed, such as `10.0.0.5` or
+    /// `10.0.0.0/8`; those on this host always are. May be given several times.
+    #[arg(
+        long = "trusted-proxy",
+        env = "CORRIDOR_TRUSTED_PROXY",
+        hide_env = true,
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub(crate) trusted_proxies: Vec<String>,
     /// What it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
@@ -229,6 +255,8 @@ pub(crate) struct Demo {
 Examples:
   corridor serve run42.h5
   corridor serve --listen 0.0.0.0:26774 --memory 8GiB climate/*.nc brain.ome.zarr
+  corridor serve /data/runs
+  corridor serve run42.h5 --public-url https://viz.example.org/run42/
   corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
   corridor serve run42.h5 --peer 'corridor://second.example.org/#token=...&fp=sha256:...'
   corridor serve 'corridor://data.example.org/run42.h5#token=...&fp=sha256:...'
@@ -237,7 +265,8 @@ Examples:
 With --json the first lines are one object per export:
   {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ..., \"zarr_token\": ...}")]
 pub(crate) struct Serve {
-    /// What to export; a URL is another server, whose data are offered here again, blocks kept in this one's memory.
+    /// What to export. Of a folder all data sets in it, at any depth, by their paths in it, those too that come later; a URL is another
+    /// server, whose data are offered here again, blocks kept in this one's memory.
     #[arg(required_unless_present = "stdio", value_name = "PATH|URL")]
     pub(crate) locations: Vec<String>,
     /// Serve one client on standard input and output, what it names and until it ends: what `ssh://` starts on the other
@@ -600,6 +629,33 @@ pub(crate) struct Get {
     pub(crate) json: bool,
 }
 
+/// `corridor cache`
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  corridor cache
+  corridor cache clear
+
+Whatever lies there may be deleted at any time, also while data are shown: it is made again when it is needed.")]
+pub(crate) struct Cache {
+    /// What to do [default: say where it is and how much there is].
+    #[command(subcommand)]
+    pub(crate) action: Option<CacheAction>,
+    /// Another folder than the user's.
+    #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER", global = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// One JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What to do with what is kept.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum CacheAction {
+    /// Delete it.
+    Clear,
+}
+
 /// `corridor bench`
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
@@ -647,131 +703,6 @@ pub(crate) struct Bench {
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `corridor lab`
-#[derive(Args, Debug)]
-pub(crate) struct Lab {
-    /// What to do with a link.
-    #[command(subcommand)]
-    pub(crate) action: LabAction,
-}
-
-/// What to do with an emulated link.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabAction {
-    /// Make a link; it lives as long as COMMAND, or until it is asked to end.
-    Up(Box<LabUp>),
-    /// Make another link of one that is up by `--engine tun`; what is not named stays, packets on their way keep their order.
-    Change {
-        /// Its name.
-        name: String,
-        #[command(flatten)]
-        link: LinkNature,
-    },
-    /// End a link, and remove what one that was killed has left.
-    Down {
-        /// Its name.
-        name: String,
-    },
-    /// Counters of a link that is up, as one JSON object; renewed each second.
-    Stats {
-        /// Its name.
-        name: String,
-    },
-    /// Compare links with theory, with real packets; fails when something is further off than it may be.
-    Check {
-        /// What emulates the links.
-        #[arg(long, value_enum, default_value_t = Engine::Auto)]
-        engine: Engine,
-        /// Print one JSON object instead of a table.
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// `corridor lab up`
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-Side a is network namespace NAME-a with address 10.77.0.1, side b NAME-b with 10.77.0.2, its further hosts NAME-b2 with
-10.77.0.3 and so on. X/Y gives X from a to b and Y from b to a. COMMAND finds names and addresses in LAB_A, LAB_B,
-LAB_A_ADDRESS and LAB_B_ADDRESS; its exit code is returned. What still runs in the namespaces is ended with the link.
-
-Examples:
-  corridor lab up wan --rate 1gbit --rtt 150ms --loss 0.01% -- sh -c '
-    ip netns exec $LAB_A corridor serve --listen $LAB_A_ADDRESS:26774 --token t run42.h5 & sleep 1
-    ip netns exec $LAB_B corridor get corridor://$LAB_A_ADDRESS/run42.h5#token=t rho -o rho.npy'
-  corridor lab up thin --rate 50mbit/5mbit --rtt 40ms --queue 200ms &
-  corridor lab change thin --loss 100%; sleep 5; corridor lab change thin --loss 0% --rate 20mbit
-  corridor lab stats thin; corridor lab down thin")]
-pub(crate) struct LabUp {
-    /// Letters, digits and `_`.
-    pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) link: LabLink,
-    /// What emulates the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can; `veth`
-    /// emulates nothing, and is as fast as this machine (`--rate none --rtt 0ms`).
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(crate) engine: Engine,
-    /// What to run while the link is up.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-/// What emulates a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
-    /// The kernel's where it is there and can do the link, else ours.
-    Auto,
-    /// This program, over TUN devices.
-    Tun,
-    /// The kernel's, over a veth pair.
-    Netem,
-    /// A veth pair by itself, packet by packet.
-    Veth,
-}
-
-/// A link of `corridor lab`.
-#[derive(Args, Debug)]
-pub(crate) struct LabLink {
-    #[command(flatten)]
-    pub(crate) nature: LinkNature,
-    /// Largest IP packet, bytes.
-    #[arg(long, default_value_t = 1500, value_name = "BYTES")]
-    pub(crate) mtu: u32,
-    /// Hosts on side b, which share the link.
-    #[arg(long, default_value_t = 1, value_name = "COUNT")]
-    pub(crate) hosts: u8,
-    /// Equal seeds, equal losses.
-    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
-    pub(crate) seed: u64,
-}
-
-/// What of a link can change while it is up.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct LinkNature {
-    /// Bytes of IP per time, such as `1gbit` or `100mbit/10mbit`; `none` only delays [at first: 1gbit].
-    #[arg(long, value_name = "RATE")]
-    pub(crate) rate: Option<String>,
-    /// Round trip without queue; half of it each way [at first: 20ms].
-    #[arg(long, value_name = "TIME")]
-    pub(crate) rtt: Option<String>,
-    /// The delay wanders within plus or minus this much, without reordering [at first: 0ms].
-    #[arg(long, value_name = "TIME")]
-    pub(crate) jitter: Option<String>,
-    /// Room in front of the bottleneck: `1bdp` (rate x round trip), `200ms` at the rate, or `2MB` [at first: 1bdp].
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) queue: Option<String>,
-    /// Share of packets lost, such as `0.1%`; `0.1%:10%` in bursts that begin and end with these probabilities; `100%` is
-    /// an outage [at first: 0%].
-    #[arg(long, value_name = "SHARE")]
-    pub(crate) loss: Option<String>,
-    /// Share of packets that come later than those behind them, and how much later, such as `1%:5ms` [at first: none].
-    #[arg(long, value_name = "SHARE:TIME")]
-    pub(crate) late: Option<String>,
-    /// Share of the rate that other people's packets take [at first: 0%].
-    #[arg(long, value_name = "SHARE")]
-    pub(crate) cross: Option<String>,
 }
 
 #[cfg(test)]

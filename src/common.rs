@@ -8,6 +8,7 @@ use node::array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::describe::size;
 use node::dial::{Reach, Words, parse_rate};
+use node::front::Front;
 use node::identity::IdentityChoice;
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
@@ -155,6 +156,8 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
         admission: admission(listening)?,
         identity: identity(listening),
         names: Vec::new(),
+        front: Front::new(&listening.public_urls, &listening.trusted_proxies)?,
+        explores_folders: purpose == For::Data,
         context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),
         waiting_clients: Vec::new(),

@@ -113,6 +113,7 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
         Command::Path(options) => run::path::run(options).await,
+        Command::Cache(options) => run::cache::run(options),
         Command::Bench(options) => run::bench::run(options, ranks).await,
     }
     .map(|()| ExitCode::SUCCESS)

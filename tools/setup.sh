@@ -29,6 +29,7 @@ if [ "$what" = test ]; then
     [ -e /usr/include/hwloc.h ] || packages+=(libhwloc-dev) # where cores and network cards are (feature `hwloc`)
     [ -e /usr/include/libudev.h ] || packages+=(libudev-dev)
     need ssh openssh-client
+    [ -x /usr/sbin/nginx ] || need nginx nginx-light # before the viewer, as a proxy; runs in tests only, as they need it
     # A graphics processor in software, to compare the caster for it with the one for the CPU.
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' > /dev/null || packages+=(mesa-vulkan-drivers libvulkan1)
     [ -x /usr/sbin/sshd ] || need sshd openssh-server # runs in tests only, on loopback with a configuration of its own

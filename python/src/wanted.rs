@@ -81,7 +81,9 @@ impl Reader {
     /// on, and reads by that.
     async fn check_state(&self) -> Result<()> {
         let now = self.source.describe().await?;
-        if (now.id, now.generation) == (self.dataset.id, self.dataset.generation) {
+        let is_same = (now.id, now.generation) == (self.dataset.id, self.dataset.generation);
+        // What has grown at its end has the elements of before at their places.
+        if is_same || now.has_grown_from(&self.dataset) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Stale, "the data are others than those that were opened; open them again"))

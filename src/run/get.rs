@@ -1,8 +1,9 @@
 //! `corridor get`
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use node::array::{Error, Result, Source};
+use node::array::{Error, ErrorKind, Result, Source};
 use node::describe::{self, size};
 use node::get::{GetRequest, get};
 use node::memory::Budget;
@@ -18,7 +19,25 @@ use crate::progress::{Meter, Progress, Unit};
 /// Longest list of selections read, bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
+/// How often a copy begins again because its data have become others meanwhile, and after which pause.
+const MOST_AGAIN: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(600);
+
 pub(crate) async fn run(options: &Get) -> Result<()> {
+    for _ in 0..MOST_AGAIN {
+        match run_once(options).await {
+            // A copy is of one state of the data: of the one that they are in now.
+            Err(error) if error.kind() == ErrorKind::Stale => {
+                say("the data changed while they were copied; the copy begins again");
+                tokio::time::sleep(PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+    run_once(options).await
+}
+
+async fn run_once(options: &Get) -> Result<()> {
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let mut picks = picks(options)?;
     let progress = Progress::before_result(options.json);

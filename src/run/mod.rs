@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod cache;
 pub(crate) mod demo;
 pub(crate) mod get;
 pub(crate) mod info;

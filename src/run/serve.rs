@@ -10,7 +10,7 @@ use node::token::{Admission, Token, ZarrReaders};
 use serde_json::json;
 
 use crate::cli::Serve;
-use crate::common::{For, context, memory, print, rate, server, warn_of_port};
+use crate::common::{For, context, memory, print, rate, say, server, warn_of_port};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Serve) -> Result<()> {
@@ -32,11 +32,29 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     options.most_bytes_per_sec = most;
     let shared = open(&options).await?;
     let node = start(&options, shared, Registry::of_data_server()).await?;
-    for export in node.exports().all() {
-        print(&line(&node, &export.name, is_json))?;
-    }
+    tell_exports(&node, is_json)?;
     warn_of_port(&node);
     node.with_limits(limits).run().await;
+    Ok(())
+}
+
+/// Exports that are told one by one to people; programs are told of all.
+const MOST_TOLD: usize = 20;
+
+/// The first lines: one for each export. Of a folder without any yet, where they will be.
+fn tell_exports(node: &Node, is_json: bool) -> Result<()> {
+    let all = node.exports().all();
+    let told = if is_json { all.len() } else { MOST_TOLD };
+    for export in all.iter().take(told) {
+        print(&line(node, &export.name, is_json))?;
+    }
+    if all.len() > told {
+        print(&format!("and {} more; all of them:  corridor info '{}'", all.len() - told, node.url("")))?;
+    }
+    if all.is_empty() {
+        print(&line(node, "", is_json))?;
+        say("warning: there are no data sets in the folder yet");
+    }
     Ok(())
 }
 

@@ -19,6 +19,7 @@ mod error;
 mod float;
 mod gather;
 mod grids;
+mod growth;
 mod level;
 mod long_work;
 mod packed;

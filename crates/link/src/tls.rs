@@ -133,6 +133,14 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
+    /// The names of hosts that the certificate is for; `*.example.org` for those of a domain.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let Some(certificate) = self.chain.first() else { return Vec::new() };
+        let parsed = webpki::EndEntityCert::try_from(certificate);
+        parsed.map(|own| own.valid_dns_names().map(str::to_owned).collect()).unwrap_or_default()
+    }
+
     /// A new certificate for these host names and addresses, signed by itself. Clients trust it by its fingerprint,
     /// so keep both texts and use them again.
     ///

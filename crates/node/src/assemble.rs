@@ -20,6 +20,7 @@ use crate::called::{CallAnswer, Called};
 use crate::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::dial::{self, Dialer, Protocol, Reach};
 use crate::exports::ASK_AGAIN_AFTER;
+use crate::growing::{Growing, Renew};
 use crate::identity::{self, IdentityChoice};
 use crate::memory::Budget;
 use crate::offer::{self, Awaiting};
@@ -28,6 +29,7 @@ use crate::peers::{self, CHAIN_WITHIN};
 use crate::places::Places;
 use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
+use crate::servers::Replica;
 use crate::servers::{MAX_SERVERS, Rule, Server, ServerState, Servers, Sharing};
 use crate::statistics;
 use crate::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
@@ -156,7 +158,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
                 Error::unsupported(format!("expected a path in UTF-8, found `{}`", path.display()))
             })?;
             let name = path.file_name().map_or_else(|| "data".into(), |n| n.to_string_lossy().into_owned());
-            (name, open(text, context, &work).await?, Upstream::Here)
+            (name, open_growing(text, context, &work).await?, Upstream::Here)
         }
         Location::Synthetic(text) => {
             (synthetic_name(text), open(text, context, &work).await?, Upstream::Here)
@@ -174,13 +176,13 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             let remote = RemoteSource::new(dialer.clone(), String::new());
             let name = remote.describe().await?.name.clone();
             array = dialer.named_array().await?;
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::only(remote))
+            (name, growing(&remote), Upstream::only(remote))
         }
         Location::Awaited(address) => {
             let dialer = awaited(address, context).await?;
             let remote = RemoteSource::new(dialer, address.dataset.clone());
             let name = remote.describe().await?.name.clone();
-            (name, Arc::new(remote.clone()) as Arc<dyn Source>, Upstream::only(remote))
+            (name, growing(&remote), Upstream::only(remote))
         }
     };
     let cached = Cached::new(inner, context.budget.cache);
@@ -227,6 +229,31 @@ pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
 pub(crate) fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Server> {
     let server = dial::Server::of(url, window_bytes)?;
     Ok(server.by(context.reach).remembering(context.paths.clone()))
+}
+
+/// A file that may grow while it is open.
+async fn open_growing(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
+    let opened = open(location, context, work).await?;
+    let (location, context, work) = (location.to_owned(), context.clone(), work.clone());
+    let renew: Renew = Arc::new(move || {
+        let (location, context, work) = (location.clone(), context.clone(), work.clone());
+        async move { open(&location, &context, &work).await }.boxed()
+    });
+    Ok(Arc::new(Growing::new(opened, renew)))
+}
+
+/// Data of a server that may grow.
+fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
+    let asked = remote.clone();
+    let renew: Renew = Arc::new(move || {
+        let asked = asked.clone();
+        async move {
+            asked.describe_again().await?;
+            Ok(Arc::new(asked) as Arc<dyn Source>)
+        }
+        .boxed()
+    });
+    Arc::new(Growing::new(Arc::new(remote.clone()), renew))
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.
@@ -430,7 +457,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
         }
     }
     if let [only] = &remotes[..] {
-        let only: Arc<dyn Source> = Arc::new(only.clone());
+        let only = growing(only);
         return Ok((only, Upstream::Whole(Arc::new(Whole { remotes, servers: None, told }))));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| Server {

@@ -45,6 +45,38 @@ fn html(text: &'static str) -> Asset {
     }
 }
 
+/// A page that says why something was refused.
+pub(crate) fn refusal(why: &str) -> String {
+    let escaped: String = why
+        .chars()
+        .map(|c| match c {
+            '<' => "&lt;".to_owned(),
+            '>' => "&gt;".to_owned(),
+            '&' => "&amp;".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    let mut words = String::new();
+    for (number, part) in escaped.split('`').enumerate() {
+        words.push_str(if number == 0 {
+            ""
+        } else if number % 2 == 1 {
+            "<code>"
+        } else {
+            "</code>"
+        });
+        words.push_str(part);
+    }
+    let mut first = words.chars();
+    let words = first.next().map_or_else(String::new, |c| c.to_uppercase().chain(first).collect());
+    format!(
+        "<!doctype html><meta charset=utf-8><title>Corridor</title>\
+         <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:45em;margin:3em auto;padding:0 1em}}code{{background:#8882}}</style>\
+         <h1>This address does not lead to the viewer</h1><p>{words}.<p>Set-ups with nginx, Caddy, Apache and JupyterHub are in \
+         <code>docs/deploy.md</code>."
+    )
+}
+
 /// The file at an URL path (`/`, `/assets/x.js`).
 pub(crate) fn find(path: &str) -> Option<Asset> {
     let name = match path.trim_start_matches('/') {

@@ -14,6 +14,7 @@ use wire::{Hello, ServerConfig};
 
 use crate::gate::ClientId;
 use crate::lobby::Visit;
+use crate::metrics;
 use crate::ops::{Call, Registry, Shared};
 use crate::outlet::Outlet;
 use crate::paths::Watching;
@@ -98,6 +99,9 @@ impl Service {
         driving.spawn(driver);
         let hello = connection.hello().await?;
         if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), visit) {
+            if error.kind() == ErrorKind::Denied {
+                metrics::add(&self.shared.metrics.denied, 1);
+            }
             connection.refuse(error.clone());
             // The driver ends when the refusal is sent.
             while driving.join_next().await.is_some() {}
@@ -114,6 +118,7 @@ impl Service {
             flow.remember(known);
         }
         connection.accept();
+        metrics::add(&self.shared.metrics.clients, 1);
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
         let client = self.next_client();

@@ -1,12 +1,16 @@
 //! The data sets a node offers, by name. Nothing else can be reached from outside.
+//!
+//! Some were named one by one, and are open from the start to the end. Those of a folder come and go with its files
+//! ([`folder`](crate::folder)): each is opened when somebody asks for it, and only so many are open at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result, Source};
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
-use futures::stream::{FuturesUnordered, StreamExt};
+use futures::stream::{self, FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -14,13 +18,25 @@ use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
 use crate::assemble::{Context, Stack, assemble};
+use crate::folder::{Folder, Found, Look, State};
 use crate::peers;
 use crate::url::Location;
 
-/// How often at most a file is looked at for changes.
+/// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// A folder is looked through at most this share of the time.
+const LOOKING_SHARE: u32 = 10;
 /// How often at most other servers are asked again what they have, and who else has it.
 pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// Data sets of folders that are open at a time; the one that was used longest ago gives way.
+pub const MAX_OPEN: usize = 16;
+/// Data sets of folders that are opened when the server starts, so that broken ones are left out then; the others are opened
+/// when somebody asks for them.
+const TRIED_AT_START: usize = 128;
+/// How long that may take.
+const TRIED_FOR: Duration = Duration::from_secs(10);
+/// Of these at a time.
+const TRIED_AT_ONCE: usize = 4;
 
 /// One data set under its name.
 pub struct Export {
@@ -28,7 +44,12 @@ pub struct Export {
     pub name: String,
     location: Location,
     context: Context,
-    current: Arc<Mutex<Arc<Stack>>>,
+    /// What serves it; none while one of a folder is not open.
+    current: Arc<Mutex<Option<Arc<Stack>>>>,
+    /// Of one in a folder: what it seems to be, its state there, and whoever else of the folders is open.
+    lazy: Option<Lazy>,
+    /// Whoever opens it holds this.
+    opening: tokio::sync::Mutex<()>,
     /// What it described last, so that nobody else is asked whose data these are.
     described: Mutex<Option<(DatasetId, Generation)>>,
     looked_at: Mutex<Instant>,
@@ -44,6 +65,13 @@ pub struct Export {
     pub(crate) chain: Mutex<Vec<String>>,
     /// When that was; whoever asks for it holds this, so that one question is under way at a time.
     pub(crate) chain_heard: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// What is known of a data set in a folder before it is opened.
+struct Lazy {
+    format: &'static str,
+    arrays: Mutex<Option<usize>>,
+    open: Arc<Mutex<Vec<Arc<Export>>>>,
 }
 
 /// A text about a data set, made once for each of its states, so that any number of askers share the memory.
@@ -66,13 +94,71 @@ impl Said {
 }
 
 impl Export {
-    /// What serves it now. Where that is other servers they are asked again from time to time, beside whoever asks for it.
+    fn new(name: String, location: Location, context: Context, lazy: Option<Lazy>) -> Self {
+        Self {
+            name,
+            location,
+            context,
+            current: Arc::default(),
+            lazy,
+            opening: tokio::sync::Mutex::default(),
+            described: Mutex::default(),
+            looked_at: Mutex::new(Instant::now()),
+            asking: Mutex::default(),
+            server_name: OnceLock::new(),
+            encoded: Said::default(),
+            zarr: Said::default(),
+            chain: Mutex::default(),
+            chain_heard: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// What serves it now, if it is open: one that was named by itself always is. Where that is other servers they are asked again
+    /// from time to time, beside whoever asks for it.
     #[must_use]
-    pub fn stack(&self) -> Arc<Stack> {
+    pub fn open_stack(&self) -> Option<Arc<Stack>> {
         if matches!(self.location, Location::Remote(_)) && self.is_time(self.context.ask_again_after) {
             self.ask_again();
         }
-        Arc::clone(&self.current.lock())
+        self.current.lock().clone()
+    }
+
+    /// What serves it now, opened where it is not.
+    ///
+    /// # Errors
+    /// Those of opening.
+    ///
+    /// # Cancel safety
+    /// Safe: whoever asks next opens it.
+    pub async fn stack(self: &Arc<Self>) -> Result<Arc<Stack>> {
+        if let Some(stack) = self.open_stack() {
+            self.used();
+            return Ok(stack);
+        }
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(stack) = self.open_stack() {
+            return Ok(stack);
+        }
+        let stack = Arc::new(assemble(&self.location, &self.context).await?);
+        *self.looked_at.lock() = Instant::now();
+        *self.current.lock() = Some(Arc::clone(&stack));
+        self.used();
+        Ok(stack)
+    }
+
+    /// Of a folder's: it is open, and the one that was used longest ago may have to close. Who reads from that one goes on.
+    fn used(self: &Arc<Self>) {
+        let Some(lazy) = &self.lazy else { return };
+        let mut open = lazy.open.lock();
+        if open.last().is_some_and(|last| Arc::ptr_eq(last, self)) {
+            return;
+        }
+        open.retain(|other| !Arc::ptr_eq(other, self));
+        if open.len() >= MAX_OPEN {
+            let closed = open.remove(0);
+            closed.current.lock().take();
+        }
+        open.push(Arc::clone(self));
     }
 
     /// Opens everything again where other servers have other data sets now, or name other peers.
@@ -84,12 +170,12 @@ impl Export {
         let (name, location, context) = (self.name.clone(), self.location.clone(), self.context.clone());
         let (current, server_name) = (Arc::clone(&self.current), self.server_name.get().cloned());
         let again = async move {
-            let known = Arc::clone(&current.lock());
+            let Some(known) = current.lock().clone() else { return };
             if !known.upstream().has_changed().await {
                 return;
             }
             match fresh(&location, &context, server_name.as_deref()).await {
-                Ok(stack) => *current.lock() = Arc::new(stack),
+                Ok(stack) => *current.lock() = Some(Arc::new(stack)),
                 Err(error) => tracing::warn!(%error, "`{name}` has changed, and cannot be opened again"),
             }
         };
@@ -100,22 +186,34 @@ impl Export {
     ///
     /// # Errors
     /// Those of opening and describing.
-    pub async fn describe(&self) -> Result<Arc<Dataset>> {
+    pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
+        let stack = self.stack().await?;
         if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
             let fresh = assemble(&self.location, &self.context).await?;
-            let (old, new) = (self.stack().source.describe().await?, fresh.source.describe().await?);
+            let (old, new) = (stack.source.describe().await?, fresh.source.describe().await?);
             if (old.id, old.generation) != (new.id, new.generation) {
-                *self.current.lock() = Arc::new(fresh);
+                *self.current.lock() = Some(Arc::new(fresh));
             }
         }
-        self.stack().source.describe().await
+        let dataset = self.stack().await?.source.describe().await?;
+        *self.described.lock() = Some((dataset.id, dataset.generation));
+        if let Some(lazy) = &self.lazy {
+            *lazy.arrays.lock() = Some(dataset.arrays.len());
+        }
+        Ok(dataset)
+    }
+
+    /// Has the next description look whether the data have changed: somebody found that they have.
+    pub(crate) fn suspect(&self) {
+        let mut looked_at = self.looked_at.lock();
+        *looked_at = looked_at.checked_sub(LOOK_AGAIN_AFTER).unwrap_or(*looked_at);
     }
 
     /// Its description as it travels.
     ///
     /// # Errors
     /// Those of [`describe`](Self::describe).
-    pub async fn encoded(&self) -> Result<Bytes> {
+    pub async fn encoded(self: &Arc<Self>) -> Result<Bytes> {
         let dataset = self.describe().await?;
         self.encoded.of(&dataset, ops::encode_dataset)
     }
@@ -126,8 +224,12 @@ impl Export {
     }
 
     /// What serves it now, with its description, if it is these data.
-    async fn having(&self, id: DatasetId, generation: Generation) -> Option<(Arc<Stack>, Arc<Dataset>)> {
-        let stack = self.stack();
+    async fn having(
+        self: &Arc<Self>,
+        id: DatasetId,
+        generation: Generation,
+    ) -> Option<(Arc<Stack>, Arc<Dataset>)> {
+        let stack = self.stack().await.ok()?;
         let dataset = stack.source.describe().await.ok()?;
         let found = (dataset.id, dataset.generation);
         *self.described.lock() = Some(found);
@@ -144,6 +246,25 @@ impl Export {
         }
         is_time
     }
+
+    /// For the operation `list`. One that cannot be described now says why in place of its format.
+    async fn entry(self: &Arc<Self>) -> ListEntry {
+        let name = self.name.clone();
+        let stack = match (self.open_stack(), &self.lazy) {
+            (Some(stack), _) => stack,
+            // As far as it is known: opening thousands of files to list them would take minutes.
+            (None, Some(lazy)) => {
+                let arrays = lazy.arrays.lock().unwrap_or(0);
+                return ListEntry { name, format: lazy.format.to_owned(), arrays };
+            }
+            (None, None) => return ListEntry { name, format: "not available".to_owned(), arrays: 0 },
+        };
+        let (format, arrays) = match stack.source.describe().await {
+            Ok(dataset) => (dataset.format.clone(), dataset.arrays.len()),
+            Err(error) => (format!("not available: {error}"), 0),
+        };
+        ListEntry { name, format, arrays }
+    }
 }
 
 /// A stack that can be described, and whose data do not come from the server of this name.
@@ -156,8 +277,35 @@ async fn fresh(location: &Location, context: &Context, server_name: Option<&str>
     Ok(stack)
 }
 
+/// A folder that is exported, and what it held when it was looked at last.
+struct Watched {
+    /// Before the names of its data sets, with a `/`; empty where it is the only location.
+    prefix: String,
+    folder: Arc<Mutex<Folder>>,
+    state: tokio::sync::Mutex<Watching>,
+}
+
+#[derive(Default)]
+struct Watching {
+    looked_at: Option<Instant>,
+    took: Duration,
+    /// By the name that they have in the folder.
+    exports: BTreeMap<String, (State, Arc<Export>)>,
+    /// Those that turned out to be no data, in this state.
+    broken: BTreeMap<String, (State, String)>,
+    left_out: usize,
+}
+
 /// All data sets of a node.
-pub struct Exports(Vec<Arc<Export>>);
+pub struct Exports {
+    fixed: Vec<Arc<Export>>,
+    folders: Vec<Watched>,
+    /// Data sets of folders that are open, the one used last at the end.
+    open: Arc<Mutex<Vec<Arc<Export>>>>,
+    /// For one of a folder.
+    context: Context,
+    all: Mutex<Arc<[Arc<Export>]>>,
+}
 
 /// Opening is cheap, describing checks that it works, so that errors show at the start.
 async fn described(location: &Location, context: &Context) -> Result<(Stack, Arc<Dataset>)> {
@@ -170,21 +318,43 @@ fn is_of_the_data(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
 }
 
+/// A folder that is no data set itself.
+async fn as_folder(location: &Location) -> Option<PathBuf> {
+    let Location::Path(path) = location else { return None };
+    let path = path.clone();
+    let look = move || {
+        let is_plain =
+            path.is_dir() && !matches!(store::recognise(&path, &store::OpenOptions::default()), Ok(Some(_)));
+        is_plain.then_some(path)
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
 impl Exports {
     /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. Of several those that are
-    /// no data, or broken (a shell's `FOLDER/*` gives all there is), are left out with a warning.
+    /// no data, or broken (a shell's `FOLDER/*` gives all there is), are left out with a warning. Where it `explores`, all data sets
+    /// in a folder that is none itself are offered, at any depth, by their paths in it; those that come later too.
     ///
     /// # Errors
     /// The first location's that cannot be opened for another reason, or where none is left.
-    pub async fn open(locations: &[Location], context: &Context) -> Result<Self> {
-        let mut names = BTreeSet::new();
-        let mut exports = Vec::with_capacity(locations.len());
-        let mut no_data = None;
+    pub async fn open(locations: &[Location], context: &Context, explores: bool) -> Result<Self> {
+        let mut folders = Vec::new();
+        let mut files = Vec::new();
         for location in locations {
-            let (stack, dataset) = match described(location, &context.share_of(locations.len())).await {
+            match as_folder(location).await.filter(|_| explores) {
+                Some(path) => folders.push(path),
+                None => files.push(location),
+            }
+        }
+        let shares = files.len() + if folders.is_empty() { 0 } else { MAX_OPEN };
+        let context = context.share_of(shares);
+        let mut fixed: Vec<Arc<Export>> = Vec::with_capacity(files.len());
+        let mut names = BTreeSet::new();
+        let mut left_out = Vec::new();
+        for location in files {
+            let (stack, dataset) = match described(location, &context).await {
                 Err(error) if is_of_the_data(&error) && locations.len() > 1 => {
-                    tracing::warn!("left out: {error}");
-                    no_data = no_data.or(Some(error));
+                    left_out.push(error);
                     continue;
                 }
                 opened => opened?,
@@ -194,45 +364,197 @@ impl Exports {
                 tracing::warn!("served as `{name}`: another one has the name `{}`", stack.name);
             }
             names.insert(name.clone());
-            exports.push(Arc::new(Export {
-                name,
-                location: location.clone(),
-                context: context.share_of(locations.len()),
-                current: Arc::new(Mutex::new(Arc::new(stack))),
-                described: Mutex::new(Some((dataset.id, dataset.generation))),
-                looked_at: Mutex::new(Instant::now()),
-                asking: Mutex::default(),
-                server_name: OnceLock::new(),
-                encoded: Said::default(),
-                zarr: Said::default(),
-                chain: Mutex::default(),
-                chain_heard: tokio::sync::Mutex::default(),
-            }));
+            let export = Export::new(name, location.clone(), context.clone(), None);
+            *export.described.lock() = Some((dataset.id, dataset.generation));
+            *export.current.lock() = Some(Arc::new(stack));
+            fixed.push(Arc::new(export));
         }
-        match no_data {
-            Some(error) if exports.is_empty() => Err(error),
-            _ => Ok(Self(exports)),
+        tell_left_out(left_out.iter().map(|error| error.to_string()));
+        let is_only = locations.len() == 1;
+        let watched = |path: PathBuf| {
+            let own = path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
+            let prefix = if is_only { String::new() } else { own.unwrap_or_default() };
+            let folder = Arc::new(Mutex::new(Folder::new(&path)?));
+            Ok(Watched { prefix, folder, state: tokio::sync::Mutex::default() })
+        };
+        let folders = folders.into_iter().map(watched).collect::<Result<Vec<_>>>()?;
+        match left_out.into_iter().next() {
+            Some(error) if fixed.is_empty() && folders.is_empty() => return Err(error),
+            _ => {}
         }
+        let this =
+            Self { all: Mutex::new(fixed.clone().into()), fixed, folders, open: Arc::default(), context };
+        for watched in &this.folders {
+            this.look_through(watched).await;
+        }
+        this.renew().await;
+        this.try_at_start().await;
+        Ok(this)
     }
 
-    /// In the order they were given.
+    /// Opens the first ones of the folders, so that what is broken is left out, and told, at the start.
+    async fn try_at_start(&self) {
+        let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
+        let first: Vec<_> = self.all().iter().filter(is_lazy).take(TRIED_AT_START).cloned().collect();
+        let tried = first.into_iter().map(|export| async move {
+            let described = export.describe().await;
+            (export, described)
+        });
+        let deadline = Box::pin(tokio::time::sleep(TRIED_FOR));
+        let mut tried = stream::iter(tried).buffer_unordered(TRIED_AT_ONCE).take_until(deadline);
+        let mut broken = Vec::new();
+        while let Some((export, described)) = tried.next().await {
+            if let Err(error) = described {
+                broken.push((export.name.clone(), error.to_string()));
+            }
+        }
+        let broken: BTreeMap<String, String> = broken.into_iter().collect();
+        tell_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
+        for watched in &self.folders {
+            let mut state = watched.state.lock().await;
+            let Watching { exports, broken: known, .. } = &mut *state;
+            exports.retain(|name, (at, export)| {
+                let why = broken.get(&export.name);
+                why.into_iter().for_each(|why| drop(known.insert(name.clone(), (*at, why.clone()))));
+                why.is_none()
+            });
+        }
+        self.renew().await;
+    }
+
+    /// Looks through a folder, and keeps what is still as it was.
+    async fn look_through(&self, watched: &Watched) {
+        let mut state = watched.state.lock().await;
+        let pause = LOOK_AGAIN_AFTER.max(state.took * LOOKING_SHARE);
+        if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        let (began, folder) = (Instant::now(), Arc::clone(&watched.folder));
+        let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().look()).await else { return };
+        let Look { found, left_out, is_cut } = look;
+        if state.left_out != left_out.len() {
+            tell_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
+            state.left_out = left_out.len();
+        }
+        if state.looked_at.is_none()
+            && let Some(why) = is_cut
+        {
+            tracing::warn!("not all of the folder is served: {why}");
+        }
+        let mut before = std::mem::take(&mut state.exports);
+        let mut now = BTreeMap::new();
+        state
+            .broken
+            .retain(|name, (at, _)| found.iter().any(|found| found.name == *name && found.state == *at));
+        for found in found.into_iter().filter(|found| !state.broken.contains_key(&found.name)) {
+            let Found { name, path, format, state: at } = found;
+            // A file that changed is still the same export: it is opened again when somebody asks for it.
+            let export = match before.remove(&name) {
+                Some((then, export)) => {
+                    if then != at {
+                        export.suspect();
+                    }
+                    export
+                }
+                None => {
+                    if state.looked_at.is_some() {
+                        tracing::info!("`{name}` is new");
+                    }
+                    let lazy = Lazy { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
+                    let own = format!("{}{name}", watched.prefix);
+                    Arc::new(Export::new(own, Location::Path(path), self.context.clone(), Some(lazy)))
+                }
+            };
+            now.insert(name, (at, export));
+        }
+        for (name, (_, export)) in before {
+            tracing::info!("`{name}` is gone");
+            self.open.lock().retain(|other| !Arc::ptr_eq(other, &export));
+        }
+        (state.exports, state.looked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
+    }
+
+    /// Puts together what there is now.
+    async fn renew(&self) {
+        let mut all = self.fixed.clone();
+        let mut names: BTreeSet<String> = all.iter().map(|export| export.name.clone()).collect();
+        for watched in &self.folders {
+            for (_, export) in watched.state.lock().await.exports.values() {
+                // Of two that have the same name the one that was named first is reached by it.
+                if names.insert(export.name.clone()) {
+                    all.push(Arc::clone(export));
+                }
+            }
+        }
+        *self.all.lock() = all.into();
+    }
+
+    /// Looks through the folders again, unless that was done just now.
+    async fn look_again(&self) {
+        if self.folders.is_empty() {
+            return;
+        }
+        for watched in &self.folders {
+            self.look_through(watched).await;
+        }
+        self.renew().await;
+    }
+
+    /// In the order they were given; those of folders by name.
     #[must_use]
-    pub fn all(&self) -> &[Arc<Export>] {
-        &self.0
+    pub fn all(&self) -> Arc<[Arc<Export>]> {
+        Arc::clone(&self.all.lock())
     }
 
-    /// By name; the empty name is the only one's.
-    ///
-    /// # Errors
-    /// `NotFound`, naming what there is.
-    pub fn find(&self, name: &str) -> Result<&Arc<Export>> {
-        match (name, self.0.as_slice()) {
-            ("", [only]) => Ok(only),
-            _ => self.0.iter().find(|e| e.name == name).ok_or_else(|| {
-                let names: Vec<&str> = self.0.iter().take(20).map(|e| e.name.as_str()).collect();
+    /// Whether there are folders, of which the data sets may become others.
+    #[must_use]
+    pub fn has_folders(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    fn known(&self, name: &str) -> Result<Arc<Export>> {
+        let all = self.all();
+        match (name, &*all) {
+            ("", [only]) => Ok(Arc::clone(only)),
+            _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
+                let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
                 Error::not_found(format!("expected one of the data sets {names:?}, found `{name}`"))
             }),
         }
+    }
+
+    /// By name; the empty name is the only one's. What is not known is looked for in the folders.
+    ///
+    /// # Errors
+    /// `NotFound`, naming what there is.
+    pub async fn find(&self, name: &str) -> Result<Arc<Export>> {
+        if let Ok(export) = self.known(name) {
+            return Ok(export);
+        }
+        self.look_again().await;
+        self.known(name)
+    }
+
+    /// The data set whose name a path begins with, and the rest of the path: names may have slashes in them.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(crate) async fn find_at<'a>(&self, path: &'a str) -> Result<(Arc<Export>, &'a str)> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let named = |all: &[Arc<Export>], end: usize| all.iter().find(|e| e.name == path[..end]).cloned();
+        let ends: Vec<usize> = ends.collect();
+        for is_again in [false, true] {
+            if is_again {
+                self.look_again().await;
+            }
+            let all = self.all();
+            // The longest one: a data set may have the name of the folder that another one is in.
+            if let Some((export, end)) = ends.iter().rev().find_map(|&end| named(&all, end).map(|e| (e, end)))
+            {
+                return Ok((export, path.get(end + 1..).unwrap_or_default()));
+            }
+        }
+        self.known(path).map(|export| (export, ""))
     }
 
     /// What answers for a place, with the description that the place fits.
@@ -244,16 +566,19 @@ impl Exports {
     }
 
     async fn by_identity(&self, id: DatasetId, generation: Generation) -> Result<(Arc<Stack>, Arc<Dataset>)> {
+        let all = self.all();
         let is_likely = |export: &&Arc<Export>| *export.described.lock() == Some((id, generation));
-        for export in self.0.iter().filter(is_likely) {
+        for export in all.iter().filter(is_likely) {
             if let Some(found) = export.having(id, generation).await {
                 return Ok(found);
             }
         }
-        // One that cannot be described now, such as a server that hangs, keeps nobody from the others.
-        let mut all: FuturesUnordered<_> =
-            self.0.iter().map(|export| export.having(id, generation)).collect();
-        while let Some(answer) = all.next().await {
+        // One that cannot be described now, such as a server that hangs, keeps nobody from the others. Of folders, only what is open:
+        // nobody can have the others' description from this server.
+        let is_open = |export: &&Arc<Export>| export.lazy.is_none() || export.open_stack().is_some();
+        let mut asked: FuturesUnordered<_> =
+            all.iter().filter(is_open).map(|export| export.having(id, generation)).collect();
+        while let Some(answer) = asked.next().await {
             if let Some(found) = answer {
                 return Ok(found);
             }
@@ -267,17 +592,32 @@ impl Exports {
         ))
     }
 
-    /// For the operation `list`. One that cannot be described now says why in place of its format.
+    /// For the operation `list`.
     pub async fn list(&self) -> Vec<ListEntry> {
-        let mut entries = Vec::with_capacity(self.0.len());
-        for export in &self.0 {
-            let (format, arrays) = match export.stack().source.describe().await {
-                Ok(dataset) => (dataset.format.clone(), dataset.arrays.len()),
-                Err(error) => (format!("not available: {error}"), 0),
-            };
-            entries.push(ListEntry { name: export.name.clone(), format, arrays });
+        self.look_again().await;
+        let all = self.all();
+        let mut entries = Vec::with_capacity(all.len());
+        for export in all.iter() {
+            entries.push(export.entry().await);
         }
         entries
+    }
+}
+
+/// One line for all that is left out; each by itself for who wants to know more.
+fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
+    let count = what.len();
+    for (number, line) in what.enumerate() {
+        match (number, count) {
+            (0, 1) => tracing::warn!("left out: {line}"),
+            (0, _) => {
+                tracing::warn!(
+                    "left out: {count} files or folders that are no data, or broken, such as {line} (`-v` names all)"
+                );
+                tracing::info!("left out: {line}");
+            }
+            _ => tracing::info!("left out: {line}"),
+        }
     }
 }
 
@@ -293,7 +633,7 @@ fn unused(name: &str, taken: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use array::{Completions, ReadRequest, Region, Want};
+    use array::{Completions, ReadRequest, Region, Source, Want};
     use futures::FutureExt;
     use futures::future::{BoxFuture, pending};
 
@@ -310,7 +650,7 @@ mod tests {
         }
 
         fn blocks(&self, _: Vec<Want>) -> Completions {
-            futures::stream::pending().boxed()
+            stream::pending().boxed()
         }
 
         fn read(&self, _: ReadRequest, _: Region) -> BoxFuture<'static, Result<()>> {
@@ -324,14 +664,15 @@ mod tests {
         let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
         let locations =
             ["synthetic:waves?shape=4,5,6", "synthetic:noise?shape=4,5,6"].map(|l| l.parse().unwrap());
-        let exports = Exports::open(&locations, &context).await.unwrap();
-        let dataset = exports.find("noise").unwrap().describe().await.unwrap();
-        let mut hanging = (*exports.0[0].stack()).clone();
+        let exports = Exports::open(&locations, &context, false).await.unwrap();
+        let dataset = exports.find("noise").await.unwrap().describe().await.unwrap();
+        let all = exports.all();
+        let mut hanging = (*all[0].stack().await.unwrap()).clone();
         hanging.source = Arc::new(Hanging);
-        *exports.0[0].current.lock() = Arc::new(hanging);
+        *all[0].current.lock() = Some(Arc::new(hanging));
         let place = |generation| BlockPlace { dataset: dataset.id, generation, array: 0, level: 0 };
         assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok());
-        *exports.0[1].described.lock() = None;
+        *all[1].described.lock() = None;
         assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
         assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
     }
@@ -345,7 +686,7 @@ mod tests {
         let notes = notes.to_string_lossy().into_owned();
         let open = async |locations: &[&str]| {
             let locations: Vec<_> = locations.iter().map(|l| l.parse().expect("a location")).collect();
-            Exports::open(&locations, &context).await.map(|exports| exports.all().len())
+            Exports::open(&locations, &context, false).await.map(|exports| exports.all().len())
         };
         assert_eq!(open(&[&notes, "synthetic:waves?shape=4,5,6"]).await.unwrap(), 1);
         assert_eq!(open(&[&notes, &notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);

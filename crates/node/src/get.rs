@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, Priority, ReadRequest, Resolved,
-    Result, Selection, Source, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, ErrorKind, Priority, ReadRequest,
+    Resolved, Result, Selection, Source, Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -120,6 +120,11 @@ pub async fn get(
         on_progress(Copied { done_bytes, total_bytes });
     }
     drop(slabs);
+    let now = source.describe().await?;
+    if (now.id, now.generation) != (dataset.id, dataset.generation) && !now.has_grown_from(&dataset) {
+        let what = "the data changed while they were copied; copy them again";
+        return Err(Error::new(ErrorKind::Stale, what));
+    }
     let sink = Arc::into_inner(sink).ok_or_else(|| Error::internal("a slab outlived its copy"))?;
     sink.finish()?;
     Ok(report)

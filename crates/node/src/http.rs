@@ -1,130 +1,138 @@
-//! What a browser gets: the viewer's page, colour maps, a health check, and the way to the wire's WebSocket. Beside
+//! What a browser gets: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
 //! these, data sets as [`zarr`](crate::zarr), with a guard of their own.
 //!
-//! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host
-//! and Origin are checked, so that a foreign page (or a foreign name for this address) reaches nothing.
+//! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host is checked
+//! of every request, and Origin of what leads to data, so that a foreign page (or a foreign name for this address) reaches
+//! nothing: see [`front`](crate::front). What is refused says so to people too: a page in the browser.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
 use crate::assets;
+use crate::front::{CameFrom, Names};
 
 /// Where a request for a WebSocket leaves its connection: in the hands of the task that runs the connection, so that
 /// no other task has to. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
 
-/// Whether the connection is encrypted: decides which Origin is ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    /// Plain, on loopback only.
-    Http,
-    /// TLS.
-    Https,
-}
-
 /// What the site knows.
 #[derive(Clone)]
 pub(crate) struct Site {
-    /// Names this server answers to besides addresses and `localhost`.
-    pub(crate) names: Arc<[String]>,
+    pub(crate) names: Arc<Names>,
     /// Colour tables as JSON.
     pub(crate) colormaps: Arc<str>,
     /// Pictures are drawn here, so the viewer's page is of use.
     pub(crate) draws: bool,
 }
 
-/// The site for one kind of connection.
-pub(crate) fn router(site: Site, scheme: Scheme) -> Router {
+/// The site.
+pub(crate) fn router(site: Site) -> Router {
     let names = Arc::clone(&site.names);
-    Router::new()
-        .route("/wire", get(socket))
+    let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/colormaps.json", get(colormaps))
         .fallback(page)
-        .with_state(site)
-        .layer(middleware::from_fn(move |request: Request, next: Next| {
-            guard(Arc::clone(&names), scheme, request, next)
-        }))
+        .with_state(site);
+    // What leads to data, and the question whether it would: only for our own page.
+    let ours = Router::new()
+        .route("/wire", get(socket))
+        .route("/reach", post(|| async { "ok\n" }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&names), only_our_page));
+    open.merge(ours).layer(middleware::from_fn_with_state(names, guard))
 }
 
-/// Sends plain requests to the encrypted site: what a port beyond loopback answers to plain HTTP.
-pub(crate) fn redirect_router(names: Arc<[String]>) -> Router {
-    Router::new().fallback(move |headers: HeaderMap, uri: Uri| async move {
-        let Ok(host) = checked_host(&headers, &names) else { return refused("unknown Host") };
+/// What a port beyond loopback answers to plain HTTP: the way to the encrypted site. A token that came so has crossed the network
+/// for everybody to read; that is said, and nothing is done with it.
+pub(crate) fn redirect_router(names: Arc<Names>) -> Router {
+    Router::new().fallback(move |request: Request| async move {
+        let (headers, uri) = (request.headers(), request.uri());
+        let is_for_people = wants_page(headers);
+        let host = match names.host(headers) {
+            Ok(host) => host,
+            Err(why) => return refused_for(&why, is_for_people),
+        };
+        if headers.contains_key(header::AUTHORIZATION)
+            || uri.query().is_some_and(|query| query.contains("token="))
+        {
+            return refused_for(&exposed(&format!("use `https://{host}`")), is_for_people);
+        }
         Redirect::permanent(&format!("https://{host}{}", uri.path())).into_response()
     })
 }
 
-async fn guard(names: Arc<[String]>, scheme: Scheme, request: Request, next: Next) -> Response {
-    let host = match checked_host(request.headers(), &names) {
+/// Said of a token that came unencrypted.
+pub(crate) fn exposed(how: &str) -> String {
+    format!(
+        "this request carried its token over the network unencrypted, where others can read it: {how}, and start the server again \
+         with another token"
+    )
+}
+
+async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    let host = match names.host(request.headers()) {
         Ok(host) => host,
-        Err(why) => return refused(why),
+        Err(why) => return refused_for(&why, wants_page(request.headers())),
     };
-    if let Err(why) = check_origin(request.headers(), &host, scheme) {
-        return refused(why);
-    }
     let mut response = next.run(request).await;
-    secure(response.headers_mut(), &host);
+    secure(response.headers_mut(), &names.sockets(&host));
     response
+}
+
+async fn only_our_page(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let checked = names.host(headers).and_then(|host| names.check_origin(headers, &host, from));
+    if let Err(why) = checked {
+        return refused(&why);
+    }
+    if names.came_in_the_open(headers, from) {
+        return refused(
+            "the proxy says that this came to it over the network unencrypted, where others could read the token: let the proxy speak https",
+        );
+    }
+    next.run(request).await
+}
+
+/// Whether a person in a browser asks for a page.
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepts.is_some_and(|accept| accept.contains("text/html"))
 }
 
 pub(crate) fn refused(why: &str) -> Response {
     (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
 }
 
-/// The Host header, if it is an address, `localhost` or one of our names. A name of somebody else that resolves to
-/// this machine (DNS rebinding) is none of these.
-pub(crate) fn checked_host(headers: &HeaderMap, names: &[String]) -> Result<String, &'static str> {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err("expected one Host header") };
-    let host = host.to_str().map_err(|_| "the Host header is not text")?;
-    let (name, port) = split_port(host).ok_or("the Host header is malformed")?;
-    let is_port = port.is_empty() || port.parse::<u16>().is_ok();
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    let is_ours = bare.parse::<IpAddr>().is_ok()
-        || name.eq_ignore_ascii_case("localhost")
-        || names.iter().any(|n| n.eq_ignore_ascii_case(name));
-    if is_ours && is_port { Ok(host.to_owned()) } else { Err("the Host header is not a name of this server") }
-}
-
-fn split_port(host: &str) -> Option<(&str, &str)> {
-    if let Some(end) = host.strip_prefix('[').and_then(|rest| rest.find(']')) {
-        let (name, rest) = host.split_at(end + 2);
-        return Some((name, if rest.is_empty() { "" } else { rest.strip_prefix(':')? }));
+/// The same, as a page for people.
+pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
+    if !is_for_people {
+        return refused(why);
     }
-    Some(host.split_once(':').unwrap_or((host, "")))
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+        ),
+    ];
+    (StatusCode::FORBIDDEN, headers, assets::refusal(why)).into_response()
 }
 
-/// A browser names the page that asks; only our own may.
-pub(crate) fn check_origin(headers: &HeaderMap, host: &str, scheme: Scheme) -> Result<(), &'static str> {
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-    let own = match scheme {
-        Scheme::Http => format!("http://{host}"),
-        Scheme::Https => format!("https://{host}"),
-    };
-    if origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()) {
-        Ok(())
-    } else {
-        Err("the Origin is another site")
-    }
-}
-
-/// `host` was checked, so it is safe inside a policy.
-fn secure(headers: &mut HeaderMap, host: &str) {
+/// `sockets` were checked, so they are safe inside a policy.
+fn secure(headers: &mut HeaderMap, sockets: &str) {
     let policy = format!(
         "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; \
-         img-src 'self' blob: data:; font-src 'self'; connect-src 'self' ws://{host} wss://{host}; \
+         img-src 'self' blob: data:; font-src 'self'; connect-src 'self'{sockets}; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     );
     if let Ok(policy) = HeaderValue::from_str(&policy) {
@@ -143,17 +151,31 @@ fn secure(headers: &mut HeaderMap, host: &str) {
 }
 
 async fn page(State(site): State<Site>, request: Request) -> Response {
-    if request.method() != axum::http::Method::GET && request.method() != axum::http::Method::HEAD {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
         return (StatusCode::METHOD_NOT_ALLOWED, "expected GET\n").into_response();
     }
     let found =
         if site.draws { assets::find(request.uri().path()) } else { assets::data_only(request.uri().path()) };
     let Some(asset) = found else {
-        return (StatusCode::NOT_FOUND, "not found\n").into_response();
+        return absent(request.uri(), wants_page(request.headers()));
     };
     let keep = if asset.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [(header::CONTENT_TYPE, asset.media_type), (header::CACHE_CONTROL, keep)];
     (headers, Body::from(asset.bytes.into_owned())).into_response()
+}
+
+/// Nothing of this name. A person who comes by a proxy that leaves a path before ours is told so.
+fn absent(uri: &Uri, is_for_people: bool) -> Response {
+    if !is_for_people {
+        return (StatusCode::NOT_FOUND, "not found\n").into_response();
+    }
+    let why = format!(
+        "there is no page `{}`; if a proxy in front of this server adds a path, start it with `--public-url https://HOST/PATH/`, or have \
+         the proxy take the path off (nginx: a slash at the end of `proxy_pass`)",
+        uri.path()
+    );
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (StatusCode::NOT_FOUND, headers, assets::refusal(&why)).into_response()
 }
 
 async fn colormaps(State(site): State<Site>) -> Response {
@@ -165,44 +187,17 @@ async fn colormaps(State(site): State<Site>) -> Response {
 async fn socket(mut request: Request) -> Response {
     let answer = match link::ws::answer::<_, Body>(&request) {
         Ok(answer) => answer,
-        Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+        Err(error) => {
+            let how = "a proxy in between has to pass on the headers Upgrade and Connection (nginx: `proxy_http_version 1.1; \
+                       proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection \"upgrade\";`)";
+            let upgrade = [(header::UPGRADE, "websocket")];
+            return (StatusCode::UPGRADE_REQUIRED, upgrade, format!("{error}; {how}\n")).into_response();
+        }
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let handover = request.extensions().get::<Handover>();
     match handover.map(|handover| handover.0.try_send(upgrade)) {
         Some(Ok(())) => answer,
         _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection gives no WebSocket\n").into_response(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(k, v)| ((*k).parse().unwrap(), HeaderValue::from_static(v))).collect()
-    }
-
-    #[test]
-    fn only_addresses_localhost_and_own_names_are_hosts() {
-        let names = ["data.example.org".to_owned()];
-        for host in ["127.0.0.1:80", "localhost", "[::1]:9", "10.0.0.7", "DATA.example.org:443"] {
-            assert!(checked_host(&headers(&[("host", host)]), &names).is_ok(), "{host}");
-        }
-        for host in ["evil.org", "localhost.evil.org", "localhost:x", "[::1", "a'b", "127.0.0.1:80:90"] {
-            assert!(checked_host(&headers(&[("host", host)]), &names).is_err(), "{host}");
-        }
-        assert!(checked_host(&headers(&[]), &names).is_err());
-    }
-
-    #[test]
-    fn only_our_own_page_may_ask() {
-        let check = |origin, scheme| check_origin(&headers(&[("origin", origin)]), "127.0.0.1:80", scheme);
-        assert!(check("http://127.0.0.1:80", Scheme::Http).is_ok());
-        assert!(check("https://127.0.0.1:80", Scheme::Https).is_ok());
-        assert!(check("http://127.0.0.1:80", Scheme::Https).is_err());
-        assert!(check("http://evil.org", Scheme::Http).is_err());
-        assert!(check("null", Scheme::Http).is_err());
-        assert!(check_origin(&headers(&[]), "127.0.0.1:80", Scheme::Http).is_ok());
     }
 }

@@ -63,11 +63,15 @@ fn own(folder: &Path, machine: &str) -> Result<Identity> {
             let (certificate, key) = text.split_at(begins);
             Identity::from_pem(certificate, key).map_err(|e| e.context(format!("file `{}`", path.display())))
         }
-        Err(e) if e.kind() == ErrorKind::NotFound => {
+        Err(e) if e.kind() == ErrorKind::NotFound || !folder.is_dir() => {
             let hosts = ["localhost", "127.0.0.1", "::1", machine].map(str::to_owned);
             let identity = Identity::self_signed(&hosts)?;
-            private_folder(folder)?;
-            write_private(&path, &format!("{}{}", identity.certificate_pem(), identity.key_pem()))?;
+            let text = format!("{}{}", identity.certificate_pem(), identity.key_pem());
+            if let Err(error) = private_folder(folder).and_then(|()| write_private(&path, &text)) {
+                tracing::warn!(
+                    "the certificate is not kept, so that the next start has another fingerprint: {error}"
+                );
+            }
             Ok(identity)
         }
         Err(e) => Err(e),
@@ -77,6 +81,17 @@ fn own(folder: &Path, machine: &str) -> Result<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nothing_can_be_kept_it_is_made_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        // No folder can be made below a file; root may write anywhere else.
+        assert!(own(&folder.path().join("none"), "m").is_ok());
+        let made = load(&IdentityChoice::Own, &file.join("below"), "m");
+        assert!(made.is_ok(), "{made:?}");
+    }
 
     #[test]
     fn is_made_once_and_kept() {

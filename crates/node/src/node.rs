@@ -11,10 +11,12 @@ use crate::colormaps;
 use crate::connection::Service;
 use crate::descriptors;
 use crate::exports::Exports;
+use crate::front::{Front, Names};
 use crate::gate::Gate;
-use crate::http::{Scheme, Site, redirect_router, router};
+use crate::http::{Site, redirect_router, router};
 use crate::identity::{self, IdentityChoice};
 use crate::lobby::Limits;
+use crate::metrics::Metrics;
 use crate::offer::Offering;
 use crate::ops::{Registry, Shared};
 use crate::peers::check_chain;
@@ -49,14 +51,18 @@ impl Listen {
 pub struct Options {
     /// What to offer.
     pub locations: Vec<Location>,
+    /// Whether all data sets in a folder that is none itself are offered.
+    pub explores_folders: bool,
     /// Where.
     pub listen: Listen,
     /// Who may come in.
     pub admission: Admission,
     /// Who it is.
     pub identity: IdentityChoice,
-    /// Names it answers to in a browser, besides addresses, `localhost` and this machine's name.
+    /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
     pub names: Vec<String>,
+    /// What stands before it.
+    pub front: Front,
     /// Folders, memory, progress.
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
@@ -89,15 +95,16 @@ pub struct Node {
 /// # Errors
 /// Those of opening.
 pub async fn open(options: &Options) -> Result<Arc<Shared>> {
-    let exports = Exports::open(&options.locations, &options.context).await?;
+    let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
     let complete = |peer: &Url| runtime::complete(&options.context.places.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
     let (name, rejecting) = (OnceLock::new(), OnceLock::new());
-    Ok(Arc::new(Shared { exports, gate, peers, name, rejecting, paths: options.context.paths.clone() }))
+    let (paths, metrics) = (options.context.paths.clone(), Metrics::default());
+    Ok(Arc::new(Shared { exports, gate, peers, name, rejecting, paths, metrics }))
 }
 
-/// Listens and leaves a note; the second half. `registry` says what is answered.
+/// Listens and leaves a note, where it can; the second half. `registry` says what is answered.
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
@@ -110,7 +117,12 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
         fingerprint: Some(node.fingerprint.clone()),
         pid: std::process::id(),
     };
-    node._note = Some(runtime::post(&options.context.places.runtime, &note)?);
+    match runtime::post(&options.context.places.runtime, &note) {
+        Ok(posted) => node._note = Some(posted),
+        Err(error) => {
+            tracing::warn!("other commands of this user do not find the server by themselves: {error}")
+        }
+    }
     Ok(node)
 }
 
@@ -142,14 +154,18 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     udp.iter().for_each(|udp| drop(shared.rejecting.set(udp.rejecting())));
     let fingerprint = identity.fingerprint().to_string();
     let name = shared.name.get_or_init(|| runtime::server_name(&machine, address, &fingerprint));
-    for export in shared.exports.all() {
+    for export in shared.exports.all().iter() {
         check_chain(export, name).await?;
     }
     let offering = |client| Offering::of(client, options.most_bytes_per_sec);
     let offerings = options.waiting_clients.iter().map(offering).collect::<Result<_>>()?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
-    let mut names = options.names.clone();
-    names.push(machine);
+    let mut hosts = options.names.clone();
+    hosts.push(machine);
+    hosts.extend(identity.names());
+    let front = options.front.clone();
+    let is_guarded = options.admission.token().is_some();
+    let names = Arc::new(Names { hosts, front, port: address.port(), is_guarded });
     Ok(Node {
         address,
         taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
@@ -157,7 +173,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, sites(names.into(), &service), service).offering(offerings),
+        port: Port::new(listener, udp, tls, sites(names, &service), service).offering(offerings),
         _note: None,
     })
 }
@@ -171,14 +187,11 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(names: Arc<[String]>, service: &Arc<Service>) -> Sites {
+fn sites(names: Arc<Names>, service: &Arc<Service>) -> Sites {
     let draws = service.registry.has(wire::ops::JOIN);
     let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
-    let all = |scheme| {
-        let data = zarr::router(Arc::clone(service), Arc::clone(&names), scheme);
-        router(site.clone(), scheme).merge(data)
-    };
-    Sites { plain: all(Scheme::Http), encrypted: all(Scheme::Https), redirect: redirect_router(names) }
+    let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));
+    Sites { all, redirect: redirect_router(Arc::clone(&names)), names }
 }
 
 impl Node {
@@ -230,7 +243,14 @@ impl Node {
     /// An export as Zarr v3 over HTTP, without the token: that is shown as `Authorization: Bearer`.
     #[must_use]
     pub fn zarr(&self, export: &str) -> String {
-        format!("{}://{}{}", self.scheme(), self.url("").authority(), zarr::path(export))
+        format!("{}{}", self.site().trim_end_matches('/'), zarr::path(export))
+    }
+
+    /// Where browsers find it, as far as that is known, with a slash at the end.
+    fn site(&self) -> String {
+        let public = self.port.sites.names.front.public.first();
+        let own = || format!("{}://{}/", self.scheme(), self.url("").authority());
+        public.map_or_else(own, ToString::to_string)
     }
 
     fn scheme(&self) -> &'static str {
@@ -240,9 +260,8 @@ impl Node {
     /// The page's link, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
-        let scheme = self.scheme();
         let fragment = self.token().map_or_else(String::new, |t| format!("#token={}", crate::url::encode(t)));
-        format!("{scheme}://{}/{fragment}", self.url("").authority())
+        format!("{}{fragment}", self.site())
     }
 
     /// Answers until dropped.

@@ -106,14 +106,14 @@ impl Handler for TellPeers {
 
     async fn run(&self, asked: Describe, call: &Call) -> Result<()> {
         let node = &call.node;
-        let export = node.exports.find(&asked.name)?;
+        let export = node.exports.find(&asked.name).await?;
         let is_only_one = node.exports.all().len() == 1;
         let peers = told(&node.peers, &export.name, is_only_one);
         let mut chain = vec![node.name.get().cloned().unwrap_or_default()];
         // Half of the time that is left: whoever asks has to hear of it before it gives up.
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
         let left = deadline.map_or(CHAIN_WITHIN, |at| at.saturating_duration_since(Instant::now()));
-        chain.extend(behind(export, left.min(CHAIN_WITHIN) / 2).await);
+        chain.extend(behind(&export, left.min(CHAIN_WITHIN) / 2).await);
         call.operation.item(encode_json(&Peers { peers, chain })?, Bytes::new()).await
     }
 }
@@ -136,7 +136,9 @@ async fn behind(export: &Export, within: Duration) -> Vec<String> {
     if heard_at.is_some_and(|at| at.elapsed() < CHAIN_HOLDS) {
         return export.chain.lock().clone();
     }
-    let (heard, is_whole) = heard(&export.stack(), within).await;
+    // What is not open lies in a folder here, and has nobody behind it.
+    let Some(stack) = export.open_stack() else { return Vec::new() };
+    let (heard, is_whole) = heard(&stack, within).await;
     *heard_at = Some(Instant::now());
     let mut known = export.chain.lock();
     let last = if is_whole { Vec::new() } else { known.clone() };

@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
@@ -24,34 +24,26 @@ pub struct Places {
 
 impl Places {
     /// From `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, or their defaults below the home folder;
-    /// `CORRIDOR_CACHE_DIR` names another folder for made levels (a scratch disk).
+    /// `CORRIDOR_CACHE_DIR` names another folder for made levels (a scratch disk). Without a home folder, as services and
+    /// containers often are, below one of this user alone in the folder for temporary files.
     ///
     /// # Errors
-    /// `NotFound` when there is no home folder.
+    /// `Denied` when somebody else has that folder.
     pub fn of_user() -> Result<Self> {
         let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let home = || {
-            variable("HOME").ok_or_else(|| {
-                Error::not_found(
-                    "expected the environment variable HOME (or XDG_CACHE_HOME, XDG_CONFIG_HOME and XDG_STATE_HOME)",
-                )
-            })
+        let named = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(variable);
+        let home = match variable("HOME") {
+            Some(home) => home,
+            None if named.iter().all(Option::is_some) => PathBuf::new(),
+            None => without_home(&std::env::temp_dir())?,
         };
-        let cache = match variable("XDG_CACHE_HOME") {
-            Some(dir) => dir,
-            None => home()?.join(".cache"),
-        };
-        let config = match variable("XDG_CONFIG_HOME") {
-            Some(dir) => dir,
-            None => home()?.join(".config"),
-        };
+        let [cache, config, state] = named;
+        let cache = cache.unwrap_or_else(|| home.join(".cache"));
+        let config = config.unwrap_or_else(|| home.join(".config"));
+        let state = state.unwrap_or_else(|| home.join(".local").join("state"));
         let runtime = match variable("XDG_RUNTIME_DIR").filter(|d| d.is_dir()) {
             Some(dir) => dir.join("corridor"),
             None => cache.join("corridor").join("run"),
-        };
-        let state = match variable("XDG_STATE_HOME") {
-            Some(dir) => dir,
-            None => home()?.join(".local").join("state"),
         };
         Ok(Self {
             runtime,
@@ -77,6 +69,26 @@ impl Places {
             state: folder.join("state"),
         }
     }
+}
+
+/// A folder in `temporary` that stands for the home of a user who has none: nobody else may have made it, or be able to look into it.
+fn without_home(temporary: &Path) -> Result<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let folder = temporary.join(format!("corridor-{user}"));
+    let at = |e: std::io::Error| Error::from(e).context(format!("folder `{}`", folder.display()));
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(at(e)),
+        _ => {}
+    }
+    let about = fs::symlink_metadata(&folder).map_err(at)?;
+    if !about.is_dir() || about.uid() != user || about.permissions().mode() & 0o077 != 0 {
+        let what = format!(
+            "expected a folder of this user alone, found another one: `{}`; set HOME, or take that away",
+            folder.display()
+        );
+        return Err(Error::new(ErrorKind::Denied, what));
+    }
+    Ok(folder)
 }
 
 /// Makes `folder` readable by this user alone.
@@ -132,4 +144,22 @@ pub(crate) fn read_private(path: &Path, max_bytes: u64) -> Result<String> {
         )));
     }
     fs::read_to_string(path).map_err(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_home_gets_a_folder_that_is_nobody_elses() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = without_home(temporary.path()).unwrap();
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(without_home(temporary.path()).unwrap(), folder, "the same again");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(without_home(temporary.path()).unwrap_err().kind(), ErrorKind::Denied);
+        fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink("/tmp", &folder).unwrap();
+        assert_eq!(without_home(temporary.path()).unwrap_err().kind(), ErrorKind::Denied, "a link");
+    }
 }

@@ -4,14 +4,16 @@
 //! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
 //! connected, and for how long, is the [`lobby`](crate::lobby)'s decision. Whatever is none of these protocols is closed.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use axum::Router;
+use axum::response::{IntoResponse, Redirect, Response};
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -26,6 +28,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
 use crate::connection::Service;
+use crate::front::{CameFrom, Names, Stripped};
 use crate::http::Handover;
 use crate::lobby::{Limits, Lobby, Visit};
 use crate::offer::Offering;
@@ -107,7 +110,7 @@ pub struct Port {
     desk: Desk,
     /// Clients that this server connects to.
     offerings: Vec<Offering>,
-    /// Pages over plain HTTP, over TLS, and the way from one to the other.
+    /// What HTTP answers.
     pub(crate) sites: Sites,
     service: Arc<Service>,
 }
@@ -115,9 +118,10 @@ pub struct Port {
 /// What HTTP answers, by the kind of connection.
 #[derive(Clone)]
 pub(crate) struct Sites {
-    pub(crate) plain: Router,
-    pub(crate) encrypted: Router,
+    /// To what is encrypted, or comes from this machine.
+    pub(crate) all: Router,
     pub(crate) redirect: Router,
+    pub(crate) names: Arc<Names>,
 }
 
 /// Listens on the first of `wanted` that is free.
@@ -216,13 +220,18 @@ impl Port {
             }
             let this = Arc::clone(&this);
             connections.spawn(async move {
+                let _connected = this.service.shared.metrics.connect();
+                let begun = tokio::time::Instant::now();
+                tracing::debug!(%peer, "connected");
                 let ended = tokio::select! {
                     biased;
                     why = visit.over() => Err(why),
                     result = this.connection(came, &visit) => result,
                 };
-                if let Err(error) = ended {
-                    tracing::debug!(%peer, %error, "connection ended");
+                let took = begun.elapsed();
+                match ended {
+                    Ok(()) => tracing::debug!(%peer, ?took, "connection ended"),
+                    Err(error) => tracing::debug!(%peer, ?took, %error, "connection ended"),
                 }
             });
         }
@@ -243,8 +252,11 @@ impl Port {
         let is_loopback = peer.ip().to_canonical().is_loopback();
         match self.in_time(sniff(&stream)).await? {
             Protocol::Tls => self.encrypted(stream, peer, visit).await,
-            Protocol::Http if is_loopback => self.http(stream, &self.sites.plain, peer, visit).await,
-            Protocol::Http => self.http(stream, &self.sites.redirect, peer, visit).await,
+            Protocol::Http => {
+                let site = if is_loopback { &self.sites.all } else { &self.sites.redirect };
+                self.http(stream, site, CameFrom { address: peer.ip(), is_encrypted: false }, peer, visit)
+                    .await
+            }
             Protocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
             Protocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
         }
@@ -259,23 +271,55 @@ impl Port {
                 visit.join()?;
                 stream.run().await
             }
-            Arrived::Other(session) => self.http(*session, &self.sites.encrypted, peer, visit).await,
+            Arrived::Other(session) => {
+                let from = CameFrom { address: peer.ip(), is_encrypted: true };
+                self.http(*session, &self.sites.all, from, peer, visit).await
+            }
         }
     }
 
     /// Answers requests, until one of them turns the connection into a WebSocket.
-    async fn http<S>(&self, stream: S, site: &Router, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()>
+    async fn http<S>(
+        &self,
+        stream: S,
+        site: &Router,
+        from: CameFrom,
+        peer: SocketAddr,
+        visit: &Arc<Visit>,
+    ) -> Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (handover, mut sockets) = mpsc::channel(1);
-        let (client, from) = (self.service.next_client(), peer.ip());
-        let caller = Caller { visit: Arc::clone(visit), client, from };
+        let caller = Caller { visit: Arc::clone(visit), client: self.service.next_client(), from: peer.ip() };
         let site = TowerToHyperService::new(site.clone());
+        let names = Arc::clone(&self.sites.names);
+        let shared = Arc::clone(&self.service.shared);
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Handover(handover.clone()));
             request.extensions_mut().insert(caller.clone());
-            site.call(request)
+            request.extensions_mut().insert(from);
+            let slash = match names.stripped(request.uri()) {
+                Some(Stripped::Slash(to)) => Some(to),
+                Some(Stripped::Path(uri)) => {
+                    *request.uri_mut() = uri;
+                    None
+                }
+                None => None,
+            };
+            let (site, shared) = (site.clone(), Arc::clone(&shared));
+            // Never the query: somebody may have put a token there.
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            async move {
+                let answer: Response = match slash {
+                    Some(to) => Redirect::permanent(&to).into_response(),
+                    None => site.call(request).await?,
+                };
+                let (status, bytes) = (answer.status(), answer.body().size_hint().lower());
+                shared.metrics.count_http(status.as_u16(), bytes);
+                tracing::debug!(%peer, %method, path, status = status.as_u16(), bytes, "HTTP");
+                Ok::<_, Infallible>(answer)
+            }
         });
         let broken = |e: hyper::Error| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}"));
         http1::Builder::new()

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use array::{Completions, Dataset, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want};
+use array::{
+    Completion, Completions, Dataset, Error, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want,
+};
+use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
 use stream::{Device, Means, Ranks, Session, follow};
 
+use crate::by_size;
 use crate::exports::Export;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
@@ -26,16 +30,16 @@ pub async fn start(
 ) -> Result<Node> {
     store::step_back();
     let shared = node::open(options).await?;
-    let export = shared.exports.find("")?;
-    let source = Arc::new(Latest(Arc::clone(export)));
+    let export = shared.exports.find("").await?;
+    let source = Arc::new(Latest(Arc::clone(&export)));
     let dataset = source.describe().await?;
-    let named = export.stack().array.clone();
+    let named = export.stack().await?.array.clone();
     let first_view =
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
     let means = Means::open(device, memory_bytes).await?;
-    let worked = Arc::clone(export);
-    let work = Arc::new(move |task| worked.stack().work.share(task));
+    let worked = Arc::clone(&export);
+    let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.share(task)));
     let session = match ranks {
         Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
         None => Session::begin(dataset, source, means, first_view, work)?,
@@ -57,7 +61,7 @@ pub async fn start(
 pub async fn assist(options: &Options, ranks: Ranks) -> Result<()> {
     store::step_back();
     let shared = node::open(options).await?;
-    let source = Arc::new(Latest(Arc::clone(shared.exports.find("")?)));
+    let source = Arc::new(Latest(shared.exports.find("").await?));
     let means = Means::open(Device::Cpu, options.context.budget.render).await?;
     follow(source, means, ranks).await
 }
@@ -72,18 +76,42 @@ impl Source for Latest {
     }
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
-        self.0.stack().source.blocks(wants)
+        let export = Arc::clone(&self.0);
+        async move {
+            match export.stack().await {
+                Ok(stack) => stack.source.blocks(wants),
+                Err(error) => all_fail(wants, &error),
+            }
+        }
+        .flatten_stream()
+        .boxed()
     }
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
-        self.0.stack().source.read(request, into)
+        let export = Arc::clone(&self.0);
+        async move { export.stack().await?.source.read(request, into).await }.boxed()
     }
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
-        self.0.stack().source.read_many(reads)
+        let export = Arc::clone(&self.0);
+        async move {
+            match export.stack().await {
+                Ok(stack) => stack.source.read_many(reads),
+                Err(error) => by_size::all_fail(reads.len(), error),
+            }
+        }
+        .flatten_stream()
+        .boxed()
     }
 
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
-        self.0.stack().source.packed(request)
+        let (export, request) = (Arc::clone(&self.0), request.clone());
+        async move { export.stack().await?.source.packed(&request).await }.boxed()
     }
+}
+
+fn all_fail(wants: Vec<Want>, error: &Error) -> Completions {
+    let ends: Vec<_> =
+        wants.into_iter().map(|want| Completion { key: want.key(), result: Err(error.clone()) }).collect();
+    futures::stream::iter(ends).boxed()
 }

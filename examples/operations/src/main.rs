@@ -4,6 +4,7 @@ use std::io::Write;
 
 use node::array::{Error, Result};
 use node::assemble::Context;
+use node::front::Front;
 use node::identity::IdentityChoice;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
@@ -33,6 +34,8 @@ async fn serve() -> Result<()> {
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
+        front: Front::default(),
+        explores_folders: false,
         peers: Vec::new(),
         waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
@@ -42,7 +45,7 @@ async fn serve() -> Result<()> {
     let mut registry = Registry::of_data_server();
     operations::add_to(&mut registry);
     let node = start(&options, shared, registry).await?;
-    for export in node.exports().all() {
+    for export in node.exports().all().iter() {
         writeln!(std::io::stdout(), "{}", node.url(&export.name))?;
     }
     tokio::select! {

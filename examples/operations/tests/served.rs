@@ -7,6 +7,7 @@ use std::time::Duration;
 use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
 use node::assemble::{Context, Stack, assemble};
 use node::called::{Called, Of};
+use node::front::Front;
 use node::identity::IdentityChoice;
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
@@ -37,6 +38,8 @@ impl Served {
             admission: Admission::Token(Token::random().unwrap()),
             identity: IdentityChoice::Own,
             names: Vec::new(),
+            front: Front::default(),
+            explores_folders: false,
             peers: Vec::new(),
             waiting_clients: Vec::new(),
             most_bytes_per_sec: None,

@@ -25,7 +25,7 @@ impl Handler for Describe {
     }
 
     async fn run(&self, asked: ops::Describe, call: &Call) -> Result<()> {
-        let text = call.node.exports.find(&asked.name)?.encoded().await?;
+        let text = call.node.exports.find(&asked.name).await?.encoded().await?;
         // The rare description that is longer than a body may be travels as bulk.
         let (body, bulk) =
             if text.len() > MAX_BODY_BYTES { (Bytes::new(), text) } else { (text, Bytes::new()) };

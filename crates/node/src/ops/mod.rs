@@ -24,6 +24,7 @@ pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
+use crate::metrics::{self, Metrics};
 use crate::outlet::Outlet;
 use crate::paths::{Paths, TakePart, TellPath};
 use crate::peers::TellPeers;
@@ -131,9 +132,17 @@ pub struct Shared {
     pub rejecting: OnceLock<Rejecting>,
     /// What is remembered of the ways to clients.
     pub paths: Paths,
+    /// What has been done so far.
+    pub metrics: Metrics,
 }
 
 impl Call {
+    /// Counts reads that were answered.
+    pub(crate) fn count_reads(&self, count: u64, data_bytes: u64) {
+        metrics::add(&self.node.metrics.reads, count);
+        metrics::add(&self.node.metrics.read_bytes, data_bytes);
+    }
+
     /// Waits for room in the connection, then at the node's gate for up to `most_bytes` of memory: how many it got
     /// is [`Entry::admitted`]'s, at least [`Gate::own_bytes`] of those asked for. Nothing is held while waiting for
     /// the peer.
@@ -297,6 +306,7 @@ fn end(call: &Call, result: Result<()>) {
         Ok(()) => call.operation.done(),
         Err(error) => {
             tracing::debug!(operation = call.operation.name(), %error, "failed");
+            metrics::add(&call.node.metrics.failed, 1);
             call.operation.fail(error);
         }
     }

@@ -73,17 +73,19 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Cal
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
     let read = Reading { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
-    if let Some(chunk) = &level.chunk
-        && call.outlet.may_pass()
-        && read.passed(chunk, &selection).await?
-    {
-        return Ok(());
+    let begun = tokio::time::Instant::now();
+    let is_passed = match &level.chunk {
+        Some(chunk) if call.outlet.may_pass() => read.passed(chunk, &selection).await?,
+        _ => false,
+    };
+    if !is_passed {
+        let slabs = stream::iter(slabs).map(|slab| read.slab(slab));
+        slabs.buffer_unordered(SLABS_UNDER_WAY).try_collect::<()>().await?;
     }
-    stream::iter(slabs)
-        .map(|slab| read.slab(slab))
-        .buffer_unordered(SLABS_UNDER_WAY)
-        .try_collect::<()>()
-        .await
+    let bytes = read.size_bytes();
+    call.count_reads(1, bytes);
+    tracing::debug!(data = dataset.name, array = array.name, level = place.level, %selection, bytes, took = ?begun.elapsed(), "read");
+    Ok(())
 }
 
 /// A grain, made flatter along the slow axes until it has at most [`MAX_STRETCHES`] rows.

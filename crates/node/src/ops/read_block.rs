@@ -62,7 +62,10 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
     };
     // Others may have been queued while it was compressed.
     call.outlet.room().await;
-    call.operation.answer(body, call.outlet.measured(bulk)).await
+    call.operation.answer(body, call.outlet.measured(bulk)).await?;
+    call.count_reads(1, size_bytes);
+    tracing::trace!(array = key.array, level = key.level, index = key.index, bytes = size_bytes, "block");
+    Ok(())
 }
 
 /// The bytes as they travel.

@@ -12,6 +12,7 @@ use wire::ops::{self, BlockPlace, ReadBody};
 use super::{Call, end, read};
 use crate::assemble::Stack;
 use crate::gate::Entry;
+use crate::metrics;
 
 /// Most reads of one task: their common costs hardly count any more.
 pub(super) const MAX_TOGETHER: usize = 256;
@@ -91,12 +92,14 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
         Ok(targets) => targets,
         Err(error) => return part.iter().for_each(|small| end(&small.call, Err(error.clone()))),
     };
+    let sizes: Vec<u64> = part.iter().map(|small| small.size_bytes).collect();
     let begun = part.into_iter().zip(targets).map(|(small, (target, region))| {
         let request = ReadRequest { array, level, selection: small.read.selection, priority };
         ((request, region), Some((small.call, target)))
     });
     let (reads, mut waiting): (Vec<_>, Vec<_>) = begun.unzip();
     let body = ReadBody { offset_bytes: 0 }.encode();
+    let (mut count, mut sum_bytes, mut node) = (0, 0, None);
     let mut ends = stack.source.read_many(reads).ready_chunks(MAX_TOGETHER);
     while let Some(ended) = ends.next().await {
         let (mut answers, mut places) = (Vec::with_capacity(ended.len()), Vec::with_capacity(ended.len()));
@@ -104,6 +107,8 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
             let Some((call, target)) = waiting.get_mut(number).and_then(Option::take) else { continue };
             match result.and_then(|()| target.into_bytes()) {
                 Ok(bytes) => {
+                    (count, sum_bytes) = (count + 1, sum_bytes + sizes[number]);
+                    node.get_or_insert_with(|| Arc::clone(&call.node));
                     let Call { operation, place, .. } = call;
                     answers.push((operation, body.clone(), Entry::hold_part(&memory, bytes)));
                     places.push(place);
@@ -113,6 +118,11 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
         }
         Operation::answer_all(answers).await;
         drop(places);
+    }
+    if let Some(node) = node {
+        metrics::add(&node.metrics.reads, count);
+        metrics::add(&node.metrics.read_bytes, sum_bytes);
+        tracing::debug!(array, level, count, bytes = sum_bytes, "small reads");
     }
     let lost = || Error::internal("expected the end of a read, found none");
     waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(lost())));

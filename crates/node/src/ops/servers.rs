@@ -38,7 +38,8 @@ impl Handler for TellServers {
     }
 
     async fn run(&self, (): (), call: &Call) -> Result<()> {
-        let [export] = call.node.exports.all() else {
+        let all = call.node.exports.all();
+        let [export] = &*all else {
             return Err(Error::unsupported("expected a server of one data set, found several"));
         };
         let mut told = Value::Null;
@@ -46,7 +47,7 @@ impl Handler for TellServers {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let now = describe::servers(&export.stack().servers());
+            let now = describe::servers(&export.stack().await?.servers());
             if now != told {
                 call.operation.room().await;
                 call.operation.item(body(&now)?, Bytes::new()).await?;

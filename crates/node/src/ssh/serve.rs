@@ -13,6 +13,7 @@ use super::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use super::stdio;
 use crate::assemble::Context;
 use crate::connection::Service;
+use crate::front::Front;
 use crate::identity::IdentityChoice;
 use crate::lobby::{Limits, Lobby};
 use crate::node::{self, Listen, Node, Options};
@@ -44,6 +45,8 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
+        front: Front::default(),
+        explores_folders: false,
         context,
         peers: Vec::new(),
         waiting_clients: Vec::new(),

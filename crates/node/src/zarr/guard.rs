@@ -10,11 +10,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::Caller;
 use crate::connection::Service;
-use crate::http::{Scheme, check_origin, checked_host, refused};
+use crate::front::{CameFrom, Names};
+use crate::http::{exposed, refused};
+use crate::metrics;
 use crate::token::{Right, ZarrReaders};
 
 /// Where it is said what is known of the path to whoever asks; not Zarr.
 pub(super) const PATH: &str = "/path";
+/// What the server has done, for Prometheus; not Zarr either.
+pub(super) const METRICS: &str = "/metrics";
 /// How long a browser may remember that it may ask, seconds.
 const PREFLIGHT_SECS: &str = "86400";
 
@@ -22,19 +26,22 @@ const PREFLIGHT_SECS: &str = "86400";
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) service: Arc<Service>,
-    pub(super) names: Arc<[String]>,
-    pub(super) scheme: Scheme,
+    pub(super) names: Arc<Names>,
 }
 
 /// Lets in who may read what is asked for.
 pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let host = match checked_host(headers, &door.names) {
+    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let host = match door.names.host(headers) {
         Ok(host) => host,
-        Err(why) => return refused(why),
+        Err(why) => return refused(&why),
     };
+    if headers.contains_key(header::AUTHORIZATION) && door.names.came_in_the_open(headers, from) {
+        return refused(&exposed("let the proxy speak https"));
+    }
     let is_page_of_another_site =
-        check_origin(headers, &host, door.scheme).is_err() || is_of_another_site(headers);
+        door.names.check_origin(headers, &host, from).is_err() || is_of_another_site(headers);
     let page = allowed_page(headers, door.service.admission.readers()).filter(|_| is_page_of_another_site);
     if is_page_of_another_site && page.is_none() {
         return refused(
@@ -46,6 +53,7 @@ pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next
     }
     let is_reader = match door.service.admission.right(bearer(headers)) {
         Err(error) => {
+            metrics::add(&door.service.shared.metrics.denied, 1);
             let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
             let how =
                 "the token that `corridor serve` printed is sent in the header `Authorization: Bearer TOKEN`";
@@ -55,7 +63,7 @@ pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next
         Ok(Right::Everything) if page.is_some() => {
             return with_cors(refused("pages of other sites read with the token for Zarr only"), page);
         }
-        Ok(Right::ReadZarr) if request.uri().path() == PATH => {
+        Ok(Right::ReadZarr) if [PATH, METRICS].contains(&request.uri().path()) => {
             return with_cors(refused("this token allows reading Zarr only"), page);
         }
         Ok(right) => right == Right::ReadZarr,

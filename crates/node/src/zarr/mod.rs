@@ -4,6 +4,7 @@
 //!   /zarr/DATASET/            a group with consolidated metadata; its arrays at full resolution
 //!   /ome/DATASET/ARRAY/       the same array with its levels, as OME-Zarr 0.5 multiscales
 //!   /path                     not Zarr, but behind the same guard: the path to whoever asks, see `paths`
+//!   /metrics                  nor is this: what the server has done, for Prometheus
 //! ```
 //!
 //! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
@@ -33,8 +34,8 @@ use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
 
 use crate::connection::Service;
+use crate::front::Names;
 use crate::gate::ClientId;
-use crate::http::Scheme;
 use crate::lobby::Visit;
 use crate::paths;
 
@@ -56,14 +57,21 @@ pub(crate) struct Caller {
 }
 
 /// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
-pub(crate) fn router(service: Arc<Service>, names: Arc<[String]>, scheme: Scheme) -> Router {
-    let door = Door { service: Arc::clone(&service), names, scheme };
+pub(crate) fn router(service: Arc<Service>, names: Arc<Names>) -> Router {
+    let door = Door { service: Arc::clone(&service), names };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
         .route("/ome/{*path}", reading(tree::in_images))
         .route(guard::PATH, get(path_to_caller))
+        .route(guard::METRICS, get(metrics))
         .with_state(service)
         .layer(middleware::from_fn_with_state(door, guard::guard))
+}
+
+async fn metrics(State(service): State<Arc<Service>>) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4"), (header::CACHE_CONTROL, "no-store")];
+    let shared = &service.shared;
+    (headers, shared.metrics.text(shared.exports.all().len())).into_response()
 }
 
 async fn path_to_caller(
@@ -154,8 +162,18 @@ fn reading(find: Find) -> MethodRouter<Arc<Service>> {
               method: Method,
               headers: HeaderMap| async move {
             let request = Asking { path: &path, method: &method, headers: &headers };
-            let answer = answer(&service, &caller, &request, find).await;
-            answer.unwrap_or_else(|error| failed(&error))
+            let mut answered = answer(&service, &caller, &request, find).await;
+            if answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
+                // The data changed meanwhile: as they are now.
+                if let Ok((export, _)) = service.shared.exports.find_at(&path).await {
+                    export.suspect();
+                    answered = match export.describe().await {
+                        Ok(_) => answer(&service, &caller, &request, find).await,
+                        Err(error) => Err(error),
+                    };
+                }
+            }
+            answered.unwrap_or_else(|error| failed(&error))
         },
     )
 }
@@ -169,12 +187,13 @@ struct Asking<'a> {
 
 async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: Find) -> Result<Response> {
     let Asking { path, method, headers } = *asking;
-    let (name, key) = path.split_once('/').unwrap_or((path, ""));
-    let Ok(export) = service.shared.exports.find(name) else { return Ok(absent(None, key)) };
+    let Ok((export, key)) = service.shared.exports.find_at(path).await else {
+        return Ok(absent(None, path.split_once('/').map_or("", |(_, key)| key)));
+    };
     // Only who begins anew, at a document, makes the file be looked at again.
     let dataset = match key.ends_with(tree::METADATA) {
         true => export.describe().await?,
-        false => export.stack().source.describe().await?,
+        false => export.stack().await?.source.describe().await?,
     };
     let Some(place) = find(&dataset, key) else { return Ok(absent(Some(&dataset), key)) };
     let tag = format!("\"{}-{}\"", dataset.id, dataset.generation.0);
@@ -201,7 +220,7 @@ async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: F
             (tagged("application/octet-stream", &tag), size).into_response()
         }
         Place::Chunk(chunk) => {
-            let stack = export.stack();
+            let stack = export.stack().await?;
             match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
                 Some(bytes) => sent("application/octet-stream", &tag, asking, bytes),
                 None => not_found(),

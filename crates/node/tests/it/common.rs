@@ -9,6 +9,7 @@ use std::time::Duration;
 use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
 use node::dial::{Dialer, Server};
+use node::front::Front;
 use node::identity::IdentityChoice;
 use node::lobby::Limits;
 use node::memory::Budget;
@@ -34,6 +35,8 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         admission: Admission::Token(Token::random().unwrap()),
         identity: IdentityChoice::Own,
         names: Vec::new(),
+        front: Front::default(),
+        explores_folders: false,
         context: context(folder),
         peers: Vec::new(),
         waiting_clients: Vec::new(),

@@ -1,0 +1,296 @@
+//! Looking through a folder for data sets: which files and folders in it, at any depth, are one data set each.
+//!
+//! A Zarr store, the folder of a mesh and a description with its data file are one data set each, and are not looked into.
+//! Nothing is opened as data: what is found may still turn out to be broken. What was seen once is remembered by its state,
+//! so that looking again costs one `stat` for each file. Hidden files and folders (`.name`) are passed over.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use array::{Error, Result};
+use store::OpenOptions;
+use tokio::time::Instant;
+
+/// Most files and folders that are looked at.
+pub(crate) const MAX_ENTRIES: usize = 262_144;
+/// Most data sets of one folder.
+pub(crate) const MAX_FOUND: usize = 65_536;
+/// Deepest folder in folders.
+const MAX_DEPTH: usize = 32;
+/// How long one look may take.
+const LOOKED_FOR: Duration = Duration::from_secs(60);
+
+/// A data set in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Path below the folder, with `/`: its name.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The format that it seems to be of.
+    pub(crate) format: &'static str,
+    /// Its state when it was looked at.
+    pub(crate) state: State,
+}
+
+/// What tells one state of a file or folder from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State([i128; 4]);
+
+impl State {
+    fn of(about: &Metadata) -> Self {
+        let modified = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
+        Self([about.dev().into(), about.ino().into(), about.size().into(), modified])
+    }
+}
+
+/// What became of one look.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// By name.
+    pub(crate) found: Vec<Found>,
+    /// What is no data set, and why.
+    pub(crate) left_out: Vec<(String, String)>,
+    /// Why it is not all that there is.
+    pub(crate) is_cut: Option<String>,
+}
+
+/// A folder whose data sets are wanted.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+    options: OpenOptions,
+    /// What was seen of each path, and in which state.
+    seen: BTreeMap<PathBuf, (State, Seen)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Data(&'static str),
+    None(String),
+}
+
+/// One look that is under way.
+struct Looking<'a> {
+    folder: &'a mut Folder,
+    seen: BTreeMap<PathBuf, (State, Seen)>,
+    visited: HashSet<(u64, u64)>,
+    entries: usize,
+    deadline: Instant,
+    look: Look,
+}
+
+impl Folder {
+    /// Of a folder that is there. Links lead nowhere else than into it.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub(crate) fn new(root: &Path) -> Result<Self> {
+        let at = |e: std::io::Error| Error::from(e).context(format!("folder `{}`", root.display()));
+        let root = root.canonicalize().map_err(at)?;
+        Ok(Self { root, options: OpenOptions::default(), seen: BTreeMap::new() })
+    }
+
+    /// Looks through all of it. Blocking.
+    pub(crate) fn look(&mut self) -> Look {
+        let root = self.root.clone();
+        let mut looking = Looking {
+            folder: self,
+            seen: BTreeMap::new(),
+            visited: HashSet::new(),
+            entries: 0,
+            deadline: Instant::now() + LOOKED_FOR,
+            look: Look::default(),
+        };
+        if let Ok(about) = std::fs::metadata(&root) {
+            looking.visited.insert((about.dev(), about.ino()));
+        }
+        looking.enter(&root, "", 0);
+        let Looking { seen, mut look, .. } = looking;
+        self.seen = seen;
+        look.found.sort_by(|a, b| a.name.cmp(&b.name));
+        look.left_out.sort();
+        look
+    }
+}
+
+/// A file or folder in a folder.
+struct Entry {
+    name: String,
+    path: PathBuf,
+    about: Metadata,
+}
+
+impl Looking<'_> {
+    fn enter(&mut self, folder: &Path, name: &str, depth: usize) {
+        let Some(entries) = self.entries_of(folder, name) else { return };
+        let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.about.is_dir());
+        let below = |entry: &Entry| {
+            if name.is_empty() { entry.name.clone() } else { format!("{name}/{}", entry.name) }
+        };
+        let mut found: Vec<(Entry, Seen)> = Vec::with_capacity(files.len());
+        for entry in files {
+            let seen = self.seen_at(&entry, "no format is known that begins so");
+            found.push((entry, seen));
+        }
+        let describing: Vec<PathBuf> = found
+            .iter()
+            .filter(|(_, seen)| matches!(seen, Seen::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
+            .map(|(entry, _)| entry.path.clone())
+            .collect();
+        for (entry, seen) in found {
+            let is_part = describing.iter().any(|of| store::is_part_of(&entry.name, of));
+            match seen {
+                _ if is_part => tracing::debug!("`{}` is a part of the data set beside it", below(&entry)),
+                Seen::Data(format) => self.add(below(&entry), entry, format),
+                Seen::None(why) => self.look.left_out.push((below(&entry), why)),
+            }
+        }
+        for entry in folders {
+            match self.seen_at(&entry, "") {
+                Seen::Data(format) => self.add(below(&entry), entry, format),
+                Seen::None(why) if !why.is_empty() => self.look.left_out.push((below(&entry), why)),
+                Seen::None(_) if depth >= MAX_DEPTH => {
+                    self.cut(&format!("folders deeper than {MAX_DEPTH} are not looked into"));
+                }
+                // A folder that is reached twice, by a link, is looked into once.
+                Seen::None(_) => {
+                    if self.visited.insert((entry.about.dev(), entry.about.ino())) {
+                        self.enter(&entry.path, &below(&entry), depth + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self, why: &str) {
+        self.look.is_cut.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn add(&mut self, name: String, entry: Entry, format: &'static str) {
+        if self.look.found.len() >= MAX_FOUND {
+            return self.cut(&format!("it holds more than {MAX_FOUND} data sets"));
+        }
+        let state = State::of(&entry.about);
+        self.look.found.push(Found { name, path: entry.path, format, state });
+    }
+
+    /// What lies in a folder, in order of names; links only where they stay in the folder that is exported.
+    fn entries_of(&mut self, folder: &Path, name: &str) -> Option<Vec<Entry>> {
+        let listed = match std::fs::read_dir(folder) {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.look.left_out.push((format!("{name}/"), error.to_string()));
+                return None;
+            }
+        };
+        let mut entries = Vec::new();
+        for entry in listed.flatten() {
+            if self.entries >= MAX_ENTRIES {
+                self.cut(&format!("it holds more than {MAX_ENTRIES} files"));
+                break;
+            }
+            if Instant::now() >= self.deadline {
+                self.cut(&format!("looking through it took longer than {} s", LOOKED_FOR.as_secs()));
+                break;
+            }
+            self.entries += 1;
+            let path = entry.path();
+            let below = path.strip_prefix(&self.folder.root).unwrap_or(&path).display().to_string();
+            let left_out = |what: &str| (below.clone(), what.to_owned());
+            let Ok(own) = entry.file_name().into_string() else {
+                self.look.left_out.push(left_out("its name is not UTF-8"));
+                continue;
+            };
+            if own.starts_with('.') {
+                continue;
+            }
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            let leads_out = is_link && path.canonicalize().is_ok_and(|to| !to.starts_with(&self.folder.root));
+            match std::fs::metadata(&path) {
+                _ if leads_out => {
+                    self.look.left_out.push(left_out("it is a link that leads out of the folder"))
+                }
+                Ok(about) if about.is_dir() || about.is_file() => {
+                    entries.push(Entry { name: own, path, about })
+                }
+                Ok(_) => self.look.left_out.push(left_out("it is a pipe, socket or device")),
+                Err(error) => self.look.left_out.push(left_out(&error.to_string())),
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(entries)
+    }
+
+    /// What is known of an entry in its state, or found now. A folder is in another state once something is made in it.
+    fn seen_at(&mut self, entry: &Entry, unknown: &str) -> Seen {
+        let state = State::of(&entry.about);
+        let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
+        let seen = known.map_or_else(
+            || match store::recognise(&entry.path, &self.folder.options) {
+                Ok(Some(format)) => Seen::Data(format),
+                Ok(None) if entry.about.is_file() && entry.about.len() == 0 => {
+                    Seen::None("it is empty".into())
+                }
+                Ok(None) => Seen::None(unknown.to_owned()),
+                Err(error) => Seen::None(error.to_string()),
+            },
+            |(_, seen)| seen,
+        );
+        self.seen.insert(entry.path.clone(), (state, seen.clone()));
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn names(look: &Look) -> Vec<&str> {
+        look.found.iter().map(|found| found.name.as_str()).collect()
+    }
+
+    #[test]
+    fn data_sets_at_any_depth_are_found_and_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join("data").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+        };
+        let npy = b"\x93NUMPY\x01\x00";
+        at("a.npy", npy);
+        at("deep/er/b.npy", npy);
+        at("store/zarr.json", b"{}");
+        at("store/c.npy", npy);
+        at("head.nhdr", b"NRRD0004\ndata file: head.raw\n");
+        at("head.raw", b"1234");
+        at("notes.txt", b"words");
+        at(".hidden.npy", npy);
+        std::fs::write(dir.path().join("outside.npy"), npy).unwrap();
+        symlink(dir.path().join("outside.npy"), dir.path().join("data/out.npy")).unwrap();
+        symlink(dir.path().join("data/a.npy"), dir.path().join("data/in.npy")).unwrap();
+        symlink(dir.path().join("data"), dir.path().join("data/deep/loop")).unwrap();
+        let mut folder = Folder::new(&dir.path().join("data")).unwrap();
+        let look = folder.look();
+        assert_eq!(names(&look)[..3], ["a.npy", "deep/er/b.npy", "head.nhdr"]);
+        assert!(names(&look).contains(&"store"));
+        assert!(names(&look).contains(&"in.npy"), "links that stay inside are followed");
+        assert!(!names(&look).iter().any(|name| name.contains("loop")), "each folder once");
+        let left_out: Vec<_> = look.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(left_out.contains(&"notes.txt") && left_out.contains(&"out.npy"), "{left_out:?}");
+        assert!(!left_out.contains(&"head.raw"), "a part of what is beside it");
+
+        at("new.npy", npy);
+        at("notes.txt", b"\x93NUMPY\x01\x00");
+        std::fs::remove_file(dir.path().join("data/a.npy")).unwrap();
+        let look = folder.look();
+        assert!(names(&look).contains(&"new.npy") && names(&look).contains(&"notes.txt"));
+        assert!(!names(&look).contains(&"a.npy"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Data that grow while they are read: what was there before stays readable.
+//!
+//! A file that changed is stale: whoever opened it must not get bytes of two states for one. Where it is what it was and more at
+//! the end ([`Dataset::has_grown_from`]) a read that found it stale is made again, as a whole, on the state that there is now; so is
+//! nothing else. Blocks are not: who draws them hears that they are stale, and describes the data again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{
+    Completions, Dataset, DatasetId, Error, ErrorKind, Generation, Loan, PackedChunk, ReadEnds, ReadRequest,
+    Region, Result, Source, Want,
+};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, StreamExt};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+/// Pauses before the data are looked at again: a writer may not be done, and a server looks at its files once a second.
+const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
+/// How often they may be found to be no data at all.
+const MOST_FAILURES: u32 = 3;
+/// For how long it holds that nothing was found.
+const HOLDS: Duration = Duration::from_secs(1);
+/// How often one read is made again: the data may grow faster than it is read.
+const MOST_AGAIN: u32 = 10;
+/// Reads of one call that are made again at a time.
+const AT_ONCE: usize = 64;
+
+/// Gives what the data are now.
+pub(crate) type Renew = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source>>> + Send + Sync>;
+
+/// A source of data that may grow.
+#[derive(Clone)]
+pub(crate) struct Growing {
+    current: Arc<Mutex<Arc<dyn Source>>>,
+    renew: Renew,
+    /// Whoever looks again holds this: of which state, and when, nothing was found that has grown from it.
+    looking: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
+}
+
+fn still_lent(_: Loan) -> Error {
+    Error::internal("a read that ended still writes")
+}
+
+impl Growing {
+    pub(crate) fn new(source: Arc<dyn Source>, renew: Renew) -> Self {
+        Self { current: Arc::new(Mutex::new(source)), renew, looking: Arc::default() }
+    }
+
+    fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.current.lock())
+    }
+
+    /// Waits until the data are others than `before`, and takes them if they are the same and more.
+    ///
+    /// # Errors
+    /// `stale` where they are others, or nothing is found in time.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    async fn look(&self, before: &Dataset, stale: Error) -> Result<()> {
+        let mut failed = self.looking.lock().await;
+        let is_fresh = |at: &Instant| at.elapsed() < HOLDS;
+        if failed.is_some_and(|(id, generation, at)| {
+            (id, generation) == (before.id, before.generation) && is_fresh(&at)
+        }) {
+            return Err(stale);
+        }
+        let found = self.find(before).await;
+        if !found {
+            *failed = Some((before.id, before.generation, Instant::now()));
+        }
+        if found { Ok(()) } else { Err(stale) }
+    }
+
+    /// Whether there is something that has grown from `before`; it is taken.
+    async fn find(&self, before: &Dataset) -> bool {
+        let is_before =
+            |dataset: &Dataset| (dataset.id, dataset.generation) == (before.id, before.generation);
+        // Somebody else may have looked meanwhile.
+        let known = self.source().describe().await;
+        if known.is_ok_and(|known| !is_before(&known) && known.has_grown_from(before)) {
+            return true;
+        }
+        let mut failures = 0;
+        for pause in PAUSES_MILLIS {
+            sleep(Duration::from_millis(pause)).await;
+            // What is being written may be no file of its format for a moment.
+            let renewed = async {
+                let source = (self.renew)().await?;
+                let now = source.describe().await?;
+                Ok::<_, Error>((source, now))
+            };
+            match renewed.await {
+                Ok((_, now)) if is_before(&now) => {}
+                Ok((source, now)) if now.has_grown_from(before) => {
+                    tracing::debug!(name = now.name, "the data have grown");
+                    *self.current.lock() = source;
+                    return true;
+                }
+                Ok(_) => return false,
+                Err(_) if failures < MOST_FAILURES => failures += 1,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    async fn read_following(self, request: ReadRequest, into: Region) -> Result<()> {
+        let mut place = into;
+        for number in 0.. {
+            let source = self.source();
+            let before = source.describe().await?;
+            let (loan, lent) = place.lend();
+            let end = source.read(request.clone(), lent).await;
+            match end {
+                Err(stale) if stale.kind() == ErrorKind::Stale && number < MOST_AGAIN => {
+                    self.look(&before, stale).await?;
+                    place = loan.try_end().map_err(still_lent)?;
+                }
+                end => return end,
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let source = self.source();
+        let Ok(before) = source.describe().await else { return source.read_many(reads) };
+        let (mut kept, mut lent) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
+        for (request, into) in reads {
+            let (loan, region) = into.lend();
+            kept.push(Some((request.clone(), loan)));
+            lent.push((request, region));
+        }
+        let again = Arc::new(Mutex::new(Vec::new()));
+        let stale = Arc::clone(&again);
+        let ends = source.read_many(lent).filter_map(move |(number, end)| {
+            let kept = kept.get_mut(number).and_then(Option::take);
+            let is_over = match (end, kept) {
+                (Err(error), Some((request, loan))) if error.kind() == ErrorKind::Stale => {
+                    stale.lock().push((number, request, loan, error));
+                    None
+                }
+                (end, _) => Some((number, end)),
+            };
+            std::future::ready(is_over)
+        });
+        let again = async move { stream::iter(std::mem::take(&mut *again.lock())) };
+        let again = again.flatten_stream().map(move |(number, request, loan, error)| {
+            let (this, before) = (self.clone(), Arc::clone(&before));
+            async move {
+                let read = async {
+                    this.look(&before, error).await?;
+                    this.read_following(request, loan.try_end().map_err(still_lent)?).await
+                };
+                (number, read.await)
+            }
+        });
+        ends.chain(again.buffer_unordered(AT_ONCE)).boxed()
+    }
+}
+
+impl Source for Growing {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.source().describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        self.source().blocks(wants)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.clone().read_following(request, into).boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.clone().read_each(reads).flatten_stream().boxed()
+    }
+
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        self.source().packed(request)
+    }
+}

@@ -1,0 +1,155 @@
+//! What a server has done since it started, as counters, and as the text that Prometheus reads.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
+
+/// Counters of one server. Each only grows, but for what is connected now.
+#[derive(Debug)]
+pub struct Metrics {
+    started: Instant,
+    /// Connections that came, by TCP or QUIC.
+    pub connections: AtomicU64,
+    /// Those that are there now.
+    pub connected: AtomicU64,
+    /// Clients of the wire that were let in.
+    pub clients: AtomicU64,
+    /// Those that were not: no token, or a wrong one; requests by HTTP too.
+    pub denied: AtomicU64,
+    /// Requests by HTTP.
+    pub http_requests: AtomicU64,
+    /// Those of them that were answered with a status of 400 or more.
+    pub http_errors: AtomicU64,
+    /// Bytes of the bodies of answers by HTTP.
+    pub http_bytes: AtomicU64,
+    /// Reads and blocks that were answered.
+    pub reads: AtomicU64,
+    /// Operations that failed, whatever the reason.
+    pub failed: AtomicU64,
+    /// Bytes of data that were sent for reads and blocks, before any compression.
+    pub read_bytes: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            started: Instant::now(),
+            connections: zero(),
+            connected: zero(),
+            clients: zero(),
+            denied: zero(),
+            http_requests: zero(),
+            http_errors: zero(),
+            http_bytes: zero(),
+            reads: zero(),
+            failed: zero(),
+            read_bytes: zero(),
+        }
+    }
+}
+
+/// Counts.
+pub(crate) fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
+}
+
+/// One that is connected until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Connected<'a>(&'a Metrics);
+
+impl Metrics {
+    /// One more connection.
+    pub(crate) fn connect(&self) -> Connected<'_> {
+        add(&self.connections, 1);
+        add(&self.connected, 1);
+        Connected(self)
+    }
+
+    /// An answer by HTTP.
+    pub(crate) fn count_http(&self, status: u16, body_bytes: u64) {
+        add(&self.http_requests, 1);
+        add(&self.http_errors, u64::from(status >= 400));
+        add(&self.http_bytes, body_bytes);
+    }
+
+    /// In Prometheus' text format, with how many data sets there are.
+    #[must_use]
+    pub fn text(&self, datasets: usize) -> String {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let io = store::process_io_counts();
+        let mut text = String::new();
+        let mut line = |name: &str, kind: &str, help: &str, value: u64| {
+            let written = write!(
+                text,
+                "# HELP corridor_{name} {help}\n# TYPE corridor_{name} {kind}\ncorridor_{name} {value}\n"
+            );
+            // Writing to a text does not fail.
+            written.unwrap_or_default();
+        };
+        let uptime = self.started.elapsed().as_secs();
+        line("uptime_seconds", "gauge", "Time since the server started.", uptime);
+        line("datasets", "gauge", "Data sets that are exported now.", datasets as u64);
+        line("connections_total", "counter", "Connections that came.", get(&self.connections));
+        line("connected", "gauge", "Connections that are there now.", get(&self.connected));
+        line("clients_total", "counter", "Clients of the wire that were let in.", get(&self.clients));
+        line("denied_total", "counter", "Clients and requests without the right token.", get(&self.denied));
+        line("http_requests_total", "counter", "Requests by HTTP.", get(&self.http_requests));
+        line(
+            "http_errors_total",
+            "counter",
+            "Requests by HTTP answered with a status of 400 or more.",
+            get(&self.http_errors),
+        );
+        line("http_sent_bytes_total", "counter", "Bytes of answers by HTTP.", get(&self.http_bytes));
+        line("reads_total", "counter", "Reads and blocks answered by the wire.", get(&self.reads));
+        line("operations_failed_total", "counter", "Operations of the wire that failed.", get(&self.failed));
+        line(
+            "read_bytes_total",
+            "counter",
+            "Bytes of data sent by the wire, before compression.",
+            get(&self.read_bytes),
+        );
+        line("file_requests_total", "counter", "Reads of files that the system was asked for.", io.requests);
+        line("file_read_bytes_total", "counter", "Bytes of files that the system was asked for.", io.bytes);
+        text
+    }
+}
+
+impl Drop for Connected<'_> {
+    fn drop(&mut self) {
+        self.0.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_counter_is_described_once() {
+        let metrics = Metrics::default();
+        add(&metrics.read_bytes, 7);
+        {
+            let _one = metrics.connect();
+            assert!(metrics.text(3).contains("\ncorridor_connected 1\n"));
+        }
+        let text = metrics.text(3);
+        assert!(text.contains("corridor_read_bytes_total 7\n") && text.contains("corridor_datasets 3\n"));
+        assert!(text.contains("corridor_connected 0\n") && text.contains("corridor_connections_total 1\n"));
+        let (mut types, mut values) = (0, 0);
+        for line in text.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["#", "TYPE", _, "gauge" | "counter"] => types += 1,
+                ["#", "HELP", ..] => {}
+                [name, value] => {
+                    assert!(name.starts_with("corridor_") && value.parse::<u64>().is_ok(), "{line}");
+                    values += 1;
+                }
+                _ => panic!("{line}"),
+            }
+        }
+        assert_eq!(types, values);
+    }
+}
