@@ -32,14 +32,15 @@ mod walk;
 
 use std::sync::Arc;
 
-use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
+use array::{AxisRange, Dataset, Error, PackedChunk, Region, Result, Selection, Target, c_strides};
 
 use self::files::{Files, ObjectId};
-use self::library::Facts;
+use self::library::{Element, Facts};
 pub use self::library::{NewHdf5, create_hdf5};
 use self::storage::{Reader, Storage};
 use self::vds::VirtualPart;
 use self::walk::Variable;
+use crate::chunked::for_each_chunk;
 use crate::kept::ChunkStore;
 use crate::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
@@ -109,13 +110,14 @@ const FIRST_SOURCE: u32 = u32::MAX / 2;
 impl Stored {
     fn of(variable: &Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
         let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
+        let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
         Self { id, facts, shape, item_bytes, number, parts, storage: Once::default() }
     }
 
     fn of_source(source: vds::SourceData, number: usize) -> Self {
         let vds::SourceData { id, facts, shape, parts } = source;
         let item_bytes = match &facts.element {
-            library::Element::Number(dtype) => dtype.size_bytes(),
+            Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
             _ => 1,
         };
         let number = FIRST_SOURCE + u32::try_from(number).unwrap_or(FIRST_SOURCE / 2);
@@ -135,8 +137,41 @@ impl Hdf5 {
         if let Some(parts) = &stored.parts {
             return vds::read(self, stored, parts, selection, into, cancel);
         }
+        if stored.facts.within.is_some() || stored.facts.padded.is_some() {
+            return self.read_within(stored, selection, into, cancel);
+        }
         self.with_storage(stored, cancel, |storage, reader| {
             storage.read(&stored.shape, selection, into, reader)
+        })
+    }
+
+    /// Reads what the file calls elements, piece by piece, and takes from each the part or the bits that are meant.
+    fn read_within(
+        &self,
+        stored: &Stored,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let size = stored.item_bytes;
+        let tile = storage::tile(&stored.shape, size);
+        for_each_chunk(selection, &tile, into, &mut |part, mut into| {
+            let ranges = part.inside.iter().zip(part.position).zip(&tile);
+            let selection = Selection::new(ranges.map(|((range, position), tile)| AxisRange {
+                start: position * tile + range.start,
+                ..*range
+            }))?;
+            let (target, region) = Target::new(&selection.shape(), size)?;
+            self.with_storage(stored, cancel, |storage, reader| {
+                storage.read(&stored.shape, &selection, region, reader)
+            })?;
+            let mut elements = target.into_vec()?;
+            if let Some(padded) = stored.facts.padded {
+                padded.widen(&mut elements);
+            }
+            let offset = stored.facts.within.map_or(0, |(_, offset)| offset);
+            let strides = c_strides(into.shape(), size);
+            into.write_strided(elements.get(offset..).unwrap_or_default(), &strides)
         })
     }
 
@@ -205,7 +240,7 @@ impl Format for Hdf5 {
         cancel: &Cancel,
     ) -> Result<Option<PackedChunk>> {
         let stored = self.stored(array)?;
-        if stored.parts.is_some() {
+        if stored.parts.is_some() || stored.facts.within.is_some() || stored.facts.padded.is_some() {
             return Ok(None);
         }
         self.with_storage(stored, cancel, |storage, reader| storage.packed(selection, reader))

@@ -124,9 +124,9 @@ impl Places {
     /// # Errors
     /// Those of looking it up.
     pub(super) fn get(&self, position: &[u64]) -> Result<Option<ChunkPlace>> {
-        if position.len() != self.grid.len() {
-            return Err(Error::internal("expected a position for every axis"));
-        }
+        // Axes within an element have one chunk.
+        let position = position.get(..self.grid.len());
+        let position = position.ok_or_else(|| Error::internal("expected a position for every axis"))?;
         match &self.known {
             Known::Listed(listed) => {
                 let found = listed.binary_search_by_key(&self.number(position), |(n, _)| *n);

@@ -66,22 +66,29 @@ impl Storage {
         item_bytes: usize,
         cancel: &Cancel,
     ) -> Result<Self> {
+        let outer = shape.len().saturating_sub(facts.inner_axes);
         match &facts.layout {
             Layout::Contiguous => match object.contiguous_offset()? {
                 Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
                 None => Ok(Self::Unwritten),
             },
             Layout::Compact => {
-                let whole = Selection::all(shape);
+                let (outer, inner) = shape.split_at(outer);
                 let mut bytes = buffer(shape, item_bytes)?;
-                object.read(&whole, item_bytes, &mut bytes)?;
+                let element_bytes = buffer_size(inner, item_bytes)?;
+                object.read(&Selection::all(outer), element_bytes, &mut bytes)?;
                 Ok(Self::Kept(bytes))
             }
             Layout::Chunked(chunk) => match Pipeline::of(&facts.filters, item_bytes) {
                 Some(pipeline) => Ok(Self::Chunked(Chunks {
                     shape: shape.to_vec(),
                     chunk: chunk.clone(),
-                    places: Places::find(object, shape, chunk, cancel)?,
+                    places: Places::find(
+                        object,
+                        &shape[..outer],
+                        chunk.get(..outer).unwrap_or_default(),
+                        cancel,
+                    )?,
                     pipeline,
                     partial_unfiltered: facts.partial_unfiltered,
                 })),
@@ -253,6 +260,22 @@ fn read_by_library(
     object.read(&selection, into.item_bytes(), &mut bytes)?;
     let mut into = into;
     into.write_all(&bytes)
+}
+
+/// So much is read, or put together, at a time where nothing else says how much, by each thread that reads.
+const TILE_BYTES: u64 = 4 << 20;
+
+/// Whole rows, layers, ... up to [`TILE_BYTES`].
+pub(super) fn tile(shape: &[u64], item_bytes: usize) -> Vec<u64> {
+    let mut left = TILE_BYTES / (item_bytes as u64).max(1);
+    let size = |&n: &u64| {
+        let size = n.min(left).max(1);
+        left /= size;
+        size
+    };
+    let mut tile: Vec<u64> = shape.iter().rev().map(size).collect();
+    tile.reverse();
+    tile
 }
 
 fn buffer_size(shape: &[u64], item_bytes: usize) -> Result<usize> {

@@ -10,6 +10,7 @@ use array::{AxisRange, Error, Region, Result, Selection, Target, c_strides};
 
 use super::files::{Files, NotFollowed, ObjectId};
 use super::library::{Element, Facts, Layout, Mapping, Picked, PickedAxis};
+use super::storage::tile;
 use super::{Hdf5, Stored, links};
 use crate::Cancel;
 use crate::chunked::{Part, for_each_chunk};
@@ -18,8 +19,6 @@ use crate::chunked::{Part, for_each_chunk};
 pub(super) const MAX_SOURCES: usize = 16_384;
 /// Virtual data sets in virtual data sets.
 const MAX_DEPTH: usize = 8;
-/// So much is put together at a time, by each thread that reads.
-const TILE_BYTES: u64 = 4 << 20;
 /// Stands for axes that follow their sources.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -226,7 +225,7 @@ impl<'a> Sources<'a> {
         let object = self.files.object(id).map_err(|e| named(e.message().to_owned()))?;
         let facts = object.facts().map_err(|e| named(e.message().to_owned()))?;
         drop(object);
-        if facts.element != *element {
+        if facts.element != *element || facts.inner_axes > 0 {
             return Err(named("elements of another type".into()));
         }
         let (shape, parts) = match facts.layout {
@@ -344,22 +343,6 @@ pub(super) fn read(
         cancel.check()?;
         into.write_all(&read_tile(hdf5, stored, parts, part, &tile, &into, cancel)?)
     })
-}
-
-/// Whole rows, layers, ... up to some size.
-fn tile(shape: &[u64], item_bytes: usize) -> Vec<u64> {
-    let mut left = TILE_BYTES / (item_bytes as u64).max(1);
-    let mut tile: Vec<u64> = shape
-        .iter()
-        .rev()
-        .map(|&n| {
-            let size = n.min(left).max(1);
-            left /= size;
-            size
-        })
-        .collect();
-    tile.reverse();
-    tile
 }
 
 fn read_tile(

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{Files, ObjectId};
 use super::filters::{self, Pipeline};
-use super::library::{Element, Facts, Layout, Link, LinkTarget, Object, ObjectKind, Value};
+use super::library::{Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, Value};
 use super::links::resolve;
 use super::vds::{SourceData, Sources, VirtualPart};
 use crate::scratch::MAX_CHUNK_BYTES;
@@ -132,7 +132,8 @@ struct LaterLink {
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Group,
-    Variable(usize),
+    /// From the first on, up to the second. Their paths begin with that of the data set, so many bytes.
+    Variables(usize, usize, usize),
     LeftOut(usize),
     Nothing,
 }
@@ -243,12 +244,15 @@ impl Walk<'_> {
                     self.group_within(within, &group);
                 }
             }
-            Some(Known::Variable(number)) => {
-                if let Some(variable) = self.tree.variables.get(number) {
-                    let again = Variable { path, group: within.number, ..variable.clone() };
-                    self.attribute_bytes += size_of_values(&again.attributes);
+            Some(Known::Variables(first, end, name_bytes)) => {
+                for number in first..end {
+                    let Some(variable) = self.tree.variables.get(number).cloned() else { continue };
+                    // Members keep their names.
+                    let member = variable.path.get(name_bytes..).unwrap_or_default();
+                    let path = format!("{path}{member}");
+                    self.attribute_bytes += size_of_values(&variable.attributes);
                     if self.attribute_bytes <= MAX_ATTRIBUTE_BYTES {
-                        self.tree.variables.push(again);
+                        self.tree.variables.push(Variable { path, group: within.number, ..variable });
                     }
                 }
             }
@@ -292,9 +296,47 @@ impl Walk<'_> {
             }
             None => {
                 let attributes = self.attributes(object);
-                self.tree.variables.push(Variable { path, group, id, facts, attributes, parts });
-                Known::Variable(self.tree.variables.len() - 1)
+                let (first, name_bytes) = (self.tree.variables.len(), path.len());
+                self.variables(Variable { path, group, id, facts, attributes, parts });
+                Known::Variables(first, self.tree.variables.len(), name_bytes)
             }
+        }
+    }
+
+    /// A variable as arrays of numbers: several where its elements are compounds.
+    fn variables(&mut self, mut variable: Variable) {
+        let element = variable.facts.element.clone();
+        match element {
+            Element::Enumeration { dtype, names, values } => {
+                variable.facts.element = Element::Number(dtype);
+                let meanings: Vec<String> = names.iter().map(|name| name.replace(' ', "_")).collect();
+                let numbers = Value::Numbers { dtype, bytes: values };
+                variable.attributes.entry("flag_values".into()).or_insert(numbers);
+                let meanings = Value::Texts(vec![meanings.join(" ")]);
+                variable.attributes.entry("flag_meanings".into()).or_insert(meanings);
+                self.tree.variables.push(variable);
+            }
+            Element::Compound { size_bytes, ref members, ref others } => {
+                for Member { name, offset, dtype } in members {
+                    let path = format!("{}.{name}", variable.path);
+                    let element = Element::Number(*dtype);
+                    let facts =
+                        Facts { element, within: Some((size_bytes, *offset)), ..variable.facts.clone() };
+                    self.attribute_bytes += size_of_values(&variable.attributes);
+                    if self.attribute_bytes > MAX_ATTRIBUTE_BYTES {
+                        return;
+                    }
+                    self.tree.variables.push(Variable { path, facts, ..variable.clone() });
+                }
+                let names: Vec<String> =
+                    members.iter().map(|m| format!("`{}.{}`", variable.path, m.name)).collect();
+                let what = format!("{element}, of which each part is an array: {}", names.join(", "));
+                self.leave_out(variable.path.clone(), what, None);
+                for (name, what) in others {
+                    self.leave_out(format!("{}.{name}", variable.path), what.clone(), None);
+                }
+            }
+            _ => self.tree.variables.push(variable),
         }
     }
 
@@ -327,16 +369,21 @@ impl Walk<'_> {
 pub(super) fn obstacle(facts: &Facts) -> Option<String> {
     let what = match (&facts.element, &facts.layout) {
         (_, Layout::External) => "data in other files, which are not followed".into(),
-        (Element::FixedText { .. } | Element::VariableText, _) => "string".into(),
-        (Element::Reference, _) => "reference".into(),
-        (Element::ReferenceList, _) => "list of references".into(),
-        (Element::Other(what), _) => what.clone(),
-        (Element::Number(dtype), _) => {
+        (Element::Compound { members, .. }, _) if members.is_empty() => facts.element.to_string(),
+        (Element::Compound { .. }, Layout::Virtual) => format!("virtual data set of {}", facts.element),
+        (_, Layout::Virtual) if facts.inner_axes > 0 => "virtual data set of arrays as elements".into(),
+        (_, Layout::Virtual) if facts.padded.is_some() => "virtual data set of integers of fewer bits".into(),
+        (element, _) => {
+            let item_bytes = match element {
+                Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
+                Element::Compound { size_bytes, .. } => *size_bytes,
+                other => return Some(other.to_string()),
+            };
             let Some(shape) = &facts.shape else { return Some("empty data set".into()) };
             if shape.len() > array::MAX_AXES {
                 return Some(format!("array of {} axes, more than {}", shape.len(), array::MAX_AXES));
             }
-            return odd_chunks(facts, dtype.size_bytes(), shape.len());
+            return odd_chunks(facts, item_bytes, shape.len());
         }
     };
     Some(what)
@@ -353,6 +400,9 @@ fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
     }
     // Ours undo filters that the library lacks, and the other way round; a mixture is nobody's.
     let ours = Pipeline::of(&facts.filters, 1).is_some();
+    if !ours && facts.inner_axes > 0 {
+        return Some("arrays as elements, packed by a filter that only the library undoes".into());
+    }
     let foreign = facts.filters.iter().find(|f| !f.available).filter(|_| !ours)?;
     Some(format!("array packed by the filter `{}`, which is not supported", filters::name(foreign.id)))
 }

@@ -18,7 +18,7 @@ use super::element::Element;
 use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.
-const MAX_ATTRIBUTE_ELEMENTS: usize = 4096;
+const MAX_ATTRIBUTE_ELEMENTS: usize = 65_536;
 /// Most bytes of an attribute that are read.
 const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 /// Most references in one list.
@@ -109,7 +109,7 @@ impl Read {
         }
         match Element::of(&self.datatype) {
             _ if count == 0 => Ok(Value::Other("empty".into())),
-            Element::Number(dtype) => {
+            Element::Number(dtype) | Element::Enumeration { dtype, .. } => {
                 Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())? })
             }
             Element::FixedText { size_bytes, spaces } => {
@@ -118,7 +118,7 @@ impl Read {
             Element::VariableText => Ok(Value::Texts(self.variable_texts(count)?)),
             Element::Reference => Ok(Value::References(addresses(&self.bytes(count, 8)?))),
             Element::ReferenceList => Ok(Value::ReferenceLists(self.reference_lists(count)?)),
-            Element::Other(what) => Ok(Value::Other(what)),
+            other => Ok(Value::Other(other.to_string())),
         }
     }
 

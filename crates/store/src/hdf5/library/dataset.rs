@@ -23,7 +23,7 @@ use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 use serde::{Deserialize, Serialize};
 
-use super::element::Element;
+use super::element::{Element, PaddedBits};
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
@@ -76,6 +76,12 @@ pub(in super::super) struct Facts {
     pub(in super::super) partial_unfiltered: bool,
     /// One element as stored, for what was never written; empty for all but numbers.
     pub(in super::super) fill: Vec<u8>,
+    /// Elements of fewer bits than their bytes have.
+    pub(in super::super) padded: Option<PaddedBits>,
+    /// How many axes at the end of the shape lie within what the file calls an element.
+    pub(in super::super) inner_axes: usize,
+    /// Elements that are a part of what the file calls an element: how long that is, and where in it.
+    pub(in super::super) within: Option<(usize, usize)>,
     /// The program that wrote it chose that nothing is filled in.
     pub(in super::super) never_filled: bool,
 }
@@ -90,14 +96,37 @@ impl Object {
         let element = Element::of(&datatype);
         let layout = layout(&properties)?;
         // The files that a virtual data set names are not opened by that: our driver opens none by itself.
-        let shape = self.shape()?;
+        let mut shape = self.shape()?;
+        let mut layout = layout;
+        let fill = fill(&properties, &datatype, &element)?;
+        let inner_axes = match &element {
+            Element::Array(_, inner) => {
+                // Axes of an element follow those of the data set.
+                if let Some(shape) = &mut shape {
+                    shape.extend(inner);
+                }
+                if let Layout::Chunked(chunk) = &mut layout {
+                    chunk.extend(inner);
+                }
+                inner.len()
+            }
+            _ => 0,
+        };
+        let (element, padded) = match element {
+            Element::Array(dtype, _) => (Element::Number(dtype), None),
+            Element::Padded(padded) => (Element::Number(padded.dtype), Some(padded)),
+            other => (other, None),
+        };
         let mut options: c_uint = 0;
         if matches!(layout, Layout::Chunked(_)) {
             // SAFETY: a valid property list and place for the result.
             check("give chunk options", || unsafe { H5Pget_chunk_opts(properties.0, &raw mut options) })?;
         }
         Ok(Facts {
-            fill: fill(&properties, &datatype, &element)?,
+            fill,
+            padded,
+            inner_axes,
+            within: None,
             never_filled: never_filled(&properties)?,
             filters: filters(&properties)?,
             partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
@@ -341,23 +370,33 @@ fn never_filled(properties: &Handle) -> Result<bool> {
 
 /// The stored form of what was never written; zeros where the file says nothing, or that nothing is filled in.
 fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec<u8>> {
-    let Element::Number(dtype) = element else { return Ok(Vec::new()) };
-    let mut value = vec![0; dtype.size_bytes()];
-    if never_filled(properties)? {
-        return Ok(value);
-    }
+    let file_bytes = element_size(datatype);
+    let (size, count) = match element {
+        Element::Number(dtype) | Element::Enumeration { dtype, .. } => (dtype.size_bytes(), 1),
+        Element::Padded(padded) => (padded.dtype.size_bytes(), 1),
+        Element::Array(dtype, _) => (dtype.size_bytes(), file_bytes / dtype.size_bytes()),
+        Element::Compound { size_bytes, .. } => (*size_bytes, 1),
+        _ => return Ok(Vec::new()),
+    };
+    let mut value = vec![0; file_bytes];
     let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
     // SAFETY: valid creation properties and place for the result.
     check("say whether there is a fill value", || unsafe {
         H5Pfill_value_defined(properties.0, &raw mut defined)
     })?;
-    if defined != H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED && element_size(datatype) == value.len() {
-        // SAFETY: room for one element of the given type (checked above).
+    let is_filled = defined != H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED && !never_filled(properties)?;
+    if is_filled && file_bytes == size * count {
+        // SAFETY: room for one element of the given type.
         check("give the fill value", || unsafe {
             H5Pget_fill_value(properties.0, datatype.0, value.as_mut_ptr().cast())
         })?;
     }
-    Ok(value)
+    // Elements that are arrays are filled number by number.
+    let first = value.get(..size).unwrap_or_default().to_vec();
+    if value.chunks(size.max(1)).any(|part| part != first) {
+        return Err(Error::unsupported("fill values that differ within an element"));
+    }
+    Ok(first)
 }
 
 /// Cuts fixed-size strings apart.

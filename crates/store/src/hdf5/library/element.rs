@@ -2,23 +2,85 @@
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{CStr, c_uint, c_void};
+use std::fmt;
 
 use array::{ByteOrder, DType, ElementType};
 use hdf5_metno_sys::h5::H5free_memory;
 use hdf5_metno_sys::h5t::{
-    H5T_class_t, H5T_order_t, H5T_sign_t, H5T_str_t, H5Tget_class, H5Tget_ebias, H5Tget_fields,
-    H5Tget_member_name, H5Tget_nmembers, H5Tget_offset, H5Tget_order, H5Tget_precision, H5Tget_sign,
+    H5T_class_t, H5T_order_t, H5T_sign_t, H5T_str_t, H5Tget_array_dims2, H5Tget_array_ndims, H5Tget_class,
+    H5Tget_ebias, H5Tget_fields, H5Tget_member_name, H5Tget_member_offset, H5Tget_member_type,
+    H5Tget_member_value, H5Tget_nmembers, H5Tget_offset, H5Tget_order, H5Tget_precision, H5Tget_sign,
     H5Tget_size, H5Tget_strpad, H5Tget_super, H5Tis_variable_str,
 };
 use serde::{Deserialize, Serialize};
 
+use super::super::index::hexadecimal;
 use super::{Handle, locked};
+
+/// Most members of a compound that are looked at, those of members counted.
+const MAX_MEMBERS: usize = 256;
+/// Deepest compound in compounds.
+const MAX_NESTED: usize = 8;
+
+/// One number of a compound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Member {
+    /// Names of compounds within compounds are joined by dots.
+    pub(in super::super) name: String,
+    /// Bytes from the start of the compound.
+    pub(in super::super) offset: usize,
+    pub(in super::super) dtype: DType,
+}
+
+/// Where the bits of an integer lie in its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct PaddedBits {
+    /// What [`widen`](Self::widen) makes of it: all bytes, little-endian.
+    pub(in super::super) dtype: DType,
+    bits: usize,
+    offset: usize,
+    is_signed: bool,
+    is_big: bool,
+}
+
+impl PaddedBits {
+    /// Makes integers of all their bytes of stored ones.
+    pub(in super::super) fn widen(self, elements: &mut [u8]) {
+        let size = self.dtype.size_bytes();
+        let mask = u64::MAX >> (u64::BITS as usize - self.bits);
+        for element in elements.chunks_exact_mut(size) {
+            let mut wide = [0; 8];
+            if self.is_big {
+                element.reverse();
+            }
+            wide[..size].copy_from_slice(element);
+            let mut value = u64::from_le_bytes(wide) >> self.offset & mask;
+            if self.is_signed && value >> (self.bits - 1) & 1 == 1 {
+                value |= !mask;
+            }
+            element.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+    }
+}
 
 /// What one element is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum Element {
     /// A number whose stored form is an IEEE 754 or two's complement one without padding.
     Number(DType),
+    /// An integer of fewer bits than its bytes have.
+    Padded(PaddedBits),
+    /// An enumeration, as its integers: names, and their values one after another.
+    Enumeration {
+        dtype: DType,
+        names: Vec<String>,
+        #[serde(with = "hexadecimal")]
+        values: Vec<u8>,
+    },
+    /// As many numbers as these sizes say, C order.
+    Array(DType, Vec<u64>),
+    /// Numbers of several types. `others` are members that are no numbers, with what they are.
+    Compound { size_bytes: usize, members: Vec<Member>, others: Vec<(String, String)> },
     /// Strings of a fixed size in bytes.
     FixedText {
         size_bytes: usize,
@@ -50,10 +112,10 @@ impl Element {
                 H5T_class_t::H5T_VLEN => list(datatype),
                 H5T_class_t::H5T_TIME => Self::Other("time".into()),
                 H5T_class_t::H5T_OPAQUE => Self::Other(format!("opaque of {size} bytes")),
-                H5T_class_t::H5T_COMPOUND => Self::Other(compound(datatype)),
+                H5T_class_t::H5T_COMPOUND => compound(datatype, size),
                 H5T_class_t::H5T_REFERENCE => Self::Other("region reference".into()),
-                H5T_class_t::H5T_ARRAY => Self::Other("array as element".into()),
-                H5T_class_t::H5T_COMPLEX => Self::Other("complex".into()),
+                H5T_class_t::H5T_ARRAY => array_of(datatype),
+                H5T_class_t::H5T_COMPLEX => complex(datatype, size),
                 _ => Self::Other("unknown element type".into()),
             }
         })
@@ -89,8 +151,18 @@ fn number(datatype: &Handle, size: usize, signed: bool) -> Element {
         (8, true) => ElementType::I64,
         _ => return Element::Other(format!("integer of {size} bytes")),
     };
+    let at = usize::try_from(offset).unwrap_or(usize::MAX);
     match order(datatype) {
         Some(order) if precision == 8 * size && offset == 0 => Element::Number(DType::new(element, order)),
+        Some(order) if precision > 0 && at.checked_add(precision).is_some_and(|end| end <= 8 * size) => {
+            Element::Padded(PaddedBits {
+                dtype: DType::new(element, ByteOrder::Little),
+                bits: precision,
+                offset: at,
+                is_signed: signed,
+                is_big: order == ByteOrder::Big,
+            })
+        }
         _ => Element::Other(format!("integer of {precision} bits in {size} bytes")),
     }
 }
@@ -158,7 +230,15 @@ fn enumeration(datatype: &Handle) -> Element {
     if members == 2 && size == 1 && names(2) == ["FALSE", "TRUE"] {
         return Element::Number(DType::native(ElementType::Bool));
     }
-    Element::of(&base)
+    let Element::Number(dtype) = Element::of(&base) else { return Element::of(&base) };
+    let count = usize::try_from(members).unwrap_or(0).min(MAX_MEMBERS);
+    let mut values = vec![0; count * size];
+    for (number, value) in (0..).zip(values.chunks_exact_mut(size.max(1))) {
+        // SAFETY: a valid enumeration, a number below its count, and room for one value of the base.
+        unsafe { H5Tget_member_value(datatype.0, number, value.as_mut_ptr().cast()) };
+    }
+    let names = names(c_uint::try_from(count).unwrap_or(0));
+    Element::Enumeration { dtype, names, values }
 }
 
 fn member_name(datatype: &Handle, member: c_uint) -> String {
@@ -174,18 +254,102 @@ fn member_name(datatype: &Handle, member: c_uint) -> String {
     }
 }
 
-fn compound(datatype: &Handle) -> String {
-    const MOST_NAMES: c_uint = 8;
+fn compound(datatype: &Handle, size_bytes: usize) -> Element {
+    let (mut members, mut others) = (Vec::new(), Vec::new());
+    add_members(datatype, "", 0, 0, &mut members, &mut others);
+    // A member that reaches beyond its compound comes from damage.
+    members
+        .retain(|m: &Member| m.offset.checked_add(m.dtype.size_bytes()).is_some_and(|end| end <= size_bytes));
+    Element::Compound { size_bytes, members, others }
+}
+
+fn add_members(
+    datatype: &Handle,
+    prefix: &str,
+    offset: usize,
+    depth: usize,
+    members: &mut Vec<Member>,
+    others: &mut Vec<(String, String)>,
+) {
     // SAFETY: a valid data type identifier; the caller holds the lock.
-    let members = c_uint::try_from(unsafe { H5Tget_nmembers(datatype.0) }).unwrap_or(0);
-    let mut names: Vec<String> = (0..members.min(MOST_NAMES)).map(|i| member_name(datatype, i)).collect();
-    if members == 2 && names.iter().map(String::as_str).eq(["r", "i"]) {
-        return "complex".into();
+    let count = c_uint::try_from(unsafe { H5Tget_nmembers(datatype.0) }).unwrap_or(0);
+    for number in 0..count {
+        if members.len() + others.len() >= MAX_MEMBERS {
+            return;
+        }
+        let name = format!("{prefix}{}", member_name(datatype, number));
+        // SAFETY: a valid compound, and a number below its count.
+        let at = offset.saturating_add(unsafe { H5Tget_member_offset(datatype.0, number) });
+        // SAFETY: as above.
+        let of = Handle::new("give a member", || unsafe { H5Tget_member_type(datatype.0, number) });
+        let Ok(of) = of else { continue };
+        // SAFETY: a valid data type identifier.
+        if unsafe { H5Tget_class(of.0) } == H5T_class_t::H5T_COMPOUND && depth < MAX_NESTED {
+            add_members(&of, &format!("{name}."), at, depth + 1, members, others);
+            continue;
+        }
+        match Element::of(&of) {
+            Element::Number(dtype) | Element::Enumeration { dtype, .. } => {
+                members.push(Member { name, offset: at, dtype });
+            }
+            other => others.push((name, other.to_string())),
+        }
     }
-    if members > MOST_NAMES {
-        names.push("...".into());
+}
+
+/// As a compound of a real and an imaginary part.
+fn complex(datatype: &Handle, size_bytes: usize) -> Element {
+    // SAFETY: as in `enumeration`.
+    let base = Handle::new("give the parts of complex numbers", || unsafe { H5Tget_super(datatype.0) });
+    match base.as_ref().map(Element::of) {
+        Ok(Element::Number(dtype)) if 2 * dtype.size_bytes() == size_bytes => {
+            let part = |name: &str, offset| Member { name: name.into(), offset, dtype };
+            let members = vec![part("r", 0), part("i", dtype.size_bytes())];
+            Element::Compound { size_bytes, members, others: Vec::new() }
+        }
+        _ => Element::Other("complex".into()),
     }
-    format!("compound of {}", names.join(", "))
+}
+
+fn array_of(datatype: &Handle) -> Element {
+    const MOST_AXES: usize = 32;
+    let mut sizes = [0u64; MOST_AXES];
+    // SAFETY: a valid array type, which has at most as many axes as there is room for; the caller holds the lock.
+    let count = unsafe { H5Tget_array_ndims(datatype.0) };
+    let count = usize::try_from(count).ok().filter(|&n| (1..=MOST_AXES).contains(&n));
+    // SAFETY: as above.
+    let base = Handle::new("give the base of an array", || unsafe { H5Tget_super(datatype.0) });
+    match (count, base.as_ref().map(Element::of)) {
+        (Some(count), Ok(Element::Number(dtype))) => {
+            // SAFETY: as above.
+            unsafe { H5Tget_array_dims2(datatype.0, sizes.as_mut_ptr()) };
+            Element::Array(dtype, sizes[..count].to_vec())
+        }
+        _ => Element::Other("array of something else than numbers as element".into()),
+    }
+}
+
+/// For people.
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(dtype) | Self::Enumeration { dtype, .. } => write!(f, "{dtype}"),
+            Self::Padded(padded) => write!(f, "{} of fewer bits", padded.dtype),
+            Self::Array(dtype, sizes) => write!(f, "array of {dtype} of shape {sizes:?}"),
+            Self::Compound { members, others, .. } => {
+                let numbers: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+                if numbers == ["r", "i"] && others.is_empty() {
+                    return f.write_str("complex");
+                }
+                let names = numbers.into_iter().chain(others.iter().map(|(name, _)| name.as_str()));
+                write!(f, "compound of {}", names.take(8).collect::<Vec<_>>().join(", "))
+            }
+            Self::FixedText { .. } | Self::VariableText => f.write_str("string"),
+            Self::Reference => f.write_str("reference"),
+            Self::ReferenceList => f.write_str("list of references"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
 }
 
 fn text(datatype: &Handle, size: usize) -> Element {
