@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::float::{json, same_floats};
 use crate::{
-    Attributes, Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Level, Result, Scalar,
+    Attributes, Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Group, Level, Result,
+    Scalar, Storage,
 };
 
 /// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
@@ -177,6 +178,9 @@ pub struct ArrayInfo {
     /// Things a person should know (`curvilinear grid, drawn in index space`).
     #[serde(default)]
     pub notes: Vec<String>,
+    /// How it lies in its file.
+    #[serde(default, skip_serializing_if = "Storage::is_empty")]
+    pub storage: Storage,
 }
 
 impl ArrayInfo {
@@ -296,6 +300,9 @@ pub struct Dataset {
     /// What opening noticed (`truncated: last 3 slices missing`).
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Groups of the file, the root first, where its format has groups or dimensions that grow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
 }
 
 /// Arrays that an error names.
@@ -412,6 +419,7 @@ mod tests {
             attributes: Attributes::new(),
             left_out: vec![left],
             warnings: Vec::new(),
+            groups: Vec::new(),
         };
         for name in ["grid/cplx", "/grid/cplx", ""] {
             let error = dataset.find(name).unwrap_err();

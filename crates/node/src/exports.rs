@@ -707,6 +707,7 @@ mod tests {
             attributes: array::Attributes::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         };
         let mut made = 0;
         for (generation, expect) in [(0, 1), (0, 1), (1, 2), (1, 2), (0, 3)] {

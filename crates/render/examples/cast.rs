@@ -142,6 +142,7 @@ fn dataset(side: u64, dtype: DType) -> Dataset {
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),
+        storage: array::Storage::default(),
     };
     Dataset {
         id: DatasetId::of(["example"]),
@@ -152,6 +153,7 @@ fn dataset(side: u64, dtype: DType) -> Dataset {
         attributes: std::collections::BTreeMap::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        groups: Vec::new(),
     }
 }
 

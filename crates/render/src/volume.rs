@@ -550,6 +550,7 @@ pub(crate) mod tests {
             levels,
             world_units: String::new(),
             notes: Vec::new(),
+            storage: array::Storage::default(),
         };
         Dataset {
             id: DatasetId(7),
@@ -560,6 +561,7 @@ pub(crate) mod tests {
             attributes: std::collections::BTreeMap::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         }
     }
 

@@ -8,7 +8,7 @@ mod decoding;
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar, Storage};
 
 pub(crate) use axes::{Coordinate, Dimension};
 pub(crate) use decoding::{DefaultFill, decoded, decoding, stored_dtype};
@@ -54,6 +54,11 @@ pub(crate) fn attributes(values: &Values) -> Attributes {
         Value::Texts(texts) => Attribute::Texts(texts.clone()),
     };
     values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+}
+
+/// What a file has of type `stored`, and a description as `described`.
+pub(crate) fn storage(stored: DType, described: DType) -> Storage {
+    Storage { dtype: (stored != described).then_some(stored), ..Storage::default() }
 }
 
 /// Axes of which only the names are known.

@@ -30,6 +30,7 @@ pub(crate) fn array(
         levels: vec![level],
         world_units: world.units,
         notes: world.notes,
+        storage: array::Storage::default(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attributes, Dataset, DatasetId, Error, Generation, LeftOut, Priority, Region, Result,
+    ArrayInfo, Attributes, Dataset, DatasetId, Error, Generation, Group, LeftOut, Priority, Region, Result,
     Selection,
 };
 use futures::future::BoxFuture;
@@ -31,6 +31,7 @@ pub(crate) struct About {
     pub(crate) warnings: Vec<String>,
     /// Identities of further files that nobody keeps open; see [`FileBytes::identity`].
     pub(crate) identity: Vec<Vec<u8>>,
+    pub(crate) groups: Vec<Group>,
 }
 
 /// An opened file of flat arrays.
@@ -54,6 +55,7 @@ impl FlatFile {
             attributes: about.attributes,
             left_out: about.left_out,
             warnings: about.warnings,
+            groups: about.groups,
         };
         let mut arrays = Vec::with_capacity(placed.len());
         for Placed { info, place, store, access } in placed {

@@ -7,7 +7,7 @@ mod header;
 
 use std::sync::Arc;
 
-use array::{ArrayInfo, LeftOut, Region, Result, Selection, Target};
+use array::{ArrayInfo, Group, LeftOut, Region, Result, Selection, Target};
 
 use self::header::{Header, Type, Variable};
 use crate::cf::{self, Coordinate, DefaultFill, Dimension};
@@ -32,6 +32,7 @@ pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatF
     let mut about = About {
         format: "NetCDF-3",
         attributes: cf::attributes(&opened.header.attributes),
+        groups: vec![opened.group()],
         ..About::default()
     };
     let mut placed = Vec::new();
@@ -85,10 +86,21 @@ impl Opened {
         let axes = describe::guessed_axes(dimensions.len());
         let mut info = describe::array(&variable.name, dtype, axes, &self.header.shape(variable), None);
         cf::complete(&mut info, &variable.attributes, &dimensions, DefaultFill::Missing);
+        info.storage = cf::storage(variable.element.dtype(), dtype);
+        if self.header.is_record(variable) {
+            info.storage.unlimited = vec![0];
+        }
         if self.is_curvilinear(variable) {
             info.notes.push("curvilinear grid, drawn in index space".into());
         }
         info
+    }
+
+    /// The file as its only group.
+    fn group(&self) -> Group {
+        let dimensions = self.header.dimensions.iter();
+        let unlimited = dimensions.filter(|d| d.is_of_records()).map(|d| d.name.clone()).collect();
+        Group { unlimited, ..Group::default() }
     }
 
     fn dimension(&self, number: usize) -> Dimension {

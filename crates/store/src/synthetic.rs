@@ -78,6 +78,7 @@ impl Synthetic {
             attributes: array::Attributes::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         };
         dataset.check()?;
         Ok(Self { field, dataset: Arc::new(dataset) })

@@ -104,6 +104,7 @@ mod tests {
             levels: vec![level(8, LevelOrigin::Stored, 1.0), level(4, LevelOrigin::Mean, 2.0)],
             world_units: String::new(),
             notes: Vec::new(),
+            storage: array::Storage::default(),
         };
         let dataset = Dataset {
             id: DatasetId(1),
@@ -114,6 +115,7 @@ mod tests {
             attributes: array::Attributes::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         };
         VolumeView::new(&dataset, 0, &[]).unwrap()
     }

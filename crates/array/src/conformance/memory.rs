@@ -213,6 +213,7 @@ pub fn one_array(dtype: DType, shape: &[u64], block: &[u64]) -> Dataset {
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),
+        storage: crate::Storage::default(),
     };
     Dataset {
         id: DatasetId::of([dtype.to_string(), format!("{shape:?}")]),
@@ -223,6 +224,7 @@ pub fn one_array(dtype: DType, shape: &[u64], block: &[u64]) -> Dataset {
         attributes: crate::Attributes::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        groups: Vec::new(),
     }
 }
 

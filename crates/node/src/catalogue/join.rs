@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use array::{
     ArrayInfo, Attributes, AxisKind, AxisRange, BlockKey, Coordinates, Dataset, DatasetId, Error, ErrorKind,
-    Generation, LeftOut, Level, Region, Result, Selection, choose_blocks,
+    Generation, Group, LeftOut, Level, Region, Result, Selection, Storage, choose_blocks,
 };
 use wire::ops::BlockPlace;
 
@@ -134,6 +134,10 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
     let all_series = series(described, &mut warnings);
     let is_one = all_series.len() == 1;
     let (mut arrays, mut parts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut attributes, mut groups) = (Attributes::new(), Vec::new());
+    if !is_one {
+        groups.push(Group::default());
+    }
     for members in &all_series {
         let name = series_name(described, members);
         let named =
@@ -144,6 +148,8 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
             arrays.push(ArrayInfo { name: named(&array.name), ..joined });
             parts.push(lies);
         }
+        attributes.extend(first.attributes.iter().map(|(own, value)| (named(own), value.clone())));
+        groups.extend(named_groups(first, if is_one { "" } else { &name }));
         left_out.extend(first.left_out.iter().map(|l| LeftOut { name: named(&l.name), ..l.clone() }));
     }
     for (name, dataset) in described {
@@ -155,12 +161,27 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
         name: if is_one { series_name(described, &all_series[0]) } else { "catalogue".into() },
         format: format!("catalogue of {} data sets", described.len()),
         arrays,
-        attributes: if is_one { described[all_series[0][0]].1.attributes.clone() } else { Attributes::new() },
+        attributes,
         left_out,
         warnings,
+        groups,
     };
     dataset.check()?;
     Ok(Joined { dataset: Arc::new(dataset), parts })
+}
+
+/// The groups of a data set below the name that it has among others; the first is the data set itself.
+fn named_groups(dataset: &Dataset, name: &str) -> Vec<Group> {
+    let root = Group { path: name.into(), format: dataset.format.clone(), ..Group::default() };
+    let mut groups = vec![root];
+    for own in &dataset.groups {
+        match own.path.as_str() {
+            "" => groups[0].unlimited.clone_from(&own.unlimited),
+            path if name.is_empty() => groups.push(Group { path: path.into(), ..own.clone() }),
+            path => groups.push(Group { path: format!("{name}/{path}"), ..own.clone() }),
+        }
+    }
+    groups
 }
 
 /// Of all of them in their states.
@@ -238,7 +259,12 @@ fn is_timed(array: &ArrayInfo) -> bool {
 
 /// What must be equal of arrays that continue one another.
 fn timeless(array: &ArrayInfo) -> ArrayInfo {
-    let mut array = ArrayInfo { attributes: Attributes::new(), notes: Vec::new(), ..array.clone() };
+    let mut array = ArrayInfo {
+        attributes: Attributes::new(),
+        notes: Vec::new(),
+        storage: Storage::default(),
+        ..array.clone()
+    };
     if is_timed(&array) {
         array.axes[0].coordinates = Coordinates::Index;
         for level in &mut array.levels {

@@ -91,6 +91,7 @@ impl Synthetic {
             levels,
             world_units: String::new(),
             notes: Vec::new(),
+            storage: array::Storage::default(),
         };
         Dataset {
             id: DatasetId(1),
@@ -101,6 +102,7 @@ impl Synthetic {
             attributes: BTreeMap::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         }
     }
 

@@ -173,6 +173,7 @@ impl Amr {
             attributes: Attributes::new(),
             left_out: Vec::new(),
             warnings: stored.iter().flat_map(|dataset| dataset.warnings.clone()).collect(),
+            groups: Vec::new(),
         };
         Self { dataset: Arc::new(dataset), files, fields, corners, tables, index: None, shows_stored: false }
     }

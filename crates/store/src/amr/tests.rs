@@ -70,6 +70,7 @@ fn mesh(told: Vec<Told>, centring: Centring, value: fn([f64; 3]) -> f64) -> Resu
         attributes: Attributes::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        groups: Vec::new(),
     };
     let grids = Arc::new(Grids::new(&told, centring, 8)?);
     let places = (0u32..).take(told.len()).map(|array| Place { file: 0, array, entry: None }).collect();
@@ -606,6 +607,7 @@ impl Arrays {
             attributes: Attributes::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            groups: Vec::new(),
         };
         Arc::new(Self(Arc::new(dataset), arrays.into_iter().map(|(_, _, value)| value).collect()))
     }

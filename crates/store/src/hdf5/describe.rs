@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use array::{ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Generation, LeftOut, Scalar};
+use array::{
+    ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Filter, Generation, Group, LeftOut, Scalar,
+};
 
 use super::coordinates::CoordinateReader;
 use super::files::{Files, ObjectId};
 use super::library::{Element, Layout, Value};
 use super::netcdf::{self, Dimensions};
 use super::walk::{Tree, Values, Variable};
-use super::{Hdf5, Stored, openpmd};
+use super::{Hdf5, Stored, filters, openpmd};
 use crate::{FileBytes, cf, describe};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
@@ -33,6 +35,7 @@ pub(super) fn empty(files: &Files) -> Dataset {
         attributes: Attributes::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        groups: Vec::new(),
     }
 }
 
@@ -40,6 +43,7 @@ pub(super) fn empty(files: &Files) -> Dataset {
 pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
+    dataset.groups = groups(&tree);
     let arrays = if netcdf::is_netcdf(&tree) {
         dataset.format = "NetCDF-4".into();
         netcdf_arrays(hdf5, &tree)
@@ -49,12 +53,14 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     let mut stored: Vec<Stored> = Vec::with_capacity(arrays.len());
     // Names of one data set share its decoded chunks.
     let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
-    for (variable, info) in arrays {
+    for (variable, mut info) in arrays {
         // What is beyond a limit is left out by itself.
         if let Err(e) = info.check() {
             dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
             continue;
         }
+        info.storage.filters = packed_by(variable);
+        info.storage.unlimited.clone_from(&variable.facts.unlimited);
         let same = numbers.entry(variable.id).or_insert(stored.len());
         let (same, shape) = (u32::try_from(*same).unwrap_or(u32::MAX), info.shape().to_vec());
         stored.push(Stored::of(variable, same, shape, info.dtype.size_bytes()));
@@ -63,6 +69,28 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     dataset.left_out.extend(tree.left_out);
     dataset.warnings = tree.warnings;
     (dataset, stored)
+}
+
+/// All of them, whether or not they hold anything.
+fn groups(tree: &Tree) -> Vec<Group> {
+    let mut groups: Vec<Group> =
+        tree.groups.iter().map(|group| Group { path: group.path.clone(), ..Group::default() }).collect();
+    for variable in &tree.variables {
+        let (Some(name), [0]) = (netcdf::scale_name(variable), &variable.facts.unlimited[..]) else {
+            continue;
+        };
+        if let Some(group) = groups.get_mut(variable.group) {
+            group.unlimited.push(name);
+        }
+    }
+    groups
+}
+
+/// The filters of its chunks.
+fn packed_by(variable: &Variable) -> Vec<Filter> {
+    let filter =
+        |f: &super::library::Filter| Filter { name: filters::name(f.id), parameters: f.parameters.clone() };
+    variable.facts.filters.iter().map(filter).collect()
 }
 
 /// Those of groups carry the group's path.
@@ -116,11 +144,13 @@ pub(super) fn array(
     dimensions: &[cf::Dimension],
 ) -> ArrayInfo {
     let values = cf_values(&variable.attributes);
-    let dtype = cf::stored_dtype(dtype, &values);
+    let stored = dtype;
+    let dtype = cf::stored_dtype(stored, &values);
     let axes = describe::guessed_axes(shape.len());
     let name = netcdf::shown_path(&variable.path);
     let mut info = describe::array(&name, dtype, axes, shape, chunk(variable));
     cf::complete(&mut info, &values, dimensions, default_fill(variable));
+    info.storage = cf::storage(stored, dtype);
     info
 }
 

@@ -124,6 +124,12 @@ fn address(variable: &Variable, address: u64) -> (usize, u64) {
     (variable.id.file, address)
 }
 
+/// The name of the dimension that a data set is, if it is one.
+pub(super) fn scale_name(variable: &Variable) -> Option<String> {
+    let path = is_scale(variable).then(|| shown_path(&variable.path))?;
+    Some(path.rsplit('/').next().unwrap_or_default().to_owned())
+}
+
 fn is_scale(variable: &Variable) -> bool {
     text(&variable.attributes, "CLASS") == Some("DIMENSION_SCALE")
 }

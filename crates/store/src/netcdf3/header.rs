@@ -40,6 +40,13 @@ pub(super) struct DimensionSize {
     size: Option<u64>,
 }
 
+impl DimensionSize {
+    /// Whether it grows with the records.
+    pub(super) fn is_of_records(&self) -> bool {
+        self.size.is_none()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) name: String,

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Coordinates, DType, Dataset, DatasetId, Generation, LeftOut, Level,
-    LevelOrigin, Meaning, Result, Scalar, Selection, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, Coordinates, DType, Dataset, DatasetId, Generation, Group, LeftOut,
+    Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
 };
 
 use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
@@ -46,6 +46,7 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         attributes: said,
         left_out: Vec::new(),
         warnings: nodes.warnings.clone(),
+        groups: groups(&nodes),
     };
     let described = Described { dataset, stored: Vec::new(), levels: Vec::new() };
     let mut builder = Builder {
@@ -78,6 +79,12 @@ fn group_attributes(nodes: &Nodes, reader: &mut Reader) -> Attributes {
         reader.read(path, &node.attributes).into_iter().map(named).collect::<Vec<_>>()
     };
     groups.flat_map(of_group).collect()
+}
+
+/// All of them, whether or not they hold anything.
+fn groups(nodes: &Nodes) -> Vec<Group> {
+    let groups = nodes.by_path.iter().filter(|(_, node)| node.kind == Kind::Group);
+    groups.map(|(path, _)| Group { path: path.clone(), ..Group::default() }).collect()
 }
 
 fn format_name(nodes: &Nodes) -> String {
@@ -223,6 +230,7 @@ impl<'a> Builder<'a> {
         let mut values = cf_values(&node.attributes);
         let dtype = cf::stored_dtype(stored.dtype, &values);
         let mut info = describe::array(path, dtype, axes, &shape, Some(chunk));
+        let storage = Storage { zarr: stored_as(node), ..cf::storage(stored.dtype, dtype) };
         let names = dimension_names(node).filter(|names| names.len() == shape.len());
         let labels = self.pyramids.contains(&(path.to_owned(), true));
         let in_pyramid = labels || self.pyramids.contains(&(path.to_owned(), false));
@@ -239,11 +247,13 @@ impl<'a> Builder<'a> {
             let dimensions: Vec<_> = names.iter().enumerate().map(dimension).collect();
             cf::complete(&mut info, &values, &dimensions, cf::DefaultFill::Ordinary);
             info.attributes = said;
+            info.storage = storage;
             if let Some(fill) = fill {
                 say_fill(&mut info.attributes, dtype, fill);
             }
             return info;
         }
+        info.storage = storage;
         info.attributes = said;
         info.units = cf::text(&values, "units").unwrap_or_default().to_owned();
         for (axis, name) in info.axes.iter_mut().zip(names.into_iter().flatten()) {
@@ -289,6 +299,18 @@ fn samples(stored: &Stored, values: &cf::Values, scratch: &Scratch) -> Result<Ve
     let chunks = ChunkStore::new(scratch.clone());
     stored.read(0, &whole, region, &chunks, &Cancel::default())?;
     Ok(cf::decoded(&target.into_vec()?, stored.dtype, values, cf::DefaultFill::Ordinary))
+}
+
+/// Longest words of a document on codecs that a description carries, bytes.
+const MAX_CODECS_BYTES: usize = 8 << 10;
+
+/// What the document says of chunks and codecs, in its own words, where that is short.
+fn stored_as(node: &Node) -> Option<serde_json::Value> {
+    let (Kind::ArrayV2(document) | Kind::ArrayV3(document)) = &node.kind else { return None };
+    let words = ["zarr_format", "chunk_grid", "codecs", "fill_value", "compressor", "filters", "order"];
+    let said = words.iter().filter_map(|word| Some(((*word).to_owned(), document.get(*word)?.clone())));
+    let said = serde_json::Value::Object(said.collect());
+    (said.to_string().len() <= MAX_CODECS_BYTES).then_some(said)
 }
 
 /// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. What is no text, as `null`,

@@ -189,6 +189,7 @@ fn dataset(side: u64, is_float: bool) -> Result<Dataset> {
         levels: vec![level],
         world_units: String::new(),
         notes: Vec::new(),
+        storage: array::Storage::default(),
     };
     Ok(Dataset {
         id: DatasetId::of(["ripples"]),
@@ -199,5 +200,6 @@ fn dataset(side: u64, is_float: bool) -> Result<Dataset> {
         attributes: BTreeMap::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        groups: Vec::new(),
     })
 }

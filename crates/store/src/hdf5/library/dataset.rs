@@ -84,6 +84,8 @@ pub(in super::super) struct Facts {
     pub(in super::super) within: Option<(usize, usize)>,
     /// The program that wrote it chose that nothing is filled in.
     pub(in super::super) never_filled: bool,
+    /// Axes that may grow without end.
+    pub(in super::super) unlimited: Vec<usize>,
 }
 
 impl Object {
@@ -130,6 +132,7 @@ impl Object {
             never_filled: never_filled(&properties)?,
             filters: filters(&properties)?,
             partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
+            unlimited: if matches!(layout, Layout::Chunked(_)) { self.unlimited()? } else { Vec::new() },
             element,
             shape,
             layout,
@@ -146,6 +149,11 @@ impl Object {
                 _ => Ok(None),
             }
         })
+    }
+
+    fn unlimited(&self) -> Result<Vec<usize>> {
+        let (_, largest) = extents(&self.space()?)?;
+        Ok((0..largest.len()).filter(|&axis| largest[axis] == UNLIMITED).collect())
     }
 
     pub(super) fn space(&self) -> Result<Handle> {
