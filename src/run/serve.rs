@@ -84,13 +84,32 @@ fn line(node: &Node, export: &str, is_json: bool) -> String {
     if is_json {
         return json!({
             "url": url.to_string(), "zarr": node.zarr(export), "fingerprint": node.fingerprint, "token": node.token(),
-            "zarr_token": node.zarr_token(),
+            "zarr_token": node.zarr_token(), "xarray": xarray(node, export),
         })
         .to_string();
     }
     let zarr = node.zarr(export);
     let token = node.zarr_token().unwrap_or("TOKEN");
     format!(
-        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer {token}`)"
+        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer {token}`)\n  \
+         in xarray:   {}",
+        xarray(node, export)
     )
+}
+
+/// What opens an export in xarray without this program, over HTTP. A certificate that nobody vouches for is known by its
+/// fingerprint, also there.
+fn xarray(node: &Node, export: &str) -> String {
+    let zarr = node.zarr(export);
+    let token = node.zarr_token().or_else(|| node.token());
+    let headers = token
+        .map(|token| format!("\"headers\": {{\"Authorization\": {}}}", json!(format!("Bearer {token}"))));
+    let own = format!("https://{}/", node.url("").authority());
+    let is_pinned = node.is_self_signed && zarr.starts_with(&own);
+    let pin = is_pinned.then(|| {
+        let digits = node.fingerprint.trim_start_matches("sha256:");
+        format!("\"ssl\": aiohttp.Fingerprint(bytes.fromhex(\"{digits}\"))")
+    });
+    let options: Vec<String> = headers.into_iter().chain(pin).collect();
+    format!("xr.open_zarr({}, storage_options={{{}}})", json!(zarr), options.join(", "))
 }
