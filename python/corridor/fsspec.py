@@ -12,17 +12,26 @@ fetches elements, not chunks.
 """
 
 import asyncio
+import os
+from collections import OrderedDict
 from concurrent.futures import Future
 from typing import Any
 
 from fsspec.asyn import AsyncFileSystem  # type: ignore[import-untyped]
+from fsspec.callbacks import DEFAULT_CALLBACK  # type: ignore[import-untyped]
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from . import _kept, _native
-from ._errors import InvalidError
+from ._errors import InvalidError, NotFoundError
 from ._futures import begun
 
 _SCHEME = "corridor://"
+# Bytes that one request of a download fetches.
+_DOWNLOADED_BYTES = 16 << 20
+# Most data sets of which it is remembered in which states their documents were given.
+_MAX_REMEMBERED = 1024
+# What describes a group or an array.
+_DOCUMENT = "zarr.json"
 # What means something else in a URL than in the name of a data set.
 _QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F"})
 
@@ -50,6 +59,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         self._token = token
         self._fragment = fragment or (f"fp={fingerprint}" if fingerprint else "")
+        self._given: OrderedDict[str, set[_kept.State]] = OrderedDict()
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -66,12 +76,11 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     async def _ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         host, name, key = _split(self._strip_protocol(path))
         if not name:
-            names = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)
-            found = [_folder(f"{host}/{n.translate(_QUOTED)}") for n in names]
+            found = [_folder(f"{host}/{n.translate(_QUOTED)}") for n in await self._names(host)]
         else:
             below = f"{host}/{name}/{key}".rstrip("/")
-            native = await self._connection(host, name)
-            found = [_entry(f"{below}/{n}", *what) for n, what in native.zarr_list(key)]
+            native = await self._connection(host, name, path)
+            found = [_entry(native, f"{below}/{n}", *what) for n, what in native.zarr_list(key)]
             if not found:
                 found = [await self._info(path)]
         return found if detail else [entry["name"] for entry in found]
@@ -79,21 +88,62 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     async def _info(self, path: str, **_: Any) -> dict[str, Any]:
         host, name, key = _split(self._strip_protocol(path))
         if not name:
+            if host:
+                await self._names(host)
             return _folder(host)
-        found = (await self._connection(host, name)).zarr_look(key)
+        native = await self._connection(host, name, path)
+        found = native.zarr_look(key)
         if found is None:
             raise _missing(path)
-        return _entry("/".join(filter(None, (host, name, key))), *found)
+        return _entry(native, "/".join(filter(None, (host, name, key))), *found)
 
     async def _cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
     ) -> bytes:
         host, name, key = _split(self._strip_protocol(path))
-        native = await self._connection(host, name)
-        raw = await asyncio.wrap_future(_begun(native, key, _range(native, key, start, end)))
+        native = await self._connection(host, name, path)
+        try:
+            raw = await asyncio.wrap_future(_begun(native, key, _range(native, key, start, end)))
+        except NotFoundError as error:
+            raise self._not_found(f"{host}/{name}", native, path, error) from None
         if raw is None:
             raise _missing(path)
+        if key.endswith(_DOCUMENT):
+            self._remember(f"{host}/{name}", native.state)
         return raw
+
+    async def _get_file(
+        self,
+        rpath: str,
+        lpath: str | os.PathLike[str],
+        callback: Any = DEFAULT_CALLBACK,
+        **_: Any,
+    ) -> None:
+        """Copies one document or chunk, of one state of the data, to a file of this machine; makes a folder of a folder."""
+        host, name, key = _split(self._strip_protocol(rpath))
+        native = await self._connection(host, name, rpath) if name else None
+        found = native.zarr_look(key) if native is not None else (True, 0)
+        if found is None:
+            raise _missing(rpath)
+        is_folder, size = found
+        if native is None or is_folder:
+            os.makedirs(lpath, exist_ok=True)
+            return
+        callback.set_size(size)
+        os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
+        try:
+            with open(lpath, "wb") as file:
+                for first in range(0, size, _DOWNLOADED_BYTES):
+                    part = first, min(first + _DOWNLOADED_BYTES, size)
+                    raw = await asyncio.wrap_future(_begun(native, key, part))
+                    if raw is None:
+                        raise _missing(rpath)
+                    await asyncio.to_thread(file.write, raw)
+                    callback.relative_update(len(raw))
+        except BaseException:
+            # Half a file is no file.
+            os.unlink(lpath)
+            raise
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Open the data sets of the host of a path anew, or those of all hosts, for files that are opened later."""
@@ -106,12 +156,41 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             raise InvalidError(f"expected the mode 'rb': data sets are read only, found {mode!r}")
         return CorridorFile(self, path, mode, **options)
 
-    async def _connection(self, host: str, name: str) -> _native.Connection:
-        return await asyncio.to_thread(self._connection_now, host, name)
+    async def _names(self, host: str) -> list[str]:
+        """Of a server's data sets."""
+        if not host:
+            raise InvalidError("expected `corridor://HOST`, found no host: servers cannot be listed")
+        names: list[str] = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)
+        return names
 
-    def _connection_now(self, host: str, name: str) -> _native.Connection:
+    async def _connection(self, host: str, name: str, path: str) -> _native.Connection:
+        return await asyncio.to_thread(self._connection_now, host, name, path)
+
+    def _connection_now(self, host: str, name: str, path: str) -> _native.Connection:
         opened_with = ((self._url(host, name),), self._token, None, "auto", (None, None, None, None))
-        return _kept.connection(opened_with, must_be_current=True)
+        try:
+            return _kept.connection(opened_with, must_be_current=True)
+        except NotFoundError as error:
+            raise self._not_found(f"{host}/{name}", None, path, error) from None
+
+    def _remember(self, dataset: str, state: _kept.State) -> None:
+        """In which states documents of a data set were given: two are as good as many."""
+        states = self._given.setdefault(dataset, set())
+        if len(states) < 2:
+            states.add(state)
+        self._given.move_to_end(dataset)
+        if len(self._given) > _MAX_REMEMBERED:
+            self._given.popitem(last=False)
+
+    def _not_found(
+        self, dataset: str, native: _native.Connection | None, path: str, error: NotFoundError
+    ) -> Exception:
+        """Zarr takes a chunk that is not found for fill values. So where documents of other states of the data were given,
+        whose chunks it may be, this is no ``FileNotFoundError``."""
+        known = self._given.get(dataset, set())
+        is_of_another_state = bool(known - ({native.state} if native is not None else set()))
+        is_document = path.split("#", 1)[0].rstrip("/").endswith(_DOCUMENT)
+        return error if is_of_another_state and not is_document else _missing(path)
 
     def _url(self, host: str, name: str) -> str:
         fragment = f"#{self._fragment}" if self._fragment else ""
@@ -126,7 +205,7 @@ class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
 
     def __init__(self, fs: CorridorFileSystem, path: str, mode: str = "rb", **options: Any) -> None:
         host, name, self._key = _split(path)
-        self._native = fs._connection_now(host, name)
+        self._native = fs._connection_now(host, name, path)
         found = self._native.zarr_look(self._key)
         if found is None:
             raise _missing(path)
@@ -155,8 +234,12 @@ def _folder(path: str) -> dict[str, Any]:
     return {"name": path, "size": 0, "type": "directory"}
 
 
-def _entry(path: str, is_folder: bool, size: int) -> dict[str, Any]:
-    return _folder(path) if is_folder else {"name": path, "size": size, "type": "file"}
+def _entry(native: _native.Connection, path: str, is_folder: bool, size: int) -> dict[str, Any]:
+    if is_folder:
+        return _folder(path)
+    # By which caches see that it is another one now.
+    tag = "-".join(map(str, native.state))
+    return {"name": path, "size": size, "type": "file", "ETag": tag}
 
 
 def _range(

@@ -192,6 +192,12 @@ impl Connection {
         !self.doubt.is_there()
     }
 
+    /// Which data it was opened with, and in which state.
+    #[getter]
+    fn state(&self) -> (String, u32) {
+        (self.dataset.id.to_string(), self.dataset.generation.0)
+    }
+
     /// Asks the server whether the data are others now than those that are described.
     fn has_changed(&self, py: Python<'_>) -> PyResult<bool> {
         let (stack, known) = (self.stack.clone(), Arc::clone(&self.dataset));
