@@ -13,12 +13,11 @@ A location is a path, ``synthetic:...``, ``ssh://[USER@]HOST/PATH``, ``await://A
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import _native
+from . import _native, _opening
 from ._array import Array
 from ._dataset import Dataset
 from ._errors import (
@@ -29,6 +28,7 @@ from ._errors import (
     InternalError,
     InvalidError,
     MissingFileError,
+    MissingGroupError,
     NotFoundError,
     StaleError,
     StorageError,
@@ -53,6 +53,7 @@ __all__ = [
     "InternalError",
     "InvalidError",
     "MissingFileError",
+    "MissingGroupError",
     "NotFoundError",
     "Slabs",
     "StaleError",
@@ -103,20 +104,16 @@ def open(
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
     dtype('uint8')
 
+    Warns (``UserWarning``) of what cannot be read, with the reason: see :attr:`Dataset.left_out` and :attr:`Dataset.warnings`.
     Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and others
     below :class:`Error`.
     """
-    locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
-    opened_with = (tuple(locations), token, memory, rule, (compression, link, controller, meaning))
-    try:
-        connection = _native.open(locations, *opened_with[1:])
-    except NotFoundError as error:
-        if any(_is_missing_file(location) for location in locations):
-            raise MissingFileError(str(error)) from None
-        raise
-    dataset = Dataset(connection, opened_with)
-    name = dataset._connection.array
-    return dataset[name] if name else dataset
+    found = _opening.opened(
+        location, _opening.Options(token, memory, rule, compression, link, controller, meaning)
+    )
+    if isinstance(found, Dataset):
+        _opening.warn(found, found.left_out)
+    return found
 
 
 def render(
@@ -182,11 +179,3 @@ def render_with_slabs(
         return data.render_with_slabs(**how)
     opened: Dataset | Array = open(data)
     return opened.render_with_slabs(**how)
-
-
-def _is_missing_file(location: str) -> bool:
-    """True for a path that is not there, and does not name an array within a file that is."""
-    if "://" in location or location.startswith("synthetic:"):
-        return False
-    path = Path(location)
-    return not path.exists() and not any(parent.is_file() for parent in path.parents)

@@ -48,6 +48,22 @@ class Decoding(TypedDict):
     offset: float
 
 
+class Filter(TypedDict):
+    """A filter of HDF5."""
+
+    name: str
+    parameters: NotRequired[list[int]]
+
+
+class Storage(TypedDict, total=False):
+    """How an array lies in its file."""
+
+    dtype: str
+    unlimited: list[int]
+    filters: list[Filter]
+    zarr: dict[str, Any]
+
+
 class ArrayInfo(TypedDict):
     """One array."""
 
@@ -61,6 +77,15 @@ class ArrayInfo(TypedDict):
     meaning: str
     levels: list[Level]
     world_units: str
+    storage: NotRequired[Storage]
+
+
+class GroupInfo(TypedDict):
+    """A group of a file, or a data set of a catalogue."""
+
+    path: str
+    format: NotRequired[str]
+    unlimited: NotRequired[list[str]]
 
 
 class LeftOut(TypedDict):
@@ -81,6 +106,7 @@ class Description(TypedDict):
     attribute_types: NotRequired[dict[str, str]]
     warnings: list[str]
     left_out: list[LeftOut]
+    groups: NotRequired[list[GroupInfo]]
 
 
 _read: WeakKeyDictionary[_native.Connection, Description] = WeakKeyDictionary()

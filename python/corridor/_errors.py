@@ -27,6 +27,10 @@ class MissingFileError(NotFoundError, FileNotFoundError):
     """There is no such file or folder on this machine."""
 
 
+class MissingGroupError(NotFoundError, FileNotFoundError):
+    """There is no such group in the data set."""
+
+
 class CorruptError(Error, ValueError):
     """The bytes found are not what the format or protocol promises."""
 

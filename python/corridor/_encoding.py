@@ -1,0 +1,160 @@
+"""How variables are stored, as the engines of xarray that know the formats say it in ``encoding``: what is written again
+with it has the same types, chunks and codecs."""
+
+import base64
+import json
+import struct
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ._array import Array
+from ._description import Filter, Storage
+
+# Formats in which variables, coordinates and CF's attributes are as xarray's own engines see them.
+NETCDF = frozenset({"NetCDF-3", "NetCDF-4", "HDF5"})
+ZARR = frozenset({"Zarr", "OME-Zarr"})
+# Compressors of blosc by their numbers in HDF5's filter, as netCDF4 calls them.
+_BLOSC = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+
+
+def storage_of(array: Array) -> Storage:
+    """What its description says of its file."""
+    return array._info.get("storage", {})
+
+
+def stored_dtype(array: Array) -> np.dtype[Any]:
+    """Type of the elements in the file, in its byte order: descriptions give integers the sign that they are meant to have."""
+    said = storage_of(array).get("dtype")
+    return np.dtype(said) if said is not None else np.dtype(array._info["dtype"])
+
+
+def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -> dict[str, Any]:
+    """For a variable with these dimensions."""
+    if format in ZARR and (document := storage_of(array).get("zarr")) is not None:
+        return _as_zarr(array, dims, document)
+    dtype = stored_dtype(array)
+    encoding: dict[str, Any] = {"dtype": dtype.newbyteorder("=") if format == "NetCDF-3" else dtype}
+    if format in NETCDF and format != "NetCDF-3":
+        encoding |= _packed_by(storage_of(array).get("filters", []))
+        encoding |= {"contiguous": array.chunks is None, "chunksizes": None}
+    if array.chunks is not None:
+        encoding["chunksizes"] = array.chunks
+        encoding["preferred_chunks"] = dict(zip(dims, array.chunks, strict=True))
+    return encoding | {"source": source, "original_shape": array.shape}
+
+
+def fit_attributes(attrs: dict[str, Any], encoding: dict[str, Any], dtype: np.dtype[Any], format: str) -> None:
+    """Makes of attributes of a variable with stored elements of a type what the engine for its format makes of them."""
+    if format in ZARR:
+        if "serializer" not in encoding and (fill := encoding.pop("fill_value", None)) is not None:
+            # In version 2 the store's fill value is what is missing.
+            attrs["_FillValue"] = fill
+        elif "_FillValue" in attrs:
+            attrs["_FillValue"] = _fill_value(attrs["_FillValue"], dtype)
+        return
+    if dtype.kind == "S" and "_FillValue" in attrs:
+        attrs["_FillValue"] = np.bytes_(attrs["_FillValue"])
+    if "least_significant_digit" in attrs:
+        encoding["least_significant_digit"] = attrs.pop("least_significant_digit")
+
+
+def _fill_value(said: Any, dtype: np.dtype[Any]) -> Any:
+    """A fill value as xarray writes it into attributes of Zarr, where floats are text.
+
+    >>> _fill_value("AAAAAAAA+H8=", np.dtype("f4")), _fill_value(7, np.dtype("i2"))
+    (nan, 7)
+    """
+    try:
+        if dtype.kind == "f" and isinstance(said, str):
+            return struct.unpack("<d", base64.standard_b64decode(said))[0]
+        if dtype.kind == "c" and isinstance(said, (list, tuple)):
+            return complex(*(_fill_value(part, np.dtype("f8")) for part in said))
+        if dtype.kind == "S" and isinstance(said, str):
+            return base64.standard_b64decode(said)
+    except (ValueError, struct.error, TypeError):
+        pass
+    return np.asarray(said).item()
+
+
+def _packed_by(filters: list[Filter]) -> dict[str, Any]:
+    """Filters in the words of netCDF4."""
+    words: dict[str, Any] = {
+        "zlib": False,
+        "szip": False,
+        "zstd": False,
+        "bzip2": False,
+        "blosc": False,
+        "shuffle": False,
+        "complevel": 0,
+        "fletcher32": False,
+    }
+    for packed in filters:
+        name, parameters = packed["name"], packed.get("parameters", [])
+        if name in ("shuffle", "fletcher32"):
+            words[name] = True
+        elif name == "szip":
+            coding = "nn" if parameters and parameters[0] & 32 else "ec"
+            words["szip"] = {"coding": coding, "pixels_per_block": parameters[1] if len(parameters) > 1 else 0}
+        elif name == "blosc" and len(parameters) >= 7:
+            kind = parameters[6]
+            compressor = _BLOSC[kind] if kind < len(_BLOSC) else "blosc_lz"
+            words["blosc"] = {"compressor": compressor, "shuffle": parameters[5]}
+            words["complevel"] = parameters[4]
+        elif name in ("deflate", "zstd", "bzip2"):
+            words["zlib" if name == "deflate" else name] = True
+            words["complevel"] = parameters[0] if parameters else 0
+    return words
+
+
+def _as_zarr(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -> dict[str, Any]:
+    """In the words of xarray's engine for Zarr, as far as the library is there that knows its codecs."""
+    chunks = array.chunks if array.chunks is not None else array.shape
+    encoding: dict[str, Any] = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks, strict=True))}
+    said = json.dumps(document, sort_keys=True)
+    codecs = _codecs(said, str(np.dtype(array._info["dtype"]).name), np.dtype(array._info["dtype"]).str, array.ndim)
+    encoding |= codecs or {}
+    return encoding
+
+
+@lru_cache(maxsize=256)
+def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | None:
+    """What zarr-python makes of the words of a document: objects that are alike are one."""
+    try:
+        import zarr
+        from zarr.core.buffer import default_buffer_prototype
+        from zarr.storage import MemoryStore
+    except ImportError:
+        return None
+    document = json.loads(said)
+    is_v3 = document.get("zarr_format") == 3
+    # Shape and names have no say in codecs.
+    if is_v3:
+        chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
+        key, whole = "zarr.json", document | {
+            "node_type": "array",
+            "shape": chunk,
+            "data_type": name,
+            "chunk_key_encoding": {"name": "default"},
+            "attributes": {},
+        }
+    else:
+        key, whole = ".zarray", {"dtype": typestr, "shape": [1] * axes, "chunks": [1] * axes} | document
+    text = json.dumps(whole).encode()
+    store = MemoryStore({key: default_buffer_prototype().buffer.from_bytes(text)})
+    try:
+        made: Any = zarr.open_array(store, mode="r", zarr_format=3 if is_v3 else 2)
+    except Exception:
+        # Codecs that this installation does not know cannot be written by it either.
+        return None
+    words = {
+        "compressors": made.compressors,
+        "filters": made.filters,
+        "shards": made.shards,
+        "fill_value": made.fill_value,
+    }
+    if is_v3:
+        words["serializer"] = made.serializer
+    return words

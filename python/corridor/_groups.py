@@ -1,0 +1,76 @@
+"""Groups of a data set: its own, and the data sets of a catalogue, which are groups of it."""
+
+from typing import NamedTuple
+
+from ._array import Array
+from ._dataset import Dataset
+from ._description import GroupInfo
+
+# Format of what several servers, or one server, have together.
+_CATALOGUE = "catalogue of "
+
+
+class Group(NamedTuple):
+    """A group, and how the data set is stored that it belongs to."""
+
+    path: str
+    """Without slashes at its ends; empty for the root."""
+    format: str
+    unlimited: frozenset[str] = frozenset()
+    """Its own dimensions that may grow without end."""
+    is_dataset: bool = False
+    """It is a data set of a catalogue."""
+
+
+def groups_of(dataset: Dataset) -> dict[str, Group]:
+    """All groups by their paths, each before those in it; those too of which only the names of arrays tell."""
+    description = dataset._description
+    said = {group["path"].strip("/"): group for group in description.get("groups", [])}
+    names = [array["name"] for array in description["arrays"]] + [left["name"] for left in description["left_out"]]
+    below = {name.strip("/").rpartition("/")[0] for name in names}
+    paths = {""}
+    for path in [*said, *sorted(below)]:
+        parts = path.split("/") if path else []
+        paths.update("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+    found: dict[str, Group] = {}
+    order = {path: place for place, path in enumerate(said)}
+    for path in sorted(paths, key=lambda path: (order.get(path, len(order)), path)):
+        _add(found, path, said, description["format"])
+    return found
+
+
+def _add(found: dict[str, Group], path: str, said: dict[str, GroupInfo], whole: str) -> None:
+    if path in found:
+        return
+    parent = path.rpartition("/")[0]
+    if path:
+        _add(found, parent, said, whole)
+    own = said.get(path, {"path": path})
+    of_parent = found[parent].format if path else whole
+    found[path] = Group(
+        path,
+        own.get("format") or of_parent,
+        frozenset(own.get("unlimited", ())),
+        bool(own.get("format")) and bool(path),
+    )
+
+
+def own_name(name: str, group: str) -> str | None:
+    """What a full name is called within a group; ``None`` where it lies elsewhere, or deeper.
+
+    >>> own_name("grid/rho", "grid"), own_name("grid/rho", ""), own_name("/t", "")
+    ('rho', None, 't')
+    """
+    parent, _, own = name.strip("/").rpartition("/")
+    return own if parent == group else None
+
+
+def arrays_in(dataset: Dataset, group: str) -> dict[str, Array]:
+    """Arrays directly in a group, by their own names."""
+    found = ((own_name(name, group), array) for name, array in dataset.items())
+    return {own: array for own, array in found if own is not None}
+
+
+def is_catalogue(dataset: Dataset) -> bool:
+    """True for several data sets that are described as one."""
+    return dataset.format.startswith(_CATALOGUE)
