@@ -210,7 +210,7 @@ def _nifti(path):
 
 def _parts(name, values) -> list[Variable]:
     """Complex numbers, of which Corridor gives both parts as arrays."""
-    return [Variable(f"{name}.real", native(values.real)), Variable(f"{name}.imag", native(values.imag))]
+    return [Variable(f"{name}.r", native(values.real)), Variable(f"{name}.i", native(values.imag))]
 
 
 def _nrrd(path):

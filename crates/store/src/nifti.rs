@@ -3,7 +3,7 @@
 //!
 //! NIfTI names the fastest axis first; descriptions here name it last: shape `[t, z, y, x]`, which is nibabel's
 //! data transposed. World space is NIfTI's own (RAS) as nibabel takes it of the header. Scaling is nibabel's `get_fdata`.
-//! Colours have their parts along one more axis, the last; complex numbers are two arrays, `image.real` and `image.imag`.
+//! Colours have their parts along one more axis, the last; complex numbers are two arrays, `image.r` and `image.i`.
 
 mod cifti;
 mod header;
@@ -157,7 +157,7 @@ fn complex(
     matrix: Option<&Matrix>,
 ) -> Result<Vec<(ArrayInfo, FlatArray)>> {
     let pairs = FlatArray::c_order(header.offset, 2 * part.size_bytes(), shape)?;
-    let arrays = ["image.real", "image.imag"].into_iter().zip(pairs.members(2));
+    let arrays = ["image.r", "image.i"].into_iter().zip(pairs.members(2));
     Ok(arrays.map(|(name, place)| (describe_array(name, header, part, shape, matrix), place)).collect())
 }
 

@@ -1,7 +1,7 @@
 //! numpy's `.npy` files: a short header that is a Python dictionary, then the elements.
 //!
 //! Arrays in Fortran order are read as numpy reads them, their axes in the order of their shape. Complex numbers are two
-//! arrays, `NAME.real` and `NAME.imag`. Not read: structured types, Python objects, texts and dates. The format: NumPy
+//! arrays, `NAME.r` and `NAME.i`. Not read: structured types, Python objects, texts and dates. The format: NumPy
 //! Enhancement Proposal 1.
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let name = file.name();
     let name = name.strip_suffix(".npy").unwrap_or(&name);
     let names =
-        if parts == 1 { vec![name.to_owned()] } else { vec![format!("{name}.real"), format!("{name}.imag")] };
+        if parts == 1 { vec![name.to_owned()] } else { vec![format!("{name}.r"), format!("{name}.i")] };
     let placed = names.iter().zip(whole.members(parts)).map(|(name, place)| Placed {
         info: describe::array(name, dtype, describe::guessed_axes(shape.len()), &shape, None),
         place,
@@ -287,7 +287,7 @@ mod tests {
             .unwrap();
         let names: Vec<String> =
             file.dataset().arrays.iter().map(|a| format!("{} {}", a.name, a.dtype)).collect();
-        assert_eq!(names, ["rho.real >f4", "rho.imag >f4"]);
+        assert_eq!(names, ["rho.r >f4", "rho.i >f4"]);
         let (target, region) = Target::new(&[4], 4).unwrap();
         file.read(1, 0, &Selection::all(&[4]), region, &Cancel::default()).unwrap();
         assert_eq!(target.into_vec().unwrap(), [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]);

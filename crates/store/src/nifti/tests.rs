@@ -143,7 +143,7 @@ fn colours_have_an_axis_and_complex_numbers_two_arrays() {
     let file = Made::new(&[2, 2, 2], 32, false).open(&data).unwrap();
     let dataset = file.dataset();
     let names: Vec<&str> = dataset.arrays.iter().map(|a| a.name.as_str()).collect();
-    assert_eq!(names, ["image.real", "image.imag"]);
+    assert_eq!(names, ["image.r", "image.i"]);
     for (number, first) in [(0, 0), (1, 4)] {
         let info = &dataset.arrays[number as usize];
         assert_eq!((info.shape(), info.dtype.to_string().as_str()), (&[2, 2, 2][..], "<f4"));
