@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from ._futures import begun
 from ._indexing import Key, Picked, pick
 from ._picture import drawn, drawn_with_slabs
 from ._slabs import Slabs
+from ._text import text_of
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
+
+_Each = TypeVar("_Each")
 
 # Tier of a read: ordinary, and waited for by a person.
 ORDINARY = 2
@@ -48,6 +51,7 @@ class Array:
         self._info = info
         self._level = level
         self._is_decoded = is_decoded
+        self._text = text_of(info)
 
     @property
     def name(self) -> str:
@@ -57,11 +61,13 @@ class Array:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Elements per axis, last fastest, at this array's level."""
-        return tuple(self._info["levels"][self._level]["shape"])
+        return self._of_axes(self._info["levels"][self._level]["shape"])
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """Type of the elements that reading gives."""
+        if self._text is not None:
+            return self._text.dtype
         stored = self._info["decoding"]["output"] if self._is_decoded else self._info["dtype"]
         dtype: np.dtype[Any] = np.dtype(stored).newbyteorder("=")
         return dtype
@@ -69,7 +75,7 @@ class Array:
     @cached_property
     def dims(self) -> tuple[str, ...]:
         """Names of the axes."""
-        return tuple(axis["name"] for axis in self._info["axes"])
+        return self._of_axes([axis["name"] for axis in self._info["axes"]])
 
     @property
     def ndim(self) -> int:
@@ -90,7 +96,7 @@ class Array:
     def chunks(self) -> tuple[int, ...] | None:
         """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for levels that are not stored."""
         chunk = self._info["levels"][self._level].get("chunk")
-        return tuple(chunk) if chunk else None
+        return self._of_axes(chunk) if chunk else None
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -105,7 +111,7 @@ class Array:
     @property
     def levels(self) -> list[tuple[int, ...]]:
         """Shape of each level; 0 is full resolution."""
-        return [tuple(level["shape"]) for level in self._info["levels"]]
+        return [self._of_axes(level["shape"]) for level in self._info["levels"]]
 
     @cached_property
     def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -155,7 +161,8 @@ class Array:
         >>> corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"].decoded.dtype
         dtype('uint8')
         """
-        return Array(self._dataset, self._number, self._info, self._level, True)
+        # Texts are what they are.
+        return Array(self._dataset, self._number, self._info, self._level, self._text is None)
 
     def level(self, level: int) -> "Array":
         """The same at another resolution; 0 is the full one.
@@ -316,7 +323,9 @@ class Array:
         return f"{self.dtype.name} ({axes}), {_size(self.nbytes)}"
 
     def _wanted(self, picked: Picked) -> tuple[int, int, list[tuple[int, int, int]]]:
-        return self._number, self._level, picked.ranges
+        if self._text is None or not self._text.hides_axis:
+            return self._number, self._level, picked.ranges
+        return self._number, self._level, [*picked.ranges, (0, self._text.size_bytes, 1)]
 
     def _asked(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
         """What an operation is asked about: it gives elements in the array's order."""
@@ -326,7 +335,14 @@ class Array:
         return self._wanted(picked)
 
     def _finished(self, picked: Picked, elements: np.ndarray) -> np.ndarray:
-        return picked.view(elements.view(self.dtype))
+        if self._text is None:
+            return picked.view(elements.view(self.dtype))
+        rest = (self._text.size_bytes,) if self._text.hides_axis else ()
+        return picked.view(self._text.elements(elements.reshape(picked.shape() + rest)))
+
+    def _of_axes(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
+        """What is said of each axis, without that of the bytes of texts."""
+        return tuple(each[:-1] if self._text is not None and self._text.hides_axis else each)
 
 
 def _again(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Array:

@@ -61,6 +61,7 @@ class Storage(TypedDict, total=False):
     dtype: str
     unlimited: list[int]
     filters: list[Filter]
+    text: str
     zarr: dict[str, Any]
 
 

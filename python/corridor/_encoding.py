@@ -27,16 +27,21 @@ def storage_of(array: Array) -> Storage:
 
 def stored_dtype(array: Array) -> np.dtype[Any]:
     """Type of the elements in the file, in its byte order: descriptions give integers the sign that they are meant to have."""
-    said = storage_of(array).get("dtype")
-    return np.dtype(said) if said is not None else np.dtype(array._info["dtype"])
+    said, described = storage_of(array).get("dtype"), np.dtype(array._info["dtype"])
+    if said is not None:
+        return np.dtype(said)
+    if "groups" not in array.dataset._description and described.kind == "u":
+        # A server of before says nothing of files: then the attribute tells, which has no other use.
+        if array._info["attributes"].get("_Unsigned") == "true":
+            return np.dtype(described.str.replace("u", "i"))
+    return described
 
 
 def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -> dict[str, Any]:
     """For a variable with these dimensions."""
     if format in ZARR and (document := storage_of(array).get("zarr")) is not None:
         return _as_zarr(array, dims, document)
-    dtype = stored_dtype(array)
-    encoding: dict[str, Any] = {"dtype": dtype.newbyteorder("=") if format == "NetCDF-3" else dtype}
+    encoding: dict[str, Any] = {"dtype": _said_dtype(array, format)}
     if format in NETCDF and format != "NetCDF-3":
         encoding |= _packed_by(storage_of(array).get("filters", []))
         encoding |= {"contiguous": array.chunks is None, "chunksizes": None}
@@ -44,6 +49,14 @@ def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -
         encoding["chunksizes"] = array.chunks
         encoding["preferred_chunks"] = dict(zip(dims, array.chunks, strict=True))
     return encoding | {"source": source, "original_shape": array.shape}
+
+
+def _said_dtype(array: Array, format: str) -> Any:
+    """The type that is said, where texts of any length are ``str``, as netCDF4 says them."""
+    if array._text is not None:
+        return str if array.dtype.kind == "O" else array.dtype
+    dtype = stored_dtype(array)
+    return dtype.newbyteorder("=") if format == "NetCDF-3" else dtype
 
 
 def fit_attributes(attrs: dict[str, Any], encoding: dict[str, Any], dtype: np.dtype[Any], format: str) -> None:
@@ -136,7 +149,7 @@ def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | N
         key, whole = "zarr.json", document | {
             "node_type": "array",
             "shape": chunk,
-            "data_type": name,
+            "data_type": document.get("data_type", name),
             "chunk_key_encoding": {"name": "default"},
             "attributes": {},
         }

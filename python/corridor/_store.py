@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from xarray.backends import BackendArray
 from xarray.backends.common import AbstractDataStore
+from xarray.coding.strings import create_vlen_dtype
 from xarray.core import indexing
 
 from . import _encoding
@@ -79,7 +80,7 @@ class CorridorStore(AbstractDataStore):
         format = self._group.format
         encoding = _encoding.encoding_of(array, dims, format, self._source)
         if format in NETCDF | ZARR:
-            data = _Lazy(array, _encoding.stored_dtype(array).newbyteorder("="))
+            data = _Lazy(array, _dtype(array))
             _encoding.fit_attributes(attrs, encoding, data.dtype, format)
         else:
             if self._is_decoded and _is_decoded_here(array):
@@ -98,10 +99,10 @@ class _Lazy(BackendArray):
     """An array's values, when they are asked for."""
 
     def __init__(self, array: Array, dtype: np.dtype[Any]) -> None:
-        self.array = array
+        self._array = array
         self.shape = array.shape
         # Of the sign that the file has: what is meant by it is said by an attribute.
-        self.dtype = dtype if dtype.itemsize == array.dtype.itemsize else array.dtype
+        self.dtype = dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> np.ndarray:
         elements: np.ndarray = indexing.explicit_indexing_adapter(
@@ -117,13 +118,23 @@ class _Lazy(BackendArray):
         return elements
 
     def _read(self, key: Any) -> np.ndarray:
-        return self._as_stored(self.array[key])
+        return self._as_stored(self._array[key])
 
     async def _read_async(self, key: Any) -> np.ndarray:
-        return self._as_stored(await self.array.read_async(key))
+        return self._as_stored(await self._array.read_async(key))
 
     def _as_stored(self, elements: np.ndarray) -> np.ndarray:
-        return np.asarray(elements).view(self.dtype) if elements.dtype != self.dtype else np.asarray(elements)
+        found = np.asarray(elements, dtype=self._array.dtype)
+        return found if found.dtype == self.dtype else found.view(self.dtype)
+
+
+def _dtype(array: Array) -> np.dtype[Any]:
+    """The type in which xarray gets elements: that of the file, in the host's byte order."""
+    if array._text is None:
+        return _encoding.stored_dtype(array).newbyteorder("=")
+    # Texts of any length; so that xarray does not look for them in the values.
+    vlen: np.dtype[Any] = create_vlen_dtype(str)  # type: ignore[no-untyped-call]
+    return vlen if array.dtype.kind == "O" else array.dtype
 
 
 def _dimension(array: Array, place: int, known: dict[str, tuple[int, Any]], has_own: bool) -> str:

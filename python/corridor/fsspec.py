@@ -33,7 +33,7 @@ _MAX_REMEMBERED = 1024
 # What describes a group or an array.
 _DOCUMENT = "zarr.json"
 # What means something else in a URL than in the name of a data set.
-_QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F"})
+_QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F", "/": "%2F"})
 
 
 class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]

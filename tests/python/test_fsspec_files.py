@@ -115,3 +115,13 @@ def test_the_tree_is_walked(fs: fsspec.AbstractFileSystem, root: str) -> None:
     assert walked[root] == (["grid", "line"], ["zarr.json"])
     assert walked[f"{root}/grid"] == (["rho"], ["zarr.json"])
     assert fs.ukey(f"{root}/line/c/0") == fs.ukey(f"{root}/line/c/0") != fs.ukey(f"{root}/zarr.json")
+
+
+def test_data_sets_deep_in_a_folder(file: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "runs" / "deep").mkdir(parents=True)
+    (tmp_path / "runs" / "deep" / "run.h5").write_bytes(file.read_bytes())
+    with conftest.running(tmp_path, "serve", "runs", "--listen", "127.0.0.1:0", "--json") as program:
+        fs, root = fsspec.core.url_to_fs(program.url)
+        [found] = fs.ls(root.split("/")[0], detail=False)
+        assert found.endswith("/deep%2Frun.h5")
+        assert np.frombuffer(fs.cat_file(f"{found}/line/c/0"), "<i8").tolist() == list(range(11))

@@ -307,7 +307,17 @@ const MAX_CODECS_BYTES: usize = 8 << 10;
 /// What the document says of chunks and codecs, in its own words, where that is short.
 fn stored_as(node: &Node) -> Option<serde_json::Value> {
     let (Kind::ArrayV2(document) | Kind::ArrayV3(document)) = &node.kind else { return None };
-    let words = ["zarr_format", "chunk_grid", "codecs", "fill_value", "compressor", "filters", "order"];
+    let words = [
+        "zarr_format",
+        "data_type",
+        "dtype",
+        "chunk_grid",
+        "codecs",
+        "fill_value",
+        "compressor",
+        "filters",
+        "order",
+    ];
     let said = words.iter().filter_map(|word| Some(((*word).to_owned(), document.get(*word)?.clone())));
     let said = serde_json::Value::Object(said.collect());
     (said.to_string().len() <= MAX_CODECS_BYTES).then_some(said)
