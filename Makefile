@@ -1,13 +1,16 @@
 # Two commands are enough: `make demo` and `make test`. Both install what they need and say so.
 ARGS ?=
 
-.PHONY: demo test setup check fuzz neon bench web docs python
+.PHONY: demo test test-all setup check fuzz neon bench web docs python
 
 demo: setup web   ## build (minutes at first), serve the bundled sample, open a viewer on it; prints a link
 	cargo run --release -- demo $(ARGS)
 
 test:             ## install what the tests need and run all of them
 	tools/test.sh
+
+test-all: test    ## all tests, and those that xarray, zarr-python and fsspec have for engines and stores like ours
+	.venv/bin/python tests/peers/run.py
 
 setup:            ## what building needs: nasm, a recent CMake, node modules
 	tools/setup.sh build
