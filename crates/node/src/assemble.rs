@@ -6,6 +6,7 @@
 //!   corridor://        dial -> RemoteSource  (one, or several -> Servers, Catalogue)  --+
 //! ```
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub struct Context {
     pub ask_again_after: Duration,
     /// What a person says that arrays of files mean.
     pub meaning: Option<Meaning>,
+    /// The exported folder, in which files may lead to one another; `None`: each within its own.
+    folder: Option<PathBuf>,
     /// The memory that reading files works in, one for all data sets.
     scratch: store::Scratch,
 }
@@ -82,8 +85,14 @@ impl Context {
             paths,
             ask_again_after: ASK_AGAIN_AFTER,
             meaning: None,
+            folder: None,
             scratch,
         }
+    }
+
+    /// The same, for what lies in an exported folder.
+    pub(crate) fn in_folder(self, folder: PathBuf) -> Self {
+        Self { folder: Some(folder), ..self }
     }
 
     /// The same, reaching other servers by `reach`.
@@ -260,7 +269,7 @@ fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
 async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let options = store::OpenOptions {
         side_dir: Some(context.places.cache.clone()),
-        folder: None,
+        folder: context.folder.clone(),
         on_progress: context.on_progress.clone(),
         scratch: context.scratch.clone(),
         work: work.clone(),

@@ -441,6 +441,7 @@ impl Exports {
         {
             tracing::warn!("not all of the folder is served: {why}");
         }
+        let root = watched.folder.lock().root().to_owned();
         let mut before = std::mem::take(&mut state.exports);
         let mut now = BTreeMap::new();
         state
@@ -462,7 +463,9 @@ impl Exports {
                     }
                     let lazy = Lazy { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
                     let own = format!("{}{name}", watched.prefix);
-                    Arc::new(Export::new(own, Location::Path(path), self.context.clone(), Some(lazy)))
+                    // Files of the folder may lead to one another.
+                    let context = self.context.clone().in_folder(root.clone());
+                    Arc::new(Export::new(own, Location::Path(path), context, Some(lazy)))
                 }
             };
             now.insert(name, (at, export));

@@ -94,6 +94,11 @@ impl Folder {
         Ok(Self { root, options: OpenOptions::default(), seen: BTreeMap::new() })
     }
 
+    /// Where it lies.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Looks through all of it. Blocking.
     pub(crate) fn look(&mut self) -> Look {
         let root = self.root.clone();
