@@ -576,19 +576,25 @@ Examples:
   corridor get corridor://data.example.org/sst.nc 'sst[-1]' --decoded -o last.npy
   corridor get tooth.nhdr '[::4, ::4, ::4]' -o small.raw
   corridor get run42.h5 --selections parts.txt -o parts.raw
+  corridor get tas.nc 'tas(time=2001-03-01:2001-03-31, lat=40:60)' -o march.nc
+  corridor get tas.nc 'tas(time=2001-03, lat=52.5, lon=13.4)' --decoded -o - --format csv
   corridor get run42.h5 'rho[5]' --iso 0.8 -o surface.glb
 
 A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
 integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
+
+In parentheses it is by coordinates, as xarray's sel has it: ranges take both ends in, a single value is the nearest sample and
+drops its axis, and a date that names a year, a month or a day stands for all of it. What is outside of the samples is an error.
 
 With --iso the output is that isosurface instead, as triangles in world coordinates: .ply, .glb (glTF) or .vtp (VTK).
 
 Outputs:
   .npy         numpy's format, in this machine's byte order
   .raw .bin    the elements and nothing else, in this machine's byte order
-  .nc          NetCDF-3 (64-bit data), with names of axes and units
+  .nc          NetCDF-3 (64-bit data), with names of axes and units, and coordinates with their bounds
   .h5 .hdf5    HDF5, one contiguous data set with names of axes, units and attributes
   .zarr        a Zarr v3 array, uncompressed; the folder must not exist
+  .csv         a table, one line for each element behind its coordinates; up to 1,048,576 elements
 
 Values are as stored, unless --decoded. All kinds are written piece by piece: memory does not grow with the selection.
 They are written beside their place and moved there when complete, then replacing a file of that name.")]
@@ -603,9 +609,12 @@ pub(crate) struct Get {
     /// the results stand in it one after another, in order. Blank lines and lines that begin with `#` are passed over.
     #[arg(long, value_name = "FILE")]
     pub(crate) selections: Option<PathBuf>,
-    /// The file to write; its ending says which kind, see below.
-    #[arg(short, long, value_name = "FILE")]
+    /// The file to write; its ending says which kind, see below. `-` is standard output, see --format.
+    #[arg(short, long, value_name = "FILE|-")]
     pub(crate) output: PathBuf,
+    /// What goes to standard output, where that is the output.
+    #[arg(long, value_enum, default_value_t = Format::Npy)]
+    pub(crate) format: Format,
     /// Level to read from; 0 is full resolution.
     #[arg(long, default_value_t = 0, value_name = "LEVEL")]
     pub(crate) level: u8,
@@ -627,6 +636,17 @@ pub(crate) struct Get {
     /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What `get` writes to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// numpy's format.
+    Npy,
+    /// The elements and nothing else.
+    Raw,
+    /// A table with coordinates.
+    Csv,
 }
 
 /// `corridor cache`

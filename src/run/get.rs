@@ -1,5 +1,8 @@
 //! `corridor get`
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use node::pick::Pick;
 use node::remote::Carried;
 use serde_json::json;
 
-use crate::cli::Get;
+use crate::cli::{Format, Get};
 use crate::common::{context, memory, open, print, say, warning_outside};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -21,11 +24,66 @@ const MAX_LIST_BYTES: u64 = 64 << 20;
 
 /// How often a copy begins again because its data have become others meanwhile, and after which pause.
 const MOST_AGAIN: u32 = 4;
+/// Leftovers of the same process number that are stepped over.
+const MOST_ROOMS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(600);
 
 pub(crate) async fn run(options: &Get) -> Result<()> {
+    if options.output.as_os_str() != "-" {
+        return run_again(options, &options.output).await;
+    }
+    if options.json || options.iso.is_some() {
+        return Err(Error::invalid(
+            "expected a file as the output of `--json` and of `--iso`, found standard output",
+        ));
+    }
+    let kind = match options.format {
+        Format::Npy => "npy",
+        Format::Raw => "raw",
+        Format::Csv => "csv",
+    };
+    // Its parts come in any order, so it is put together first.
+    let room = Room::new()?;
+    let whole = room.0.join(format!("data.{kind}"));
+    run_again(options, &whole).await?;
+    let mut file = std::fs::File::open(&whole)?;
+    let copy = move || match std::io::copy(&mut file, &mut std::io::stdout().lock()) {
+        // Whoever reads has seen enough, as `head` does.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        copied => copied.map(drop).map_err(Error::from),
+    };
+    tokio::task::spawn_blocking(copy)
+        .await
+        .map_err(|e| Error::internal(format!("a writer ended early: {e}")))?
+}
+
+/// A folder of this process alone for what is on its way to standard output; goes with this value.
+struct Room(PathBuf);
+
+impl Room {
+    fn new() -> Result<Self> {
+        let parent = std::env::temp_dir();
+        for number in 0..MOST_ROOMS {
+            let folder = parent.join(format!("corridor-get-{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::from(e).context(format!("folder `{}`", folder.display()))),
+            }
+        }
+        Err(Error::new(ErrorKind::Io, format!("no folder could be made in `{}`", parent.display())))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+async fn run_again(options: &Get, output: &Path) -> Result<()> {
     for _ in 0..MOST_AGAIN {
-        match run_once(options).await {
+        match run_once(options, output).await {
             // A copy is of one state of the data: of the one that they are in now.
             Err(error) if error.kind() == ErrorKind::Stale => {
                 say("the data changed while they were copied; the copy begins again");
@@ -34,10 +92,10 @@ pub(crate) async fn run(options: &Get) -> Result<()> {
             done => return done,
         }
     }
-    run_once(options).await
+    run_once(options, output).await
 }
 
-async fn run_once(options: &Get) -> Result<()> {
+async fn run_once(options: &Get, output: &Path) -> Result<()> {
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let mut picks = picks(options)?;
     let progress = Progress::before_result(options.json);
@@ -61,7 +119,7 @@ async fn run_once(options: &Get) -> Result<()> {
         picks,
         level: options.level,
         is_decoded: options.decoded,
-        output: options.output.clone(),
+        output: output.to_path_buf(),
         memory_bytes: budget.render,
     };
     let meter = Meter::new(Unit::Bytes, progress);
@@ -79,7 +137,9 @@ async fn run_once(options: &Get) -> Result<()> {
         }
         return print(&said.to_string());
     }
-    let output = describe::plain(&options.output.display().to_string());
+    let is_piped = output != options.output;
+    let output =
+        if is_piped { "standard output".to_owned() } else { describe::plain(&output.display().to_string()) };
     let what = match done.selections.len() {
         1 => format!("shape {:?}, {}", done.shape, done.dtype),
         count => format!("{count} selections, one after another"),

@@ -9,6 +9,7 @@
 mod attribute;
 mod axis;
 mod block;
+pub mod calendar;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod dataset;

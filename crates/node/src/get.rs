@@ -13,9 +13,11 @@ use array::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::output::flat::Flat;
+use crate::output::scales::{Copied, Scale};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, Written, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
+use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::pick::Pick;
+use crate::sel;
 use crate::slabs::{Slab, slabs};
 
 /// Slabs read at a time: enough to keep a path busy with many small selections.
@@ -56,7 +58,7 @@ pub struct GetRequest {
 
 /// How far the copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct Progressed {
     /// Bytes of the result that are written.
     pub done_bytes: u64,
     /// Bytes of the whole result.
@@ -87,10 +89,15 @@ pub struct GetReport {
 pub async fn get(
     source: Arc<dyn Source>,
     request: &GetRequest,
-    on_progress: &(dyn Fn(Copied) + Send + Sync),
+    on_progress: &(dyn Fn(Progressed) + Send + Sync),
 ) -> Result<GetReport> {
     let kind = FileKind::of(&request.output)?;
     let dataset = source.describe().await?;
+    let mut picks = Vec::with_capacity(request.picks.len());
+    for pick in &request.picks {
+        picks.push(pick.located(&source, &dataset, request.level).await?);
+    }
+    let request = &GetRequest { picks, ..request.clone() };
     let copies = plan_all(&dataset, request, kind)?;
     let total_bytes = end_of(&copies)?;
     let last = copies.last().ok_or_else(|| Error::invalid("expected a selection, found none"))?;
@@ -100,9 +107,19 @@ pub async fn get(
         dtype: last.written.dtype,
         bytes: total_bytes,
     };
-    let sink = Arc::new(last.create(request, kind, total_bytes)?);
+    let copied = Copied { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
+    if kind == FileKind::Csv {
+        on_progress(Progressed { done_bytes: 0, total_bytes });
+        last.table(&copied, request).await?;
+        on_progress(Progressed { done_bytes: total_bytes, total_bytes });
+        return Ok(report);
+    }
+    // Those of other levels lie elsewhere.
+    let scales =
+        if kind == FileKind::NetCdf && last.level == 0 { copied.scales().await? } else { Vec::new() };
+    let sink = Arc::new(last.create(request, kind, total_bytes, &scales)?);
     let mut done_bytes = 0;
-    on_progress(Copied { done_bytes, total_bytes });
+    on_progress(Progressed { done_bytes, total_bytes });
     let parts = {
         let (sink, memory_bytes) = (Arc::clone(&sink), request.memory_bytes);
         copies
@@ -117,7 +134,7 @@ pub async fn get(
         .buffer_unordered(SLABS_UNDER_WAY);
     while let Some(bytes) = slabs.try_next().await? {
         done_bytes += bytes;
-        on_progress(Copied { done_bytes, total_bytes });
+        on_progress(Progressed { done_bytes, total_bytes });
     }
     drop(slabs);
     let now = source.describe().await?;
@@ -214,6 +231,63 @@ impl Copy {
         })
     }
 
+    /// Coordinates as variables of the file, whose axes are those that are left.
+    fn variables<'a>(&self, scales: &'a [Scale]) -> Vec<netcdf::Variable<'a>> {
+        let mut place = 0;
+        let places: Vec<Option<usize>> = self
+            .resolved
+            .dropped
+            .iter()
+            .map(|dropped| {
+                place += usize::from(!dropped);
+                (!dropped).then(|| place - 1)
+            })
+            .collect();
+        let of = |scale: &'a Scale| netcdf::Variable {
+            scale,
+            axes: scale.axes.iter().filter_map(|&axis| places[axis]).collect(),
+        };
+        scales.iter().map(of).collect()
+    }
+
+    /// Writes a small selection as a table.
+    async fn table(&self, copied: &Copied<'_>, request: &GetRequest) -> Result<()> {
+        let count = self.resolved.selection.len().unwrap_or(u64::MAX);
+        if count > csv::MAX_ELEMENTS {
+            return Err(Error::too_large(format!(
+                "expected at most {} elements for a table, found {count}; write .nc, .npy or .zarr",
+                csv::MAX_ELEMENTS
+            )));
+        }
+        let mut columns = Vec::new();
+        for (axis, about) in self.array.axes.iter().enumerate() {
+            if self.resolved.dropped[axis] {
+                continue;
+            }
+            let range = self.resolved.selection.ranges()[axis];
+            let mut indices: Vec<u64> = (0..range.count).map(|index| range.index(index)).collect();
+            if self.resolved.reversed[axis] {
+                indices.reverse();
+            }
+            let values = if self.level == 0 {
+                let along = sel::Scale::of(copied.source, copied.dataset, copied.array, axis).await?;
+                indices.iter().map(|&index| along.text(along.value(index))).collect()
+            } else {
+                indices.iter().map(u64::to_string).collect()
+            };
+            columns.push(csv::Column { name: about.name.clone(), values });
+        }
+        let selection = self.resolved.selection.clone();
+        let shape = selection.shape();
+        let (target, region) = Target::new(&shape, self.array.dtype.size_bytes())?;
+        let read =
+            ReadRequest { array: self.number, level: self.level, selection, priority: Priority::NORMAL };
+        copied.source.read(read, region).await?;
+        let bytes = self.finished(target.into_vec()?, &shape)?;
+        let text = csv::table(&self.written.name, &columns, self.written.dtype, &bytes)?;
+        Flat::create(&request.output, text.as_bytes(), 0)?.finish()
+    }
+
     fn size_bytes(&self) -> Result<u64> {
         let count = self.resolved.selection.len();
         count
@@ -221,11 +295,12 @@ impl Copy {
             .ok_or_else(|| Error::too_large("the selection has 2^64 bytes or more"))
     }
 
-    fn create(&self, request: &GetRequest, kind: FileKind, total: u64) -> Result<Sink> {
+    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[Scale]) -> Result<Sink> {
         let header = match kind {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,
-            FileKind::NetCdf => netcdf::header(&self.written)?,
+            FileKind::NetCdf => netcdf::header(&self.written, &self.variables(scales))?,
+            FileKind::Csv => return Err(Error::internal("a table is written at once")),
             FileKind::Hdf5 => {
                 let begin = |path: &Path| hdf5::begin(path, &self.written);
                 return Flat::create_by(&request.output, total, begin).map(Sink::Flat);
@@ -354,7 +429,7 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
 }
 
 /// What a file that has attributes says of the array: units, and for stored values how to decode them.
-fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
+pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     let mut all = meant_attributes(array);
     if !array.units.is_empty() {
         all.insert("units".to_owned(), Attribute::Text(array.units.clone()));
@@ -368,7 +443,16 @@ fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
         all.retain(|name, _| !RECIPE.contains(&name.as_str()));
         return all;
     }
-    all.extend(scale_and_offset(decoding));
+    for (name, value) in scale_and_offset(decoding) {
+        // The file's own has the right type: of single precision what is decoded is so, too.
+        let number = |value: Option<&Attribute>| match value {
+            Some(Attribute::Number(value, _)) => Some(value.as_f64().to_bits()),
+            _ => None,
+        };
+        if number(all.get(&name)) != number(Some(&value)) {
+            all.insert(name, value);
+        }
+    }
     if let Some(&missing) = decoding.missing.first() {
         all.insert("_FillValue".to_owned(), Attribute::Number(missing, Some(array.dtype.element())));
     }
@@ -376,7 +460,7 @@ fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
 }
 
 /// Reverses the order of elements along one axis of a C-order box.
-fn reverse_axis(bytes: &mut [u8], shape: &[u64], item_bytes: usize, axis: usize) {
+pub(crate) fn reverse_axis(bytes: &mut [u8], shape: &[u64], item_bytes: usize, axis: usize) {
     let size = |n: &u64| usize::try_from(*n).unwrap_or(usize::MAX);
     let row: usize = shape[axis + 1..].iter().map(size).product::<usize>() * item_bytes;
     let rows = size(&shape[axis]);

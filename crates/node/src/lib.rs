@@ -59,6 +59,7 @@ pub mod remote;
 mod restoring;
 pub mod runtime;
 pub mod scan;
+pub mod sel;
 pub mod servers;
 pub mod slabs;
 pub mod ssh;

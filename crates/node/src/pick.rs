@@ -1,6 +1,11 @@
-//! What people write to pick elements: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`.
+//! What people write to pick elements: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
+//! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::sel).
 
-use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result};
+use std::sync::Arc;
+
+use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
+
+use crate::sel::ByCoordinate;
 
 /// A parsed pick, not yet checked against a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +14,8 @@ pub struct Pick {
     pub array: String,
     /// What stood between the brackets.
     pub indexing: Indexing,
+    /// What stood between parentheses, in place of the brackets.
+    pub by_coordinate: Option<ByCoordinate>,
     /// Line of the list that it stood in, the first is 1; none where it stood alone.
     pub line: Option<usize>,
 }
@@ -27,8 +34,14 @@ impl Pick {
         let trimmed = text.trim();
         let (name, rest) = match trimmed.chars().next() {
             Some(quote @ ('"' | '\'')) => trimmed[1..].split_once(quote).ok_or_else(bad)?,
-            _ => trimmed.split_at(trimmed.find('[').unwrap_or(trimmed.len())),
+            _ => trimmed
+                .split_at(trimmed.find('[').or_else(|| by_coordinate_at(trimmed)).unwrap_or(trimmed.len())),
         };
+        if let Some(inside) = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            let by_coordinate = Some(ByCoordinate::parse(inside)?);
+            let indexing = Indexing::parse("")?;
+            return Ok(Self { array: name.trim().to_owned(), indexing, by_coordinate, line: None });
+        }
         if rest.is_empty() && name.contains(']') && !trimmed.starts_with(['"', '\'']) {
             return Err(bad());
         }
@@ -36,7 +49,8 @@ impl Pick {
             "" => "",
             rest => rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')).ok_or_else(bad)?,
         };
-        Ok(Self { array: name.trim().to_owned(), indexing: Indexing::parse(inside)?, line: None })
+        let indexing = Indexing::parse(inside)?;
+        Ok(Self { array: name.trim().to_owned(), indexing, by_coordinate: None, line: None })
     }
 
     /// Reads a list of picks, one per line; empty lines and those that begin with `#` are passed over.
@@ -54,33 +68,67 @@ impl Pick {
             .collect()
     }
 
+    /// The same by index, where it is by coordinates: of the full resolution.
+    ///
+    /// # Errors
+    /// Those of [`ByCoordinate::located`]; `Invalid` for another level.
+    pub async fn located(&self, source: &Arc<dyn Source>, dataset: &Dataset, level: u8) -> Result<Self> {
+        let Some(by_coordinate) = &self.by_coordinate else { return Ok(self.clone()) };
+        if level > 0 {
+            return Err(Error::invalid(
+                "expected level 0 for a selection by coordinates; pick by index on others",
+            ));
+        }
+        let (_, array) = self.array_of(dataset).map_err(|error| self.at_line(error))?;
+        let located = by_coordinate.located(source, dataset, array).await;
+        let indexing = located.map_err(|error| self.at_line(error))?;
+        Ok(Self { indexing, by_coordinate: None, ..self.clone() })
+    }
+
+    fn at_line(&self, error: Error) -> Error {
+        match self.line {
+            Some(line) => error.context(format!("line {line}")),
+            None => error,
+        }
+    }
+
     /// Applies it to a level of a data set's array.
     ///
     /// # Errors
     /// `NotFound` for the array (listing what there is), `Invalid` for indices outside, and where no array is named
     /// though there are several; each with the line, where there is one.
     pub fn resolve<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
-        let at_line = |error: Error| match self.line {
-            Some(line) => error.context(format!("line {line}")),
-            None => error,
-        };
-        self.resolved(dataset, level).map_err(at_line)
+        self.resolved(dataset, level).map_err(|error| self.at_line(error))
     }
 
-    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+    fn array_of<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo)> {
         if let ("", [first, _, ..]) = (self.array.as_str(), &dataset.arrays[..]) {
             let (count, example) = (dataset.arrays.len(), &first.name);
             return Err(Error::invalid(format!(
                 "expected the name of one of the {count} arrays, such as `{example}` or `{example}[0]`, found none"
             )));
         }
-        let (number, array) = dataset.find(&self.array)?;
+        dataset.find(&self.array)
+    }
+
+    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+        if self.by_coordinate.is_some() {
+            return Err(Error::invalid("expected a selection by index here, such as `u[0:10]`"));
+        }
+        let (number, array) = self.array_of(dataset)?;
         let resolved = self
             .indexing
             .resolve(&array.level(level)?.shape)
             .map_err(|e| e.context(format!("array `{}`", array.name)))?;
         Ok((number, array, resolved))
     }
+}
+
+/// Where the parenthesis of a selection by coordinates begins: one that closes at the end and holds nothing else than `AXIS=...`.
+fn by_coordinate_at(text: &str) -> Option<usize> {
+    let at = text.find('(')?;
+    let inside = text[at + 1..].strip_suffix(')')?;
+    (inside.trim().is_empty() || inside.contains('=')).then_some(at)
 }
 
 #[cfg(test)]
@@ -102,6 +150,12 @@ mod tests {
         check("[3]", " | 3:4, 0:8");
         check("\"a [b]\"[1]", "a [b] | 1:2, 0:8");
         check("'x'", "x | 0:8, 0:8");
+        check("mass (total)", "mass (total) | 0:8, 0:8");
+        let pick = Pick::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
+        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("g/tas", true));
+        let pick = Pick::parse("'a (b)'(x=1)").unwrap();
+        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("a (b)", true));
+        assert!(Pick::parse("(x=1)").unwrap().array.is_empty());
         check("", " | 0:8, 0:8");
     }
 

@@ -1,12 +1,14 @@
-//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`. Written beside their place and renamed when whole.
+//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`, `.csv`. Written beside their place and renamed when whole.
 //!
 //! A flat file is a header and then the elements in C order ([`flat`]); Zarr is a folder of chunks ([`zarr`]).
 
+pub(crate) mod csv;
 pub(crate) mod flat;
 pub(crate) mod hdf5;
 pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
+pub(crate) mod scales;
 pub(crate) mod webm;
 pub(crate) mod zarr;
 
@@ -28,6 +30,8 @@ pub enum FileKind {
     Hdf5,
     /// A Zarr v3 array.
     Zarr,
+    /// A table of a small selection, with its coordinates.
+    Csv,
 }
 
 impl FileKind {
@@ -43,8 +47,9 @@ impl FileKind {
             "nc" => Ok(Self::NetCdf),
             "h5" | "hdf5" => Ok(Self::Hdf5),
             "zarr" => Ok(Self::Zarr),
+            "csv" => Ok(Self::Csv),
             _ => Err(Error::invalid(format!(
-                "expected an output that ends in .npy, .raw, .nc, .h5 or .zarr, found `{}`",
+                "expected an output that ends in .npy, .raw, .nc, .h5, .zarr or .csv, found `{}`",
                 path.display()
             ))),
         }
@@ -54,7 +59,7 @@ impl FileKind {
     #[must_use]
     pub fn byte_order(self) -> ByteOrder {
         match self {
-            Self::Npy | Self::Raw => ByteOrder::NATIVE,
+            Self::Npy | Self::Raw | Self::Csv => ByteOrder::NATIVE,
             Self::NetCdf => ByteOrder::Big,
             Self::Hdf5 | Self::Zarr => ByteOrder::Little,
         }

@@ -1,10 +1,12 @@
-//! The header of a NetCDF-3 file with one variable, in the 64-bit data form (CDF-5): every integer type, any size.
+//! The beginning of a NetCDF-3 file with one large variable, in the 64-bit data form (CDF-5): every integer type, any size.
 //!
-//! The variable's elements follow the header, big-endian, in C order; they are padded to four bytes at the end.
+//! Its coordinates are variables too, whose elements are a part of the beginning. The variable's own follow, big-endian, in C order;
+//! they are padded to four bytes at the end.
 
-use array::{Attribute, ElementType, Error, Result, Scalar};
+use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
 use super::Written;
+use super::scales::Scale;
 
 const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
@@ -13,28 +15,82 @@ const CHAR: u32 = 2;
 /// Attributes that are of the variable's own type (CF), because they are stored values.
 const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
 
+/// A coordinate in the file.
+pub(crate) struct Variable<'a> {
+    pub(crate) scale: &'a Scale,
+    /// Which of the file's axes it has; none where its axis was dropped.
+    pub(crate) axes: Vec<usize>,
+}
+
 /// Everything before the elements.
 ///
 /// # Errors
 /// `Unsupported` for types that NetCDF-3 does not have.
-pub(crate) fn header(what: &Written) -> Result<Vec<u8>> {
+pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u8>> {
     let kind = type_number(what.dtype.element())?;
+    let own = safe_name(&what.name);
+    let is_other =
+        |v: &&Variable<'_>| safe_name(&v.scale.name) != own && type_number(v.scale.dtype.element()).is_ok();
+    let variables: Vec<&Variable<'_>> = variables.iter().filter(is_other).collect();
     let mut out = Header(b"CDF\x05".to_vec());
     out.number(0); // no records
-    out.dimensions(what);
+    let added: Vec<&(String, u64)> = variables.iter().filter_map(|v| v.scale.own.as_ref()).collect();
+    let added = out.dimensions(what, &added);
     out.list(ATTRIBUTES, 0);
-    out.list(VARIABLES, 1);
-    out.name(&safe_name(&what.name));
+    out.list(VARIABLES, 1 + variables.len() as u64);
+    // Where each one's elements begin is known when the header is complete.
+    let mut places = Vec::with_capacity(variables.len());
+    for variable in &variables {
+        let Scale { name, own, dtype, attributes, bytes, .. } = variable.scale;
+        out.name(&safe_name(name));
+        let own = own
+            .as_ref()
+            .and_then(|own| added.iter().find(|(known, _)| known == own))
+            .map(|(_, number)| *number);
+        let axes: Vec<u64> = variable.axes.iter().map(|&axis| axis as u64).chain(own).collect();
+        out.number(axes.len() as u64);
+        axes.into_iter().for_each(|axis| out.number(axis));
+        out.attributes(attributes, dtype.element())?;
+        out.tag(type_number(dtype.element())?);
+        out.number((bytes.len() as u64).next_multiple_of(4));
+        places.push(out.0.len());
+        out.number(0);
+    }
+    out.name(&own);
     out.number(what.shape.len() as u64);
     for dimension in 0..what.shape.len() {
         out.number(dimension as u64);
     }
-    out.attributes(what)?;
+    let mut attributes = what.attributes.clone();
+    // Of an axis that was dropped the coordinate is still told (CF: scalar coordinate variables).
+    let scalars = variables
+        .iter()
+        .filter(|v| v.axes.is_empty() && v.scale.own.is_none())
+        .map(|v| safe_name(&v.scale.name));
+    let told = match attributes.get("coordinates") {
+        Some(Attribute::Text(text)) => text.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+        _ => Vec::new(),
+    };
+    let all: Vec<String> = told.iter().cloned().chain(scalars.filter(|name| !told.contains(name))).collect();
+    if !all.is_empty() {
+        attributes.insert("coordinates".to_owned(), Attribute::Text(all.join(" ")));
+    }
+    out.attributes(&attributes, what.dtype.element())?;
     out.tag(kind);
     let size = what.shape.iter().fold(what.dtype.size_bytes() as u64, |n, &v| n.saturating_mul(v));
     out.number(size.next_multiple_of(4));
-    let begin = out.0.len() as u64 + 8;
-    out.number(begin);
+    places.push(out.0.len());
+    out.number(0);
+    for (variable, &place) in variables.iter().zip(&places) {
+        out.begins_here(place);
+        let mut bytes = variable.scale.bytes.clone();
+        DType::new(variable.scale.dtype.element(), ByteOrder::Big).to_native(&mut bytes);
+        out.0.extend(bytes);
+        out.0.resize(out.0.len().next_multiple_of(4), 0);
+    }
+    if let Some(&place) = places.last() {
+        out.begins_here(place);
+    }
     Ok(out.0)
 }
 
@@ -65,12 +121,18 @@ impl Header {
         self.text(name);
     }
 
-    /// What is known of the variable. Several texts become lines of one: the format has no others.
-    fn attributes(&mut self, what: &Written) -> Result<()> {
-        self.list(ATTRIBUTES, what.attributes.len() as u64);
-        for (name, value) in &what.attributes {
+    /// Writes to a place that was left for it what begins at the end so far.
+    fn begins_here(&mut self, place: usize) {
+        let begin = (self.0.len() as u64).to_be_bytes();
+        self.0[place..place + begin.len()].copy_from_slice(&begin);
+    }
+
+    /// What is known of a variable. Several texts become lines of one: the format has no others.
+    fn attributes(&mut self, attributes: &Attributes, element: ElementType) -> Result<()> {
+        self.list(ATTRIBUTES, attributes.len() as u64);
+        for (name, value) in attributes {
             self.name(&safe_name(name));
-            let stored = STORED.contains(&name.as_str()).then(|| what.dtype.element());
+            let stored = STORED.contains(&name.as_str()).then_some(element);
             match value {
                 Attribute::Text(text) => self.characters(text),
                 Attribute::Texts(texts) => self.characters(&texts.join("\n")),
@@ -119,14 +181,34 @@ impl Header {
         }
     }
 
-    fn dimensions(&mut self, what: &Written) {
-        self.list(DIMENSIONS, what.shape.len() as u64);
-        for (axis, &size) in what.shape.iter().enumerate() {
-            let name = what.axes.get(axis).map(String::as_str).unwrap_or_default();
-            let is_taken = name.is_empty() || what.axes[..axis].iter().any(|n| n == name);
-            self.name(&if is_taken { format!("axis_{axis}") } else { safe_name(name) });
+    /// Those of the array, and more; gives the numbers of these.
+    fn dimensions(&mut self, what: &Written, more: &[&(String, u64)]) -> Vec<((String, u64), u64)> {
+        let mut names: Vec<String> = Vec::new();
+        for (axis, _) in what.shape.iter().enumerate() {
+            let told = what.axes.get(axis).map(String::as_str).unwrap_or_default();
+            let own = safe_name(told.rsplit('/').next().unwrap_or(told));
+            let is_taken = told.is_empty() || names.contains(&own);
+            names.push(if is_taken { format!("axis_{axis}") } else { own });
+        }
+        let mut added: Vec<((String, u64), u64)> = Vec::new();
+        for &own in more {
+            if added.iter().any(|(known, _)| known == own) {
+                continue;
+            }
+            let mut name = safe_name(&own.0);
+            while names.contains(&name) {
+                name.push('_');
+            }
+            added.push((own.clone(), names.len() as u64));
+            names.push(name);
+        }
+        self.list(DIMENSIONS, names.len() as u64);
+        let sizes = what.shape.iter().copied().chain(added.iter().map(|((_, size), _)| *size));
+        for (name, size) in names.iter().zip(sizes) {
+            self.name(name);
             self.number(size);
         }
+        added
     }
 }
 

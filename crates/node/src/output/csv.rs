@@ -1,0 +1,86 @@
+//! A small selection as a table: one line for each element, its coordinates first. For people and their spreadsheets.
+
+use array::{DType, Error, Result};
+
+/// Most elements: far more lines than anybody reads, and than spreadsheets take.
+pub(crate) const MAX_ELEMENTS: u64 = 1 << 20;
+
+/// One column of coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// One text for each place along the axis.
+    pub(crate) values: Vec<String>,
+}
+
+/// The table. `columns` are the axes that are left, `bytes` their elements in C order, in this machine's byte order. What is no number is
+/// an empty field.
+///
+/// # Errors
+/// `Internal` for bytes that do not fit.
+pub(crate) fn table(name: &str, columns: &[Column], dtype: DType, bytes: &[u8]) -> Result<String> {
+    let dtype = DType::native(dtype.element());
+    let head = columns.iter().map(|column| field(&column.name)).chain([field(name)]).collect::<Vec<_>>();
+    let mut text = head.join(",");
+    text.push('\n');
+    let count = columns.iter().map(|column| column.values.len()).product::<usize>();
+    for number in 0..count {
+        let mut rest = number;
+        let mut fields = vec![""; columns.len()];
+        for (place, column) in columns.iter().enumerate().rev() {
+            let size = column.values.len();
+            fields[place] = &column.values[rest % size];
+            rest /= size;
+        }
+        for value in fields {
+            text.push_str(&field(value));
+            text.push(',');
+        }
+        let value = dtype.scalar_at(bytes, number).ok_or_else(|| Error::internal("an element is missing"))?;
+        text.push_str(&shown(dtype, value));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a value of single precision is one")]
+fn shown(dtype: DType, value: array::Scalar) -> String {
+    match value {
+        array::Scalar::Unsigned(value) => value.to_string(),
+        array::Scalar::Signed(value) => value.to_string(),
+        array::Scalar::Float(value) if value.is_nan() => String::new(),
+        // The shortest digits that are read again as the same value.
+        array::Scalar::Float(value) if dtype.size_bytes() <= 4 => (value as f32).to_string(),
+        array::Scalar::Float(value) => value.to_string(),
+    }
+}
+
+/// As RFC 4180 has it.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_element_has_a_line_with_its_coordinates() {
+        let column = |name: &str, values: &[&str]| Column {
+            name: name.into(),
+            values: values.iter().map(|&value| value.to_owned()).collect(),
+        };
+        let bytes: Vec<u8> = [1.5f32, f32::NAN, 0.1, 4.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let columns = [column("t", &["2001-01-01", "2001-01-02"]), column("a,b", &["x", "y\"z"])];
+        let text = table("v", &columns, "<f4".parse().unwrap(), &bytes).unwrap();
+        assert_eq!(
+            text,
+            "t,\"a,b\",v\n2001-01-01,x,1.5\n2001-01-01,\"y\"\"z\",\n2001-01-02,x,0.1\n2001-01-02,\"y\"\"z\",4\n"
+        );
+        assert_eq!(table("s", &[], "<i2".parse().unwrap(), &7i16.to_ne_bytes()).unwrap(), "s\n7\n");
+    }
+}

@@ -1,0 +1,391 @@
+//! What people write to pick elements by coordinates: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
+//!
+//! As xarray's `sel` has it: ranges take both ends in; a date that names a year, a month or a day stands for all of it; a single value is
+//! the nearest sample, and drops its axis. A value that lies outside of what there is is an error that says what there is: never the edge
+//! in its place. Coordinates are numbers in the axis's units, or dates where these are a time of one of CF's calendars.
+
+use std::sync::Arc;
+
+use array::calendar::{Date, Precision, TimeUnits};
+use array::{
+    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Priority, ReadRequest,
+    Result, Selection, Source, Target,
+};
+
+/// Most coordinates of an axis that are read to be searched.
+const MAX_READ: u64 = 1 << 24;
+/// Most axes named in one selection.
+const MAX_NAMED: usize = array::MAX_AXES;
+
+/// What is wanted along some axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByCoordinate(Vec<(String, Wanted)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// All from one to another, both taken in; nothing said is the end of the axis.
+    Range(Option<String>, Option<String>),
+    Nearest(String),
+}
+
+fn is_value(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(|value| !value.is_nan()) || Date::parse(text).is_some()
+}
+
+impl Wanted {
+    /// Times of day have colons too: the one that leaves values on both sides is between the ends.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if is_value(text) {
+            return Some(Self::Nearest(text.to_owned()));
+        }
+        let side = |text: &str| {
+            let text = text.trim();
+            (text.is_empty() || is_value(text)).then(|| Some(text.to_owned()).filter(|text| !text.is_empty()))
+        };
+        let halves =
+            text.match_indices(':').filter_map(|(at, _)| Some((side(&text[..at])?, side(&text[at + 1..])?)));
+        let halves: Vec<_> = halves.collect();
+        let [(from, to)] = &halves[..] else { return None };
+        Some(Self::Range(from.clone(), to.clone()))
+    }
+}
+
+impl ByCoordinate {
+    /// Reads what stands between the parentheses.
+    ///
+    /// # Errors
+    /// `Invalid`, quoting what could not be read.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut wanted: Vec<(String, Wanted)> = Vec::new();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let bad = || {
+                Error::invalid(format!(
+                    "expected an axis and what to take of it, such as `lat=40:60`, `lev=500` or `time=2001-03-01:2001-03-31`, found `{}`",
+                    part.trim()
+                ))
+            };
+            let (axis, value) = part.split_once('=').ok_or_else(bad)?;
+            let axis = axis.trim().trim_matches(['"', '\'']).to_owned();
+            if axis.is_empty() || wanted.iter().any(|(known, _)| *known == axis) || wanted.len() >= MAX_NAMED
+            {
+                return Err(bad());
+            }
+            wanted.push((axis, Wanted::parse(value).ok_or_else(bad)?));
+        }
+        Ok(Self(wanted))
+    }
+
+    /// The same by index, for an array of a data set at full resolution. Reads coordinates that the description does not have.
+    ///
+    /// # Errors
+    /// `NotFound` for axes that are not there, `Invalid` for values outside of them; those of the source.
+    pub async fn located(
+        &self,
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        array: &ArrayInfo,
+    ) -> Result<Indexing> {
+        let mut entries = vec![Index::Slice { start: None, stop: None, step: 1 }; array.axes.len()];
+        for (name, wanted) in &self.0 {
+            let found = array.axes.iter().position(|axis| axis.name == *name || last(&axis.name) == name);
+            let number = found.ok_or_else(|| {
+                let names: Vec<&str> = array.axes.iter().map(|axis| axis.name.as_str()).collect();
+                Error::not_found(format!(
+                    "expected one of the axes {names:?} of `{}`, found `{name}`",
+                    array.name
+                ))
+            })?;
+            let scale = Scale::of(source, dataset, array, number).await?;
+            entries[number] = scale
+                .find(wanted)
+                .map_err(|e| e.context(format!("axis `{name}` of array `{}`", array.name)))?;
+        }
+        Indexing::new(entries)
+    }
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The array of a data set that holds an axis's coordinates: of its name and length, in the same group or above.
+pub(crate) fn coordinate_array<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let (own, size) = (&array.axes.get(axis)?.name, *array.shape().get(axis)?);
+    let group = array.name.rsplit_once('/').map_or("", |(group, _)| group);
+    let is_it = |other: &ArrayInfo| other.shape() == [size] && last(&other.name) == last(own);
+    let depth = |other: &ArrayInfo| other.name.rsplit_once('/').map_or("", |(group, _)| group).len();
+    let is_above = |other: &ArrayInfo| {
+        let above = other.name.rsplit_once('/').map_or("", |(group, _)| group);
+        above.is_empty() || group == above || group.starts_with(&format!("{above}/"))
+    };
+    let all = (0u32..).zip(&dataset.arrays).filter(|(_, other)| is_it(other) && is_above(other));
+    all.max_by_key(|(_, other)| depth(other))
+}
+
+/// Where the samples of an axis lie.
+pub(crate) struct Scale {
+    pub(crate) values: Vec<f64>,
+    /// Of a time axis.
+    pub(crate) time: Option<TimeUnits>,
+    units: String,
+}
+
+impl Scale {
+    /// # Errors
+    /// Those of reading; `TooLarge` for more coordinates than are searched.
+    pub(crate) async fn of(
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        array: &ArrayInfo,
+        axis: usize,
+    ) -> Result<Self> {
+        let size = array.shape().get(axis).copied().unwrap_or(0);
+        let about = &array.axes[axis];
+        let stored = coordinate_array(dataset, array, axis);
+        let text = |array: &ArrayInfo, name: &str| match array.attributes.get(name) {
+            Some(Attribute::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let units = stored.and_then(|(_, array)| text(array, "units")).unwrap_or_else(|| about.units.clone());
+        let calendar =
+            stored.and_then(|(_, array)| text(array, "calendar")).or_else(|| text(array, "calendar"));
+        let time = TimeUnits::parse(&units, calendar.as_deref().unwrap_or_default());
+        if size > MAX_READ {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_READ} coordinates along `{}`, found {size}; pick by index",
+                about.name
+            )));
+        }
+        let values = match (&about.coordinates, stored) {
+            (Coordinates::Index, Some((number, stored))) => read(source, number, stored, size).await?,
+            (coordinates, _) => (0..size).map(|index| coordinates.at(index)).collect(),
+        };
+        Ok(Self { values, time, units })
+    }
+
+    /// Where a sample lies.
+    pub(crate) fn value(&self, index: u64) -> f64 {
+        usize::try_from(index).ok().and_then(|index| self.values.get(index).copied()).unwrap_or(f64::NAN)
+    }
+
+    /// A coordinate as people read it.
+    pub(crate) fn text(&self, value: f64) -> String {
+        let date = self.time.and_then(|time| time.calendar.text(time.moment(value)));
+        date.unwrap_or_else(|| format!("{value}"))
+    }
+
+    fn find(&self, wanted: &Wanted) -> Result<Index> {
+        if self.values.is_empty() {
+            return Err(Error::invalid("expected samples, found none along this axis"));
+        }
+        match wanted {
+            Wanted::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
+            Wanted::Nearest(text) => match Date::parse(text).filter(|_| self.time.is_some()) {
+                Some(date) if date.precision < self.precision() => self.range(Some(text), Some(text)),
+                _ => self.nearest(text),
+            },
+        }
+    }
+
+    /// The values as moments, where they are times.
+    fn moment(&self, value: f64) -> f64 {
+        self.time.map_or(value, |time| time.moment(value))
+    }
+
+    /// How much of a date tells one sample from another: a day where all are at midnight.
+    fn precision(&self) -> Precision {
+        let is_whole =
+            |seconds: f64| self.values.iter().all(|&v| (self.moment(v).round() / seconds).fract() == 0.0);
+        let steps = [(Precision::Day, 86_400.0), (Precision::Hour, 3_600.0), (Precision::Minute, 60.0)];
+        steps
+            .into_iter()
+            .find(|(_, seconds)| is_whole(*seconds))
+            .map_or(Precision::Second, |(precision, _)| precision)
+    }
+
+    fn extent(&self) -> (f64, f64) {
+        let finite = self.values.iter().copied().filter(|value| value.is_finite());
+        finite
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+    }
+
+    /// What there is, for sentences.
+    fn span(&self) -> String {
+        let (low, high) = self.extent();
+        let units = if self.time.is_some() || self.units.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.units)
+        };
+        format!("they go from {} to {}{units}", self.text(low), self.text(high))
+    }
+
+    /// The first and the last moment of what was written.
+    fn ends_of(&self, text: &str) -> Result<(f64, f64)> {
+        if let Some(time) = self.time {
+            if let Some(date) = Date::parse(text) {
+                let none = || Error::invalid(format!("`{text}` is no date of the calendar of this axis"));
+                let begins = date.begins(time.calendar).ok_or_else(none)?;
+                let ends = date.ends(time.calendar).ok_or_else(none)?;
+                // Half a microsecond before the next: what begins there is not taken in.
+                return Ok((begins, if date.precision == Precision::Second { begins } else { ends - 5e-4 }));
+            }
+            return Err(Error::invalid(format!(
+                "expected a date such as `2001-03-01`, found `{text}`; {}",
+                self.span()
+            )));
+        }
+        let value: f64 = text.parse().map_err(|_| {
+            Error::invalid(format!(
+                "expected a number, found `{text}`: the units of this axis are no time since a date; {}",
+                self.span()
+            ))
+        })?;
+        Ok((value, value))
+    }
+
+    fn range(&self, from: Option<&str>, to: Option<&str>) -> Result<Index> {
+        let moments: Vec<f64> = self.values.iter().map(|&value| self.moment(value)).collect();
+        let rises = moments.windows(2).all(|pair| pair[0] < pair[1]);
+        let falls = moments.windows(2).all(|pair| pair[0] > pair[1]);
+        if !rises && !falls && moments.len() > 1 {
+            return Err(Error::invalid(
+                "expected coordinates that rise or fall along the axis, found others: pick by index",
+            ));
+        }
+        let from = from.map(|text| self.ends_of(text)).transpose()?;
+        let to = to.map(|text| self.ends_of(text)).transpose()?;
+        // Either order is meant: along an axis that falls people write both.
+        let (low, high) = match (from, to) {
+            (Some(a), Some(b)) => (a.0.min(b.0), a.1.max(b.1)),
+            (Some(a), None) if rises || moments.len() < 2 => (a.0, f64::INFINITY),
+            (Some(a), None) => (f64::NEG_INFINITY, a.1),
+            (None, Some(b)) if rises || moments.len() < 2 => (f64::NEG_INFINITY, b.1),
+            (None, Some(b)) => (b.0, f64::INFINITY),
+            (None, None) => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let is_in = |moment: &f64| (low..=high).contains(moment);
+        let start = moments.iter().position(is_in);
+        let stop = moments.iter().rposition(is_in).map(|last| last + 1);
+        let (Some(start), Some(stop)) = (start, stop) else {
+            return Err(Error::invalid(format!("no sample lies in that range; {}", self.span())));
+        };
+        let index = |at: usize| i64::try_from(at).ok();
+        Ok(Index::Slice { start: index(start), stop: index(stop), step: 1 })
+    }
+
+    fn nearest(&self, text: &str) -> Result<Index> {
+        let (wanted, _) = self.ends_of(text)?;
+        let distance = |&(_, &value): &(usize, &f64)| (self.moment(value) - wanted).abs();
+        let finite = self.values.iter().enumerate().filter(|(_, value)| value.is_finite());
+        let found = finite.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let (at, _) =
+            found.ok_or_else(|| Error::invalid("expected coordinates, found none along this axis"))?;
+        let (low, high) = self.extent();
+        let (low, high) = (self.moment(low), self.moment(high));
+        // Half a step beyond the outermost samples is still theirs.
+        let room = (high - low) / (self.values.len().max(2) - 1) as f64 / 2.0;
+        if !(low - room..=high + room).contains(&wanted) {
+            return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
+        }
+        i64::try_from(at).map(Index::At).map_err(|_| Error::internal("an index beyond all"))
+    }
+}
+
+/// Decoded coordinates that the description does not have.
+async fn read(source: &Arc<dyn Source>, number: u32, array: &ArrayInfo, size: u64) -> Result<Vec<f64>> {
+    let selection = Selection::new([AxisRange { start: 0, count: size, step: 1 }])?;
+    let (target, region) = Target::new(&[size], array.dtype.size_bytes())?;
+    let request = ReadRequest { array: number, level: 0, selection, priority: Priority::INTERACTIVE };
+    source.read(request, region).await?;
+    let bytes = target.into_vec()?;
+    let stored =
+        (0..bytes.len() / array.dtype.size_bytes()).filter_map(|at| array.dtype.scalar_at(&bytes, at));
+    Ok(stored.map(|value| array.decoding.decode(value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(values: &[f64], units: &str, calendar: &str) -> Scale {
+        Scale { values: values.to_vec(), time: TimeUnits::parse(units, calendar), units: units.to_owned() }
+    }
+
+    fn picked(scale: &Scale, text: &str) -> String {
+        let wanted = Wanted::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
+        match scale.find(&wanted) {
+            Ok(Index::At(at)) => format!("{at}"),
+            Ok(Index::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_as_xarray_finds_them() {
+        let lat = scale(&[-60.0, -30.0, 0.0, 30.0, 60.0], "degrees_north", "");
+        for (text, expected) in [
+            ("-30:30", "1:4"),
+            ("-29.9:30", "2:4"),
+            ("0", "2"),
+            ("16", "3"),
+            (":0", "0:3"),
+            ("31:", "4:5"),
+            ("30:-30", "1:4"),
+            ("74", "4"),
+        ] {
+            assert_eq!(picked(&lat, text), expected, "{text}");
+        }
+        assert!(picked(&lat, "76").contains("outside of the samples; they go from -60 to 60 degrees_north"));
+        assert!(picked(&lat, "1:2").contains("no sample lies in that range"));
+        assert!(picked(&lat, "2001-03-01").contains("expected a number"));
+        let down = scale(&[60.0, 30.0, 0.0, -30.0], "", "");
+        for (text, expected) in
+            [("0:30", "1:3"), ("30:0", "1:3"), ("30:", "1:4"), (":30", "0:2"), ("-30", "3")]
+        {
+            assert_eq!(picked(&down, text), expected, "{text}");
+        }
+        assert!(picked(&scale(&[1.0, 3.0, 2.0], "", ""), "1:2").contains("rise or fall"));
+    }
+
+    #[test]
+    fn dates_stand_for_all_that_begins_with_them() {
+        let days: Vec<f64> = (0..730).map(f64::from).collect();
+        let daily = scale(&days, "days since 2001-01-01", "noleap");
+        for (text, expected) in [
+            ("2001-03-01:2001-03-31", "59:90"),
+            ("2001-03", "59:90"),
+            ("2002", "365:730"),
+            ("2001-03-01", "59"),
+            ("2001-03-01T13:00", "60"),
+            ("2001-12:2002-01", "334:396"),
+            (":2001-01-02", "0:2"),
+            ("2001-03-01T12:2001-03-03T12", "60:62"),
+            ("2001-03-01T12:30:2001-03-03", "60:62"),
+        ] {
+            assert_eq!(picked(&daily, text), expected, "{text}");
+        }
+        assert!(picked(&daily, "2001-02-29").contains("no date of the calendar"));
+        assert!(picked(&daily, "2005-01-01").contains("they go from 2001-01-01 to 2002-12-31"));
+        assert!(picked(&daily, "17").contains("no sample lies in that range"), "the year 17");
+        let hourly = scale(&[0.0, 6.0, 12.0, 18.0, 24.0], "hours since 1900-01-01", "");
+        assert_eq!(picked(&hourly, "1900-01-01"), "0:4", "all of the day");
+        assert_eq!(picked(&hourly, "1900-01-01T06:00"), "1");
+        assert_eq!(picked(&hourly, "1900-01-01T06"), "1");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_quoted() {
+        assert!(ByCoordinate::parse("time=2001-03-01:2001-03-31, lat=40:60, lev=500").is_ok());
+        assert_eq!(ByCoordinate::parse("").unwrap(), ByCoordinate(Vec::new()));
+        for text in ["lat", "lat=", "=4", "lat=a:b", "lat=1,lat=2", "lat=1:2:3"] {
+            assert!(ByCoordinate::parse(text).is_err(), "{text}");
+        }
+    }
+}
