@@ -150,6 +150,8 @@ pub enum Meaning {
     Intensity,
     /// Categories: levels take the most frequent, nothing is interpolated.
     Labels,
+    /// Text: the last axis is the bytes of one text, UTF-8, padded by zeros at its end. No coarser levels, never drawn.
+    Text,
 }
 
 /// One array of a data set.
@@ -188,6 +190,13 @@ impl ArrayInfo {
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         self.levels.first().map_or(&[], |l| &l.shape)
+    }
+
+    /// Texts per axis, of an array of texts: its shape without the axis of their bytes.
+    #[must_use]
+    pub fn text_shape(&self) -> Option<&[u64]> {
+        let (_, texts) = self.shape().split_last().filter(|_| self.meaning == Meaning::Text)?;
+        Some(texts)
     }
 
     /// The level with this number.
@@ -246,6 +255,9 @@ impl ArrayInfo {
             if level.block.contains(&0) || chunk.is_some_and(|c| c.len() != n || c.contains(&0)) {
                 return bad("expected blocks and chunks of at least one element on every axis".into());
             }
+            if self.meaning == Meaning::Text && (n == 0 || self.dtype.element() != ElementType::U8) {
+                return bad("expected texts as bytes along the last axis".into());
+            }
             let bytes =
                 |s: &[u64]| s.iter().try_fold(self.dtype.size_bytes() as u64, |a, &b| a.checked_mul(b));
             if bytes(&level.shape).is_none_or(|n| n > i64::MAX as u64) {
@@ -262,6 +274,11 @@ impl ArrayInfo {
         Ok(())
     }
 }
+
+/// Most texts of an array whose texts have lengths of their own: all are read when it is opened.
+pub const MAX_TEXT_ELEMENTS: u64 = 1 << 20;
+/// Most bytes of them, each as long as the longest.
+pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// Most levels an array may have.
 pub const MAX_LEVELS: usize = 64;

@@ -35,7 +35,10 @@ mod want;
 pub use attribute::{Attribute, Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_DEPTH};
 pub use axis::{Axis, AxisKind, Coordinates};
 pub use block::{Block, BlockInfo, BlockKey, Content, ValueRange};
-pub use dataset::{ArrayInfo, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, Meaning};
+pub use dataset::{
+    ArrayInfo, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, MAX_TEXT_BYTES,
+    MAX_TEXT_ELEMENTS, Meaning,
+};
 pub use decode::decode;
 pub use dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use element::{Element, elements};

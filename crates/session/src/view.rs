@@ -204,7 +204,8 @@ impl View {
             let own = array.name.rsplit('/').next().unwrap_or_default();
             sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || named.contains(own)
         };
-        let drawn = dataset.arrays.iter().filter(|array| thick_sides(array) >= 2);
+        let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
+        let drawn = dataset.arrays.iter().filter(is_drawn);
         // Of those alike the first.
         let chosen =
             drawn.min_by_key(|array| (is_table(array), thick_sides(array) < 3)).ok_or_else(|| {

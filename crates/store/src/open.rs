@@ -122,6 +122,12 @@ pub(crate) const KINDS: &[Kind] = &[
         open: |file, options| Ok(Arc::new(amr::open_enzo(file, options)?)),
     },
     Kind {
+        name: "Zarr",
+        recognises: crate::zarr::recognises_archive,
+        endings: &[".zip"],
+        open: |file, options| Ok(Arc::new(crate::zarr::open_archive(file, options)?)),
+    },
+    Kind {
         name: "raw",
         recognises: |_| false,
         endings: &[".toml"],

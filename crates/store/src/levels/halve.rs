@@ -26,7 +26,8 @@ pub(super) fn halve(
         groups(&values, shape, halved, |group: &[T]| {
             let value = match meaning {
                 Meaning::Intensity => mean_of_group(group, exists, |v| decoding.is_missing(v.to_scalar())),
-                Meaning::Labels => mode_of_group(group, exists),
+                // Of texts no level is made.
+                Meaning::Labels | Meaning::Text => mode_of_group(group, exists),
             };
             value.write(&mut raw, dtype.order());
             out.extend_from_slice(&raw);

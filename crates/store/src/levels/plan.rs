@@ -125,7 +125,7 @@ fn add_made(array: &mut ArrayInfo, access: Access) -> ArrayPlan {
     let stored = array.levels.len();
     let mut plan = ArrayPlan { halved: vec![], made: stored..stored, kept_from: stored, sampled: vec![] };
     let is_empty = array.levels.last().is_none_or(|l| l.shape.contains(&0));
-    if is_empty || access == Access::Computed {
+    if is_empty || access == Access::Computed || array.meaning == Meaning::Text {
         return plan;
     }
     while array.levels.len() < MAX_LEVELS / 2 {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Coordinates, DType, Dataset, DatasetId, Generation, Group, LeftOut,
-    Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Dataset, DatasetId, Generation,
+    Group, LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
 };
 
 use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
 use super::directory::Directory;
+use super::filters::{NOT_A_TIME, Reading, TimeType};
 use super::nodes::{Kind, Node, Nodes, join};
 use super::ome::{self, Pyramid};
 use super::states;
@@ -53,6 +54,8 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         nodes: &nodes,
         described,
         by_path: BTreeMap::new(),
+        parts: Vec::new(),
+        level_axes: BTreeMap::new(),
         pyramids: BTreeSet::new(),
         samples_left: MAX_SAMPLES,
         attributes,
@@ -92,11 +95,24 @@ fn format_name(nodes: &Nodes) -> String {
     if pyramid { "OME-Zarr".into() } else { "Zarr".into() }
 }
 
+/// What of an array's elements is one stored array: all, or a member.
+struct Part<'a> {
+    path: &'a str,
+    /// Behind the array's path.
+    ending: String,
+    time: Option<TimeType>,
+    number: usize,
+}
+
 struct Builder<'a> {
     nodes: &'a Nodes,
     described: Described,
-    /// Numbers of stored arrays.
+    /// Numbers of stored arrays that are all of an array.
     by_path: BTreeMap<&'a str, usize>,
+    /// All stored arrays.
+    parts: Vec<Part<'a>>,
+    /// Axes of stored arrays that are levels of pyramids.
+    level_axes: BTreeMap<usize, Vec<Axis>>,
     /// Paths that belong to pyramids, of labels or not.
     pyramids: BTreeSet<(String, bool)>,
     samples_left: usize,
@@ -107,10 +123,17 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn open_arrays(&mut self, directory: &Arc<Directory>) {
         for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind != Kind::Group) {
-            match Stored::open(directory, path, &node.kind) {
-                Ok(stored) => {
-                    self.by_path.insert(path, self.described.stored.len());
-                    self.described.stored.push(stored);
+            match Stored::open_all(directory, path, &node.kind, self.scratch) {
+                Ok(all) => {
+                    for (reading, stored) in all {
+                        let number = self.described.stored.len();
+                        if reading.ending.is_empty() {
+                            self.by_path.insert(path, number);
+                        }
+                        let Reading { ending, time, .. } = reading;
+                        self.parts.push(Part { path, ending, time, number });
+                        self.described.stored.push(stored);
+                    }
                 }
                 Err(e) => self.described.dataset.left_out.push(LeftOut {
                     name: path.clone(),
@@ -154,10 +177,21 @@ impl<'a> Builder<'a> {
         if stored.is_empty() {
             return;
         }
+        for (level, number) in pyramid.levels.iter().zip(&stored) {
+            let Some(array) = self.described.stored.get(*number) else { continue };
+            let axes = pyramid.axes_of(Some(level), array.shape().len());
+            self.level_axes.entry(*number).or_insert(axes);
+        }
         let name = self.pyramid_name(path, number, &pyramid);
         let mut info = self.pyramid_info(name, &pyramid, &stored);
         if labels {
             info.meaning = Meaning::Labels;
+        }
+        // What OME says of an image beside its levels: colours and windows of channels, of labels.
+        for (name, value) in ome::besides(&node.attributes) {
+            if let Ok(attribute) = Attribute::from_json(value.clone()) {
+                info.attributes.insert(name.to_owned(), attribute);
+            }
         }
         let channels = ome::channels(&node.attributes);
         if !channels.is_empty() {
@@ -214,10 +248,13 @@ impl<'a> Builder<'a> {
     }
 
     fn add_arrays(&mut self) {
-        let paths: Vec<(&'a str, usize)> = self.by_path.iter().map(|(path, n)| (*path, *n)).collect();
-        for (path, number) in paths {
+        for Part { path, ending, time, number } in std::mem::take(&mut self.parts) {
             let Some(node) = self.nodes.by_path.get(path) else { continue };
-            let info = self.array_info(path, node, number);
+            let mut info = self.array_info(path, node, number);
+            info.name.push_str(&ending);
+            if let Some(time) = time {
+                say_time(&mut info, &time);
+            }
             self.described.dataset.arrays.push(info);
             self.described.levels.push(vec![number]);
         }
@@ -226,7 +263,11 @@ impl<'a> Builder<'a> {
     fn array_info(&mut self, path: &str, node: &Node, number: usize) -> ArrayInfo {
         let stored = &self.described.stored[number];
         let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
-        let axes = describe::guessed_axes(shape.len());
+        if stored.is_text() {
+            return self.text_info(path, node, number);
+        }
+        let axes = self.level_axes.get(&number).cloned();
+        let axes = axes.unwrap_or_else(|| describe::guessed_axes(shape.len()));
         let mut values = cf_values(&node.attributes);
         let dtype = cf::stored_dtype(stored.dtype, &values);
         let mut info = describe::array(path, dtype, axes, &shape, Some(chunk));
@@ -264,6 +305,23 @@ impl<'a> Builder<'a> {
         if labels {
             info.meaning = Meaning::Labels;
         }
+        info
+    }
+
+    /// Texts: nothing is decoded or drawn, and no axis is space.
+    fn text_info(&mut self, path: &str, node: &Node, number: usize) -> ArrayInfo {
+        let stored = &self.described.stored[number];
+        let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
+        let names = dimension_names(node).filter(|names| names.len() + 1 == shape.len()).unwrap_or_default();
+        let name = |axis: usize| match names.get(axis) {
+            Some(Some(name)) => name.clone(),
+            _ if axis + 1 == shape.len() => "bytes".to_owned(),
+            _ => format!("dim{axis}"),
+        };
+        let axes = (0..shape.len()).map(|axis| Axis::new(name(axis), AxisKind::Other)).collect();
+        let mut info = describe::array(path, stored.dtype, axes, &shape, Some(chunk));
+        info.meaning = Meaning::Text;
+        info.attributes = self.attributes.read(path, &node.attributes);
         info
     }
 
@@ -344,4 +402,17 @@ fn fill_value(node: &Node, dtype: DType) -> Option<Scalar> {
         Kind::ArrayV3(_) => fill_attribute(&node.attributes, dtype),
         Kind::Group => None,
     }
+}
+
+/// Dates and durations as CF's conventions say them, where the file has no word of its own.
+fn say_time(info: &mut ArrayInfo, time: &TimeType) {
+    let units = if time.is_date { format!("{} since 1970-01-01", time.units) } else { time.units.clone() };
+    let own = info.attributes.entry("units".into()).or_insert_with(|| Attribute::Text(units));
+    info.units = own.text().unwrap_or_default().to_owned();
+    if time.is_date {
+        info.attributes.entry("calendar".into()).or_insert_with(|| "proleptic_gregorian".into());
+    }
+    let none = Scalar::Signed(NOT_A_TIME);
+    info.decoding.missing.push(none);
+    say_fill(&mut info.attributes, info.dtype, none);
 }

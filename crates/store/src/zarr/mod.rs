@@ -6,17 +6,20 @@
 //! noticed, and which are not, is said in `states`.
 //!
 //! ```text
-//! directory   files below one directory, links out of it refused
+//! directory   files below one directory, links out of it refused; or in an archive (archive)
 //! nodes       groups and arrays with their metadata     stored     one array and its chunks
 //! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
+//! filters     elements that zarrs has not
 //! states      whether chunks are still what they were
 //! ome         pyramids and labels                       attributes what groups and arrays say besides
 //! describe    the description
 //! ```
 
+mod archive;
 mod attributes;
 mod describe;
 mod directory;
+mod filters;
 mod nodes;
 mod ome;
 mod packing;
@@ -32,19 +35,35 @@ use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 use self::directory::Directory;
 use self::stored::Stored;
 use crate::kept::ChunkStore;
-use crate::{Access, Cancel, Format, OpenOptions};
+use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
 /// Whether a directory is a store.
 pub(crate) fn recognises(directory: &Path) -> bool {
-    ["zarr.json", ".zgroup", ".zarray", ".zmetadata"].iter().any(|name| directory.join(name).is_file())
+    DOCUMENTS.iter().any(|name| directory.join(name).is_file())
 }
+
+/// The documents of which a store has at least one at its top.
+const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
+
+pub(crate) use archive::recognises as recognises_archive;
 
 /// Opens a store.
 ///
 /// # Errors
 /// `NotFound` without metadata, `Corrupt` when those of the root are wrong.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Zarr> {
-    let directory = Arc::new(Directory::open(path)?);
+    opened(Arc::new(Directory::open(path)?), options)
+}
+
+/// Opens a store in a `.zip` file.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_archive(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Zarr> {
+    opened(Arc::new(Directory::of_archive(file)?), options)
+}
+
+fn opened(directory: Arc<Directory>, options: &OpenOptions) -> Result<Zarr> {
     let nodes = nodes::read(&directory)?;
     let described = describe::describe(&directory, nodes, &options.scratch)?;
     described.dataset.check()?;

@@ -51,6 +51,12 @@ pub(super) fn is_label(attributes: &Map<String, Value>) -> bool {
     root(attributes).contains_key("image-label")
 }
 
+/// What a group says of its image or labels beside their levels.
+pub(super) fn besides(attributes: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &Value)> {
+    let all = root(attributes);
+    ["omero", "image-label"].into_iter().filter_map(|name| Some((name, all.get(name)?)))
+}
+
 /// Names of channels, where the file has them.
 pub(super) fn channels(attributes: &Map<String, Value>) -> Vec<String> {
     let channels = root(attributes).get("omero").and_then(|o| o.get("channels")).and_then(Value::as_array);
@@ -117,8 +123,13 @@ fn combine(own: Option<Transform>, whole: Option<&Transform>) -> Option<Transfor
 }
 
 impl Pyramid {
-    /// The axes of an array with `count` of them; versions without axes have the last of t, c, z, y, x.
+    /// The axes of the finest array with `count` of them; versions without axes have the last of t, c, z, y, x.
     pub(super) fn axes(&self, count: usize) -> Vec<Axis> {
+        self.axes_of(self.levels.first(), count)
+    }
+
+    /// The axes of a level.
+    pub(super) fn axes_of(&self, level: Option<&OmeLevel>, count: usize) -> Vec<Axis> {
         const IMPLIED: [&str; 5] = ["t", "c", "z", "y", "x"];
         let implied = |axis: usize| OmeAxis {
             name: (axis + IMPLIED.len())
@@ -130,12 +141,12 @@ impl Pyramid {
         };
         let known = self.axes.len() == count;
         let listed = (0..count).map(|i| if known { self.axes[i].clone() } else { implied(i) });
-        let first = self.levels.first().and_then(|l| l.transform.as_ref()).filter(|t| t.scale.len() == count);
+        let own = level.and_then(|l| l.transform.as_ref()).filter(|t| t.scale.len() == count);
         listed
             .enumerate()
             .map(|(number, axis)| Axis {
                 kind: kind(&axis),
-                coordinates: first.map_or(Coordinates::Index, |t| Coordinates::Regular {
+                coordinates: own.map_or(Coordinates::Index, |t| Coordinates::Regular {
                     origin: t.translation[number],
                     step: t.scale[number],
                 }),

@@ -2,12 +2,15 @@
 //!
 //! zarrs could do this as well, but it unpacks whatever comes: a chunk of a few kilobytes can become gigabytes.
 //! So these steps are taken off the end of an array's chain of codecs and undone here; zarrs does the rest.
-//! Blosc stays with zarrs: its header says the unpacked size, which is checked before.
+//! Blosc stays with zarrs, but where it stands before what zarrs has not: its header says the unpacked size, which is
+//! checked before.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use array::{Error, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
+use zarrs::array::{ArrayToBytesCodecTraits, CodecChain, CodecOptions, FillValue, data_type};
 
 /// Codecs of which zarrs would believe anything.
 const COMPRESSORS: [&str; 5] = ["gzip", "zlib", "bz2", "zstd", "blosc"];
@@ -21,8 +24,21 @@ enum Step {
     Zlib,
     Bz2,
     Zstd,
+    /// numcodecs' LZ4: the size before one block.
+    Lz4,
+    /// xz, or LZMA's own older form.
+    Lzma,
+    Blosc,
+    /// Bytes of elements by their place.
+    Shuffle(usize),
     Crc32c,
+    /// numcodecs' checksums, which stand before the bytes.
+    Crc32,
+    Adler32,
 }
+
+/// Most memory that unpacking LZMA may take beside what comes out, bytes: its strongest preset's, and some more.
+const MAX_LZMA_BYTES: u64 = 96 << 20;
 
 /// What packed the chunks of an array last.
 #[derive(Debug, Default)]
@@ -40,7 +56,17 @@ pub(super) struct Packing {
 impl Packing {
     /// Takes steps off the end of a chain of codecs of version 3.
     pub(super) fn take_from(codecs: &mut Vec<Value>) -> Self {
+        Self::take(codecs, false)
+    }
+
+    /// The same where nothing is left for zarrs.
+    pub(super) fn take_all_from(codecs: &mut Vec<Value>) -> Self {
+        Self::take(codecs, true)
+    }
+
+    fn take(codecs: &mut Vec<Value>, with_blosc: bool) -> Self {
         let mut steps = Vec::new();
+        let step = |codec: &Value| step(codec).filter(|step| with_blosc || *step != Step::Blosc);
         while let Some(step) = codecs.last().and_then(step) {
             steps.push(step);
             codecs.pop();
@@ -95,7 +121,7 @@ impl Packing {
     /// Most bytes after a step: exactly the chunk's after the last one where that is known, else with some room for
     /// checksums and indexes.
     fn most_bytes(&self, chunk_bytes: u64, is_last: bool) -> u64 {
-        let is_single = self.steps.iter().filter(|step| **step != Step::Crc32c).count() <= 1;
+        let is_single = self.steps.iter().filter(|step| !step.is_checksum()).count() <= 1;
         if self.is_exact && !self.is_blosc && (is_last || is_single) {
             return chunk_bytes;
         }
@@ -109,9 +135,9 @@ impl Packing {
     pub(super) fn undo(&self, stored: Vec<u8>, chunk_bytes: usize) -> Result<Vec<u8>> {
         let mut bytes = stored;
         for (number, step) in self.steps.iter().enumerate() {
-            let is_last = self.steps[number + 1..].iter().all(|step| *step == Step::Crc32c);
+            let is_last = self.steps[number + 1..].iter().all(|step| step.is_checksum());
             let most = self.most_bytes(chunk_bytes as u64, is_last);
-            let checksums = self.steps[number + 1..].iter().filter(|step| **step == Step::Crc32c).count();
+            let checksums = self.steps[number + 1..].iter().filter(|step| step.is_checksum()).count();
             let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(checksums * CHECKSUM_BYTES);
             bytes = step.undo(bytes, most)?;
         }
@@ -135,7 +161,7 @@ fn too_much(what: &str, most: u64, found: u64) -> Error {
 }
 
 /// A codec's name; version 2 calls it `id`, and some have a prefix in version 3.
-fn name(codec: &Value) -> &str {
+pub(super) fn name(codec: &Value) -> &str {
     let name = codec.get("name").or_else(|| codec.get("id")).unwrap_or(codec);
     let name = name.as_str().unwrap_or_default();
     name.strip_prefix("numcodecs.").unwrap_or(name)
@@ -154,12 +180,28 @@ fn step(codec: &Value) -> Option<Step> {
         "zlib" => Some(Step::Zlib),
         "bz2" => Some(Step::Bz2),
         "zstd" => Some(Step::Zstd),
-        // A checksum may also stand before the bytes; that one is left to zarrs.
-        "crc32c" if codec.pointer("/configuration/location").is_none_or(|at| at == "end") => {
-            Some(Step::Crc32c)
+        "lz4" => Some(Step::Lz4),
+        // Raw streams say nothing of themselves; there it is 3.
+        "lzma" if setting(codec, "format").is_none_or(|format| *format != 3) => Some(Step::Lzma),
+        "blosc" => Some(Step::Blosc),
+        "shuffle" => {
+            let size = setting(codec, "elementsize").and_then(Value::as_u64).unwrap_or(4);
+            usize::try_from(size).ok().filter(|size| (1..=MAX_SHUFFLED).contains(size)).map(Step::Shuffle)
         }
+        // A checksum may also stand before the bytes; that one is left to zarrs.
+        "crc32c" if setting(codec, "location").is_none_or(|at| at == "end") => Some(Step::Crc32c),
+        "crc32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Crc32),
+        "adler32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Adler32),
         _ => None,
     }
+}
+
+/// Largest element that is shuffled, bytes.
+const MAX_SHUFFLED: usize = 64 << 10;
+
+/// What a codec is set to; version 2 has its settings beside its name.
+fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
+    codec.get("configuration").unwrap_or(codec).get(name)
 }
 
 /// That what is left for zarrs holds no compressor but blosc, and that one only at the end.
@@ -186,8 +228,22 @@ fn refuse_compressors(codecs: &[Value]) -> Result<()> {
 }
 
 impl Step {
+    fn is_checksum(self) -> bool {
+        matches!(self, Self::Crc32c | Self::Crc32 | Self::Adler32)
+    }
+
     fn undo(self, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>> {
         match self {
+            Self::Lz4 => unpack_lz4(&bytes, most),
+            Self::Lzma => unpack("lzma", lzma(&bytes)?, most),
+            Self::Blosc => unpack_blosc(bytes, most),
+            Self::Shuffle(size) => Ok(unshuffled(&bytes, size)),
+            Self::Crc32 => verify_first(&bytes, |data| {
+                let mut sum = flate2::Crc::new();
+                sum.update(data);
+                sum.sum()
+            }),
+            Self::Adler32 => verify_first(&bytes, adler32),
             Self::Gzip => unpack("gzip", flate2::read::MultiGzDecoder::new(&bytes[..]), most),
             Self::Zlib => unpack("zlib", flate2::read::ZlibDecoder::new(&bytes[..]), most),
             Self::Bz2 => unpack("bz2", bzip2::read::BzDecoder::new(&bytes[..]), most),
@@ -237,4 +293,83 @@ fn verify(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     }
     bytes.truncate(bytes.len() - CHECKSUM_BYTES);
     Ok(bytes)
+}
+
+fn lzma(bytes: &[u8]) -> Result<impl Read> {
+    let stream = liblzma::stream::Stream::new_auto_decoder(MAX_LZMA_BYTES, 0);
+    let stream =
+        stream.map_err(|e| Error::corrupt(format!("expected a chunk packed by lzma, found: {e}")))?;
+    Ok(liblzma::read::XzDecoder::new_stream(bytes, stream))
+}
+
+/// The size in four bytes, then one block.
+fn unpack_lz4(packed: &[u8], most: usize) -> Result<Vec<u8>> {
+    let (size, block) =
+        packed.split_first_chunk::<4>().ok_or_else(|| Error::corrupt("expected a chunk packed by lz4"))?;
+    let size = u32::from_le_bytes(*size) as usize;
+    if size > most {
+        return Err(too_much("lz4", most as u64, size as u64));
+    }
+    let mut bytes = vec![0; size];
+    let corrupt = |e| Error::corrupt(format!("expected a chunk packed by lz4, found: {e}"));
+    let found = lz4_flex::block::decompress_into(block, &mut bytes).map_err(corrupt)?;
+    bytes.truncate(found);
+    Ok(bytes)
+}
+
+/// By zarrs, as bytes of no type: the size that the header promises is checked before.
+fn unpack_blosc(packed: Vec<u8>, most: usize) -> Result<Vec<u8>> {
+    let corrupt =
+        |e: &dyn std::fmt::Display| Error::corrupt(format!("expected a chunk packed by blosc, found: {e}"));
+    let promised = packed.get(4..8).and_then(|raw| raw.first_chunk::<4>()).copied().map(u32::from_le_bytes);
+    let promised = u64::from(promised.ok_or_else(|| corrupt(&"less than a header"))?);
+    if promised > most as u64 {
+        return Err(too_much("blosc", most as u64, promised));
+    }
+    let Some(size) = std::num::NonZeroU64::new(promised) else { return Ok(Vec::new()) };
+    let settings = json!({"cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
+    let codecs = json!([{"name": "bytes"}, {"name": "blosc", "configuration": settings}]);
+    let codecs: Vec<_> = serde_json::from_value(codecs).map_err(|e| corrupt(&e))?;
+    let chain = CodecChain::from_metadata(&codecs).map_err(|e| corrupt(&e))?;
+    let (options, fill) = (CodecOptions::default().with_concurrent_target(1), FillValue::from(0u8));
+    let decoded = chain.decode(Cow::Owned(packed), &[size], &data_type::uint8(), &fill, &options);
+    let bytes = decoded.map_err(|e| corrupt(&e))?.into_fixed().map_err(|e| corrupt(&e))?;
+    Ok(bytes.into_owned())
+}
+
+/// What lies behind the last whole element is not shuffled.
+pub(super) fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
+    let count = bytes.len() / size;
+    let mut out = bytes.to_vec();
+    for (place, column) in bytes[..count * size].chunks_exact(count.max(1)).enumerate() {
+        column.iter().enumerate().for_each(|(item, byte)| out[item * size + place] = *byte);
+    }
+    out
+}
+
+/// The bytes behind a checksum of theirs.
+fn verify_first(bytes: &[u8], sum: impl Fn(&[u8]) -> u32) -> Result<Vec<u8>> {
+    let Some((stored, data)) = bytes.split_first_chunk::<CHECKSUM_BYTES>() else {
+        return Err(Error::corrupt("expected a chunk with a checksum, found less than four bytes"));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*stored), sum(data));
+    if stored != computed {
+        return Err(Error::corrupt(format!("expected the checksum {stored:08x}, found {computed:08x}")));
+    }
+    Ok(data.to_vec())
+}
+
+/// As zlib computes it.
+fn adler32(data: &[u8]) -> u32 {
+    const LARGEST_PRIME: u32 = 65_521;
+    let (mut a, mut b) = (1u32, 0u32);
+    // So many that neither sum can overflow before it is reduced.
+    for part in data.chunks(5_552) {
+        for &byte in part {
+            a += u32::from(byte);
+            b += a;
+        }
+        (a, b) = (a % LARGEST_PRIME, b % LARGEST_PRIME);
+    }
+    b << 16 | a
 }

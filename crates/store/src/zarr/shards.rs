@@ -9,8 +9,7 @@ use array::{Error, Result};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::directory::{Directory, Place};
-use crate::{ByteStore, FileBytes};
+use super::directory::{Directory, Place, StoredFile};
 
 /// Most chunks of a shard: its index takes 16 bytes for each.
 const MAX_INNER_CHUNKS: u64 = 1 << 20;
@@ -100,7 +99,7 @@ impl Shards {
         Ok(Some(Place { file, offset, size_bytes }))
     }
 
-    fn index(&self, file: &FileBytes, key: &str) -> Result<Index> {
+    fn index(&self, file: &StoredFile, key: &str) -> Result<Index> {
         if let Some(index) = self.kept.lock().get(key) {
             return Ok(Arc::clone(index));
         }
@@ -113,7 +112,7 @@ impl Shards {
         Ok(index)
     }
 
-    fn read_index(&self, file: &FileBytes) -> Result<Vec<(u64, u64)>> {
+    fn read_index(&self, file: &StoredFile) -> Result<Vec<(u64, u64)>> {
         let count = usize::try_from(self.grid.iter().product::<u64>()).unwrap_or(usize::MAX);
         let size = count * ENTRY_BYTES + if self.checksum { CHECKSUM_BYTES } else { 0 };
         let start = if self.at_end { file.size_bytes().checked_sub(size as u64) } else { Some(0) };

@@ -112,7 +112,7 @@ fn folder(key: &str) -> &str {
 }
 
 /// Place number `number` of a grid, C order.
-fn at(number: u64, grid: &[u64]) -> Vec<u64> {
+pub(super) fn at(number: u64, grid: &[u64]) -> Vec<u64> {
     let mut rest = number;
     let mut place: Vec<u64> = grid
         .iter()

@@ -1,0 +1,710 @@
+//! Chunks whose element type or codecs zarrs has not: the filters of numcodecs, order, and elements that are texts, complex
+//! numbers, dates or structures.
+//!
+//! What packed a chunk last is undone before (`packing`); what is left are filters over elements, each with the type that it
+//! gives, and then the elements in the order of the file. They are given as this crate has them: numbers of one type, or texts
+//! as rows of bytes (UTF-8, padded by zeros).
+
+use array::{DType, ElementType, Error, Result, Scalar};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::packing::{name, unshuffled};
+
+/// Longest fixed text of an element, and largest structure, bytes.
+const MAX_ITEM_BYTES: usize = 64 << 10;
+/// Most members of a structure.
+const MAX_MEMBERS: usize = 256;
+/// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
+const CHARACTER_BYTES: usize = 4;
+
+/// What one element of a file is, and what is made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    /// A number.
+    Number(DType),
+    /// A number within an element of so many bytes.
+    Member { dtype: DType, offset: usize, item_bytes: usize },
+    /// Bytes of text, padded by zeros.
+    Bytes(usize),
+    /// Characters of four bytes in this order, padded by zeros.
+    Unicode { item_bytes: usize, is_big_endian: bool },
+    /// Text of any length: rows of so many bytes; zero until it is known.
+    Variable(usize),
+}
+
+impl Form {
+    /// Bytes of an element in the file, where it says.
+    fn item_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Number(dtype) => Some(dtype.size_bytes()),
+            Self::Member { item_bytes, .. } | Self::Bytes(item_bytes) | Self::Unicode { item_bytes, .. } => {
+                Some(*item_bytes)
+            }
+            Self::Variable(_) => None,
+        }
+    }
+
+    /// The type of what is given.
+    pub(super) fn dtype(&self) -> DType {
+        match self {
+            Self::Number(dtype) | Self::Member { dtype, .. } => *dtype,
+            _ => DType::native(ElementType::U8),
+        }
+    }
+
+    /// Bytes of one text, which are an axis of their own.
+    pub(super) fn text_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Bytes(n) | Self::Unicode { item_bytes: n, .. } | Self::Variable(n) => Some((*n).max(1)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of one element as it is given.
+    fn given_bytes(&self) -> usize {
+        self.text_bytes().unwrap_or_else(|| self.dtype().size_bytes())
+    }
+}
+
+/// One way in which an element can be read: its form, what its name ends with, and units that its type says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reading {
+    pub(super) form: Form,
+    pub(super) ending: String,
+    /// Units of time, the calendar's start, and a factor, of dates and durations.
+    pub(super) time: Option<TimeType>,
+}
+
+/// What a type of numpy's says of its integers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TimeType {
+    /// `nanoseconds`.
+    pub(super) units: String,
+    /// Since 1970, rather than a duration.
+    pub(super) is_date: bool,
+}
+
+/// The integer that stands for no time.
+pub(super) const NOT_A_TIME: i64 = i64::MIN;
+
+/// All that an element type has, as numbers and texts.
+///
+/// # Errors
+/// `Unsupported`, naming the type.
+pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<Reading>> {
+    let dtype = document.get(if is_v2 { "dtype" } else { "data_type" }).unwrap_or(&Value::Null);
+    let all = if is_v2 { of_v2(dtype, has_text_filter(document)) } else { of_v3(dtype) };
+    let all = all.ok_or_else(|| Error::unsupported(format!("element type `{}`", short(dtype))))?;
+    let fits = |r: &Reading| r.form.item_bytes().is_none_or(|n| (1..=MAX_ITEM_BYTES).contains(&n));
+    if all.len() > MAX_MEMBERS || !all.iter().all(fits) {
+        return Err(Error::unsupported(format!("element type of no or more than {MAX_ITEM_BYTES} bytes")));
+    }
+    Ok(all)
+}
+
+fn short(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    text.chars().take(80).collect()
+}
+
+fn one(form: Form) -> Reading {
+    Reading { form, ending: String::new(), time: None }
+}
+
+fn has_text_filter(document: &Value) -> bool {
+    let filters = document.get("filters").and_then(Value::as_array);
+    filters.into_iter().flatten().any(|filter| name(filter) == "vlen-utf8")
+}
+
+/// numpy's names: `<f4`, `<U5`, `|S3`, `<M8[ns]`, `<c8`, and lists of them with names.
+fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<Reading>> {
+    if let Some(fields) = dtype.as_array() {
+        return structure(fields.iter().map(|field| {
+            let field = field.as_array()?;
+            let [name, dtype] = &field[..] else { return None };
+            Some((name.as_str()?.to_owned(), of_v2(dtype, false)?))
+        }));
+    }
+    let text = dtype.as_str()?;
+    if let Ok(dtype) = text.parse() {
+        return Some(vec![one(Form::Number(dtype))]);
+    }
+    if text == "|O" {
+        return has_text_filter.then(|| vec![one(Form::Variable(0))]);
+    }
+    let (order, kind, rest) = (text.get(..1)?, text.get(1..2)?, text.get(2..)?);
+    let is_big_endian = order == ">";
+    let swapped = |code: &str| format!("{}{code}", if is_big_endian { ">" } else { "<" }).parse().ok();
+    match kind {
+        "S" => Some(vec![one(Form::Bytes(rest.parse().ok()?))]),
+        "U" => {
+            let item_bytes = rest.parse::<usize>().ok()?.checked_mul(CHARACTER_BYTES)?;
+            Some(vec![one(Form::Unicode { item_bytes, is_big_endian })])
+        }
+        "c" => complex(swapped(if rest == "8" { "f4" } else { "f8" })?),
+        "M" | "m" => {
+            let inside = rest.strip_prefix('8')?;
+            let inside = inside.strip_prefix('[').and_then(|r| r.strip_suffix(']')).unwrap_or("generic");
+            let unit = inside.trim_start_matches(|c: char| c.is_ascii_digit());
+            let count = &inside[..inside.len() - unit.len()];
+            time(swapped("i8")?, unit, if count.is_empty() { 1 } else { count.parse().ok()? }, kind == "M")
+        }
+        _ => None,
+    }
+}
+
+fn of_v3(dtype: &Value) -> Option<Vec<Reading>> {
+    let kind = dtype.as_str().or_else(|| dtype.get("name")?.as_str())?;
+    let number = |field: &str| dtype.pointer("/configuration").and_then(|c| c.get(field)?.as_u64());
+    let bytes = || number("length_bytes").and_then(|n| usize::try_from(n).ok());
+    let native = |element: ElementType| DType::native(element);
+    match kind {
+        "string" => Some(vec![one(Form::Variable(0))]),
+        "null_terminated_bytes" => Some(vec![one(Form::Bytes(bytes()?))]),
+        "fixed_length_utf32" => {
+            let (item_bytes, is_big_endian) = (bytes()?, cfg!(target_endian = "big"));
+            Some(vec![one(Form::Unicode { item_bytes, is_big_endian })])
+        }
+        "complex64" | "complex_float32" => complex(native(ElementType::F32)),
+        "complex128" | "complex_float64" => complex(native(ElementType::F64)),
+        "numpy.datetime64" | "numpy.timedelta64" => {
+            let unit = dtype.pointer("/configuration/unit").and_then(Value::as_str).unwrap_or("generic");
+            let count = number("scale_factor").unwrap_or(1);
+            time(native(ElementType::I64), unit, count, kind == "numpy.datetime64")
+        }
+        "structured" | "struct" => {
+            let fields = dtype.pointer("/configuration/fields").and_then(Value::as_array)?;
+            structure(fields.iter().map(|field| match field.as_array().map(Vec::as_slice) {
+                Some([name, dtype]) => Some((name.as_str()?.to_owned(), of_v3(dtype)?)),
+                _ => Some((field.get("name")?.as_str()?.to_owned(), of_v3(field.get("data_type")?)?)),
+            }))
+        }
+        kind => {
+            let element = ElementType::ALL.into_iter().find(|e| e.name() == kind)?;
+            Some(vec![one(Form::Number(native(element)))])
+        }
+    }
+}
+
+fn complex(part: DType) -> Option<Vec<Reading>> {
+    let size = part.size_bytes();
+    let member = |(offset, ending): (usize, &str)| Reading {
+        form: Form::Member { dtype: part, offset, item_bytes: 2 * size },
+        ending: ending.into(),
+        time: None,
+    };
+    Some([(0, ".real"), (size, ".imag")].map(member).to_vec())
+}
+
+fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Reading>> {
+    let units = match unit {
+        "ns" => "nanoseconds",
+        "us" | "\u{3bc}s" => "microseconds",
+        "ms" => "milliseconds",
+        "s" => "seconds",
+        "m" => "minutes",
+        "h" => "hours",
+        "D" => "days",
+        // Of no fixed length, or shorter than any reader takes: integers with the type's own word.
+        _ => "",
+    };
+    // Readers take no multiples of a unit.
+    let units = if units.is_empty() || count != 1 { format!("{count} {unit}") } else { units.to_owned() };
+    let time = Some(TimeType { units, is_date });
+    Some(vec![Reading { form: Form::Number(dtype), ending: String::new(), time }])
+}
+
+/// Members one behind another, without gaps. A member that is itself several things, or text, is not read.
+fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Option<Vec<Reading>> {
+    let fields = fields.take(MAX_MEMBERS + 1).collect::<Option<Vec<_>>>()?;
+    let size = |readings: &[Reading]| readings.first().and_then(|r| r.form.item_bytes());
+    let item_bytes = fields.iter().map(|(_, readings)| size(readings)).sum::<Option<usize>>()?;
+    let (mut at, mut all) = (0, Vec::new());
+    for (name, readings) in fields {
+        for reading in &readings {
+            let (dtype, within) = match &reading.form {
+                Form::Number(dtype) => (*dtype, 0),
+                Form::Member { dtype, offset, .. } => (*dtype, *offset),
+                _ => continue,
+            };
+            let form = Form::Member { dtype, offset: at + within, item_bytes };
+            all.push(Reading {
+                form,
+                ending: format!(".{name}{}", reading.ending),
+                time: reading.time.clone(),
+            });
+        }
+        at += size(&readings)?;
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// A filter over elements.
+#[derive(Clone, Debug, PartialEq)]
+enum Filter {
+    /// Differences of neighbours.
+    Delta { from: DType, to: DType },
+    /// `stored / scale + offset`.
+    Scaled { from: DType, to: DType, scale: f64, offset: f64 },
+    /// Another type of numbers.
+    Cast { from: DType, to: DType },
+    /// Eight truth values in a byte, after a byte that says how many bits of the last one are none.
+    Bits,
+    /// Bytes of elements by their place.
+    Shuffled(usize),
+}
+
+/// How the elements of a chunk are put together, once what packed it is undone.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    form: Form,
+    /// In the order in which they are undone.
+    filters: Vec<Filter>,
+    /// Which axis of the chunk comes at which place in the file; C order where there is none.
+    order: Option<Vec<usize>>,
+    /// One element as it is given.
+    fill: Vec<u8>,
+}
+
+impl Chain {
+    /// Of an array of version 2, where it has filters or a type that needs them.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming a filter.
+    pub(super) fn of_v2(document: &Value, form: Form, axes: usize) -> Result<Self> {
+        let listed = document.get("filters").and_then(Value::as_array);
+        let filters = filters(listed.into_iter().flatten(), &form)?;
+        let is_fortran = document.get("order").and_then(Value::as_str) == Some("F");
+        let order = is_fortran.then(|| (0..axes).rev().collect());
+        let fill = fill(document.get("fill_value"), &form, true)?;
+        Ok(Self { form, filters, order, fill })
+    }
+
+    /// Of the codecs that are left of an array of version 3.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming a codec.
+    pub(super) fn of_v3(
+        codecs: &[Value],
+        fill_value: Option<&Value>,
+        form: Form,
+        axes: usize,
+    ) -> Result<Self> {
+        let Some((last, before)) = codecs.split_last() else {
+            return Err(Error::corrupt("expected codecs of an array, found none"));
+        };
+        let is_variable = matches!(form, Form::Variable(_));
+        let form = match name(last) {
+            "bytes" if !is_variable => ordered(form, last),
+            "vlen-utf8" if is_variable => form,
+            other => return Err(Error::unsupported(format!("codec `{other}` of this element type"))),
+        };
+        let is_transpose = |codec: &&Value| name(codec) == "transpose";
+        let filters = filters(before.iter().filter(|codec| !is_transpose(codec)), &form)?;
+        let mut order: Option<Vec<usize>> = None;
+        for codec in before.iter().filter(is_transpose) {
+            let axes = permutation(codec, axes)?;
+            order = Some(match order {
+                Some(first) => axes.iter().map(|&axis| first[axis]).collect(),
+                None => axes,
+            });
+        }
+        let fill = fill(fill_value, &form, false)?;
+        Ok(Self { form, filters, order, fill })
+    }
+
+    /// One element as it is given.
+    pub(super) fn fill(&self) -> &[u8] {
+        &self.fill
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// Says how long the longest text is.
+    pub(super) fn set_text_bytes(&mut self, longest: usize) {
+        if let Form::Variable(width) = &mut self.form {
+            *width = longest.max(1);
+            self.fill.resize(*width, 0);
+        }
+    }
+
+    /// Most bytes of a chunk of so many elements in the file, before it was packed; none for texts of any length.
+    pub(super) fn stored_bytes(&self, elements: usize) -> Option<usize> {
+        let own = self.form.item_bytes()?.checked_mul(elements)?;
+        // The types of filters are of eight bytes at most, and so may be those of the elements.
+        Some(if self.filters.is_empty() {
+            own
+        } else {
+            own.max(elements.saturating_mul(8)).saturating_add(1)
+        })
+    }
+
+    /// The texts of a chunk of texts of any length.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(super) fn texts<'a>(&self, bytes: &'a [u8], elements: usize) -> Result<Vec<&'a [u8]>> {
+        let corrupt = || Error::corrupt("expected texts with their lengths, found a chunk that is cut short");
+        let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(corrupt)?;
+        let count = u32::from_le_bytes(*count) as usize;
+        if count != elements {
+            return Err(Error::corrupt(format!("expected {elements} texts in a chunk, found {count}")));
+        }
+        let mut texts = Vec::with_capacity(elements.min(bytes.len()));
+        for _ in 0..count {
+            let (length, after) = rest.split_first_chunk::<4>().ok_or_else(corrupt)?;
+            let length = u32::from_le_bytes(*length) as usize;
+            texts.push(after.get(..length).ok_or_else(corrupt)?);
+            rest = &after[length..];
+        }
+        Ok(texts)
+    }
+
+    /// The elements of a chunk of `shape`, C order, as they are given.
+    ///
+    /// # Errors
+    /// `Corrupt` when there are not as many as the chunk has.
+    pub(super) fn undo(&self, stored: Vec<u8>, shape: &[u64]) -> Result<Vec<u8>> {
+        let elements = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(usize::try_from(s).ok()?));
+        let elements = elements.ok_or_else(|| Error::too_large("a chunk beyond memory"))?;
+        let mut bytes = stored;
+        if let Form::Variable(width) = self.form {
+            bytes = rows(&self.texts(&bytes, elements)?, width)?;
+        } else {
+            for filter in &self.filters {
+                bytes = filter.undo(bytes, elements)?;
+            }
+            let expected = self.form.item_bytes().unwrap_or(1) * elements;
+            if bytes.len() != expected {
+                let found = bytes.len();
+                return Err(Error::corrupt(format!("expected a chunk of {expected} bytes, found {found}")));
+            }
+            bytes = self.given(bytes);
+        }
+        match &self.order {
+            Some(order) => Ok(in_c_order(&bytes, shape, order, self.form.given_bytes())),
+            None => Ok(bytes),
+        }
+    }
+
+    fn given(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.form {
+            Form::Number(_) | Form::Bytes(_) | Form::Variable(_) => bytes,
+            Form::Member { dtype, offset, item_bytes } => {
+                let member = |item: &[u8]| item[offset..offset + dtype.size_bytes()].to_vec();
+                bytes.chunks_exact(item_bytes).flat_map(member).collect()
+            }
+            Form::Unicode { item_bytes, is_big_endian } => {
+                let mut out = Vec::with_capacity(bytes.len());
+                for (number, item) in bytes.chunks_exact(item_bytes).enumerate() {
+                    out.extend(utf8(item, is_big_endian).bytes());
+                    out.resize((number + 1) * item_bytes, 0);
+                }
+                out
+            }
+        }
+    }
+}
+
+/// Characters of four bytes as text; zeros at the end are none.
+fn utf8(item: &[u8], is_big_endian: bool) -> String {
+    let number =
+        |raw: &[u8; 4]| if is_big_endian { u32::from_be_bytes(*raw) } else { u32::from_le_bytes(*raw) };
+    let text: String = item
+        .as_chunks::<CHARACTER_BYTES>()
+        .0
+        .iter()
+        .map(|raw| char::from_u32(number(raw)).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect();
+    text.trim_end_matches('\0').to_owned()
+}
+
+/// Texts as rows of one length.
+fn rows(texts: &[&[u8]], width: usize) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(texts.len().saturating_mul(width));
+    for (number, text) in texts.iter().enumerate() {
+        if text.len() > width {
+            let found = text.len();
+            return Err(Error::corrupt(format!(
+                "expected texts of at most {width} bytes as when the store was opened, found {found}"
+            )));
+        }
+        out.extend_from_slice(text);
+        out.resize((number + 1) * width, 0);
+    }
+    Ok(out)
+}
+
+/// Elements whose axes lie in the file in another order.
+fn in_c_order(bytes: &[u8], shape: &[u64], order: &[usize], item_bytes: usize) -> Vec<u8> {
+    let sizes: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+    // Bytes from one element to the next along each axis of the array, in the file.
+    let (mut strides, mut stride) = (vec![0; sizes.len()], item_bytes);
+    for &axis in order.iter().rev() {
+        strides[axis] = stride;
+        stride *= sizes[axis];
+    }
+    let (mut out, mut at, mut from) = (Vec::with_capacity(bytes.len()), vec![0; sizes.len()], 0);
+    while out.len() < bytes.len() {
+        out.extend_from_slice(&bytes[from..from + item_bytes]);
+        for axis in (0..sizes.len()).rev() {
+            at[axis] += 1;
+            from += strides[axis];
+            if at[axis] < sizes[axis] {
+                break;
+            }
+            from -= strides[axis] * sizes[axis];
+            at[axis] = 0;
+        }
+    }
+    out
+}
+
+/// The `bytes` codec says the order of bytes in version 3.
+fn ordered(form: Form, codec: &Value) -> Form {
+    let endian = codec.pointer("/configuration/endian").and_then(Value::as_str);
+    let Some(endian) = endian else { return form };
+    let order = if endian == "big" { array::ByteOrder::Big } else { array::ByteOrder::Little };
+    match form {
+        Form::Number(dtype) => Form::Number(DType::new(dtype.element(), order)),
+        Form::Member { dtype, offset, item_bytes } => {
+            Form::Member { dtype: DType::new(dtype.element(), order), offset, item_bytes }
+        }
+        Form::Unicode { item_bytes, .. } => Form::Unicode { item_bytes, is_big_endian: endian == "big" },
+        other => other,
+    }
+}
+
+fn permutation(codec: &Value, axes: usize) -> Result<Vec<usize>> {
+    let wrong = || Error::corrupt("expected a transposition that names every axis once");
+    let listed = codec.pointer("/configuration/order").and_then(Value::as_array).ok_or_else(wrong)?;
+    let number = |v: &Value| v.as_u64().and_then(|n| usize::try_from(n).ok());
+    let order: Vec<usize> = listed.iter().map(number).collect::<Option<_>>().ok_or_else(wrong)?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if sorted.iter().copied().eq(0..axes) { Ok(order) } else { Err(wrong()) }
+}
+
+/// Filters in the order in which they are undone.
+fn filters<'a>(listed: impl Iterator<Item = &'a Value>, form: &Form) -> Result<Vec<Filter>> {
+    let mut found = Vec::new();
+    for codec in listed {
+        found.extend(filter(codec, form)?);
+    }
+    found.reverse();
+    Ok(found)
+}
+
+fn filter(codec: &Value, form: &Form) -> Result<Option<Filter>> {
+    let field = |name: &str| codec.pointer("/configuration").unwrap_or(codec).get(name);
+    let number = |name: &str| field(name).and_then(Value::as_f64);
+    let unknown = || Error::unsupported(format!("filter `{}` as it is set here", short(codec)));
+    // Types without a byte order are those of the elements, whose order they have.
+    let dtype = |name: &str| field(name).and_then(Value::as_str).and_then(|text| text.parse::<DType>().ok());
+    let own = match form {
+        Form::Number(dtype) => Some(*dtype),
+        _ => None,
+    };
+    let to = dtype("dtype").or(own);
+    Ok(Some(match name(codec) {
+        "delta" => {
+            let to = to.ok_or_else(unknown)?;
+            Filter::Delta { from: dtype("astype").unwrap_or(to), to }
+        }
+        "fixedscaleoffset" => {
+            let to = to.ok_or_else(unknown)?;
+            let from = dtype("astype").unwrap_or(to);
+            let (scale, offset) =
+                (number("scale").ok_or_else(unknown)?, number("offset").ok_or_else(unknown)?);
+            Filter::Scaled { from, to, scale, offset }
+        }
+        "quantize" => {
+            let to = to.ok_or_else(unknown)?;
+            Filter::Cast { from: dtype("astype").unwrap_or(to), to }
+        }
+        "astype" => Filter::Cast {
+            from: dtype("encode_dtype").ok_or_else(unknown)?,
+            to: dtype("decode_dtype").ok_or_else(unknown)?,
+        },
+        "packbits" => Filter::Bits,
+        "shuffle" => {
+            let size = field("elementsize").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+            Filter::Shuffled(size.filter(|n| (1..=MAX_ITEM_BYTES).contains(n)).ok_or_else(unknown)?)
+        }
+        // They only change values when they are written, or are what makes texts.
+        "bitround" | "vlen-utf8" => return Ok(None),
+        other => return Err(Error::unsupported(format!("filter `{other}`"))),
+    }))
+}
+
+impl Filter {
+    fn undo(&self, bytes: Vec<u8>, elements: usize) -> Result<Vec<u8>> {
+        match self {
+            Self::Delta { from, to } => Ok(summed(&bytes, *from, *to)),
+            Self::Scaled { from, to, scale, offset } => {
+                Ok(mapped(&bytes, *from, *to, |v| Scalar::Float(v.as_f64() / scale + offset)))
+            }
+            Self::Cast { from, to } => Ok(mapped(&bytes, *from, *to, |v| v)),
+            Self::Bits => bits(&bytes, elements),
+            Self::Shuffled(size) => Ok(unshuffled(&bytes, *size)),
+        }
+    }
+}
+
+/// Sums of all elements so far, in the type that is given, as numpy adds: integers without a carry.
+fn summed(bytes: &[u8], from: DType, to: DType) -> Vec<u8> {
+    let (mut float, mut integer) = (0.0, 0u64);
+    mapped(bytes, from, to, |value| {
+        let step = match value {
+            Scalar::Unsigned(v) => v,
+            Scalar::Signed(v) => v.cast_unsigned(),
+            #[expect(clippy::cast_possible_truncation, reason = "as numpy turns floats into integers")]
+            Scalar::Float(v) => (v as i64).cast_unsigned(),
+        };
+        integer = integer.wrapping_add(step);
+        if to.element().is_float() {
+            float = rounded(float + value.as_f64(), to);
+            return Scalar::Float(float);
+        }
+        Scalar::Unsigned(integer)
+    })
+}
+
+/// A float as an element of this type has it.
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the type's precision")]
+fn rounded(value: f64, dtype: DType) -> f64 {
+    match dtype.element() {
+        ElementType::F32 => f64::from(value as f32),
+        ElementType::F16 => half::f16::from_f64(value).to_f64(),
+        _ => value,
+    }
+}
+
+fn mapped(bytes: &[u8], from: DType, to: DType, mut map: impl FnMut(Scalar) -> Scalar) -> Vec<u8> {
+    let count = bytes.len() / from.size_bytes();
+    let mut out = Vec::with_capacity(count * to.size_bytes());
+    for number in 0..count {
+        let Some(value) = from.scalar_at(bytes, number) else { break };
+        put(&mut out, map(value), to);
+    }
+    out
+}
+
+/// Appends a number as one of this type: integers keep their low bits, floats lose their fractions, as numpy casts.
+#[expect(clippy::cast_possible_truncation, reason = "as numpy casts")]
+pub(super) fn put(out: &mut Vec<u8>, value: Scalar, dtype: DType) {
+    let size = dtype.size_bytes();
+    let mut raw = match (dtype.element(), value) {
+        (ElementType::F32, _) => u64::from((value.as_f64() as f32).to_bits()),
+        (ElementType::F16, _) => u64::from(half::f16::from_f64(value.as_f64()).to_bits()),
+        (ElementType::F64, _) => value.as_f64().to_bits(),
+        (_, Scalar::Unsigned(v)) => v,
+        (_, Scalar::Signed(v)) => v.cast_unsigned(),
+        (ElementType::U64, Scalar::Float(v)) if v >= 0.0 => {
+            #[expect(clippy::cast_sign_loss, reason = "checked")]
+            let integer = v as u64;
+            integer
+        }
+        (_, Scalar::Float(v)) => (v as i64).cast_unsigned(),
+    }
+    .to_le_bytes();
+    if dtype.order() == array::ByteOrder::Big {
+        raw[..size].reverse();
+    }
+    out.extend_from_slice(&raw[..size]);
+}
+
+/// numcodecs' PackBits: one byte that says how many bits at the end are none, then eight truth values in a byte, first bit
+/// first.
+fn bits(bytes: &[u8], elements: usize) -> Result<Vec<u8>> {
+    let packed = bytes.get(1..).filter(|packed| packed.len() == elements.div_ceil(8));
+    let packed = packed.ok_or_else(|| {
+        Error::corrupt(format!("expected {elements} truth values in bits, found {} bytes", bytes.len()))
+    })?;
+    Ok((0..elements).map(|i| packed[i / 8] >> (7 - i % 8) & 1).collect())
+}
+
+/// One element as it is given, of what a document says of missing chunks.
+fn fill(value: Option<&Value>, form: &Form, is_v2: bool) -> Result<Vec<u8>> {
+    let wrong = |value: &Value| Error::unsupported(format!("fill value `{}`", short(value)));
+    let mut out = match (value, form) {
+        (None | Some(Value::Null), _) => Vec::new(),
+        (Some(value), Form::Number(dtype)) => number(value, *dtype).ok_or_else(|| wrong(value))?,
+        (Some(Value::String(text)), Form::Variable(_)) => text.clone().into_bytes(),
+        // numpy's text of no value, which zarr-python writes for objects.
+        (Some(Value::Number(n)), Form::Variable(_)) if n.as_u64() == Some(0) => Vec::new(),
+        (Some(Value::String(text)), Form::Bytes(_)) => {
+            STANDARD.decode(text).map_err(|_| wrong(&text[..].into()))?
+        }
+        (Some(Value::String(text)), Form::Unicode { .. }) => text.trim_end_matches('\0').as_bytes().to_vec(),
+        (Some(value), Form::Member { dtype, offset, item_bytes }) => {
+            member_fill(value, *dtype, *offset, *item_bytes, is_v2).ok_or_else(|| wrong(value))?
+        }
+        (Some(Value::Number(n)), Form::Bytes(_) | Form::Unicode { .. }) if n.as_u64() == Some(0) => {
+            Vec::new()
+        }
+        (Some(value), _) => return Err(wrong(value)),
+    };
+    match form {
+        Form::Variable(0) => {}
+        _ => out
+            .resize(form.given_bytes().max(if matches!(form, Form::Variable(_)) { out.len() } else { 0 }), 0),
+    }
+    Ok(out)
+}
+
+/// A member of a complex number, said as two, or of a structure, said by the base64 of its bytes.
+fn member_fill(
+    value: &Value,
+    dtype: DType,
+    offset: usize,
+    item_bytes: usize,
+    is_v2: bool,
+) -> Option<Vec<u8>> {
+    match value {
+        Value::Array(parts) if item_bytes == 2 * dtype.size_bytes() && parts.len() == 2 => {
+            number(&parts[usize::from(offset > 0)], dtype)
+        }
+        Value::String(text) => {
+            let raw = STANDARD.decode(text).ok().filter(|raw| raw.len() == item_bytes)?;
+            Some(raw[offset..offset + dtype.size_bytes()].to_vec())
+        }
+        // The same number for every member, or its real part alone.
+        Value::Number(_) if offset == 0 || !is_v2 => number(value, dtype),
+        Value::Number(n) => (n.as_f64() == Some(0.0)).then(Vec::new),
+        _ => None,
+    }
+}
+
+/// A number of a document as one element; words and bits in hexadecimal digits for floats that JSON has not.
+fn number(value: &Value, dtype: DType) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let scalar = match value {
+        Value::Bool(truth) => Scalar::Unsigned(u64::from(*truth)),
+        Value::Number(n) => match (n.as_i64(), n.as_u64()) {
+            (Some(v), _) => Scalar::Signed(v),
+            (None, Some(v)) => Scalar::Unsigned(v),
+            (None, None) => Scalar::Float(n.as_f64()?),
+        },
+        Value::String(text) => match (super::attributes::float_of(text), text.strip_prefix("0x")) {
+            (Some(float), _) => Scalar::Float(float),
+            (None, Some(digits)) if digits.len() == 2 * dtype.size_bytes() => {
+                let raw = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
+                out.extend_from_slice(&raw[8 - dtype.size_bytes()..]);
+                if dtype.order() == array::ByteOrder::Little {
+                    out.reverse();
+                }
+                return Some(out);
+            }
+            _ if text == "NaT" => Scalar::Signed(NOT_A_TIME),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    put(&mut out, scalar, dtype);
+    Some(out)
+}
