@@ -10,6 +10,7 @@ use array::{
 use bytes::Bytes;
 use futures::StreamExt;
 
+use super::files;
 use super::range::boxes;
 use super::tree::{Chunk, chunk_bytes};
 use crate::gate::{ClientId, Gate};
@@ -45,6 +46,9 @@ pub(super) async fn fetch(
 pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &Chunk) -> Result<Option<Bytes>> {
     let array = dataset.array(chunk.number)?;
     let (shown, item_bytes) = (array.level(chunk.level)?, array.dtype.size_bytes());
+    if let Some(bytes) = files::text_bytes(array, shown) {
+        return read_texts(source, dataset, chunk, bytes).await.map(Some);
+    }
     let key = BlockKey {
         dataset: dataset.id,
         generation: dataset.generation,
@@ -63,6 +67,36 @@ pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &Chunk) 
     padded(&shown.block, &covered, item_bytes, bytes).map(|whole| Some(whole.into()))
 }
 
+/// A chunk of texts as characters of four bytes, each text as long as its bytes are.
+async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &Chunk, bytes: u64) -> Result<Bytes> {
+    let array = dataset.array(chunk.number)?;
+    let level = array.level(chunk.level)?;
+    let (shape, whole) = (files::shape(array, level), files::chunk_shape(array, level));
+    let along = chunk.at.iter().zip(shape).zip(whole).map(|((&at, &n), &size)| {
+        let start = at.saturating_mul(size).min(n);
+        AxisRange::contiguous(start, size.min(n - start))
+    });
+    let selection = Selection::new(along.chain([AxisRange::contiguous(0, bytes)]))?;
+    let inside = selection.shape();
+    let (target, region) = Target::new(&inside, 1)?;
+    let (array, level, priority) = (chunk.number, chunk.level, Priority::NORMAL);
+    let mut ends = source.read_many(vec![(ReadRequest { array, level, selection, priority }, region)]);
+    while let Some((_, end)) = ends.next().await {
+        end?;
+    }
+    drop(ends);
+    let (texts, width) = (target.into_vec()?, usize::try_from(bytes).unwrap_or(usize::MAX));
+    let item_bytes = width.saturating_mul(4);
+    let mut out = Vec::with_capacity(texts.len().saturating_mul(4));
+    for (number, text) in texts.chunks_exact(width.max(1)).enumerate() {
+        let text = String::from_utf8_lossy(text);
+        let characters = text.trim_end_matches('\0').chars().take(width);
+        out.extend(characters.flat_map(|c| u32::from(c).to_le_bytes()));
+        out.resize((number + 1) * item_bytes, 0);
+    }
+    padded(whole, &inside[..inside.len() - 1], item_bytes, &out).map(Bytes::from)
+}
+
 /// Bytes `range` of a chunk, all of them within it.
 ///
 /// # Errors
@@ -78,6 +112,11 @@ pub(super) async fn read_part(
 ) -> Result<Bytes> {
     let array = dataset.array(chunk.number)?;
     let (shown, item_bytes) = (array.level(chunk.level)?, array.dtype.size_bytes());
+    if let Some(bytes) = files::text_bytes(array, shown) {
+        let place = |at: u64| usize::try_from(at).map_err(|_| Error::too_large("a chunk beyond memory"));
+        let whole = read_texts(source, dataset, chunk, bytes).await?;
+        return Ok(whole.slice(place(range.start)?..place(range.end)?));
+    }
     let covered = shown.block_selection(shown.block_index(&chunk.at))?;
     let item = item_bytes as u64;
     let (mut reads, mut parts) = (Vec::new(), Vec::new());

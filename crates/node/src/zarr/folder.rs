@@ -2,8 +2,8 @@
 
 use array::{Dataset, Error, Result};
 
-use super::document;
 use super::tree::{Chunk, METADATA, Place, chunk_bytes, first_places, in_arrays, path_of};
+use super::{document, files};
 
 /// Most chunks of one folder that are listed; more are asked for by their keys.
 pub const MAX_LISTED: u64 = 1 << 18;
@@ -70,7 +70,8 @@ fn folder(dataset: &Dataset, key: &str) -> Option<Folder> {
         return Some(Folder::Arrays);
     }
     let (number, at) = first_places(dataset, key)?;
-    let grid = dataset.array(number).ok()?.level(0).ok()?.grid();
+    let array = dataset.array(number).ok()?;
+    let grid = files::grid(array, array.level(0).ok()?);
     let is_inside = at.len() < grid.len() && at.iter().zip(&grid).all(|(place, n)| place < n);
     is_inside.then_some(Folder::Chunks { number, places: at.len() })
 }
@@ -80,7 +81,8 @@ fn is_at_or_below(path: &str, key: &str) -> bool {
 }
 
 fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, Entry)>> {
-    let grid = dataset.array(number)?.level(0)?.grid();
+    let array = dataset.array(number)?;
+    let grid = files::grid(array, array.level(0)?);
     let count = grid.get(places).copied().unwrap_or(0);
     if count > MAX_LISTED {
         let what = format!(

@@ -1,40 +1,99 @@
 //! Groups and arrays as Zarr v3 documents, with the names and attributes that xarray expects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result, Scalar};
 use serde_json::{Map, Value, json};
 
+use super::files;
 use super::tree::path_of;
 use crate::base64;
 use crate::output::zarr::{array_document, number};
 use crate::output::{meant_attributes, scale_and_offset};
 use crate::world;
 
-/// Arrays described in the root's document; more are found by their own documents.
-const MAX_CONSOLIDATED: usize = 4096;
+/// Most bytes of documents in the root's document; where there would be more, they are found by their own.
+const MAX_CONSOLIDATED_BYTES: usize = 64 << 20;
 
 /// The whole data set: a group with the documents of everything below.
 pub(super) fn root(dataset: &Dataset) -> Value {
-    let mut root = group(&dataset.attributes);
-    let mut all = Map::new();
-    for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset)).take(MAX_CONSOLIDATED) {
+    let groups = groups(dataset);
+    let own = |path: &str| group(&of_group(&dataset.attributes, path, &groups));
+    let mut root = own("");
+    let below = groups.iter().filter(|path| !path.is_empty());
+    let mut all: Map<String, Value> = below.map(|path| ((*path).to_owned(), own(path))).collect();
+    let mut left_bytes = MAX_CONSOLIDATED_BYTES;
+    for (info, names) in dataset.arrays.iter().zip(dimension_names(&dataset.arrays)) {
         let Ok(described) = document(dataset, info, 0, &names) else { continue };
-        let path = path_of(info);
-        for (end, _) in path.match_indices('/') {
-            all.insert(path[..end].to_owned(), group(&Attributes::new()));
-        }
-        all.insert(path.to_owned(), described);
+        let Some(left) = left_bytes.checked_sub(described.to_string().len()) else { return root };
+        left_bytes = left;
+        all.insert(path_of(info).to_owned(), described);
     }
-    if dataset.arrays.len() <= MAX_CONSOLIDATED {
-        root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
-    }
+    root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
     root
 }
 
-/// A group.
-pub(super) fn group(attributes: &Attributes) -> Value {
-    json!({"zarr_format": 3, "node_type": "group", "attributes": said(attributes)})
+/// The group at a path.
+pub(super) fn group_at(dataset: &Dataset, path: &str) -> Value {
+    group(&of_group(&dataset.attributes, path, &groups(dataset)))
+}
+
+/// Paths of all groups, the root's empty: those above arrays.
+fn groups(dataset: &Dataset) -> BTreeSet<&str> {
+    let mut all = BTreeSet::from([""]);
+    for path in dataset.arrays.iter().map(path_of) {
+        // Most arrays lie in the group of another.
+        for (end, _) in path.rmatch_indices('/') {
+            if !all.insert(&path[..end]) {
+                break;
+            }
+        }
+    }
+    all
+}
+
+/// Attributes of one group: those of groups below the root are named by their path.
+fn of_group(attributes: &Attributes, path: &str, groups: &BTreeSet<&str>) -> Attributes {
+    let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+    let is_own = |rest: &str| {
+        let mut above = rest.rmatch_indices('/').map(|(end, _)| format!("{prefix}{}", &rest[..end]));
+        !above.any(|group| groups.contains(group.as_str()))
+    };
+    let inside = attributes.range(prefix.clone()..).take_while(|(name, _)| name.starts_with(&prefix));
+    let own = inside.filter_map(|(name, value)| Some((name.strip_prefix(&prefix)?, value)));
+    own.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+fn group(attributes: &Attributes) -> Value {
+    let mut said = said(attributes);
+    if let Some(ome) = ome_of_older(&said) {
+        said["ome"] = ome;
+    }
+    json!({"zarr_format": 3, "node_type": "group", "attributes": said})
+}
+
+/// What OME-Zarr puts under one name since version 0.5, the first that is Zarr v3; before, each had its own.
+fn ome_of_older(said: &Value) -> Option<Value> {
+    const OWN: [&str; 7] =
+        ["multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout"];
+    let is_list = said.get("multiscales").is_some_and(Value::is_array);
+    let is_ome = is_list || ["plate", "well", "bioformats2raw.layout"].iter().any(|n| said.get(n).is_some());
+    let is_labels = said.get("labels").is_some_and(Value::is_array);
+    if said.get("ome").is_some() || !(is_ome || is_labels) {
+        return None;
+    }
+    let mut ome = json!({"version": "0.5"});
+    for name in OWN {
+        let Some(mut value) = said.get(name).cloned() else { continue };
+        for part in value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            part.remove("version");
+        }
+        if let Some(map) = value.as_object_mut() {
+            map.remove("version");
+        }
+        ome[name] = value;
+    }
+    Some(ome)
 }
 
 /// An array at a level.
@@ -43,19 +102,32 @@ pub(super) fn group(attributes: &Attributes) -> Value {
 /// `NotFound`, `Invalid` when there is no such array or level.
 pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> {
     let info = dataset.array(number)?;
-    let names = dimension_names(dataset).into_iter().nth(number as usize);
-    document(
-        dataset,
-        info,
-        level,
-        &names.ok_or_else(|| Error::internal("expected names of every array's axes"))?,
-    )
+    let number = number as usize;
+    // Names depend on the arrays of the same group before it.
+    let group = group_of(info);
+    let before = dataset.arrays[..number].iter().filter(|other| group_of(other) == group);
+    let names = dimension_names(before.chain([info])).pop();
+    let names = names.ok_or_else(|| Error::internal("expected names of every array's axes"))?;
+    document(dataset, info, level, &names)
+}
+
+fn group_of(array: &ArrayInfo) -> &str {
+    path_of(array).rsplit_once('/').map_or("", |(group, _)| group)
 }
 
 fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
     let shown = info.level(level)?;
+    let (shape, chunk) = (files::shape(info, shown), files::chunk_shape(info, shown));
     let fill = info.decoding.missing.first().copied();
-    let mut document = array_document(info.dtype, &shown.shape, &shown.block, names, fill);
+    let mut document = array_document(info.dtype, shape, chunk, &names[..shape.len()], fill);
+    if let Some(bytes) = files::text_bytes(info, shown) {
+        // As many characters as there are bytes, for none takes less than one.
+        let length_bytes = bytes.saturating_mul(files::CHARACTER_BYTES);
+        document["data_type"] =
+            json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": length_bytes}});
+        document["fill_value"] = json!("");
+        document["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    }
     document["attributes"] = attributes(info);
     if world::has_maps(dataset) {
         for (name, value) in world::attributes(info, shown) {
@@ -66,17 +138,17 @@ fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) ->
 }
 
 /// Names of the axes of every array. In some formats anonymous axes of several sizes share a name; Zarr's readers
-/// expect one size per name, so all but the first get their size added.
-fn dimension_names(dataset: &Dataset) -> Vec<Vec<String>> {
-    let mut sizes = BTreeMap::<&str, u64>::new();
-    let mut all = Vec::with_capacity(dataset.arrays.len());
-    for array in &dataset.arrays {
-        let mut names = Vec::with_capacity(array.axes.len());
-        for (axis, &size) in array.axes.iter().zip(array.shape()) {
-            let is_first = *sizes.entry(&axis.name).or_insert(size) == size;
-            names.push(if is_first { axis.name.clone() } else { format!("{}_{size}", axis.name) });
-        }
-        all.push(names);
+/// expect one size per name and group, so all but the first get their size added.
+fn dimension_names<'a>(arrays: impl IntoIterator<Item = &'a ArrayInfo>) -> Vec<Vec<String>> {
+    let mut sizes = BTreeMap::<(&str, &str), u64>::new();
+    let mut all = Vec::new();
+    for array in arrays {
+        let group = group_of(array);
+        let name = |(axis, &size): (&'a Axis, &u64)| {
+            let is_first = *sizes.entry((group, &axis.name)).or_insert(size) == size;
+            if is_first { axis.name.clone() } else { format!("{}_{size}", axis.name) }
+        };
+        all.push(array.axes.iter().zip(array.shape()).map(name).collect());
     }
     all
 }
@@ -125,4 +197,77 @@ fn fill_value(value: Scalar) -> Value {
 
 fn said(attributes: &Attributes) -> Value {
     attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::*;
+
+    fn dataset(arrays: &[(&str, &[(&str, u64)])]) -> Dataset {
+        let mut all = one_array("<f4".parse().unwrap(), &[1], &[1]);
+        all.arrays = arrays
+            .iter()
+            .map(|(name, axes)| {
+                let shape: Vec<u64> = axes.iter().map(|(_, n)| *n).collect();
+                let mut array = one_array("<f4".parse().unwrap(), &shape, &shape).arrays.remove(0);
+                array.name = (*name).into();
+                array.axes.iter_mut().zip(*axes).for_each(|(axis, (name, _))| axis.name = (*name).into());
+                array
+            })
+            .collect();
+        all
+    }
+
+    #[test]
+    fn groups_keep_the_names_of_their_dimensions_and_their_attributes() {
+        let mut data = dataset(&[
+            ("x", &[("x", 3)]),
+            ("/PRODUCT/no2", &[("layer", 4), ("x", 5)]),
+            ("PRODUCT/x", &[("x", 5)]),
+            ("PRODUCT/odd", &[("x", 6)]),
+            ("PRODUCT/SUPPORT/amf", &[("x", 7)]),
+        ]);
+        data.attributes = [
+            ("title", "root"),
+            ("PRODUCT/note", "inner"),
+            ("PRODUCT/SUPPORT/note", "innermost"),
+            ("m/s", "v"),
+        ]
+        .map(|(name, value)| (name.to_owned(), Attribute::from(value)))
+        .into();
+        let root = root(&data);
+        let all = &root["consolidated_metadata"]["metadata"];
+        assert_eq!(all["PRODUCT/no2"]["dimension_names"], json!(["layer", "x"]));
+        assert_eq!(all["PRODUCT/odd"]["dimension_names"], json!(["x_6"]));
+        assert_eq!(all["PRODUCT/SUPPORT/amf"]["dimension_names"], json!(["x"]));
+        assert_eq!(root["attributes"], json!({"title": "root", "m/s": "v"}));
+        assert_eq!(all["PRODUCT"]["attributes"], json!({"note": "inner"}));
+        assert_eq!(group_at(&data, "PRODUCT/SUPPORT")["attributes"], json!({"note": "innermost"}));
+        for (number, info) in (0..).zip(&data.arrays) {
+            assert_eq!(array(&data, number, 0).unwrap(), all[path_of(info)]);
+        }
+    }
+
+    #[test]
+    fn ten_thousand_arrays_are_all_in_the_root() {
+        let names: Vec<String> = (0..10_000).map(|i| format!("v{i:05}")).collect();
+        let arrays: Vec<(&str, &[(&str, u64)])> =
+            names.iter().map(|n| (n.as_str(), &[("x", 2)][..])).collect();
+        let root = root(&dataset(&arrays));
+        let all = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+        assert_eq!(all.len(), 10_000);
+    }
+
+    #[test]
+    fn older_ome_zarr_is_said_as_version_3_has_it() {
+        let mut data = dataset(&[("0", &[("x", 3)])]);
+        let old = json!([{"version": "0.4", "axes": [{"name": "x", "type": "space"}], "datasets": [{"path": "0"}]}]);
+        data.attributes.insert("multiscales".into(), Attribute::from_json(old).unwrap());
+        let root = root(&data);
+        let ome = &root["attributes"]["ome"];
+        assert_eq!((&ome["version"], &ome["multiscales"][0]["version"]), (&json!("0.5"), &Value::Null));
+        assert_eq!(ome["multiscales"][0]["datasets"], json!([{"path": "0"}]));
+    }
 }

@@ -12,6 +12,7 @@
 //! describe, [`chunk`] fetches, [`guard`] says who may come in, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
 
 mod chunk;
+mod files;
 mod folder;
 mod guard;
 mod metadata;
@@ -138,9 +139,12 @@ pub async fn read(
 fn document(dataset: &Dataset, which: Document) -> Result<String> {
     let value = match which {
         Document::Root => metadata::root(dataset),
-        Document::Group => metadata::group(&array::Attributes::new()),
+        Document::Group { number, length } => {
+            metadata::group_at(dataset, &tree::path_of(dataset.array(number)?)[..length])
+        }
         Document::Array { number, level } => metadata::array(dataset, number, level)?,
         Document::Image { number } => ome::group(dataset, number)?,
+        Document::Labels { number } => ome::labels(dataset, number),
     };
     Ok(value.to_string())
 }
@@ -271,12 +275,10 @@ fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
     }
 }
 
-/// Whether a client may ask in vain: for documents and folders. All else is a chunk of an array that is not there, perhaps not
-/// any more, or whose name the client did not quote.
+/// Whether a client may ask in vain: for all but chunks. Who asks for a chunk was told of its array, so one that is not there
+/// has been removed, or the client did not quote its name.
 fn may_be_looked_for(dataset: Option<&Dataset>, key: &str) -> bool {
-    let last = key.rsplit('/').next().unwrap_or_default();
-    let is_document = last == tree::METADATA || last.starts_with(".z");
-    is_document || dataset.is_some_and(|dataset| tree::is_folder(dataset, key))
+    !tree::is_of_chunk(dataset, key) && !dataset.is_some_and(|dataset| tree::is_cut_name(dataset, key))
 }
 
 fn failed(error: &Error) -> Response {
@@ -303,15 +305,18 @@ mod tests {
         let dataset = source.dataset();
         let name = dataset.arrays[0].name.clone();
         let status = |dataset, key: &str| absent(dataset, key).status();
-        for key in ["zarr.json", "x/zarr.json", "x/.zarray", "", name.as_str()] {
+        for key in ["zarr.json", "x/zarr.json", "x/.zarray", "", name.as_str(), "x", "x/y.txt", "x/c/a/0"] {
             assert_eq!(status(Some(&dataset), key), StatusCode::NOT_FOUND, "{key}");
         }
-        for key in ["x/c/0/0", "x", &format!("{name}/c/9/9")] {
+        for key in ["x/c/0/0", "x/c", &format!("{name}/c/9/9"), &format!("{name}/c/0")] {
             assert_eq!(status(Some(&dataset), key), StatusCode::GONE, "{key}");
         }
         assert_eq!(status(None, "zarr.json"), StatusCode::NOT_FOUND);
         assert_eq!(status(None, "x/c/0"), StatusCode::GONE);
-        assert_eq!(status(None, ""), StatusCode::GONE);
+        assert_eq!(status(None, ""), StatusCode::NOT_FOUND);
+        let mut renamed = (*dataset).clone();
+        renamed.arrays[0].name = "rho#2".into();
+        assert_eq!(status(Some(&renamed), "rho"), StatusCode::GONE, "a chunk of a name that is not quoted");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The levels of an array as OME-Zarr 0.5 multiscales.
 
-use array::{Affine, ArrayInfo, Axis, AxisKind, Dataset, Level, Result};
+use array::{Affine, ArrayInfo, Attribute, Axis, AxisKind, Dataset, Level, Result};
 use serde_json::{Value, json};
 
-use super::tree::{path_of, pyramid};
+use super::tree::{labels_of, path_of, pyramid};
 use crate::world;
 
 /// The group that holds an array's levels.
@@ -29,7 +29,13 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
         .collect();
     let axes: Vec<Value> = array.axes.iter().map(|a| axis(a, &array.world_units)).collect();
     let image = json!({"name": path_of(array), "axes": axes, "datasets": levels});
-    let mut attributes = json!({"ome": {"version": "0.5", "multiscales": [image]}});
+    let mut ome = json!({"version": "0.5", "multiscales": [image]});
+    for name in ["omero", "image-label"] {
+        if let Some(said) = array.attributes.get(name).map(Attribute::to_json).filter(Value::is_object) {
+            ome[name] = said;
+        }
+    }
+    let mut attributes = json!({"ome": ome});
     if world::has_maps(dataset) {
         // Turned and mirrored grids too.
         for (name, value) in world::attributes(array, first) {
@@ -37,6 +43,13 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
         }
     }
     Ok(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
+}
+
+/// The group that names an image's labels.
+pub(super) fn labels(dataset: &Dataset, number: u32) -> Value {
+    let names: Vec<&str> = labels_of(dataset, number).into_iter().map(|(name, _)| name).collect();
+    let attributes = json!({"ome": {"version": "0.5", "labels": names}});
+    json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
 fn axis(axis: &Axis, world_units: &str) -> Value {

@@ -1,6 +1,8 @@
 //! What a key of the Zarr hierarchy stands for. Names only: nothing is read.
 
-use array::{ArrayInfo, Dataset, Level, LevelOrigin, Result};
+use array::{ArrayInfo, Dataset, Level, LevelOrigin, Meaning, Result};
+
+use super::files;
 
 /// The document that describes a group or an array.
 pub(super) const METADATA: &str = "zarr.json";
@@ -19,12 +21,14 @@ pub(super) enum Place {
 pub(super) enum Document {
     /// The whole, all arrays in it.
     Root,
-    /// A group between root and array.
-    Group,
+    /// A group between root and array: an array that lies in it, and how many bytes of its path are the group's.
+    Group { number: u32, length: usize },
     /// An array at a level.
     Array { number: u32, level: u8 },
     /// An array's levels together.
     Image { number: u32 },
+    /// Names of an image's labels.
+    Labels { number: u32 },
 }
 
 /// One chunk of an array at a level, by its place in the grid.
@@ -39,10 +43,11 @@ pub(super) struct Chunk {
 pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
         let inside = |a: &ArrayInfo| path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        let group = || u32::try_from(dataset.arrays.iter().position(inside)?).ok();
         return match find(dataset, path) {
             Some(number) => Some(Place::Document(Document::Array { number, level: 0 })),
             None if path.is_empty() => Some(Place::Document(Document::Root)),
-            None => dataset.arrays.iter().any(inside).then_some(Place::Document(Document::Group)),
+            None => group().map(|number| Place::Document(Document::Group { number, length: path.len() })),
         };
     }
     let (path, at) = chunk_of(key)?;
@@ -53,8 +58,12 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
 /// Below `/ome/DATASET`: each array is a group, its levels are `0`, `1`, ... inside.
 pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
-        if let Some(number) = find(dataset, path) {
+        if let Some(number) = image(dataset, path) {
             return Some(Place::Document(Document::Image { number }));
+        }
+        let of_labels = path.strip_suffix(LABELS).and_then(|rest| find(dataset, rest.strip_suffix('/')?));
+        if let Some(number) = of_labels.filter(|&number| !labels_of(dataset, number).is_empty()) {
+            return Some(Place::Document(Document::Labels { number }));
         }
         let (number, level) = level_of(dataset, path)?;
         return Some(Place::Document(Document::Array { number, level }));
@@ -62,6 +71,43 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     let (path, at) = chunk_of(key)?;
     let (number, level) = level_of(dataset, path)?;
     checked(dataset, number, level, at)
+}
+
+/// The group of an image's labels.
+const LABELS: &str = "labels";
+
+/// Labels of an image, by their names below it: those that lie in its group, or beside it where it is the whole store's.
+pub(super) fn labels_of(dataset: &Dataset, number: u32) -> Vec<(&str, u32)> {
+    let Some(image) = dataset.arrays.get(number as usize) else { return Vec::new() };
+    // The stored levels lie in the group whose name the image has.
+    let has_levels = |path: &str| {
+        let is_below =
+            |other: &ArrayInfo| path_of(other).strip_prefix(path).is_some_and(|r| r.starts_with('/'));
+        dataset.arrays.iter().any(is_below)
+    };
+    let is_labels =
+        |(_, array): &(u32, &ArrayInfo)| array.meaning == Meaning::Labels && has_levels(path_of(array));
+    let all = (0..).zip(&dataset.arrays).filter(is_labels);
+    let inside = format!("{}/{LABELS}/", path_of(image));
+    let beside = format!("{LABELS}/");
+    let name = |array: &'_ ArrayInfo| -> Option<usize> {
+        let path = path_of(array);
+        let prefix = [&inside, &beside].into_iter().find(|prefix| path.starts_with(prefix.as_str()))?;
+        Some(prefix.len())
+    };
+    if image.meaning == Meaning::Labels {
+        return Vec::new();
+    }
+    all.filter_map(|(number, array)| Some((&path_of(array)[name(array)?..], number))).collect()
+}
+
+/// The array whose levels lie at a path: by its name, or as labels of another.
+fn image(dataset: &Dataset, path: &str) -> Option<u32> {
+    find(dataset, path).or_else(|| {
+        let (owner, name) = path.split_once(&format!("/{LABELS}/"))?;
+        let labels = labels_of(dataset, find(dataset, owner)?);
+        labels.into_iter().find(|(label, _)| *label == name).map(|(_, number)| number)
+    })
 }
 
 /// The levels that make a pyramid, with their numbers, finest first; of a mean and a sample of one size the mean. Corners of blocks
@@ -86,8 +132,7 @@ pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
 /// `NotFound`, `Invalid` when there is no such array or level.
 pub(super) fn chunk_bytes(dataset: &Dataset, number: u32, level: u8) -> Result<u64> {
     let array = dataset.array(number)?;
-    let item_bytes = array.dtype.size_bytes() as u64;
-    Ok(array.level(level)?.block.iter().fold(item_bytes, |n, &b| n.saturating_mul(b)))
+    Ok(files::chunk_bytes(array, array.level(level)?))
 }
 
 /// The array and the places that a key such as `rho/c/0` begins with, below `/zarr/DATASET`; they need not be there.
@@ -96,12 +141,17 @@ pub(super) fn first_places(dataset: &Dataset, key: &str) -> Option<(u32, Vec<u64
     Some((find(dataset, path)?, at))
 }
 
-/// Whether arrays lie below this key, or chunks of one.
-pub(super) fn is_folder(dataset: &Dataset, key: &str) -> bool {
-    let key = key.trim_matches('/');
-    let below =
-        |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    key.is_empty() || dataset.arrays.iter().any(|array| below(path_of(array)))
+/// Whether a key is one of a chunk, there or not: `rho/c/0/1`, or `rho/c` where no array `rho` says that it has axes.
+pub(super) fn is_of_chunk(dataset: Option<&Dataset>, key: &str) -> bool {
+    let has_axes = |path: &str| dataset.is_some_and(|dataset| find(dataset, path).is_some());
+    chunk_of(key).is_some_and(|(path, at)| !at.is_empty() || !has_axes(path))
+}
+
+/// Whether a key is what is left of an array's name, or of a chunk's key, from which a client took a query or fragment.
+pub(super) fn is_cut_name(dataset: &Dataset, key: &str) -> bool {
+    let is_left =
+        |array: &ArrayInfo| path_of(array).strip_prefix(key).is_some_and(|rest| rest.starts_with(['#', '?']));
+    !key.is_empty() && dataset.arrays.iter().any(is_left)
 }
 
 /// An array's name as a path: without slashes at its ends.
@@ -138,14 +188,15 @@ fn place_of(text: &str) -> Option<u64> {
 
 fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
     let (name, place) = path.rsplit_once('/').unwrap_or(("", path));
-    let number = find(dataset, name)?;
+    let number = image(dataset, name)?;
     let place = usize::try_from(place_of(place)?).ok()?;
     let (level, _) = *pyramid(dataset.arrays.get(number as usize)?).get(place)?;
     Some((number, level))
 }
 
 fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<Place> {
-    let grid = dataset.array(number).ok()?.level(level).ok()?.grid();
+    let array = dataset.array(number).ok()?;
+    let grid = files::grid(array, array.level(level).ok()?);
     let is_inside = grid.len() == at.len() && at.iter().zip(&grid).all(|(p, g)| p < g);
     is_inside.then_some(Place::Chunk(Chunk { number, level, at }))
 }
