@@ -158,3 +158,45 @@ def test_a_store_in_an_archive_is_the_same(store: pathlib.Path, tmp_path: pathli
             assert conftest.corridor(tmp_path, "get", str(source), name, "-o", str(out)).returncode == 0
             copies.append(np.load(out))
         np.testing.assert_array_equal(copies[0], copies[1])
+
+
+def image(group: zarr.Group, name: str, kind: str = "u2") -> None:
+    """An image of OME-Zarr 0.4 of two levels."""
+    shapes = [(2, 3, 8, 10, 12), (2, 3, 8, 5, 6)]
+    for number, shape in enumerate(shapes):
+        array = group.create_array(str(number), shape=shape, chunks=(1, 1, 4, 5, 6), dtype=kind, chunk_key_encoding={"name": "v2", "separator": "/"})
+        array[...] = np.arange(np.prod(shape)).reshape(shape) % 50
+    axes = [{"name": "t", "type": "time", "unit": "second"}, {"name": "c", "type": "channel"}]
+    axes += [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+    scales = [[60, 1, 2, 0.5, 0.5], [60, 1, 2, 1.0, 1.0]]
+    levels = [{"path": str(n), "coordinateTransformations": [{"type": "scale", "scale": s}]} for n, s in enumerate(scales)]
+    group.attrs["multiscales"] = [{"version": "0.4", "name": name, "axes": axes, "datasets": levels}]
+
+
+def test_images_and_their_labels_are_ome_zarr_again(tmp_path: pathlib.Path) -> None:
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    image(group, "img")
+    window = {"start": 0, "end": 100, "min": 0, "max": 65535}
+    group.attrs["omero"] = {"channels": [{"label": name, "color": "0000FF", "window": window} for name in "abc"]}
+    labels = group.create_group("labels")
+    labels.attrs["labels"] = ["cells"]
+    cells = labels.create_group("cells")
+    image(cells, "cells")
+    cells.attrs["image-label"] = {"version": "0.4", "colors": [{"label-value": 3, "rgba": [255, 0, 0, 255]}]}
+    with conftest.running(tmp_path, "serve", "a.zarr", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        for below, path in [("/zarr/", ""), ("/ome/", "/img")]:
+            root = zarr.open_group(FsspecStore.from_url(served.lines["a.zarr"]["zarr"].replace("/zarr/", below) + path, storage_options=served.options), mode="r")
+            ome = root.attrs["ome"]
+            assert ome["version"] == "0.5" and "version" not in ome["multiscales"][0]
+            assert [a["type"] for a in ome["multiscales"][0]["axes"]] == ["time", "channel", "space", "space", "space"]
+            assert [c["label"] for c in ome["omero"]["channels"]] == ["a", "b", "c"]
+            assert root["labels"].attrs["ome"]["labels"] == ["cells"]
+            assert root["labels/cells"].attrs["ome"]["image-label"]["colors"][0]["rgba"] == [255, 0, 0, 255]
+            for owner, truth in [(root, group), (root["labels/cells"], cells)]:
+                for number, level in enumerate(owner.attrs["ome"]["multiscales"][0]["datasets"]):
+                    found = owner[level["path"]]
+                    assert found.metadata.dimension_names == ("t", "c", "z", "y", "x")
+                    np.testing.assert_array_equal(found[...], truth[str(number)][...])
+                    scale = next(t["scale"] for t in level["coordinateTransformations"] if t["type"] == "scale")
+                    assert scale == ([60, 1, 2, 0.5, 0.5] if number == 0 else [60, 1, 2, 1.0, 1.0])

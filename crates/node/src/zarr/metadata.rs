@@ -23,7 +23,11 @@ pub(super) fn root(dataset: &Dataset) -> Value {
     let below = groups.iter().filter(|path| !path.is_empty());
     let mut all: Map<String, Value> = below.map(|path| ((*path).to_owned(), own(path))).collect();
     let mut left_bytes = MAX_CONSOLIDATED_BYTES;
-    for (info, names) in dataset.arrays.iter().zip(dimension_names(&dataset.arrays)) {
+    for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset, &dataset.arrays)) {
+        // An image whose levels lie in the group that has its name is that group here.
+        if !path_of(info).is_empty() && groups.contains(path_of(info)) {
+            continue;
+        }
         let Ok(described) = document(dataset, info, 0, &names) else { continue };
         let Some(left) = left_bytes.checked_sub(described.to_string().len()) else { return root };
         left_bytes = left;
@@ -38,9 +42,10 @@ pub(super) fn group_at(dataset: &Dataset, path: &str) -> Value {
     group(&of_group(&dataset.attributes, path, &groups(dataset)))
 }
 
-/// Paths of all groups, the root's empty: those above arrays.
+/// Paths of all groups, the root's empty: those of the file and those above arrays.
 fn groups(dataset: &Dataset) -> BTreeSet<&str> {
-    let mut all = BTreeSet::from([""]);
+    let mut all: BTreeSet<&str> = dataset.groups.iter().map(|group| group.path.trim_matches('/')).collect();
+    all.insert("");
     for path in dataset.arrays.iter().map(path_of) {
         // Most arrays lie in the group of another.
         for (end, _) in path.rmatch_indices('/') {
@@ -106,9 +111,19 @@ pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> 
     // Names depend on the arrays of the same group before it.
     let group = group_of(info);
     let before = dataset.arrays[..number].iter().filter(|other| group_of(other) == group);
-    let names = dimension_names(before.chain([info])).pop();
+    let names = dimension_names(dataset, before.chain([info])).pop();
     let names = names.ok_or_else(|| Error::internal("expected names of every array's axes"))?;
     document(dataset, info, level, &names)
+}
+
+/// Whether a group says that its arrays are levels of an image.
+fn is_image(dataset: &Dataset, group: &str) -> bool {
+    let attribute = |name: &str| match group {
+        "" => dataset.attributes.get(name),
+        group => dataset.attributes.get(&format!("{group}/{name}")),
+    };
+    let in_ome = attribute("ome").map(Attribute::to_json).is_some_and(|ome| ome.get("multiscales").is_some());
+    in_ome || attribute("multiscales").is_some()
 }
 
 fn group_of(array: &ArrayInfo) -> &str {
@@ -138,14 +153,20 @@ fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) ->
 }
 
 /// Names of the axes of every array. In some formats anonymous axes of several sizes share a name; Zarr's readers
-/// expect one size per name and group, so all but the first get their size added.
-fn dimension_names<'a>(arrays: impl IntoIterator<Item = &'a ArrayInfo>) -> Vec<Vec<String>> {
+/// expect one size per name and group, so all but the first get their size added. Levels of an image, whose axes are the image's,
+/// keep their names.
+fn dimension_names<'a>(
+    dataset: &Dataset,
+    arrays: impl IntoIterator<Item = &'a ArrayInfo>,
+) -> Vec<Vec<String>> {
     let mut sizes = BTreeMap::<(&str, &str), u64>::new();
+    let mut images = BTreeMap::<&str, bool>::new();
     let mut all = Vec::new();
     for array in arrays {
         let group = group_of(array);
+        let is_level = *images.entry(group).or_insert_with(|| is_image(dataset, group));
         let name = |(axis, &size): (&'a Axis, &u64)| {
-            let is_first = *sizes.entry((group, &axis.name)).or_insert(size) == size;
+            let is_first = is_level || *sizes.entry((group, &axis.name)).or_insert(size) == size;
             if is_first { axis.name.clone() } else { format!("{}_{size}", axis.name) }
         };
         all.push(array.axes.iter().zip(array.shape()).map(name).collect());

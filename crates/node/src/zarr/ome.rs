@@ -1,6 +1,6 @@
 //! The levels of an array as OME-Zarr 0.5 multiscales.
 
-use array::{Affine, ArrayInfo, Attribute, Axis, AxisKind, Dataset, Level, Result};
+use array::{Affine, ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Level, Result};
 use serde_json::{Value, json};
 
 use super::tree::{labels_of, path_of, pyramid};
@@ -31,8 +31,10 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     let image = json!({"name": path_of(array), "axes": axes, "datasets": levels});
     let mut ome = json!({"version": "0.5", "multiscales": [image]});
     for name in ["omero", "image-label"] {
-        if let Some(said) = array.attributes.get(name).map(Attribute::to_json).filter(Value::is_object) {
-            ome[name] = said;
+        if let Some(Value::Object(mut said)) = array.attributes.get(name).map(Attribute::to_json) {
+            // Version 0.5 says it once.
+            said.remove("version");
+            ome[name] = said.into();
         }
     }
     let mut attributes = json!({"ome": ome});
@@ -99,9 +101,16 @@ fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<
         AxisKind::Z => Some(2),
         _ => None,
     };
+    // Steps of time and of whatever else has some.
+    let own = |axis: &Axis| match axis.coordinates {
+        Coordinates::Regular { origin, step } => (step, origin),
+        _ => (1.0, 0.0),
+    };
     let scale = array.axes.iter().zip(&level.factor);
-    let scale = scale.map(|(axis, &factor)| along(axis.kind).map_or(factor, |a| spacing[a])).collect();
-    let moved = array.axes.iter().map(|axis| along(axis.kind).map_or(0.0, |a| shift[a])).collect();
+    let scale = scale.map(|(axis, &f)| along(axis.kind).map_or_else(|| f * own(axis).0, |a| spacing[a]));
+    let scale = scale.collect();
+    let moved =
+        array.axes.iter().map(|axis| along(axis.kind).map_or_else(|| own(axis).1, |a| shift[a])).collect();
     (scale, moved)
 }
 

@@ -42,22 +42,27 @@ pub(super) struct Chunk {
 /// Below `/zarr/DATASET`: arrays by their names, at full resolution.
 pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
-        let inside = |a: &ArrayInfo| path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-        let group = || u32::try_from(dataset.arrays.iter().position(inside)?).ok();
-        return match find(dataset, path) {
-            Some(number) => Some(Place::Document(Document::Array { number, level: 0 })),
-            None if path.is_empty() => Some(Place::Document(Document::Root)),
-            None => group().map(|number| Place::Document(Document::Group { number, length: path.len() })),
+        return match (first_below(dataset, path), find(dataset, path)) {
+            // An image whose levels lie in the group that has its name is that group here.
+            (Some(number), _) if !path.is_empty() => {
+                Some(Place::Document(Document::Group { number, length: path.len() }))
+            }
+            (_, Some(number)) => Some(Place::Document(Document::Array { number, level: 0 })),
+            (_, None) => path.is_empty().then_some(Place::Document(Document::Root)),
         };
     }
     let (path, at) = chunk_of(key)?;
-    let number = find(dataset, path)?;
+    let number = find(dataset, path).filter(|_| path.is_empty() || first_below(dataset, path).is_none())?;
     checked(dataset, number, 0, at)
 }
 
 /// Below `/ome/DATASET`: each array is a group, its levels are `0`, `1`, ... inside.
 pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
     if let Some(path) = metadata_of(key) {
+        // Levels of an image come before the stored arrays that they are, which lie at the same path.
+        if let Some((number, level)) = level_of(dataset, path) {
+            return Some(Place::Document(Document::Array { number, level }));
+        }
         if let Some(number) = image(dataset, path) {
             return Some(Place::Document(Document::Image { number }));
         }
@@ -65,12 +70,19 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
         if let Some(number) = of_labels.filter(|&number| !labels_of(dataset, number).is_empty()) {
             return Some(Place::Document(Document::Labels { number }));
         }
-        let (number, level) = level_of(dataset, path)?;
-        return Some(Place::Document(Document::Array { number, level }));
+        return None;
     }
     let (path, at) = chunk_of(key)?;
     let (number, level) = level_of(dataset, path)?;
     checked(dataset, number, level, at)
+}
+
+/// The first array that lies below a path.
+pub(super) fn first_below(dataset: &Dataset, path: &str) -> Option<u32> {
+    let is_below = |a: &ArrayInfo| {
+        path.is_empty() || path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+    };
+    u32::try_from(dataset.arrays.iter().position(is_below)?).ok()
 }
 
 /// The group of an image's labels.
