@@ -100,7 +100,7 @@ def served(store: pathlib.Path) -> Iterator[Served]:
 def parts(name: str, data: np.ndarray) -> dict[str, np.ndarray]:
     """What an array is said as."""
     if data.dtype.kind == "c":
-        return {f"{name}.real": data.real, f"{name}.imag": data.imag}
+        return {f"{name}.r": data.real, f"{name}.i": data.imag}
     if data.dtype.names:
         return {f"{name}.{member}": data[member] for member in data.dtype.names}
     if data.dtype.kind in "mM":

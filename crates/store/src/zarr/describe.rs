@@ -321,6 +321,7 @@ impl<'a> Builder<'a> {
         let axes = (0..shape.len()).map(|axis| Axis::new(name(axis), AxisKind::Other)).collect();
         let mut info = describe::array(path, stored.dtype, axes, &shape, Some(chunk));
         info.meaning = Meaning::Text;
+        info.storage = Storage { zarr: stored_as(node), ..Storage::default() };
         info.attributes = self.attributes.read(path, &node.attributes);
         info
     }

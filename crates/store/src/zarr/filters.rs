@@ -195,7 +195,7 @@ fn complex(part: DType) -> Option<Vec<Reading>> {
         ending: ending.into(),
         time: None,
     };
-    Some([(0, ".real"), (size, ".imag")].map(member).to_vec())
+    Some([(0, ".r"), (size, ".i")].map(member).to_vec())
 }
 
 fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Reading>> {
