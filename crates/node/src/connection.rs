@@ -122,7 +122,7 @@ impl Service {
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
         let client = self.next_client();
-        let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec)));
+        let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec), flow.clone()));
         // Of a client that is in already that is so at once, and once is enough.
         let mut proving = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();

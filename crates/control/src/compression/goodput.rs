@@ -20,8 +20,10 @@ const UNHURRIED_BYTES: u64 = 8 << 20;
 /// empty. Beyond that no more is queued than keeps the link busy, for what is queued is not compressed any more, and no
 /// more than has left so far, for the first measurements are of buffers rather than of the link.
 const LEAST_QUEUE_BYTES: u64 = 768 << 10;
-/// Time that what is queued takes.
+/// Time that what is queued takes, beside what is on its way: some carriers keep bytes until they are acknowledged, which takes
+/// a round trip, and of those that are sent again one more each time.
 const QUEUE_SECS: f64 = 0.25;
+const ROUND_TRIPS_UNDER_WAY: f64 = 4.0;
 /// Weight of the newest measurement.
 const GAIN: f64 = 0.5;
 
@@ -104,13 +106,15 @@ impl Goodput {
         self.bytes_per_sec
     }
 
-    /// False while more should not be queued, because how to send it will be known better soon.
+    /// False while no more compressible data should be queued, because how to send them will be known better soon.
+    /// `queued_bytes`: those of them that have not left, over a path of this round trip.
     #[must_use]
-    pub fn has_room(&self) -> bool {
+    pub fn has_room(&self, queued_bytes: u64, round_trip: Duration) -> bool {
+        let queue_secs = QUEUE_SECS + ROUND_TRIPS_UNDER_WAY * round_trip.as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let queued_secs = self.bytes_per_sec.map_or(f64::MAX, |known| self.queued_bytes as f64 / known);
-        let is_little = queued_secs < QUEUE_SECS && self.queued_bytes < self.all_left_bytes;
-        is_little || self.queued_bytes < LEAST_QUEUE_BYTES
+        let queued_secs = self.bytes_per_sec.map_or(f64::MAX, |known| queued_bytes as f64 / known);
+        let is_little = queued_secs < queue_secs && queued_bytes < self.all_left_bytes;
+        is_little || queued_bytes < LEAST_QUEUE_BYTES
     }
 
     /// Ends a measurement that is long enough; the next one begins where it ends.

@@ -76,6 +76,13 @@ pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
     fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
 }
 
+/// True when one of these ways makes so much less of the data that it helps over some link. What is incompressible needs
+/// no measurement of the link, and none may hold it up.
+#[must_use]
+pub fn is_compressible(ways: &[Sampled]) -> bool {
+    ways.iter().any(|way| way.ratio >= LEAST_GAIN)
+}
+
 /// The way to take over a link that carries `link_bytes_per_sec`: its place in `ways`, or none. `current` is kept where
 /// nothing is clearly better.
 #[must_use]

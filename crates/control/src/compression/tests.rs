@@ -36,6 +36,10 @@ struct Sender {
     queue: VecDeque<(f64, u64)>,
     samples: u32,
     sampling: Sampling,
+    round_trip: Duration,
+    /// What is sent is kept so long after it has left, until it is acknowledged.
+    kept: Duration,
+    most_queued_bytes: u64,
 }
 
 const PIECE_BYTES: u64 = 128 << 10;
@@ -55,6 +59,9 @@ impl Sender {
             queue: VecDeque::new(),
             samples: 0,
             sampling: Sampling::default(),
+            round_trip: Duration::ZERO,
+            kept: Duration::ZERO,
+            most_queued_bytes: QUEUE_BYTES,
         }
     }
 
@@ -71,7 +78,8 @@ impl Sender {
         for _ in 0..data_bytes / PIECE_BYTES {
             self.leave_until(self.now_secs);
             let queued = |queue: &VecDeque<(f64, u64)>| queue.iter().map(|(_, bytes)| bytes).sum::<u64>();
-            while (!self.goodput.has_room() || queued(&self.queue) >= QUEUE_BYTES)
+            while (!self.goodput.has_room(queued(&self.queue), self.round_trip)
+                || queued(&self.queue) >= self.most_queued_bytes)
                 && let Some(&(at, _)) = self.queue.front()
             {
                 self.now_secs = self.now_secs.max(at);
@@ -101,7 +109,7 @@ impl Sender {
         let bytes = (PIECE_BYTES as f64 / way.map_or(1.0, |w| w.ratio)) as u64;
         self.link_free_secs =
             self.link_free_secs.max(self.core_free_secs) + bytes as f64 / link_bytes_per_sec;
-        self.queue.push_back((self.link_free_secs, bytes));
+        self.queue.push_back((self.link_free_secs + self.kept.as_secs_f64(), bytes));
         self.goodput.queue(bytes);
     }
 }
@@ -199,7 +207,7 @@ fn a_queue_that_leaves_in_batches_is_measured() {
     let mut goodput = Goodput::default();
     let (mut now_secs, mut queued, mut sent) = (0.0, 0, 0);
     while sent < 2 << 20 {
-        while goodput.has_room() {
+        while goodput.has_room(queued, Duration::ZERO) {
             goodput.queue(64 << 10);
             queued += 64 << 10;
         }
@@ -270,4 +278,27 @@ fn what_leaves_at_the_same_moment_left_before_it() {
     }
     let found = goodput.bytes_per_sec().unwrap();
     assert!((0.9..1.05).contains(&(found / SLOW)), "{found}");
+}
+
+/// A carrier that keeps bytes until they are acknowledged has them for a round trip, and for some where packets are lost.
+#[test]
+fn a_long_path_is_not_held_up_by_the_measurement() {
+    for round_trips in [1, 3] {
+        let round_trip = Duration::from_millis(150);
+        let mut sender = Sender { round_trip, most_queued_bytes: 64 << 20, ..Sender::new(1.0) };
+        // What goes by is known, though the bytes are kept for longer.
+        sender.goodput = Goodput::knowing(BRISK);
+        sender.kept = round_trip * round_trips;
+        sender.send(BRISK, 64 << 20);
+        let rate = sender.send(BRISK, 512 << 20);
+        assert!(rate > 0.9 * BRISK, "{rate} of {BRISK} where bytes are kept for {round_trips} round trips");
+    }
+}
+
+#[test]
+fn what_no_way_makes_smaller_is_incompressible_whatever_the_link() {
+    let way = |ratio| Sampled { ratio, compress_bytes_per_sec: 1e9, restore_bytes_per_sec: 1e9 };
+    assert!(!is_compressible(&[]));
+    assert!(!is_compressible(&[way(1.0), way(1.1)]));
+    assert!(is_compressible(&[way(1.0), way(1.3)]));
 }

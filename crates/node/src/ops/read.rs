@@ -168,16 +168,18 @@ impl Reading<'_> {
         mut data: Bytes,
         memory: &Arc<Entry>,
     ) -> Result<()> {
-        let outlet = &self.call.outlet;
+        let Call { operation, outlet, .. } = self.call;
+        let kind = self.kind();
+        outlet.look(kind, &data, operation.urgency().priority).await?;
         if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
-            outlet.room().await;
+            outlet.room(kind).await;
             return self.send_part(row_bytes, rows, data, memory).await;
         }
         for mut offset in rows {
             let mut row = data.split_to(row_bytes.min(data.len()));
             while !row.is_empty() {
-                outlet.room().await;
-                let part = row.split_to(row.len().min(outlet.part_bytes(PIECE_BYTES)));
+                outlet.room(kind).await;
+                let part = row.split_to(row.len().min(outlet.part_bytes(kind, PIECE_BYTES)));
                 let part_bytes = part.len();
                 self.send_part(part_bytes, Rows::one(offset), part, memory).await?;
                 offset += part_bytes as u64;
@@ -190,7 +192,7 @@ impl Reading<'_> {
     async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
         let Call { operation, outlet, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
-        if let Some(way) = outlet.way(kind, &data, priority).await?
+        if let Some(way) = outlet.way(kind, &data)
             && let Some((how, carried)) = outlet.compress(kind, way, data.clone(), priority).await?
         {
             let body = Piece::Compressed(rows, how).encode();
@@ -228,8 +230,8 @@ impl Reading<'_> {
     /// Sends an item of so many bytes of the result; with the end, when they are all of it.
     pub(super) async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
         let Call { operation, outlet, .. } = self.call;
-        outlet.room().await;
-        let bulk = outlet.measured(bulk);
+        outlet.room(self.kind()).await;
+        let bulk = outlet.measured(self.kind(), bulk);
         if data_bytes == self.size_bytes() {
             return operation.answer(body, bulk).await;
         }

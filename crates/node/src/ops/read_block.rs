@@ -51,18 +51,19 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
     let copies = if call.outlet.may_compress() { 2 } else { 1 };
     let memory = admitted(call, size_bytes.saturating_mul(copies)).await?;
     let block = fetch(call, &stack, key).await?;
+    let kind = Kind { dataset: key.dataset, array: key.array, item_bytes };
     let (body, bulk) = match &block.content {
         Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
         Content::Data { bytes, range } => {
-            let kind = Kind { dataset: key.dataset, array: key.array, item_bytes };
-            call.outlet.room().await;
+            call.outlet.look(kind, bytes, call.operation.urgency().priority).await?;
+            call.outlet.room(kind).await;
             let (how, bulk) = carried(call, kind, bytes.clone(), memory).await?;
             (BlockBody::Data { range: *range }.encode_with(how), bulk)
         }
     };
     // Others may have been queued while it was compressed.
-    call.outlet.room().await;
-    call.operation.answer(body, call.outlet.measured(bulk)).await?;
+    call.outlet.room(kind).await;
+    call.operation.answer(body, call.outlet.measured(kind, bulk)).await?;
     call.count_reads(1, size_bytes);
     tracing::trace!(array = key.array, level = key.level, index = key.index, bytes = size_bytes, "block");
     Ok(())
@@ -76,7 +77,7 @@ async fn carried(
     memory: Entry,
 ) -> Result<(Option<Compressed>, Bytes)> {
     let priority = call.operation.urgency().priority;
-    if let Some(way) = call.outlet.way(kind, &bytes, priority).await?
+    if let Some(way) = call.outlet.way(kind, &bytes)
         && let Some((how, carried)) = call.outlet.compress(kind, way, bytes.clone(), priority).await?
     {
         return Ok((Some(how), memory.hold(carried)));

@@ -2,16 +2,19 @@
 //! them sooner. What is decided, and from what, is [`control::compression`]'s business; here are clock, threads and the
 //! data.
 //!
-//! Answers too small to tell anything pass by.
+//! A small sample, taken in memory, tells what can be compressed at all. What cannot goes as if nobody measured: in large
+//! pieces, as much as the carrier takes. Answers too small to tell anything pass by.
 
 mod samples;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use array::{DatasetId, Packing, Priority, Result};
 use bytes::Bytes;
-use control::compression::{FASTEST_BYTES_PER_SEC, Goodput, Sampled, Sampling, choose};
+use control::compression::{FASTEST_BYTES_PER_SEC, Goodput, Sampled, Sampling, choose, is_compressible};
+use link::Flow;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -26,6 +29,8 @@ const UNKNOWN_PART_BYTES: usize = 64 << 10;
 const PART_BYTES: usize = 1 << 20;
 /// Arrays of which samples are remembered.
 const MAX_ARRAYS: usize = 256;
+/// How often the path's round trip is asked for.
+const ROUND_TRIP_EVERY: Duration = Duration::from_millis(100);
 /// Of Zstandard, where the client wants it whatever it brings.
 const DEFAULT_LEVEL: u8 = 3;
 
@@ -78,6 +83,10 @@ struct Tried {
 struct State {
     goodput: Goodput,
     tried: BTreeMap<Kind, Tried>,
+    /// Bytes queued that could have been compressed: what is queued is not any more.
+    open_bytes: u64,
+    round_trip: Duration,
+    round_trip_at: Option<Instant>,
 }
 
 /// One client's.
@@ -86,15 +95,21 @@ pub(crate) struct Outlet {
     begun: Instant,
     state: Mutex<State>,
     left: Notify,
+    flow: Option<Arc<dyn Flow>>,
 }
 
 impl Outlet {
-    /// For a client that said this, over a link of which a speed may be remembered.
-    pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>) -> Self {
+    /// For a client that said this, over a link of which a speed may be remembered, and which may tell of itself.
+    pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>, flow: Option<Arc<dyn Flow>>) -> Self {
         let wanted = Wanted::by(hello);
-        let goodput = known_bytes_per_sec.map(Goodput::knowing).unwrap_or_default();
-        let state = Mutex::new(State { goodput, tried: BTreeMap::new() });
-        Self { wanted, begun: Instant::now(), state, left: Notify::new() }
+        let state = State {
+            goodput: known_bytes_per_sec.map(Goodput::knowing).unwrap_or_default(),
+            tried: BTreeMap::new(),
+            open_bytes: 0,
+            round_trip: Duration::ZERO,
+            round_trip_at: None,
+        };
+        Self { wanted, begun: Instant::now(), state: Mutex::new(state), left: Notify::new(), flow }
     }
 
     /// True while data may be compressed, which takes memory besides them.
@@ -121,28 +136,59 @@ impl Outlet {
     }
 
     /// Data that are decided about together: an item. `most` where there is nothing to be decided.
-    pub(crate) fn part_bytes(&self, most: usize) -> usize {
-        if self.wanted.is_nothing() {
+    pub(crate) fn part_bytes(&self, kind: Kind, most: usize) -> usize {
+        if self.wanted.is_nothing() || self.is_plain(kind) {
             return most;
         }
         let unknown = self.is_measured() && self.state.lock().goodput.bytes_per_sec().is_none();
         if unknown { UNKNOWN_PART_BYTES } else { PART_BYTES }
     }
 
+    /// Whether data of this array were seen to be incompressible: nothing about them depends on the link.
+    fn is_plain(&self, kind: Kind) -> bool {
+        self.is_measured() && self.state.lock().tried.get(&kind).is_some_and(Tried::is_plain)
+    }
+
     fn is_measured(&self) -> bool {
         !self.wanted.is_nothing() && !self.wanted.always
     }
 
-    /// Waits while more should not be queued: how to send it will be known better soon. What leaves wakes one of those who
-    /// wait, who wakes the next if there is room: a thousand waiting cost no more than one.
+    /// Looks at data that are about to be sent, in memory, whenever a sample of their array is due.
+    ///
+    /// # Errors
+    /// When no thread takes the work.
+    ///
+    /// # Cancel safety
+    /// Safe: a sample may be lost.
+    pub(crate) async fn look(&self, kind: Kind, data: &Bytes, priority: Priority) -> Result<()> {
+        if !self.is_measured() || data.len() < LEAST_BYTES {
+            return Ok(());
+        }
+        if !self.tried(kind, |tried| tried.sampling.pass(data.len() as u64)) {
+            return Ok(());
+        }
+        // Every way may help over a link that nothing is known of.
+        let link_bytes_per_sec = self.state.lock().goodput.bytes_per_sec().unwrap_or_default();
+        let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
+        let try_all = move |_: &store::Cancel| {
+            let sample = samples::stretches(&data, kind.item_bytes);
+            Ok(samples::try_all(&sample, kind.width(), &algorithms, link_bytes_per_sec))
+        };
+        let found = store::on_pool(priority, try_all).await?;
+        self.tried(kind, |tried| tried.see(found));
+        Ok(())
+    }
+
+    /// Waits while more of what can be compressed should not be queued: how to send it will be known better soon. What leaves
+    /// wakes one of those who wait, who wakes the next if there is room: a thousand waiting cost no more than one.
     ///
     /// # Cancel safety
     /// Safe: nothing is held.
-    pub(crate) async fn room(&self) {
+    pub(crate) async fn room(&self, kind: Kind) {
         let mut has_waited = false;
-        while self.is_measured() {
+        while self.is_measured() && !self.is_plain(kind) {
             let left = self.left.notified();
-            if self.state.lock().goodput.has_room() {
+            if self.has_room() {
                 break;
             }
             left.await;
@@ -153,42 +199,41 @@ impl Outlet {
         }
     }
 
+    fn has_room(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        if state.round_trip_at.is_none_or(|at| now - at >= ROUND_TRIP_EVERY) {
+            let told = self.flow.as_ref().and_then(|flow| flow.statistics().rtt);
+            state.round_trip = told.unwrap_or_default();
+            state.round_trip_at = Some(now);
+        }
+        state.goodput.has_room(state.open_bytes, state.round_trip)
+    }
+
     /// The same bytes; when they leave is measured.
-    pub(crate) fn measured(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+    pub(crate) fn measured(self: &Arc<Self>, kind: Kind, bytes: Bytes) -> Bytes {
         if !self.is_measured() || bytes.len() < LEAST_BYTES {
             return bytes;
         }
-        self.state.lock().goodput.queue(bytes.len() as u64);
-        Bytes::from_owner(Leaving { bytes, outlet: Arc::clone(self) })
+        let open_bytes = if self.is_plain(kind) { 0 } else { bytes.len() as u64 };
+        let mut state = self.state.lock();
+        state.goodput.queue(bytes.len() as u64);
+        state.open_bytes += open_bytes;
+        drop(state);
+        Bytes::from_owner(Leaving { bytes, open_bytes, outlet: Arc::clone(self) })
     }
 
     /// How to compress these data, if it is worth it.
-    ///
-    /// # Errors
-    /// When no thread takes the work.
-    ///
-    /// # Cancel safety
-    /// Safe: a sample may be lost.
-    pub(crate) async fn way(&self, kind: Kind, data: &Bytes, priority: Priority) -> Result<Option<Way>> {
+    pub(crate) fn way(&self, kind: Kind, data: &Bytes) -> Option<Way> {
         if self.wanted.is_nothing() || data.len() < LEAST_BYTES {
-            return Ok(None);
+            return None;
         }
         if self.wanted.always {
             let forced = |&algorithm| Way { algorithm, level: DEFAULT_LEVEL, width: kind.width() };
-            return Ok(self.wanted.algorithms.last().map(forced));
+            return self.wanted.algorithms.last().map(forced);
         }
-        let Some(link_bytes_per_sec) = self.link() else { return Ok(None) };
-        let is_due = self.tried(kind, |tried| tried.sampling.pass(data.len() as u64));
-        if is_due {
-            let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
-            let try_all = move |_: &store::Cancel| {
-                let sample = samples::stretches(&data, kind.item_bytes);
-                Ok(samples::try_all(&sample, kind.width(), &algorithms, link_bytes_per_sec))
-            };
-            let found = store::on_pool(priority, try_all).await?;
-            self.tried(kind, |tried| tried.see(found));
-        }
-        Ok(self.tried(kind, |tried| tried.choose(link_bytes_per_sec)))
+        let link_bytes_per_sec = self.link()?;
+        self.tried(kind, |tried| tried.choose(link_bytes_per_sec))
     }
 
     /// Compresses on the storage threads; `None` where nothing is won. What it took counts for the next choice.
@@ -226,6 +271,12 @@ impl Outlet {
 }
 
 impl Tried {
+    /// Whether a sample was taken and no way made it clearly smaller.
+    fn is_plain(&self) -> bool {
+        let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
+        !sampled.is_empty() && !is_compressible(&sampled)
+    }
+
     /// A sample counts as much as all that was known.
     fn see(&mut self, found: Vec<(Way, Sampled)>) {
         let known = std::mem::take(&mut self.ways);
@@ -249,7 +300,7 @@ impl Tried {
     }
 
     /// What compressing a piece showed, with a quarter of the weight of what was known. It holds for the other ways too.
-    fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: std::time::Duration) {
+    fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: Duration) {
         let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
         else {
             return;
@@ -263,6 +314,8 @@ impl Tried {
 /// Bytes under way. Dropped when they have left for the kernel, or are not wanted any more.
 struct Leaving {
     bytes: Bytes,
+    /// Of them, those that could have been compressed.
+    open_bytes: u64,
     outlet: Arc<Outlet>,
 }
 
@@ -275,7 +328,10 @@ impl AsRef<[u8]> for Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         let Outlet { begun, state, left, .. } = &*self.outlet;
-        state.lock().goodput.leave(begun.elapsed(), self.bytes.len() as u64);
+        let mut state = state.lock();
+        state.goodput.leave(begun.elapsed(), self.bytes.len() as u64);
+        state.open_bytes -= self.open_bytes;
+        drop(state);
         left.notify_one();
     }
 }
@@ -298,21 +354,54 @@ mod tests {
         }
     }
 
+    fn kind() -> Kind {
+        Kind { dataset: DatasetId(7), array: 0, item_bytes: 1 }
+    }
+
+    /// Noise, of which nothing is made smaller.
+    fn noise(bytes: usize) -> Bytes {
+        let mut state = 1_u64;
+        let next = || {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            state.to_le_bytes()[7]
+        };
+        std::iter::repeat_with(next).take(bytes).collect()
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_compressed_is_never_held_up_and_goes_in_large_pieces() {
+        const MOST: usize = 4 << 20;
+        let outlet = Arc::new(Outlet::new(&hello(), None, None));
+        assert_eq!(outlet.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
+        outlet.look(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
+        assert_eq!(outlet.part_bytes(kind(), MOST), MOST);
+        let mut queued = Vec::new();
+        for _ in 0..100 {
+            assert!(outlet.room(kind()).now_or_never().is_some(), "after {} pieces", queued.len());
+            queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
+        }
+        // What may be compressed has room of its own beside it.
+        let other = Kind { array: 1, ..kind() };
+        outlet.look(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
+        assert_eq!(outlet.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
+        assert!(outlet.room(other).now_or_never().is_some());
+    }
+
     #[tokio::test]
     async fn who_waits_for_room_is_not_forgotten_whoever_gives_up_meanwhile() {
-        let outlet = Arc::new(Outlet::new(&hello(), None));
+        let outlet = Arc::new(Outlet::new(&hello(), None, None));
         let mut queued = Vec::new();
-        while outlet.room().now_or_never().is_some() {
-            queued.push(outlet.measured(Bytes::from(vec![0; 64 << 10])));
+        while outlet.room(kind()).now_or_never().is_some() {
+            queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
         }
         assert!(queued.len() > 4, "{}", queued.len());
-        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(outlet.room())).collect();
+        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(outlet.room(kind()))).collect();
         assert!(waiting.iter_mut().all(|room| room.now_or_never().is_none()));
         // Some leave, and those that are woken first are dropped before they look.
         drop(queued.split_off(queued.len() / 2));
         drop(waiting.drain(..50));
         drop(queued);
-        let all = tokio::time::timeout(std::time::Duration::from_secs(10), join_all(waiting)).await;
+        let all = tokio::time::timeout(Duration::from_secs(10), join_all(waiting)).await;
         assert_eq!(all.map(|all| all.len()).ok(), Some(50));
     }
 }
