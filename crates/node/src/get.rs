@@ -20,11 +20,16 @@ use crate::pick::Pick;
 use crate::sel;
 use crate::slabs::{Slab, slabs};
 
-/// Slabs read at a time: enough to keep a path busy with many small selections.
-const SLABS_UNDER_WAY: usize = 8;
+/// Slabs read at a time, at least: enough to keep a path busy with many small selections. More where there is memory: 256 MiB
+/// fill 10 Gb/s over 200 ms.
+const LEAST_UNDER_WAY: u64 = 8;
+const MOST_UNDER_WAY: u64 = 32;
 /// Most selections of one copy.
 const MAX_PICKS: usize = 1 << 20;
-/// Largest slab, bytes.
+/// Largest slab, bytes, where stored chunks are no larger: while some are written others come, also at the end, and what a
+/// connection that gave way has not brought is soon asked for again.
+const USUAL_SLAB_BYTES: u64 = 8 << 20;
+/// Largest slab at all, bytes: a chunk that fits is decoded once.
 const MAX_SLAB_BYTES: u64 = 32 << 20;
 /// Smallest slab that the memory budget is cut into, bytes.
 const MIN_SLAB_BYTES: u64 = 1 << 20;
@@ -131,7 +136,7 @@ pub async fn get(
             let (sink, source) = (Arc::clone(&sink), Arc::clone(&source));
             async move { copy.one_slab(source, slab, sink).await }
         })
-        .buffer_unordered(SLABS_UNDER_WAY);
+        .buffer_unordered(usize::try_from(under_way(request.memory_bytes)).unwrap_or(1));
     while let Some(bytes) = slabs.try_next().await? {
         done_bytes += bytes;
         on_progress(Progressed { done_bytes, total_bytes });
@@ -145,6 +150,11 @@ pub async fn get(
     let sink = Arc::into_inner(sink).ok_or_else(|| Error::internal("a slab outlived its copy"))?;
     sink.finish()?;
     Ok(report)
+}
+
+/// Slabs read at a time, within such memory.
+fn under_way(memory_bytes: u64) -> u64 {
+    (memory_bytes / (2 * USUAL_SLAB_BYTES)).clamp(LEAST_UNDER_WAY, MOST_UNDER_WAY)
 }
 
 /// Every pick with its place in the file.
@@ -332,9 +342,11 @@ impl Copy {
 
     /// The parts to read, lazily: along the chunks of the array for a flat file, along its own for one that has chunks.
     fn parts(&self, sink: &Sink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
-        let each = memory_bytes / (2 * SLABS_UNDER_WAY as u64);
-        let most = each.clamp(MIN_SLAB_BYTES, MAX_SLAB_BYTES);
+        let each = memory_bytes / (2 * under_way(memory_bytes));
         let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
+        let chunk_bytes = self.grain.iter().flatten().fold(item as u64, |n, &v| n.saturating_mul(v));
+        let usual = if self.grain.is_some() { chunk_bytes } else { 0 };
+        let most = each.clamp(MIN_SLAB_BYTES, usual.clamp(USUAL_SLAB_BYTES, MAX_SLAB_BYTES));
         match sink {
             Sink::Flat(_) => Box::new(slabs(&self.resolved.selection, item, self.grain.as_deref(), most)),
             Sink::Zarr(folder) => Box::new(self.parts_of_file(&folder.chunk, item, most)),
