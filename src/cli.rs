@@ -197,10 +197,11 @@ pub(crate) enum Meaning {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
     /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: the one that is advised by what is
-    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 5 ms or more and UDP gets through; or
+    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 50 ms or more and UDP gets through. `auto`
+    /// never waits for UDP, and changes to the other protocol during a transfer when packets are lost or nothing comes. Or
     /// `lossy`: QUIC on which each packet's data are put to their place when they come, whatever is missing before them, and
     /// lost ones come again; `lossy+fec` sends a tenth more, from which most of the lost ones are made again at once
-    /// [default: tcp; quic where a controller is asked for].
+    /// [default: auto; quic where a controller is asked for, tcp where several streams or rails are].
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,
     /// How many connections one link takes by TCP, each encrypted by itself, 1 to 16: more get more where losses or windows hold

@@ -95,7 +95,8 @@ def open(
     bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
     without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
     where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
-    server: ``"tcp"`` (the default), ``"quic"``, ``"auto"`` (by what is known of the path), ``"lossy"`` or ``"lossy+fec"``;
+    server: ``"auto"`` (the default: by what is known and seen of the path, also during a transfer), ``"tcp"``, ``"quic"``,
+    ``"lossy"`` or ``"lossy+fec"``;
     ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others; by TCP
     there is only ``"rate=400Mb/s"``. ``meaning`` says of a file what its values are, whatever it or its name says:
     ``"labels"``, categories, whose coarser levels are modes, or ``"intensity"``, whose coarser levels are means.

@@ -4,7 +4,7 @@ mod side;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -60,7 +60,9 @@ fn put_on(link: Link, mut config: ClientConfig, member: Option<Member>) -> Resul
     if link.by_parts {
         machine.expect_parts();
     }
-    let shared = Shared::new(ClientSide::new(machine, link.by_parts, member));
+    // A controller of ours keeps queues short whatever is lost.
+    let flow = link.flow().filter(|_| !link.is_paced);
+    let shared = Shared::new(ClientSide::new(machine, link.by_parts, member, flow));
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(Owner(shared))), driver))
 }
@@ -121,6 +123,29 @@ struct Owner(Arc<Shared<ClientSide>>);
 impl Drop for Owner {
     fn drop(&mut self) {
         self.0.change(|side| side.machine.close(Error::new(ErrorKind::Cancelled, "the client is done")));
+    }
+}
+
+/// Looks at a connection without keeping it.
+#[derive(Clone)]
+pub struct ClientWatch(Weak<Owner>);
+
+impl ClientWatch {
+    /// Whether any answer that was asked for has not come to its end though all that comes is taken; `None` once the connection is
+    /// over.
+    #[must_use]
+    pub fn is_waiting(&self) -> Option<bool> {
+        let owner = self.0.upgrade()?;
+        owner.0.with(|side| {
+            let is_waiting = !side.askers.is_empty() && side.has_space() && side.machine.wants_frames();
+            side.ended.is_none().then_some(is_waiting)
+        })
+    }
+}
+
+impl fmt::Debug for ClientWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientWatch")
     }
 }
 
@@ -232,6 +257,12 @@ impl ClientHandle {
             })
         })
         .await
+    }
+
+    /// Looks at this connection without keeping it.
+    #[must_use]
+    pub fn watch(&self) -> ClientWatch {
+        ClientWatch(Arc::downgrade(&self.0))
     }
 
     /// True when so few numbers are left for operations that whatever is asked next belongs on another connection. What

@@ -63,11 +63,11 @@ pub mod ws;
 
 pub use carrier::{Carrier, Link, Received};
 pub use client::{
-    ClientHandle, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply,
-    connect, connect_among,
+    ClientHandle, ClientWatch, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES,
+    OWN_REPLIES, Reply, connect, connect_among,
 };
 pub use control::{Choice, Refusal, Remembered, parse_rate};
-pub use dial::{LONG_RTT, Protocol, Ways, connect as dial};
+pub use dial::{LONG_RTT, Protocol, Raced, Ways, connect as dial, race};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking, telling, told};
 pub use gathering::Gathering;

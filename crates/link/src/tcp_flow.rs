@@ -196,6 +196,7 @@ impl Flow for TcpFlow {
             sent_packets: info.sent_segments(),
             lost_packets: info.resent_segments(),
             reordered: info.reordered(),
+            out_of_order: info.out_of_order(),
             in_flight_bytes: info.in_flight_segments() * segment_bytes,
             window_bytes: info.window_segments() * segment_bytes,
             // The kernel's is never above what the socket is held to.

@@ -139,6 +139,11 @@ impl TcpInfo {
     pub(crate) fn reordered(&self) -> Option<u64> {
         self.u32_at(220).map(u64::from)
     }
+
+    /// Segments received after a gap.
+    pub(crate) fn out_of_order(&self) -> Option<u64> {
+        self.u32_at(224).map(u64::from)
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! pauses between attempts in vain.
 
 mod advised;
+mod changing;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +18,14 @@ use futures::future::{BoxFuture, OptionFuture};
 use link::streams::MAX_STREAMS;
 pub use link::streams::Rails;
 use link::{Choice, ClientHandle, Flow, OpStream, Remembered, Trust, Ways};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch as signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::{ClientConfig, SentAhead};
+
+use advised::{Connected, Later};
+use changing::Changing;
+pub(crate) use changing::Current;
 
 use crate::again::Again;
 use crate::asks::Ask;
@@ -30,6 +35,7 @@ use crate::paths::{Paths, Watching, learn};
 use crate::receiver;
 use crate::ssh::{Address, Login};
 pub use link::{Protocol, Refusal, parse_rate};
+pub use plan::Carrying;
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 
 use crate::url::Url;
@@ -99,13 +105,18 @@ impl Words<'_> {
         fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
             word.map_or_else(|| Ok(T::default()), str::parse)
         }
-        let otherwise = if self.controller.is_some() { Protocol::Quic } else { Protocol::default() };
-        let protocol = self.link.map_or(Ok(otherwise), str::parse)?;
         let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
         let choice: Option<Choice> = self.controller.map(str::parse).transpose().map_err(unknown)?;
         let (compression, streams, rails) =
             (of(self.compression)?, of(self.streams)?, of::<Rails>(self.rails)?);
         let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
+        // Who asks for a controller means a protocol that has them, and only TCP has several streams.
+        let otherwise = match (self.controller.is_some(), is_several) {
+            (true, _) => Protocol::Quic,
+            (false, true) => Protocol::Tcp,
+            (false, false) => Protocol::default(),
+        };
+        let protocol = self.link.map_or(Ok(otherwise), str::parse)?;
         if is_several && !matches!(protocol, Protocol::Tcp | Protocol::Auto) {
             return Err(Error::invalid(format!(
                 "expected the link `tcp` or `auto` for several streams or rails, found `{protocol}`"
@@ -249,6 +260,8 @@ impl Way {
 #[derive(Clone)]
 struct Connection {
     number: u64,
+    /// Changes of a dialer's connections until this handle.
+    moves: u64,
     handle: ClientHandle,
     is_welcomed: Arc<AtomicBool>,
     /// Once a direct link has taken over: the ssh channel, with which the other side ends.
@@ -285,6 +298,8 @@ pub struct Dialer {
     way: Arc<Way>,
     in_vain: Arc<InVain>,
     state: Arc<Mutex<State>>,
+    /// How often another connection has taken the place of one that carried.
+    moved: Arc<signal::Sender<u64>>,
 }
 
 impl fmt::Debug for Dialer {
@@ -315,7 +330,12 @@ impl Dialer {
     }
 
     fn by(way: Way) -> Self {
-        Self { way: Arc::new(way), in_vain: Arc::default(), state: Arc::default() }
+        Self {
+            way: Arc::new(way),
+            in_vain: Arc::default(),
+            state: Arc::default(),
+            moved: Arc::new(signal::Sender::new(0)),
+        }
     }
 
     /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its error.
@@ -326,9 +346,46 @@ impl Dialer {
     /// # Cancel safety
     /// Safe: an attempt under way is given up.
     pub async fn client(&self) -> Result<ClientHandle> {
+        Ok(self.current().await?.client)
+    }
+
+    /// The same, for whoever wants to know when another connection takes its place.
+    ///
+    /// # Errors
+    /// As [`client`](Self::client).
+    ///
+    /// # Cancel safety
+    /// As [`client`](Self::client).
+    pub(crate) async fn current(&self) -> Result<Current> {
         let connection = self.connection().await?;
         self.settled(&connection).await?;
-        Ok(connection.handle)
+        Ok(Current { client: connection.handle, moves: connection.moves, moved: self.moved.subscribe() })
+    }
+
+    /// Lets a connection by this protocol carry from now on; as happens by itself where the path asks for it. What is under way
+    /// is asked for there as far as it has not come. False where there is no connection to take the place of.
+    ///
+    /// # Errors
+    /// It does not get through: everything stays as it was.
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves things as they are.
+    pub async fn carry_by(&self, to: Carrying) -> Result<bool> {
+        let Way::Port(server) = &*self.way else { return Ok(false) };
+        let Some(number) = self.state.lock().await.live().map(|connection| connection.number) else {
+            return Ok(false);
+        };
+        let changed = self.changing(server, number).change(to, None).await?;
+        Ok(changed.is_some())
+    }
+
+    fn changing(&self, server: &Server, number: u64) -> Changing {
+        Changing {
+            server: server.clone(),
+            state: Arc::downgrade(&self.state),
+            number,
+            moved: Arc::clone(&self.moved),
+        }
     }
 
     /// Why the connection that there was has ended; `None` while it lives, before there was one, and while one is being made.
@@ -384,9 +441,13 @@ impl Dialer {
         let number = state.begun;
         let (handle, login) = match &*self.way {
             Way::Port(server) => {
-                let (handle, driver) = open(server).await.map_err(|e| hint(server, e))?;
-                state.drivers.spawn(driver);
-                (handle, None)
+                let opened = open_watched(server).await.map_err(|e| hint(server, e))?;
+                state.drivers.spawn(opened.driving);
+                if let Some(flow) = opened.flow.filter(|flow| may_change(server, &**flow)) {
+                    let changing = self.changing(server, number);
+                    state.drivers.spawn(changing.attend(flow, opened.handle.watch(), opened.later));
+                }
+                (opened.handle, None)
             }
             Way::Ssh { address, window_bytes, reach } => {
                 let begun = Login::begin(address, *window_bytes, *reach).await?;
@@ -407,7 +468,8 @@ impl Dialer {
                 (handle, None)
             }
         };
-        Ok(Connection { number, handle, is_welcomed: Arc::default(), channel: None, login })
+        let moves = *self.moved.borrow();
+        Ok(Connection { number, moves, handle, is_welcomed: Arc::default(), channel: None, login })
     }
 
     fn note_in_vain(&self, state: &mut State, error: &Error) {
@@ -515,6 +577,8 @@ pub(crate) struct Opened {
     pub(crate) driving: BoxFuture<'static, ()>,
     /// What it says of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
+    /// What may still come of another protocol.
+    later: Option<Later>,
 }
 
 /// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
@@ -524,7 +588,7 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
 
 /// The same, with what the connection says of itself.
 pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
-    let Reach { protocol, choice, compression, streams, rails } = server.reach;
+    let Reach { protocol, choice, .. } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -535,17 +599,50 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
         // As the protocol says.
         bulk: link::quic::Bulk::default(),
     };
-    let streams = match (streams, protocol) {
-        (Streams::Of(count), _) => count,
-        // A rate that was named needs no second stream, and would be divided among them.
-        (Streams::Auto, Protocol::Tcp | Protocol::Auto) if choice.is_none() => advised::streams(server).await,
-        (Streams::Auto, _) => 1,
+    let ways = match protocol {
+        Protocol::Tcp | Protocol::Auto => ways_of(server).await,
+        _ => Ways::default(),
     };
-    let ways = Ways { streams, rails };
-    let link = match protocol {
+    let Connected { link, later } = match protocol {
         Protocol::Auto => advised::connect(server, ways, &options).await?,
-        _ => link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?,
+        _ => {
+            let link = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?;
+            Connected { link, later: None }
+        }
     };
+    let opened = put_on(server, protocol, link).await?;
+    Ok(Opened { later, ..opened })
+}
+
+/// How many TCP connections a link to this server takes, and by which ways.
+async fn ways_of(server: &Server) -> Ways {
+    let Reach { choice, streams, rails, .. } = server.reach;
+    let streams = match streams {
+        Streams::Of(count) => count,
+        // A rate that was named needs no second stream, and would be divided among them.
+        Streams::Auto if choice.is_none() => advised::streams(server).await,
+        Streams::Auto => 1,
+    };
+    Ways { streams, rails }
+}
+
+/// Whether the protocol of such a connection may be changed while it carries data: where nobody chose one, and the path is longer
+/// than this machine.
+fn may_change(server: &Server, flow: &dyn Flow) -> bool {
+    let Reach { protocol, choice, streams, rails, .. } = server.reach;
+    let is_open =
+        protocol == Protocol::Auto && choice.is_none() && streams == Streams::Auto && rails.count() == 0;
+    let is_far = flow.peer().is_some_and(|peer| !peer.ip().to_canonical().is_loopback());
+    is_open && is_far && !matches!(server.trust, Trust::Plain)
+}
+
+fn late() -> Error {
+    Error::new(ErrorKind::TimedOut, "expected the other protocol to get through in time")
+}
+
+/// Puts a client on a link by `protocol`, with all that is known of the path.
+async fn put_on(server: &Server, protocol: Protocol, link: link::Link) -> Result<Opened> {
+    let Reach { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {
         tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
     }
@@ -576,7 +673,7 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
             () = async { OptionFuture::from(asking).await; std::future::pending().await } => {}
         }
     };
-    Ok(Opened { handle, driving: Box::pin(driving), flow })
+    Ok(Opened { handle, driving: Box::pin(driving), flow, later: None })
 }
 
 /// Lets the connection begin from what is remembered of its path; gives what is known of the way here.

@@ -21,16 +21,38 @@ pub(crate) struct Landing {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
     items: BTreeMap<u32, Open>,
+    /// Of which the items have begun to come.
     there: Stretches,
+    /// Of which they are complete and proven, where somebody wants to know.
+    done: Option<Done>,
     tally: Arc<Tally>,
     /// Who restores compressed pieces beside whoever brings them; they are restored at once where there is nobody.
     restoring: Option<Arc<Restoring>>,
 }
 
+/// What of a result has come whole, for whoever asks for the rest of it elsewhere.
+#[derive(Clone, Default)]
+pub(crate) struct Done(Arc<Mutex<Stretches>>);
+
+impl Done {
+    /// Whether all of this stretch has come.
+    pub(crate) fn has(&self, start: u64, bytes: u64) -> bool {
+        self.0.lock().has(start, bytes)
+    }
+
+    /// It lies where nothing else does: that was checked when it began to come.
+    fn add(&self, start: u64, bytes: u64) -> Result<()> {
+        self.0.lock().add(start, bytes)
+    }
+}
+
 /// An item whose bulk has not all come.
 enum Open {
-    /// Where it begins in the result.
-    Plain(u64),
+    Plain {
+        /// Where it begins in the result.
+        start: u64,
+        bytes: u64,
+    },
     Compressed {
         rows: Rows,
         how: Compressed,
@@ -51,6 +73,7 @@ impl Landing {
             into: Arc::new(Mutex::new(into)),
             items: BTreeMap::new(),
             there: Stretches::default(),
+            done: None,
             tally,
             restoring: None,
         }
@@ -60,6 +83,17 @@ impl Landing {
     pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
         let (restoring, restored) = Restoring::new(priority, backlog);
         (Self { restoring: Some(restoring), ..self }, restored)
+    }
+
+    /// The same, noting what has come whole: known also after this is gone.
+    pub(crate) fn noting(self) -> (Self, Done) {
+        let done = Done::default();
+        (Self { done: Some(done.clone()), ..self }, done)
+    }
+
+    /// It has come whole.
+    fn note(&self, start: u64, bytes: u64) -> Result<()> {
+        self.done.as_ref().map_or(Ok(()), |done| done.add(start, bytes))
     }
 
     /// An item, whose body says where its bulk belongs, or some of its bulk.
@@ -85,7 +119,7 @@ impl Receiver for Landing {
             Piece::Plain(ReadBody { offset_bytes }) => {
                 self.there.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
-                self.items.insert(item, Open::Plain(offset_bytes));
+                self.items.insert(item, Open::Plain { start: offset_bytes, bytes: bulk_bytes });
             }
             Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
@@ -96,15 +130,23 @@ impl Receiver for Landing {
         let open =
             self.items.get_mut(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
         match open {
-            Open::Plain(start) => {
+            Open::Plain { start, .. } => {
                 self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
             }
             Open::Compressed { carried, .. } => put(carried, offset, bytes)?,
         }
-        if complete && let Some(Open::Compressed { rows, how, carried }) = self.items.remove(&item) {
-            return self.restore(rows, how, carried);
+        if !complete {
+            return Ok(());
         }
-        Ok(())
+        match self.items.remove(&item) {
+            Some(Open::Plain { start, bytes }) => self.note(start, bytes),
+            Some(Open::Compressed { rows, how, carried }) => {
+                let row_bytes = u64::from(how.plain_bytes) / rows.count();
+                self.restore(rows.clone(), how, carried)?;
+                rows.into_iter().try_for_each(|start| self.note(start, row_bytes))
+            }
+            None => Ok(()),
+        }
     }
 
     fn whole(&mut self, whole: Item) -> Result<()> {
@@ -115,7 +157,8 @@ impl Receiver for Landing {
         };
         self.there.add(offset_bytes, size_bytes)?;
         self.tally.add(size_bytes, size_bytes);
-        self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)
+        self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)?;
+        self.note(offset_bytes, size_bytes)
     }
 
     fn takes_any_order(&self) -> bool {
@@ -237,6 +280,12 @@ impl Stretches {
         Ok(())
     }
 
+    fn has(&self, start: u64, length: u64) -> bool {
+        let Some(end) = start.checked_add(length) else { return false };
+        let apart = self.apart.range(..=start).next_back().is_some_and(|(_, &e)| end <= e);
+        end <= self.start_bytes || apart
+    }
+
     fn check_whole(&self, size_bytes: u64) -> Result<()> {
         if self.apart.is_empty() && self.start_bytes == size_bytes {
             return Ok(());
@@ -333,6 +382,32 @@ mod tests {
         assert!(s.check_whole(14).is_ok());
         assert!(s.check_whole(15).is_err());
         assert!(s.apart.is_empty(), "nothing is kept of what has closed");
+    }
+
+    #[test]
+    fn what_is_there_is_known_by_stretch() {
+        let mut s = Stretches::default();
+        for (start, length) in [(0, 4), (8, 4)] {
+            s.add(start, length).unwrap();
+        }
+        for (start, length, is_there) in
+            [(0, 4, true), (1, 2, true), (2, 3, false), (8, 4, true), (9, 3, true), (7, 2, false)]
+        {
+            assert_eq!(s.has(start, length), is_there, "{start}+{length}");
+        }
+        assert!(!s.has(11, 2) && !s.has(u64::MAX, 2));
+    }
+
+    #[test]
+    fn only_whole_items_are_done() {
+        let (_target, region) = Target::new(&[8], 1).unwrap();
+        let (mut landing, done) = Landing::new(region).noting();
+        landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
+        landing.piece(0, 0, &[1; 6], false).unwrap();
+        assert!(!done.has(0, 4));
+        landing.piece(0, 6, &[1; 2], true).unwrap();
+        drop(landing);
+        assert!(done.has(0, 8));
     }
 
     #[test]

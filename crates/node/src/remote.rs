@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use array::{
     Block, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, Loan, Priority, ReadEnds,
-    ReadRequest, Region, Result, Source, Urgency, ValueRange, Want,
+    ReadRequest, Region, Result, Selection, Source, Urgency, ValueRange, Want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, Stream, StreamExt};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use link::{Asking, ClientHandle, Receiver};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -21,17 +21,21 @@ use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
 use crate::again::Again;
 use crate::asks::Ask;
 use crate::by_size::{BySize, Numbered, all_fail};
-use crate::dial::Dialer;
+use crate::dial::{Current, Dialer};
 use crate::follow::one_by_one;
-use crate::landing::{Landing, put};
+use crate::landing::{Done, Landing, put};
 pub use crate::restoring::Carried;
 use crate::restoring::{Backlog, Tally};
-use crate::servers::Replica;
+use crate::servers::{Replica, Rest};
+use crate::slabs::Slab;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
 /// Larger ones of one call that are under way; each comes in pieces, and is restored beside the others.
 const MAX_LARGE: usize = 4_096;
+/// Parts of a read whose rest is asked for by another connection, and how many of them at a time.
+const PART_BYTES: u64 = 4 << 20;
+const MAX_PARTS_UNDER_WAY: usize = 64;
 /// Reads that are asked again at a time, after the server was too busy for them.
 const MAX_AGAIN: usize = 64;
 
@@ -129,10 +133,27 @@ impl RemoteSource {
         }
     }
 
+    /// Asks once, and once more by each connection that takes the place of the one that was asked.
     async fn fetch_once(&self, want: &Want) -> Result<Arc<Block>> {
         let key = want.key();
         let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
-        let client = self.dialer.client().await?;
+        loop {
+            let current = self.dialer.current().await?;
+            if let Some(block) = self.fetch_by(current, want, expected_bytes).await? {
+                return Ok(block);
+            }
+        }
+    }
+
+    /// By one connection; `None` where another one has taken its place.
+    async fn fetch_by(
+        &self,
+        mut current: Current,
+        want: &Want,
+        expected_bytes: u64,
+    ) -> Result<Option<Arc<Block>>> {
+        let key = want.key();
+        let client = current.client.clone();
         let (collector, block) = Collector::new(key, expected_bytes, want.urgency().priority, &self.tally);
         let parameters = ReadBlock { key }.encode();
         let mut receiving =
@@ -142,6 +163,7 @@ impl RemoteSource {
             tokio::select! {
                 biased;
                 end = &mut receiving => break end?,
+                () = current.left() => return Ok(None),
                 version = want.changed(seen) => {
                     seen = version;
                     receiving.adjust(want.urgency());
@@ -149,7 +171,7 @@ impl RemoteSource {
             }
         }
         let nothing = |_| Error::corrupt("expected a block, found the end of the answer");
-        block.await.map_err(nothing)?.map(Arc::new)
+        block.await.map_err(nothing)?.map(|block| Some(Arc::new(block)))
     }
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {
@@ -168,16 +190,46 @@ impl RemoteSource {
         let (mut again, mut place) = (Again::default(), into);
         loop {
             let (loan, lent) = place.lend();
-            let client = self.dialer.client().await?;
-            let landing = Landing::counted(lent, Arc::clone(&self.tally));
+            let mut current = self.dialer.current().await?;
+            let (landing, done) = Landing::counted(lent, Arc::clone(&self.tally)).noting();
             let (landing, restored) = landing.restoring(request.priority, &self.backlog);
             let landing = Box::new(landing);
-            let receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;
-            let received = receiving.await;
+            let client = current.client.clone();
+            let mut receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;
+            let received = tokio::select! {
+                biased;
+                received = &mut receiving => received,
+                () = current.left() => {
+                    drop(receiving);
+                    restored.ended().await?;
+                    let place = loan.try_end().map_err(still_lent)?;
+                    return self.read_rest(dataset, request, place, done).await;
+                }
+            };
             let Err(error) = restored.ended().await.and(received) else { return Ok(()) };
             again.after(self.heed(error), None).await?;
             place = loan.try_end().map_err(still_lent)?;
         }
+    }
+
+    /// Reads what has not come of a read that was withdrawn, by the connection that carries now.
+    fn read_rest(
+        self,
+        dataset: Arc<Dataset>,
+        request: ReadRequest,
+        into: Region,
+        done: Done,
+    ) -> BoxFuture<'static, Result<()>> {
+        async move {
+            let level = dataset.array(request.array)?.level(request.level)?;
+            let grain = level.grain().map(<[u64]>::to_vec);
+            let parts = missing(&request.selection, grain, into, &done);
+            let reads = parts.into_iter().map(|(selection, into)| {
+                self.clone().read_of(Arc::clone(&dataset), ReadRequest { selection, ..request }, into)
+            });
+            stream::iter(reads).buffer_unordered(MAX_PARTS_UNDER_WAY).try_collect().await
+        }
+        .boxed()
     }
 
     /// Asks for small ones together, for large ones each by itself; those that cannot be read end at once.
@@ -253,6 +305,28 @@ impl RemoteSource {
         Again::default().after(error, None).await?;
         self.read_of(dataset, request, loan.try_end().map_err(still_lent)?).await
     }
+}
+
+/// The parts of a read of which something has not come, with their places. Parts follow stored chunks, so that hardly one is
+/// decoded twice.
+fn missing(
+    selection: &Selection,
+    grain: Option<Vec<u64>>,
+    into: Region,
+    done: &Done,
+) -> Vec<(Selection, Region)> {
+    let (shape, item_bytes) = (selection.shape(), into.item_bytes());
+    let mut rest = Rest::new(selection, item_bytes, grain, into);
+    let mut parts = Vec::new();
+    while let Some((part, region)) = rest.take(PART_BYTES) {
+        let of_whole = part.ranges().iter().zip(selection.ranges());
+        let start = of_whole.map(|(part, whole)| (part.start - whole.start) / whole.step.max(1)).collect();
+        let (bytes, rows) = Slab { start, selection: part.clone() }.stretches(&shape, item_bytes);
+        if !rows.into_iter().all(|start| done.has(start, bytes)) {
+            parts.push((part, region));
+        }
+    }
+    parts
 }
 
 fn still_lent(_: Loan) -> Error {

@@ -11,6 +11,7 @@ mod achieved;
 mod advice;
 mod budget;
 mod capacity;
+mod change;
 mod estimate;
 mod host;
 mod lane;
@@ -32,6 +33,7 @@ pub use advice::{
 };
 pub use budget::{ALL_BYTES_PER_HOUR, Budget, PATH_BYTES_PER_HOUR, PROBE_WITHIN, TooMuch};
 pub use capacity::Capacity;
+pub use change::{Carrying, LEAST_RTT, LinkWatch, Standing};
 pub use estimate::{Estimate, HALF_LIFE, MAX_AGE};
 pub use host::Host;
 pub use lane::Lane;

@@ -317,6 +317,17 @@ impl Client {
         self.credit_bytes
     }
 
+    /// Round trips of the window so far: when another one has begun, the carrier may have seen something new.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.window.rounds()
+    }
+
+    /// Whether packets come after gaps, as the carrier sees it: something is lost on the way.
+    pub fn note_gaps(&mut self, has_gaps: bool) {
+        self.window.note_gaps(has_gaps);
+    }
+
     /// Bulk bytes that may be on their way or not yet taken: what keeps the path full, as far as it is known. What was
     /// allowed before it fell may still come.
     #[must_use]

@@ -9,6 +9,10 @@
 //! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
 //! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
 //!
+//! Where packets are lost what came behind a gap waits, and a round trip is longer by that: no smaller window brings what is missing
+//! sooner, and one that fills the path and no more stands still meanwhile. So while there are gaps it never falls, and is
+//! several times what fills the path; what is in the network then is bounded by the sender's own congestion control.
+//!
 //! Where whoever sends keeps the queues short himself ([`SentAhead::All`]) the window is what was reserved, and rounds only measure.
 
 use std::time::{Duration, Instant};
@@ -23,6 +27,9 @@ const LOOK_ROUNDS: u32 = 2;
 /// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
 /// Before, it grows in small steps, for all that is more than fills the path waits.
 const NEVER_FULL: u32 = 8;
+/// So many times what fills the path is let come while packets come after gaps: one that is lost takes a round trip to come
+/// again, and what is lost once more another one.
+const GAP_PRODUCTS: u64 = 4;
 /// So many rounds in which more waited than is allowed, one after another, are no chance.
 const CROWDED_ROUNDS: u32 = 2;
 
@@ -39,6 +46,8 @@ pub(crate) struct Window {
     path: Option<Path>,
     look: Option<Look>,
     ahead: SentAhead,
+    /// Packets came after gaps lately; then the most that arrived in a shortest round trip while they did, bytes.
+    gaps: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,6 +140,7 @@ impl Window {
             path: None,
             look: None,
             ahead,
+            gaps: None,
         }
     }
 
@@ -141,6 +151,16 @@ impl Window {
     /// No more than so many bytes, whatever the path says; none: as it says.
     pub(crate) fn limit(&mut self, limit_bytes: Option<u64>) {
         self.limit_bytes = limit_bytes;
+    }
+
+    /// Rounds so far.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Whether packets come after gaps, as the carrier sees it.
+    pub(crate) fn note_gaps(&mut self, has_gaps: bool) {
+        self.gaps = has_gaps.then(|| self.gaps.unwrap_or_default());
     }
 
     /// The shortest round trip, once one was measured.
@@ -182,12 +202,25 @@ impl Window {
         let arrived_bytes = std::mem::take(&mut self.arrived_bytes);
         let round_trip = now.saturating_duration_since(since);
         let size_bytes = match self.look.take() {
+            _ if self.gaps.is_some() => self.stay_open(now, arrived_bytes, round_trip),
             Some(look) => self.go_on_looking(now, look, round_trip),
             None => self.adapt(now, arrived_bytes, round_trip),
         };
         if self.ahead != SentAhead::All {
             self.size_bytes = size_bytes.max(FIRST_WINDOW_BYTES).min(self.most_bytes);
         }
+    }
+
+    /// The window where what waits waits for what was lost.
+    fn stay_open(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
+        let path = self.path.get_or_insert_with(|| Path::new(round_trip, now));
+        path.shortest = path.shortest.min(round_trip);
+        (path.seen, path.crowded_rounds) = (now, 0);
+        let filling = Path::share(arrived_bytes, path.shortest, round_trip);
+        // A round that was held up says too little; one long ago too much.
+        let most = self.gaps.map_or(0, |most| most - most / 16).max(filling);
+        self.gaps = Some(most);
+        self.size_bytes.max(most.saturating_mul(GAP_PRODUCTS))
     }
 
     fn adapt(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
@@ -399,6 +432,25 @@ mod tests {
             assert!(run.sizes(way, 100).iter().all(|&size| size == 80));
         }
         assert!(run.window.shortest() >= Some(ROUND_TRIP), "round trips are measured");
+    }
+
+    /// Half of the rounds are held up by what was lost in them.
+    #[test]
+    fn where_packets_are_lost_it_is_what_fills_the_path_several_times() {
+        let lossy = |run: &mut Run, rounds: u32| {
+            let held_up = |n: u32| if n.is_multiple_of(2) { ROUND_TRIP } else { Duration::ZERO };
+            (0..rounds)
+                .map(|n| run.round(Way { others: held_up(n), ..Way::holding(20 * MIB) }).0)
+                .collect::<Vec<_>>()
+        };
+        let mut run = start(1 << 30);
+        run.window.note_gaps(true);
+        let sizes = lossy(&mut run, 100);
+        assert!(sizes[10..].iter().all(|&size| (60..=400).contains(&size)), "{sizes:?}");
+        // And once nothing is lost any more it falls to what fills the path.
+        run.window.note_gaps(false);
+        let sizes = run.sizes(Way::holding(20 * MIB), 30);
+        assert!((20..=25).contains(&sizes[29]), "{sizes:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! [`receive_many`](crate::ClientHandle::receive_many).
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use wire::{
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
 use crate::drive::Side;
+use crate::flow::Flow;
 use crate::gathering::Member;
 use crate::many::{self, Said};
 use crate::receive::{Counts, Receiver, Slot};
@@ -93,6 +95,10 @@ pub(crate) struct ClientSide {
     by_parts: bool,
     /// Its place among the connections of one receiver, as long as it is open.
     member: Option<Member>,
+    /// What tells whether packets come after gaps.
+    flow: Option<Arc<dyn Flow>>,
+    /// Round trips of the window, and packets after gaps, when that was looked at.
+    looked: (u64, u64),
     pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,
     pub(crate) manys: HashMap<u64, many::Inbox>,
@@ -111,11 +117,18 @@ pub(crate) struct ClientSide {
 
 impl ClientSide {
     /// `by_parts`: bulk comes apart from the frames.
-    pub(crate) fn new(machine: Client, by_parts: bool, member: Option<Member>) -> Self {
+    pub(crate) fn new(
+        machine: Client,
+        by_parts: bool,
+        member: Option<Member>,
+        flow: Option<Arc<dyn Flow>>,
+    ) -> Self {
         Self {
             machine,
             by_parts,
             member,
+            flow,
+            looked: (0, 0),
             askers: Numbered::default(),
             counts: Counts::default(),
             manys: HashMap::new(),
@@ -325,6 +338,16 @@ impl ClientSide {
         self.askers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
     }
 
+    /// Looks for gaps, once in each round trip of the window.
+    fn look_for_gaps(&mut self) {
+        let rounds = self.machine.rounds();
+        if let Some(flow) = self.flow.as_ref().filter(|_| rounds != self.looked.0) {
+            let out_of_order = flow.statistics().out_of_order.unwrap_or_default();
+            self.machine.note_gaps(out_of_order > self.looked.1);
+            self.looked = (rounds, out_of_order);
+        }
+    }
+
     /// Wakes those for whom there is room now.
     pub(crate) fn give_room(&mut self) {
         let Self { machine, waiting_for_room, .. } = self;
@@ -365,6 +388,7 @@ impl Side for ClientSide {
     }
 
     fn prepare(&mut self) {
+        self.look_for_gaps();
         if let Some(member) = &mut self.member {
             member.settle(&mut self.machine);
         }

@@ -504,6 +504,7 @@ impl Flow for QuicFlow {
                 sent_packets: stack.path.sent_packets,
                 lost_packets: stack.path.lost_packets,
                 reordered: None,
+                out_of_order: None,
                 in_flight_bytes: pace.in_flight_bytes(),
                 window_bytes: pace.limits().window_bytes(),
                 rate_bytes_per_sec: Some(pace.limits().rate_bytes_per_sec()),

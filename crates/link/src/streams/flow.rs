@@ -73,6 +73,7 @@ fn and(first: Statistics, other: Statistics) -> Statistics {
         sent_packets: first.sent_packets + other.sent_packets,
         lost_packets: first.lost_packets + other.lost_packets,
         reordered: first.reordered.zip(other.reordered).map(|(first, other)| first + other),
+        out_of_order: first.out_of_order.zip(other.out_of_order).map(|(first, other)| first + other),
         in_flight_bytes: first.in_flight_bytes + other.in_flight_bytes,
         window_bytes: first.window_bytes + other.window_bytes,
         rate_bytes_per_sec: sum(first.rate_bytes_per_sec, other.rate_bytes_per_sec),

@@ -1,21 +1,31 @@
 //! Which protocol a link is made by where none was asked for: what is remembered of the path decides, and where too little
-//! is, the round trip. A protocol that does not get through is not waited for long, and that is remembered.
+//! is, the round trip. QUIC is never waited for where TCP gets through; that it does not get through is remembered.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use array::{Error, ErrorKind, Result};
+use array::{ErrorKind, Result};
+use futures::future::BoxFuture;
 use link::quic::{Options, Start};
 use link::streams::MAX_STREAMS;
-use link::{Link, Protocol, Trust, Ways};
+use link::{LONG_RTT, Link, Protocol, Raced, Trust, Ways, race};
 use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
 
 use super::Server;
 use crate::paths::{Paths, now};
 
-/// How long QUIC has to get through where TCP would do. Lost first packets are sent again after one second.
-const QUIC_WITHIN: Duration = Duration::from_secs(3);
+/// How long QUIC has to get through while TCP carries. Lost first packets are sent again after one second.
+pub(super) const QUIC_WITHIN: Duration = Duration::from_secs(3);
+
+/// A link, and the one by QUIC that may still come.
+pub(super) struct Connected {
+    pub(super) link: Link,
+    pub(super) later: Option<Later>,
+}
+
+/// A link by QUIC, if it gets through in time.
+pub(super) type Later = BoxFuture<'static, Option<Link>>;
 
 /// Connects as is best for the path.
 ///
@@ -24,7 +34,7 @@ const QUIC_WITHIN: Duration = Duration::from_secs(3);
 ///
 /// # Cancel safety
 /// Dropping it closes the sockets.
-pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> Result<Link> {
+pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
@@ -32,7 +42,9 @@ pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> R
     {
         return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
     }
-    link::dial(&server.host, server.port, &server.trust, Protocol::Auto, ways, options).await
+    let raced = race(&server.host, server.port, &server.trust, ways, options, LONG_RTT).await?;
+    let later = raced.later.map(|later| -> Later { Box::pin(async move { in_time(later).await.ok() }) });
+    Ok(Connected { link: raced.link, later })
 }
 
 /// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
@@ -53,51 +65,68 @@ async fn address_of(server: &Server) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Server,
-    with: (Ways, &Options),
+    (ways, options): (Ways, &Options),
     paths: &Paths,
     host: IpAddr,
-) -> Result<Link> {
-    let (first, second) = match advised.value {
-        Some("quic") => (Protocol::Quic, Protocol::Tcp),
-        Some("tcp") => (Protocol::Tcp, Protocol::Quic),
-        _ => (Protocol::Auto, Protocol::Auto),
+) -> Result<Connected> {
+    tracing::debug!(%host, link = advised.value, why = advised.basis);
+    let quic_from = match advised.value {
+        Some("tcp") => return by_tcp(server, ways, options).await,
+        Some("quic") => Duration::ZERO,
+        _ => LONG_RTT,
     };
-    tracing::debug!(%host, link = %first, why = advised.basis);
-    let error = match connect_within(server, first, with).await {
-        Err(error) if is_unreached(&error) && first != second => error,
-        done => return done,
-    };
-    let link = connect_within(server, second, with).await.map_err(|also| {
-        error.context(format!("{second} did not get through either ({also}); {first}, as advised"))
-    })?;
-    tracing::warn!(%host, "{first} was advised and did not get through: by {second}");
-    if first == Protocol::Quic {
-        paths.tell(host, vec![Measurement::Udp(false)]);
-    }
-    Ok(link)
+    let Raced { link, later } =
+        race(&server.host, server.port, &server.trust, ways, options, quic_from).await?;
+    let paths = paths.clone();
+    let later = later.map(|later| -> Later {
+        Box::pin(async move {
+            match in_time(later).await {
+                Ok(link) => Some(link),
+                Err(unheard) => {
+                    if unheard {
+                        tracing::info!(%host, "QUIC does not get through: by TCP");
+                        paths.tell(host, vec![Measurement::Udp(false)]);
+                    }
+                    None
+                }
+            }
+        })
+    });
+    Ok(Connected { link, later })
 }
 
-/// Silence means that UDP is swallowed on the way, as often as not: it is not waited for as long as TCP is.
-async fn connect_within(
-    server: &Server,
-    protocol: Protocol,
-    (ways, options): (Ways, &Options),
-) -> Result<Link> {
-    // With an answer: a ticket of an earlier connection says nothing of today's path.
+/// TCP, as advised; QUIC where that cannot be reached.
+async fn by_tcp(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
+    let Server { host, port, trust, .. } = server;
+    let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
+        Err(error) if is_unreached(&error) => error,
+        done => return done.map(|link| Connected { link, later: None }),
+    };
+    let link = timeout(QUIC_WITHIN, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
+    let link = link.map_err(|also| error.context(format!("QUIC did not get through either ({also})")))?;
+    tracing::warn!(host, "TCP was advised and did not get through: by QUIC");
+    Ok(Connected { link, later: None })
+}
+
+/// By QUIC, with an answer: a ticket of an earlier connection says nothing of today's path.
+pub(super) async fn by_quic(server: &Server, options: &Options) -> Result<Link> {
     let options = Options { start: Start::Proven, ..*options };
-    let connecting = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options);
-    if protocol != Protocol::Quic {
-        return connecting.await;
-    }
-    timeout(QUIC_WITHIN, connecting).await.unwrap_or_else(|_| Err(too_late()))
+    let Server { host, port, trust, .. } = server;
+    link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
 }
 
-fn too_late() -> Error {
-    Error::new(ErrorKind::TimedOut, format!("expected QUIC to get through within {QUIC_WITHIN:?}"))
+/// The link; true as the error where nobody was heard. Silence means that UDP is swallowed on the way, as often as not: it is not
+/// waited for as long as TCP is.
+async fn in_time(later: BoxFuture<'static, Result<Link>>) -> std::result::Result<Link, bool> {
+    match timeout(QUIC_WITHIN, later).await {
+        Ok(Ok(link)) => Ok(link),
+        Ok(Err(error)) => Err(is_unreached(&error)),
+        Err(_) => Err(true),
+    }
 }
 
 /// Nobody was heard: another protocol may get through.
-fn is_unreached(error: &Error) -> bool {
+fn is_unreached(error: &array::Error) -> bool {
     matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
 }
 
@@ -200,11 +229,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
-        let link =
+        let Connected { link, later } =
             connect_by(&advised("quic"), &server, (Ways::default(), &Options::default()), &paths, host)
                 .await
                 .unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
+        assert!(later.unwrap().await.is_none(), "QUIC is still tried while TCP carries");
         let known = paths.recall(host, None).await.unwrap().path;
         let next = link_protocol(&known, now());
         assert_eq!(next.value, Some("tcp"));
@@ -219,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.8".parse().unwrap();
-        let link =
+        let Connected { link, .. } =
             connect_by(&advised("quic"), &server, (Ways::default(), &at_once()), &paths, host).await.unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
     }

@@ -205,6 +205,7 @@ mod tests {
             sent_packets: sent_bytes / 1448,
             lost_packets: sent_bytes / 144_800,
             reordered: Some(0),
+            out_of_order: None,
             in_flight_bytes: 0,
             window_bytes: 1 << 20,
             rate_bytes_per_sec: None,

@@ -33,6 +33,7 @@ use futures::{FutureExt, StreamExt};
 
 use group::Group;
 pub use group::{Replica, Server, ServerState};
+pub(crate) use rest::Rest;
 pub use shares::MAX_SERVERS;
 
 /// Servers that answer for a block where each answers for a part: one that dies is not missed.

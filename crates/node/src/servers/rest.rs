@@ -8,7 +8,7 @@ use array::{AxisRange, Region, Selection};
 use super::shares::MAX_PART_BYTES;
 
 /// The parts of a selection that nobody has taken yet, with their places in the target.
-pub(super) struct Rest {
+pub(crate) struct Rest {
     /// The next one is the last.
     boxes: Vec<(Vec<AxisRange>, Region)>,
     item_bytes: u64,
@@ -19,7 +19,7 @@ pub(super) struct Rest {
 
 impl Rest {
     /// A whole selection, whose target has its shape.
-    pub(super) fn new(
+    pub(crate) fn new(
         selection: &Selection,
         item_bytes: usize,
         grain: Option<Vec<u64>>,
@@ -43,7 +43,7 @@ impl Rest {
 
     /// Takes a part of at most `most_bytes`, or one chunk if that is more; of a chunk larger than a part may be, as
     /// much as may.
-    pub(super) fn take(&mut self, most_bytes: u64) -> Option<(Selection, Region)> {
+    pub(crate) fn take(&mut self, most_bytes: u64) -> Option<(Selection, Region)> {
         let (ranges, region) = self.boxes.pop()?;
         let (ranges, region) = self.cut(ranges, region, most_bytes, &self.grain.clone());
         let elements = vec![1; ranges.len()];

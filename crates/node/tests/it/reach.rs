@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use node::array::conformance::check_source;
-use node::array::{ErrorKind, Selection, Source};
-use node::dial::{Compression, Dialer, Protocol, Reach, Server, Streams};
+use node::array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
+use node::dial::{Carrying, Compression, Dialer, Protocol, Reach, Server, Streams};
 use node::node::Options;
 use node::remote::RemoteSource;
 use tokio::time::Instant;
@@ -119,4 +120,60 @@ async fn by_tcp_nobody_is_sent_faster_than_he_asked_for_or_the_server_allows() {
         let allowed = taken(&holding, choice, 1).await;
         assert!(allowed > LEAST, "{choice:?}: {allowed:?}");
     }
+}
+
+/// A read and many blocks are under way when another protocol takes over: every byte comes once it should, by whatever brings it,
+/// and hardly any twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_under_way_moves_to_the_connection_that_takes_over() {
+    const BYTES: u64 = 64 * 256 * 512;
+    let location = "synthetic:noise?shape=64,256,512&dtype=u8";
+    let served =
+        Served::changed(&[location], |options| options.most_bytes_per_sec = Some(8e6)).await.unwrap();
+    let here = local(served.folder.path(), location).await;
+    let all = Selection::all(&[64, 256, 512]);
+    let expect = read(&here.source, 0, all.clone()).await.unwrap();
+    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let dialer = Dialer::new(Server::of(served.url(), 64 << 20).unwrap().by(reach));
+    let there = RemoteSource::new(dialer.clone(), String::new());
+    assert!(!dialer.carry_by(Carrying::Quic).await.unwrap(), "nothing carries yet");
+    let dataset = there.describe().await.unwrap();
+    for to in [Carrying::Quic, Carrying::Tcp] {
+        let before = there.carried();
+        let reading = async {
+            let source: Arc<dyn Source> = Arc::new(there.clone());
+            read(&source, 0, all.clone()).await.unwrap()
+        };
+        let changing = async {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            assert!(dialer.carry_by(to).await.unwrap());
+        };
+        let (found, ()) = tokio::join!(reading, changing);
+        assert!(found == expect, "{to:?}: wrong bytes");
+        let came = there.carried().data_bytes - before.data_bytes;
+        assert!((BYTES..=2 * BYTES).contains(&came), "{to:?}: {came} bytes came for {BYTES}");
+    }
+    let key =
+        |index| BlockKey { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0, index };
+    let count = dataset.array(0).unwrap().level(0).unwrap().block_count();
+    let urgency = Urgency::of(Priority::NORMAL);
+    let (wants, handles): (Vec<_>, Vec<_>) = (0..count).map(|index| want(key(index), urgency)).unzip();
+    let blocks = async {
+        let mut bytes = 0;
+        let mut completions = there.blocks(wants);
+        while let Some(done) = completions.next().await {
+            match &done.result.unwrap().content {
+                Content::Data { bytes: block, .. } => bytes += block.len() as u64,
+                Content::NotCovered => panic!("all of it is there"),
+            }
+        }
+        bytes
+    };
+    let changing = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        assert!(dialer.carry_by(Carrying::Quic).await.unwrap());
+    };
+    let (bytes, ()) = tokio::join!(blocks, changing);
+    assert_eq!(bytes, BYTES);
+    drop(handles);
 }

@@ -1,0 +1,152 @@
+//! The protocol of a connection is changed while it carries data, where its receiving end sees that the other one may bring
+//! them sooner, or that nothing comes any more ([`LinkWatch`]). New operations go by the new connection; reads and blocks that
+//! are under way are withdrawn and asked for again there, as far as they have not come ([`Current::left`]). The old connection
+//! ends with its last operation.
+//!
+//! Until the new connection has been welcomed everything goes on as it was: a change costs whoever waits no round trip.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use array::Result;
+use link::{ClientHandle, ClientWatch, Flow, Link, Protocol, quic};
+use plan::{Carrying, LinkWatch, Standing};
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::advised::{self, Later, QUIC_WITHIN};
+use super::{Opened, Server, State, put_on, ways_of};
+
+/// How often a connection is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a new connection has until it is welcomed.
+const WELCOMED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The connection of the moment, for whoever wants to know when another one takes its place.
+pub(crate) struct Current {
+    pub(crate) client: ClientHandle,
+    pub(super) moves: u64,
+    pub(super) moved: watch::Receiver<u64>,
+}
+
+impl Current {
+    /// Waits until another connection carries instead, to which whatever has not come should move.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(crate) async fn left(&mut self) {
+        let moves = self.moves;
+        if self.moved.wait_for(|now| *now > moves).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Watches what carries the data of one server.
+pub(super) struct Changing {
+    pub(super) server: Server,
+    pub(super) state: Weak<Mutex<State>>,
+    /// Of the connection, among those of its dialer.
+    pub(super) number: u64,
+    pub(super) moved: Arc<watch::Sender<u64>>,
+}
+
+impl Changing {
+    /// Until the connection is over, or another one was made.
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves things as they are.
+    pub(super) async fn attend(self, mut flow: Arc<dyn Flow>, mut of: ClientWatch, mut later: Option<Later>) {
+        let begun = Instant::now();
+        let carrying = if flow.statistics().protocol == "tcp" { Carrying::Tcp } else { Carrying::Quic };
+        let mut watch = LinkWatch::new(carrying, Duration::ZERO);
+        let mut ready = None;
+        loop {
+            tokio::select! {
+                () = sleep(LOOK_EVERY) => {}
+                came = async { later.as_mut()?.await }, if later.is_some() => {
+                    (later, ready) = (None, came);
+                }
+            }
+            let Some(is_waiting) = of.is_waiting() else { return };
+            let is = flow.statistics();
+            let standing = Standing {
+                received_bytes: is.received_bytes,
+                out_of_order: is.out_of_order.unwrap_or_default(),
+                least_rtt: is.least_rtt.or(is.rtt),
+                is_waiting,
+            };
+            let asks_for_change = watch.look(begun.elapsed(), &standing);
+            // It came too late to be waited for, and is ready where it is needed: else it is let go.
+            let link = ready.take().filter(|_| asks_for_change || watch.has_gaps());
+            if !asks_for_change && link.is_none() {
+                continue;
+            }
+            let to = watch.carrying().other();
+            match self.change(to, link).await {
+                Ok(Some((new_flow, new_of))) => {
+                    let was = (standing.received_bytes, standing.out_of_order);
+                    tracing::info!(
+                        server = self.server.host,
+                        ?to,
+                        ?was,
+                        "another protocol carries from now on"
+                    );
+                    watch.changed(begun.elapsed(), standing.least_rtt);
+                    (flow, of) = (new_flow, new_of);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!(server = self.server.host, ?to, %error, "the other protocol does not get through");
+                    watch.refused(begun.elapsed());
+                }
+            }
+        }
+    }
+
+    /// Makes a connection by the other protocol, and lets it carry once it is welcomed; `None` where nobody needs it any more.
+    pub(super) async fn change(
+        &self,
+        to: Carrying,
+        link: Option<Link>,
+    ) -> Result<Option<(Arc<dyn Flow>, ClientWatch)>> {
+        let link = match link {
+            Some(link) => link,
+            None => self.dial(to).await?,
+        };
+        let Opened { handle, driving, flow, .. } = put_on(&self.server, Protocol::Auto, link).await?;
+        let Some(flow) = flow else { return Ok(None) };
+        let mut driving = driving;
+        let welcomed = async {
+            tokio::select! {
+                welcomed = handle.welcomed() => welcomed.map(drop),
+                () = &mut driving => Err(handle.closed().await),
+            }
+        };
+        let late = |_| Err(crate::dial::late());
+        timeout(WELCOMED_WITHIN, welcomed).await.unwrap_or_else(late)?;
+        let Some(state) = self.state.upgrade() else { return Ok(None) };
+        let mut state = state.lock().await;
+        let State { connection, drivers, .. } = &mut *state;
+        let Some(current) = connection.as_mut().filter(|c| c.number == self.number) else {
+            return Ok(None);
+        };
+        let of = handle.watch();
+        current.handle = handle;
+        // Whoever asks for the connection after this has the new one: the lock is held.
+        current.moves = *self.moved.borrow() + 1;
+        self.moved.send_replace(current.moves);
+        drivers.spawn(driving);
+        Ok(Some((flow, of)))
+    }
+
+    async fn dial(&self, to: Carrying) -> Result<Link> {
+        let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
+        if to == Carrying::Quic {
+            let late = |_| Err(crate::dial::late());
+            return timeout(QUIC_WITHIN, advised::by_quic(&self.server, &options)).await.unwrap_or_else(late);
+        }
+        let Server { host, port, trust, .. } = &self.server;
+        link::dial(host, *port, trust, Protocol::Tcp, ways_of(&self.server).await, &options).await
+    }
+}
