@@ -2,7 +2,8 @@
 //! made beforehand (`corridor lab`, or a real one) and both sides are named, this program running on the receiver's; or
 //! it is told how links are made, and makes those that it needs ([`links`]).
 //!
-//! Messages are from memory: no array, no disk. They are encrypted and checked as everything is.
+//! Messages are from memory: no array, no disk. They are encrypted and checked as everything is. The group `get` is the whole
+//! program instead, with no option given, beside messages in the same run.
 
 mod advice;
 mod blind;
@@ -10,6 +11,7 @@ mod bulk;
 mod evenness;
 mod flows;
 mod fresh;
+mod get;
 mod links;
 mod lossy;
 mod messages;
@@ -34,8 +36,8 @@ pub use messages::{Ready, serve};
 /// Groups of cases, as [`Options::only`] names them; `all` adds every controller to `bulk`. `soak` has to be asked for: it
 /// takes half an hour.
 pub const GROUPS: &[&str] = &[
-    "bulk", "streams", "messages", "small", "fresh", "senders", "clients", "fairness", "evenness", "lossy",
-    "advice", MOST, SOAK,
+    "bulk", "get", "streams", "messages", "small", "fresh", "senders", "clients", "fairness", "evenness",
+    "lossy", "advice", MOST, SOAK,
 ];
 /// The group that has to be named, and the one that has a link of its own.
 const SOAK: &str = "soak";
@@ -72,6 +74,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     for &group in GROUPS.iter().filter(|group| is_chosen(options, group)) {
         let cases = match group {
             "bulk" => bulk::run(&scene).await,
+            "get" => get::run(&scene).await,
             "streams" => bulk::streams(&scene).await,
             "messages" => back_to_back(&scene).await.map(|case| vec![case]),
             "small" => small(&scene).await.map(|case| vec![case]),

@@ -95,8 +95,8 @@ impl<'a> Scene<'a> {
     }
 
     /// How long a long flow may take.
-    fn within(&self) -> Duration {
-        let least = |rate: f64| Duration::from_secs_f64(PATIENCE * self.bytes as f64 / rate);
+    fn within(&self, bytes: u64) -> Duration {
+        let least = |rate: f64| Duration::from_secs_f64(PATIENCE * bytes as f64 / rate);
         self.options.link.rate.map_or(DEFAULT_WITHIN, |rate| least(rate).max(LEAST_PATIENCE))
     }
 
@@ -121,13 +121,18 @@ impl<'a> Scene<'a> {
 
     /// A long flow of ours on a new connection, its start included; the handshake is over before.
     pub(super) async fn ours(&self, way: Way) -> Result<Flowed> {
+        self.ours_of(way, self.bytes).await
+    }
+
+    /// The same of so many bytes.
+    pub(super) async fn ours_of(&self, way: Way, bytes: u64) -> Result<Flowed> {
         let client = Client::connect(&self.ready, way, self.window_bytes()).await?;
         let arrived = Arc::<AtomicU64>::default();
-        let count = self.bytes.div_ceil(MAX_MESSAGE_BYTES);
+        let count = bytes.div_ceil(MAX_MESSAGE_BYTES);
         let work = async {
-            let receiving = client.receive(count, self.bytes / count, Arc::clone(&arrived)).await?;
+            let receiving = client.receive(count, bytes / count, Arc::clone(&arrived)).await?;
             // Late: what has come until then counts.
-            timeout(self.within(), receiving).await.unwrap_or(Ok(()))?;
+            timeout(self.within(bytes), receiving).await.unwrap_or(Ok(()))?;
             Ok(arrived.load(Ordering::Relaxed) as f64)
         };
         measured(&self.server, work).await
@@ -137,7 +142,7 @@ impl<'a> Scene<'a> {
     pub(super) async fn peer(&self, name: &str, iperf3: Option<&[&str]>) -> Result<Flowed> {
         match (iperf3, name) {
             (Some(arguments), _) => {
-                self.iperf3(arguments, (self.within().as_secs_f64() / PATIENCE).ceil()).await
+                self.iperf3(arguments, (self.within(self.bytes).as_secs_f64() / PATIENCE).ceil()).await
             }
             (None, "udt") => self.udt().await,
             (None, "srt") => self.srt().await,
@@ -150,7 +155,7 @@ impl<'a> Scene<'a> {
         let mut arrived = 0;
         let work = async {
             let fetching = client.fetch(self.bytes, |bytes| arrived += bytes);
-            timeout(self.within(), fetching).await.unwrap_or(Ok(()))?;
+            timeout(self.within(self.bytes), fetching).await.unwrap_or(Ok(()))?;
             Ok(arrived as f64)
         };
         measured(&self.server, work).await
@@ -181,7 +186,7 @@ impl<'a> Scene<'a> {
         let program = self.build_udt().await?;
         let (address, port) = (self.side.address.to_string(), UDT_PORT.to_string());
         let (buffer, bytes) = (self.window_bytes().to_string(), self.bytes.to_string());
-        let secs = self.within().as_secs_f64().to_string();
+        let secs = self.within(self.bytes).as_secs_f64().to_string();
         let program = program.to_string_lossy();
         let server = Running::unasked(&self.side, &program, &["serve", &address, &port, &buffer])?;
         tokio::time::sleep(START_PAUSE).await;
@@ -189,7 +194,7 @@ impl<'a> Scene<'a> {
         command.args(["fetch", &address, &port, &buffer, &bytes, &secs]);
         let mut told = Value::Null;
         let work = async {
-            told = json(output(command, self.within() * 2).await?)?;
+            told = json(output(command, self.within(self.bytes) * 2).await?)?;
             Ok(told["bytes"].as_f64().unwrap_or_default())
         };
         let measured = measured(&server, work).await?;
@@ -226,7 +231,7 @@ impl<'a> Scene<'a> {
         let mut command = Command::new("srt-file-transmit");
         command.args(["-q", &format!("{at}?mode=caller&{tuning}"), &format!("file://{}", into.display())]);
         let work = async {
-            match output(command, self.within()).await {
+            match output(command, self.within(self.bytes)).await {
                 Err(error) if error.kind() != ErrorKind::TimedOut => return Err(error),
                 _ => {}
             }
@@ -247,7 +252,7 @@ pub(super) async fn message_server(side: &Side, program: &Path) -> Result<(Runni
 }
 
 /// Measures `work`, which gives the bytes that came of it.
-async fn measured(server: &Running, work: impl Future<Output = Result<f64>>) -> Result<Flowed> {
+pub(super) async fn measured(server: &Running, work: impl Future<Output = Result<f64>>) -> Result<Flowed> {
     let cpu = || own_cpu_secs() + server.cpu_secs();
     let before = cpu();
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]

@@ -28,6 +28,9 @@ const ADVISED: [(f64, f64, f64); 6] = [
     (62.5e6, 0.02, 0.0),
     (125e6, 0.15, 1e-3),
 ];
+/// Losses with which the whole program is run, on the round trips above at the usual rate and at one that processors do not limit.
+const GOT: [f64; 3] = [0.0, 1e-3, 1e-2];
+const GOT_RATE: f64 = 25e6;
 /// Packets of links that limit nothing, bytes.
 const MTUS: [u32; 2] = [1500, 9000];
 /// The path that changes.
@@ -68,6 +71,8 @@ fn places(options: &Options) -> Vec<Place> {
     let mut places: Vec<Place> =
         grid.into_iter().map(|(rtt, loss)| Place::new((rate, rtt, loss), groups(rtt, loss))).collect();
     let few = |count: usize| if options.is_quick { 1 } else { count };
+    let slower = RTTS.iter().rev().flat_map(|&rtt_secs| GOT.map(|loss| (GOT_RATE, rtt_secs, loss)));
+    places.extend(slower.take(few(usize::MAX)).map(|path| Place::new(path, vec!["get"])));
     places.extend(ADVISED.into_iter().take(few(ADVISED.len())).map(|path| Place::new(path, vec!["advice"])));
     places.extend(MTUS.into_iter().take(few(MTUS.len())).map(|mtu| Place {
         rate: None,
@@ -85,6 +90,7 @@ fn groups(rtt_secs: f64, loss: f64) -> Vec<&'static str> {
     let is_clean = loss == 0.0;
     let of = [
         ("bulk", true),
+        ("get", GOT.contains(&loss)),
         ("streams", rtt_secs == RTTS[2]),
         ("messages", is_clean && rtt_secs == RTTS[1]),
         ("small", is_clean && rtt_secs == RTTS[2]),
