@@ -65,7 +65,11 @@ impl TryFrom<String> for DatasetId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Generation(pub u32);
 
-/// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN.
+/// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN; see [`decode`](crate::decode).
+///
+/// Two things are kept apart. What the file *names* missing is no value, anywhere. What netCDF only *takes* for missing, its
+/// own fill values and what lies outside the valid range, is a value as xarray gives it, but has no place in pictures,
+/// levels and statistics.
 ///
 /// Equal where they decode alike: see [`Scalar`] for NaN.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,20 +80,30 @@ pub struct Decoding {
     /// Added after scaling; 0 where there is none.
     #[serde(with = "json")]
     pub offset: f64,
-    /// Stored values that mean "no value here".
+    /// Values that mean "no value here", of any type; the one that files are filled with first.
     pub missing: Vec<Scalar>,
-    /// Stored values outside are missing too (inclusive bounds).
+    /// Stored values outside have no place in pictures (inclusive bounds).
     pub valid: Option<(Scalar, Scalar)>,
-    /// Element type that the format's own library gives for decoded values. Integers with missing
-    /// values and no scale become floats here, since NaN must be said.
+    /// Nor have these: what the library fills with where the file names nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<Scalar>,
+    /// Whether the bits of integers are meant unsigned, whatever the stored type says (`_Unsigned`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsigned: Option<bool>,
+    /// Why stored values cannot become the meant ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+    /// Element type of the meant values, as xarray chooses it. Integers among which some may be missing become floats, since
+    /// NaN must be said.
     pub output: DType,
 }
 
 impl PartialEq for Decoding {
     fn eq(&self, other: &Self) -> bool {
-        let Self { scale, offset, missing, valid, output } = self;
+        let Self { scale, offset, missing, valid, unset, unsigned, obstacle, output } = self;
         same_floats(&[*scale, *offset], &[other.scale, other.offset])
-            && (missing, valid, output) == (&other.missing, &other.valid, &other.output)
+            && (missing, valid, unset) == (&other.missing, &other.valid, &other.unset)
+            && (unsigned, obstacle, output) == (&other.unsigned, &other.obstacle, &other.output)
     }
 }
 
@@ -104,26 +118,59 @@ impl Decoding {
             offset: 0.0,
             missing: Vec::new(),
             valid: None,
+            unset: Vec::new(),
+            unsigned: None,
+            obstacle: None,
             output: DType::native(dtype.element()),
         }
     }
 
-    /// True when decoding changes nothing but the byte order.
+    /// True when decoding changes nothing but the byte order, and can be done.
     #[must_use]
     #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
     pub fn is_identity(&self) -> bool {
-        self.scale == 1.0 && self.offset == 0.0 && self.missing.is_empty() && self.valid.is_none()
+        self.scale == 1.0
+            && self.offset == 0.0
+            && self.missing.is_empty()
+            && self.unsigned.is_none()
+            && self.obstacle.is_none()
     }
 
-    /// True when a stored value means "no value here". A stored NaN is no number, but not missing by this.
+    /// The type by which stored elements of `dtype` are read: another one of the same size where [`Decoding::unsigned`]
+    /// says so.
+    #[must_use]
+    pub fn meant(&self, dtype: DType) -> DType {
+        match self.unsigned {
+            Some(true) => DType::new(dtype.element().unsigned(), dtype.order()),
+            Some(false) => DType::new(dtype.element().signed(), dtype.order()),
+            None => dtype,
+        }
+    }
+
+    /// The value that stands where elements of `dtype` are missing, as it is stored; `None` where none can be.
+    #[must_use]
+    pub fn fill_value(&self, dtype: DType) -> Option<Scalar> {
+        let element = self.meant(dtype).element();
+        let fill = self.missing.iter().find_map(|missing| missing.exactly(element))?;
+        Some(fill.wrapped(dtype.element()).unwrap_or(fill))
+    }
+
+    /// True when a value (read by [`Decoding::meant`]) has no place in pictures. A stored NaN is no number, but not missing
+    /// by this.
     #[must_use]
     #[inline]
     pub fn is_missing(&self, stored: Scalar) -> bool {
-        self.missing.iter().any(|m| same(*m, stored))
+        self.missing.iter().chain(&self.unset).any(|m| same(*m, stored))
             || self.valid.is_some_and(|(low, high)| stored.is_less_than(low) || high.is_less_than(stored))
     }
 
-    /// The meant value of a stored one; NaN when missing.
+    /// True when some values may be missing by [`Decoding::is_missing`].
+    #[must_use]
+    pub fn hides_some(&self) -> bool {
+        !(self.missing.is_empty() && self.unset.is_empty() && self.valid.is_none())
+    }
+
+    /// The meant value of a stored one (read by [`Decoding::meant`]); NaN when it has no place in pictures.
     #[must_use]
     pub fn decode(&self, stored: Scalar) -> f64 {
         if self.is_missing(stored) { f64::NAN } else { stored.as_f64() * self.scale + self.offset }

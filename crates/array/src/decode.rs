@@ -1,9 +1,10 @@
 //! Decoding: from elements as stored to the values that are meant.
 //!
-//! What the format's own library does (`stored * scale + offset`, missing values become NaN), in the
-//! precision of [`Decoding::output`]: single precision arithmetic where the output is single or half,
-//! double otherwise, multiplication and addition rounded one after the other, as numpy does. It never
-//! decompresses: that is the format's work.
+//! As xarray's `decode_cf` does it, step by step, so that every value is the same to the last bit: the stored element is
+//! cast to the type of the output, compared with the missing values (which may be of any type), multiplied, and added to;
+//! after each step it is rounded to the output's type. netCDF4 gives the same values but for those that it masks without
+//! being told to (its own fill values, the valid range), which are values here. It never decompresses: that is the
+//! format's work.
 
 use half::f16;
 
@@ -12,9 +13,15 @@ use crate::{ByteOrder, DType, Decoding, Element, ElementType, Error, Result, ele
 /// Decodes `stored` elements of `dtype` into elements of `decoding.output`, in the host's byte order.
 ///
 /// # Errors
-/// `Corrupt` when `stored` is no whole number of elements; `Invalid` when the output is an integer type
-/// although the values change; `TooLarge` when the memory cannot be had.
+/// `Unsupported` where the file does not say how ([`Decoding::obstacle`]); `Corrupt` when `stored` is no whole number of
+/// elements; `Invalid` when the output is an integer type that cannot have the values; `TooLarge` when the memory cannot be
+/// had.
 pub fn decode(stored: &[u8], dtype: DType, decoding: &Decoding) -> Result<Vec<u8>> {
+    if let Some(obstacle) = &decoding.obstacle {
+        return Err(Error::unsupported(format!(
+            "stored values cannot be decoded: {obstacle}; read them as they are stored"
+        )));
+    }
     let count = stored.len() / dtype.size_bytes();
     if count * dtype.size_bytes() != stored.len() {
         return Err(Error::corrupt(format!(
@@ -22,8 +29,10 @@ pub fn decode(stored: &[u8], dtype: DType, decoding: &Decoding) -> Result<Vec<u8
             stored.len()
         )));
     }
+    let dtype = decoding.meant(dtype);
     let output = decoding.output.element();
-    if output == dtype.element() && decoding.is_identity() {
+    let changes_nothing = Decoding { unsigned: None, ..decoding.clone() }.is_identity();
+    if output == dtype.element() && changes_nothing {
         let mut bytes = stored.to_vec();
         dtype.to_native(&mut bytes);
         return Ok(bytes);
@@ -44,69 +53,119 @@ fn decode_elements<T: Element>(
 ) -> Result<()> {
     let values = elements::<T>(stored, order);
     match decoding.output.element() {
-        ElementType::F64 => {
-            let line = Line { scale: decoding.scale, offset: decoding.offset };
-            push(values, decoding, f64::NAN, |v| line.at(v.to_f64()), out);
-        }
-        ElementType::F32 => {
-            let line = Line::single(decoding);
-            push(values, decoding, f32::NAN, |v| line.at(v.to_f32()), out);
-        }
-        ElementType::F16 => {
-            let line = Line::single(decoding);
-            push(values, decoding, f16::NAN, |v| f16::from_f32(line.at(v.to_f32())), out);
-        }
-        other => {
-            return Err(Error::invalid(format!(
-                "expected decoded values to be floats, found `{}` for stored `{}`",
-                other.name(),
-                T::TYPE.name()
-            )));
-        }
+        ElementType::F64 => push::<T, f64>(values, decoding, out),
+        ElementType::F32 => push::<T, f32>(values, decoding, out),
+        ElementType::F16 => push::<T, f16>(values, decoding, out),
+        other => return push_integers(values, decoding, other, out),
     }
     Ok(())
 }
 
-fn push<T: Element, O: Element>(
-    values: impl Iterator<Item = T>,
-    decoding: &Decoding,
-    nan: O,
-    meant: impl Fn(T) -> O,
-    out: &mut Vec<u8>,
-) {
-    let every_value_exists = decoding.missing.is_empty() && decoding.valid.is_none();
+/// A float that values are decoded to.
+trait Output: Element {
+    const NAN: Self;
+    fn cast<T: Element>(stored: T) -> Self;
+    fn rounded(value: f64) -> Self;
+}
+
+impl Output for f64 {
+    const NAN: Self = Self::NAN;
+
+    #[inline]
+    fn cast<T: Element>(stored: T) -> Self {
+        stored.to_f64()
+    }
+
+    #[inline]
+    fn rounded(value: f64) -> Self {
+        value
+    }
+}
+
+impl Output for f32 {
+    const NAN: Self = Self::NAN;
+
+    #[inline]
+    fn cast<T: Element>(stored: T) -> Self {
+        stored.to_f32()
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the arithmetic is in single precision")]
+    fn rounded(value: f64) -> Self {
+        value as Self
+    }
+}
+
+impl Output for f16 {
+    const NAN: Self = Self::NAN;
+
+    #[inline]
+    fn cast<T: Element>(stored: T) -> Self {
+        Self::from_f32(stored.to_f32())
+    }
+
+    #[inline]
+    fn rounded(value: f64) -> Self {
+        Self::from_f64(value)
+    }
+}
+
+/// A step in double precision that is rounded afterwards is a step in the output's precision, where the factor has that
+/// too: a product of two singles is exact in double precision, and a sum loses nothing by being rounded twice.
+#[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent, and a fill value is a bit pattern")]
+fn push<T: Element, O: Output>(values: impl Iterator<Item = T>, decoding: &Decoding, out: &mut Vec<u8>) {
+    let missing: Vec<f64> = decoding.missing.iter().map(|m| m.as_f64()).filter(|m| !m.is_nan()).collect();
+    let Decoding { scale, offset, .. } = *decoding;
     let mut raw = [0u8; 8];
     let raw = &mut raw[..O::SIZE_BYTES];
-    for value in values {
-        let exists = every_value_exists || !decoding.is_missing(value.to_scalar());
-        (if exists { meant(value) } else { nan }).write(raw, ByteOrder::NATIVE);
+    for stored in values {
+        let mut value = O::cast(stored);
+        if missing.contains(&value.to_f64()) {
+            value = O::NAN;
+        }
+        if scale != 1.0 {
+            value = O::rounded(value.to_f64() * scale);
+        }
+        if offset != 0.0 {
+            value = O::rounded(value.to_f64() + offset);
+        }
+        value.write(raw, ByteOrder::NATIVE);
         out.extend_from_slice(raw);
     }
 }
 
-/// A straight line in one precision; absent steps are left out, so that they change no bit.
-struct Line<F> {
-    scale: F,
-    offset: F,
-}
-
-impl Line<f32> {
-    #[expect(clippy::cast_possible_truncation, reason = "the arithmetic is in single precision")]
-    fn single(decoding: &Decoding) -> Self {
-        Self { scale: decoding.scale as f32, offset: decoding.offset as f32 }
+/// Integers times an integer, modulo 2 to the power of the output's bits.
+fn push_integers<T: Element>(
+    values: impl Iterator<Item = T>,
+    decoding: &Decoding,
+    output: ElementType,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let can_be = T::TYPE.is_integer()
+        && output.is_integer()
+        && decoding.missing.is_empty()
+        && decoding.scale.fract() == 0.0
+        && decoding.offset == 0.0;
+    if !can_be {
+        return Err(Error::invalid(format!(
+            "expected decoded values to be floats, found `{}` for stored `{}`",
+            output.name(),
+            T::TYPE.name()
+        )));
     }
-}
-
-macro_rules! line {
-    ($($float:ty)*) => {$(
-        impl Line<$float> {
-            #[inline]
-            #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
-            fn at(&self, value: $float) -> $float {
-                let scaled = if self.scale == 1.0 { value } else { value * self.scale };
-                if self.offset == 0.0 { scaled } else { scaled + self.offset }
-            }
+    #[expect(clippy::cast_possible_truncation, reason = "factors of such types are whole")]
+    let scale = decoding.scale as i128;
+    let size_bytes = output.size_bytes();
+    for stored in values {
+        // Stored integers have at most 64 bits: the lowest bits of the product are right whatever is lost above.
+        let product = stored.to_scalar().integer().unwrap_or_default().wrapping_mul(scale);
+        let bytes = product.to_le_bytes();
+        let start = out.len();
+        out.extend_from_slice(&bytes[..size_bytes]);
+        if ByteOrder::NATIVE == ByteOrder::Big {
+            out[start..].reverse();
         }
-    )*};
+    }
+    Ok(())
 }
-line!(f32 f64);

@@ -58,6 +58,53 @@ impl ElementType {
         matches!(self, F16 | F32 | F64)
     }
 
+    /// True for the integer types, booleans aside.
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        !matches!(self, Bool | F16 | F32 | F64)
+    }
+
+    /// True for the signed integers.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, I8 | I16 | I32 | I64)
+    }
+
+    /// The unsigned integers of the same size; what is no integer stays.
+    #[must_use]
+    pub const fn unsigned(self) -> Self {
+        match self {
+            I8 => U8,
+            I16 => U16,
+            I32 => U32,
+            I64 => U64,
+            other => other,
+        }
+    }
+
+    /// The signed integers of the same size; what is no integer stays.
+    #[must_use]
+    pub const fn signed(self) -> Self {
+        match self {
+            U8 => I8,
+            U16 => I16,
+            U32 => I32,
+            U64 => I64,
+            other => other,
+        }
+    }
+
+    /// Smallest and largest integer of the type; zero and one of what is none.
+    #[must_use]
+    pub const fn limits(self) -> (i128, i128) {
+        let bits = self.size_bytes() * 8;
+        match self {
+            _ if self.is_signed() => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            _ if self.is_integer() => (0, (1 << bits) - 1),
+            _ => (0, 1),
+        }
+    }
+
     /// numpy's name: `bool`, `uint8`, ..., `float64`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -304,6 +351,66 @@ impl Scalar {
             Self::Unsigned(v) => v as f64,
             Self::Signed(v) => v as f64,
             Self::Float(v) => v,
+        }
+    }
+
+    /// The same number in a type, if the type has it.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
+    pub fn exactly(self, element: ElementType) -> Option<Self> {
+        let value = self.as_f64();
+        let is_same = |other: f64| {
+            self.integer().map_or(value.to_bits() == other.to_bits(), |own| own == other as i128)
+        };
+        match element {
+            _ if element.is_float() && value.is_nan() => Some(Self::Float(value)),
+            F64 => is_same(value).then_some(Self::Float(value)),
+            F32 => Some(f64::from(value as f32)).filter(|&v| is_same(v)).map(Self::Float),
+            F16 => Some(f64::from(half::f16::from_f64(value))).filter(|&v| is_same(v)).map(Self::Float),
+            _ => {
+                let whole = self.whole()?;
+                let (low, high) = element.limits();
+                (low..=high).contains(&whole).then(|| Self::of_whole(whole, element))
+            }
+        }
+    }
+
+    /// The whole number modulo 2 to the power of an integer type's bits, as C and numpy cast; `None` for fractions and for
+    /// types of no integers.
+    #[must_use]
+    pub fn wrapped(self, element: ElementType) -> Option<Self> {
+        let bits = element.size_bytes() * 8;
+        let whole = self.whole().filter(|_| element.is_integer())?.rem_euclid(1 << bits);
+        let (_, high) = element.limits();
+        Some(Self::of_whole(if whole > high { whole - (1 << bits) } else { whole }, element))
+    }
+
+    /// The whole number that this is.
+    #[expect(clippy::cast_possible_truncation, reason = "far below 2^127")]
+    fn whole(self) -> Option<i128> {
+        match self {
+            Self::Float(v) if v.fract() == 0.0 && v.abs() < 1e30 => Some(v as i128),
+            Self::Float(_) => None,
+            other => other.integer(),
+        }
+    }
+
+    /// A number of an integer type, which has it.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the type has it")]
+    fn of_whole(whole: i128, element: ElementType) -> Self {
+        if element.is_signed() { Self::Signed(whole as i64) } else { Self::Unsigned(whole as u64) }
+    }
+
+    /// One element of a type, little-endian, rounded or cut to what the type has: the inverse of
+    /// [`Scalar::from_little_endian`] where the type has the number.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "documented")]
+    pub fn to_little_endian(self, element: ElementType) -> Vec<u8> {
+        match element {
+            F16 => half::f16::from_f64(self.as_f64()).to_le_bytes().to_vec(),
+            F32 => (self.as_f64() as f32).to_le_bytes().to_vec(),
+            F64 => self.as_f64().to_le_bytes().to_vec(),
+            _ => self.whole().unwrap_or_default().to_le_bytes()[..element.size_bytes()].to_vec(),
         }
     }
 

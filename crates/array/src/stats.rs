@@ -85,7 +85,7 @@ impl Accumulator {
                 stored.len()
             )));
         }
-        with_element!(dtype.element(), T => for value in elements::<T>(stored, dtype.order()) {
+        with_element!(decoding.meant(dtype).element(), T => for value in elements::<T>(stored, dtype.order()) {
             self.add_value(decoding.decode(value.to_scalar()));
         });
         Ok(())
@@ -278,8 +278,8 @@ pub fn value_range(stored: &[u8], dtype: DType, decoding: &Decoding) -> Option<V
         }
         found.map(|(min, max)| ValueRange { min: min.to_scalar(), max: max.to_scalar() })
     }
-    let every_value_exists = decoding.missing.is_empty() && decoding.valid.is_none();
-    with_element!(dtype.element(), T => if every_value_exists {
+    let dtype = decoding.meant(dtype);
+    with_element!(dtype.element(), T => if !decoding.hides_some() {
         extremes::<T>(stored, dtype, |v| !v.is_nan())
     } else {
         extremes::<T>(stored, dtype, |v| !v.is_nan() && !decoding.is_missing(v.to_scalar()))

@@ -62,14 +62,18 @@ proptest! {
         offset in prop_oneof![Just(0.0), -9.0f64..9.0], has_missing: bool, has_valid: bool,
     ) {
         let values = scalars(&bytes, dtype);
-        let valid = (Scalar::Signed(-1000), Scalar::Signed(1000));
+        let bounds = (Scalar::Signed(-1000), Scalar::Signed(1000));
         let decoding = Decoding {
             scale, offset,
             missing: if has_missing { vec![values[0]] } else { vec![] },
-            valid: has_valid.then_some(valid),
             output: DType::native(ElementType::F64),
+            ..Decoding::identity(dtype)
         };
+        // Has no place in pictures, and is a value.
+        let ranged = Decoding { valid: has_valid.then_some(bounds), unset: vec![values[0]], ..decoding.clone() };
+        let bounded = decode(&bytes, dtype, &ranged).unwrap();
         let out = decode(&bytes, dtype, &decoding).unwrap();
+        prop_assert_eq!(&bounded, &out);
         let out: Vec<f64> = elements::<f64>(&out, ByteOrder::NATIVE).collect();
         prop_assert_eq!(out.len(), values.len());
         for (got, stored) in out.iter().zip(values) {
@@ -84,8 +88,9 @@ proptest! {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
         let decoding = Decoding {
             scale: f64::from(scale), offset: f64::from(offset),
-            missing: vec![Scalar::Signed(i64::from(values[0]))], valid: None,
+            missing: vec![Scalar::Signed(i64::from(values[0]))],
             output: DType::native(ElementType::F32),
+            ..Decoding::identity(">i2".parse().unwrap())
         };
         let out = decode(&bytes, ">i2".parse().unwrap(), &decoding).unwrap();
         for (got, v) in elements::<f32>(&out, ByteOrder::NATIVE).zip(&values) {
@@ -189,11 +194,52 @@ fn statistics_travel_as_json() {
 }
 
 #[test]
+fn integers_times_an_integer_wrap_as_in_numpy() {
+    let decoding =
+        Decoding { scale: 3.0, output: "<i2".parse().unwrap(), ..Decoding::identity("|u1".parse().unwrap()) };
+    let out = decode(&[0, 1, 255], "|u1".parse().unwrap(), &decoding).unwrap();
+    assert_eq!(elements::<i16>(&out, ByteOrder::NATIVE).collect::<Vec<_>>(), [0, 3, 765]);
+    let narrow = Decoding { output: "|i1".parse().unwrap(), ..decoding };
+    let out = decode(&[0, 1, 255], "|u1".parse().unwrap(), &narrow).unwrap();
+    assert_eq!(elements::<i8>(&out, ByteOrder::NATIVE).collect::<Vec<_>>(), [0, 3, -3]);
+}
+
+#[test]
+fn bits_are_read_as_they_are_meant() {
+    let dtype: DType = ">i2".parse().unwrap();
+    let decoding = Decoding {
+        unsigned: Some(true),
+        missing: vec![Scalar::Unsigned(65535)],
+        output: "<f4".parse().unwrap(),
+        ..Decoding::identity(dtype)
+    };
+    let bytes = [0xff, 0xff, 0xff, 0xfe, 0, 7];
+    let out: Vec<f32> = elements(&decode(&bytes, dtype, &decoding).unwrap(), ByteOrder::NATIVE).collect();
+    assert!(out[0].is_nan());
+    assert_eq!(out[1..], [65534.0, 7.0]);
+    let range = value_range(&bytes, dtype, &decoding).unwrap();
+    assert_eq!((range.min, range.max), (Scalar::Unsigned(7), Scalar::Unsigned(65534)));
+    assert_eq!(decoding.fill_value(dtype), Some(Scalar::Signed(-1)));
+    let mut all = Accumulator::new(0).unwrap();
+    all.add(&bytes, dtype, &decoding).unwrap();
+    assert_eq!((all.stats().missing, all.stats().max), (1, Some(65534.0)));
+}
+
+#[test]
+fn what_says_no_number_is_not_decoded() {
+    let dtype: DType = "<i2".parse().unwrap();
+    let decoding =
+        Decoding { obstacle: Some("its `scale_factor` is text".into()), ..Decoding::identity(dtype) };
+    let error = decode(&[0, 0], dtype, &decoding).unwrap_err();
+    assert!(error.kind() == ErrorKind::Unsupported && error.message().contains("scale_factor"), "{error}");
+}
+
+#[test]
 fn bad_input_is_refused() {
     let dtype: DType = "<f4".parse().unwrap();
     let kind = |r: corridor_array::Result<Vec<u8>>| r.err().map(|e| e.kind());
     assert_eq!(kind(decode(&[0; 7], dtype, &Decoding::identity(dtype))), Some(ErrorKind::Corrupt));
-    let integer = Decoding { scale: 2.0, ..Decoding::identity("u1".parse().unwrap()) };
+    let integer = Decoding { scale: 0.5, ..Decoding::identity("u1".parse().unwrap()) };
     assert_eq!(kind(decode(&[0; 7], "u1".parse().unwrap(), &integer)), Some(ErrorKind::Invalid));
     assert!(Accumulator::new(MAX_BINS + 1).is_err());
     assert!(Accumulator::new(8).unwrap().add(&[0; 7], dtype, &Decoding::identity(dtype)).is_err());

@@ -176,6 +176,9 @@ fn write_decoding(decoding: &Decoding, out: &mut String) -> std::fmt::Result {
         let missing: Vec<String> = decoding.missing.iter().map(|v| scalar(*v)).collect();
         writeln!(out, "    no value where {} is stored", missing.join(" or "))?;
     }
+    if let Some(obstacle) = &decoding.obstacle {
+        writeln!(out, "    cannot be decoded: {obstacle}")?;
+    }
     Ok(())
 }
 

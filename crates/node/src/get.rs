@@ -465,8 +465,8 @@ pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
             all.insert(name, value);
         }
     }
-    if let Some(&missing) = decoding.missing.first() {
-        all.insert("_FillValue".to_owned(), Attribute::Number(missing, Some(array.dtype.element())));
+    if let Some(fill) = decoding.fill_value(array.dtype) {
+        all.entry("_FillValue".to_owned()).or_insert(Attribute::Number(fill, Some(array.dtype.element())));
     }
     all
 }

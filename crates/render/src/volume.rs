@@ -56,7 +56,7 @@ pub struct ViewLevel {
 pub struct VolumeView {
     /// Finest first; where two have the same resolution, a sampled one (or one of corners) comes last.
     pub levels: Vec<ViewLevel>,
-    /// Type of the stored elements.
+    /// Type by which stored elements are read; see [`Decoding::meant`].
     pub dtype: DType,
     /// How stored values become the meant ones.
     pub decoding: Decoding,
@@ -125,7 +125,7 @@ impl VolumeView {
         }
         Ok(Self {
             levels,
-            dtype: info.dtype,
+            dtype: info.decoding.meant(info.dtype),
             decoding: info.decoding.clone(),
             meaning: info.meaning,
             world_from_volume,

@@ -339,7 +339,12 @@ pub(crate) struct Missing<T> {
 impl<T: Voxel> Missing<T> {
     pub(crate) fn new(decoding: &Decoding) -> Self {
         Self {
-            values: decoding.missing.iter().filter_map(|&v| T::from_scalar(v)).collect(),
+            values: decoding
+                .missing
+                .iter()
+                .chain(&decoding.unset)
+                .filter_map(|&v| T::from_scalar(v))
+                .collect(),
             valid: decoding.valid.map(|(low, high)| (low.as_f64(), high.as_f64())),
         }
     }

@@ -1,17 +1,17 @@
 //! NetCDF and CF conventions, the same for NetCDF-3 and NetCDF-4: what attributes say about values and axes.
 //!
-//! Values follow what netCDF4-python does by default (masking and scaling); axes follow CF. This file
-//! reads no bytes: formats hand over attributes and the values of coordinate variables.
+//! Values follow what xarray does by default (masking and scaling), and netCDF4-python where both agree; axes follow CF.
+//! This file reads no bytes: formats hand over attributes and the values of coordinate variables.
 
 mod axes;
 mod decoding;
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar, Storage};
+use array::{ArrayInfo, Attribute, Attributes, Axis, ElementType, Meaning, Scalar};
 
 pub(crate) use axes::{Coordinate, Dimension};
-pub(crate) use decoding::{DefaultFill, decoded, decoding, stored_dtype};
+pub(crate) use decoding::{DefaultFill, decoded, decoding, default_fill};
 
 /// The value of an attribute, with the type it is stored in: types decide what decoding gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,11 +56,6 @@ pub(crate) fn attributes(values: &Values) -> Attributes {
     values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
 }
 
-/// What a file has of type `stored`, and a description as `described`.
-pub(crate) fn storage(stored: DType, described: DType) -> Storage {
-    Storage { dtype: (stored != described).then_some(stored), ..Storage::default() }
-}
-
 /// Axes of which only the names are known.
 pub(crate) fn named_axes(names: &[String]) -> Vec<Axis> {
     let dimension = |name: &String| Dimension { name: name.clone(), coordinate: None };
@@ -69,8 +64,11 @@ pub(crate) fn named_axes(names: &[String]) -> Vec<Axis> {
 
 /// Completes the description of a variable: axes and world space, units, attributes, decoding, meaning.
 ///
-/// `info.dtype` is [`stored_dtype`]; `dimensions` are those of the variable, in its order.
+/// `dimensions` are those of the variable, in its order.
 pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dimension], fill: DefaultFill) {
+    let of_length = |(dimension, &count): (&Dimension, &u64)| dimension.of_length(count, &mut info.notes);
+    let dimensions: Vec<Dimension> = dimensions.iter().zip(&info.levels[0].shape).map(of_length).collect();
+    let dimensions = &dimensions[..];
     info.axes = axes::axes(dimensions);
     info.units = text(values, "units").unwrap_or_default().to_owned();
     info.attributes = attributes(values);
@@ -87,14 +85,18 @@ pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dime
     }
     info.world_units = world.units;
     info.notes.extend(world.notes);
-    if decoding::is_unsigned(values) && was_signed(info.dtype) {
-        info.notes.push("stored as signed integers, meant unsigned (`_Unsigned`)".into());
+    if let Some(is_unsigned) = info.decoding.unsigned {
+        let (stored, meant) = if is_unsigned { ("signed", "unsigned") } else { ("unsigned", "signed") };
+        info.notes.push(format!("stored as {stored} integers, meant {meant} (`_Unsigned`)"));
     }
-}
-
-fn was_signed(dtype: DType) -> bool {
-    use ElementType::{U8, U16, U32, U64};
-    matches!(dtype.element(), U8 | U16 | U32 | U64)
+    if let Some(obstacle) = &info.decoding.obstacle {
+        info.notes.push(format!("values are shown as they are stored: {obstacle}"));
+    }
+    for name in ["_FillValue", "missing_value", "valid_range", "valid_min", "valid_max"] {
+        if matches!(values.get(name), Some(Value::Text(_) | Value::Texts(_))) {
+            info.notes.push(format!("`{name}` is text and says nothing of numbers"));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -82,11 +82,10 @@ impl Opened {
     fn info(&self, variable: &Variable) -> ArrayInfo {
         let dimensions: Vec<Dimension> =
             variable.dimensions.iter().map(|&number| self.dimension(number)).collect();
-        let dtype = cf::stored_dtype(variable.element.dtype(), &variable.attributes);
+        let dtype = variable.element.dtype();
         let axes = describe::guessed_axes(dimensions.len());
         let mut info = describe::array(&variable.name, dtype, axes, &self.header.shape(variable), None);
         cf::complete(&mut info, &variable.attributes, &dimensions, DefaultFill::Missing);
-        info.storage = cf::storage(variable.element.dtype(), dtype);
         if self.header.is_record(variable) {
             info.storage.unlimited = vec![0];
         }

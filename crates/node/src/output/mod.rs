@@ -66,13 +66,35 @@ impl FileKind {
     }
 }
 
-/// What the file says of an array, without a fill value that no element can have: integers are never NaN, and readers fail
-/// at it.
+/// What the file says of an array, in the words that all readers take: `_FillValue` is one number that an element can have,
+/// in the type of the elements (signed where `_Unsigned` turns it, which is how readers turn it back). What else is named so
+/// is a `missing_value`, which may be anything; without NaN, which names nothing, and for which JSON has no number.
 pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
-    let is_float = |value: Option<&Attribute>| matches!(value, Some(Attribute::Number(Scalar::Float(_), _)));
-    if !array.dtype.element().is_float() && is_float(all.get("_FillValue")) {
-        all.remove("_FillValue");
+    let element = array.dtype.element();
+    let wanted = if array.decoding.unsigned.is_some() { element.signed() } else { element };
+    let fill = |value: Scalar| match array.decoding.unsigned {
+        Some(_) => value.wrapped(wanted),
+        None => value.exactly(wanted),
+    };
+    let is_nan = |value: &Scalar| value.as_f64().is_nan();
+    if let Some(Attribute::Numbers(numbers, _)) = all.get_mut("missing_value") {
+        numbers.retain(|number| !is_nan(number));
+        if numbers.is_empty() {
+            all.remove("missing_value");
+        }
+    }
+    if matches!(all.get("missing_value"), Some(Attribute::Number(number, _)) if is_nan(number)) {
+        all.remove("missing_value");
+    }
+    match all.remove("_FillValue") {
+        Some(Attribute::Number(value, own)) => match fill(value) {
+            Some(value) => drop(all.insert("_FillValue".into(), Attribute::Number(value, Some(wanted)))),
+            None if is_nan(&value) => {}
+            None => drop(all.entry("missing_value".into()).or_insert(Attribute::Number(value, own))),
+        },
+        Some(other) => drop(all.entry("missing_value".into()).or_insert(other)),
+        None => {}
     }
     all
 }

@@ -133,7 +133,7 @@ fn group_of(array: &ArrayInfo) -> &str {
 fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
     let shown = info.level(level)?;
     let (shape, chunk) = (files::shape(info, shown), files::chunk_shape(info, shown));
-    let fill = info.decoding.missing.first().copied();
+    let fill = info.decoding.fill_value(info.dtype);
     let mut document = array_document(info.dtype, shape, chunk, &names[..shape.len()], fill);
     if let Some(bytes) = files::text_bytes(info, shown) {
         // As many characters as there are bytes, for none takes less than one.
@@ -188,9 +188,7 @@ fn attributes(array: &ArrayInfo) -> Value {
         Some(Attribute::Number(value, _)) => Some(value),
         // A fill value that only the format's library knows is said of floats: of integers readers would make doubles.
         _ => decoding
-            .missing
-            .first()
-            .copied()
+            .fill_value(array.dtype)
             .filter(|_| array.dtype.element().is_float() && !all.contains_key("missing_value")),
     };
     if let Some(fill) = fill {

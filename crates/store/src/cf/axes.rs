@@ -127,11 +127,37 @@ fn by_name(name: &str) -> Option<AxisKind> {
     Some(kind)
 }
 
+/// Whether there is a coordinate for every sample: none is missing, outside its valid range, NaN or infinite.
+fn are_known(samples: &[f64]) -> bool {
+    samples.iter().all(|v| v.is_finite())
+}
+
+impl Dimension {
+    /// The same for an axis of `count` samples; without coordinates, and with a word to people, where those do not say where
+    /// each of them lies.
+    pub(super) fn of_length(&self, count: u64, notes: &mut Vec<String>) -> Self {
+        let mut dimension = self.clone();
+        if let Some(Coordinate { samples, .. }) = &mut dimension.coordinate
+            && !samples.is_empty()
+            && (samples.len() as u64 != count || !are_known(samples))
+        {
+            samples.clear();
+            notes.push(format!(
+                "coordinates of axis `{}` are missing in places: it is shown by index",
+                self.name
+            ));
+        }
+        dimension
+    }
+}
+
 /// Regular where the samples are evenly spaced.
 #[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
 fn coordinates(samples: &[f64]) -> Coordinates {
-    let ([first, .., last], true) = (samples, samples.iter().all(|v| v.is_finite())) else {
-        return if samples.len() == 1 { Coordinates::Explicit(samples.to_vec()) } else { Coordinates::Index };
+    let are_known = are_known(samples);
+    let ([first, .., last], true) = (samples, are_known) else {
+        let is_one = samples.len() == 1 && are_known;
+        return if is_one { Coordinates::Explicit(samples.to_vec()) } else { Coordinates::Index };
     };
     let step = (last - first) / (samples.len() - 1) as f64;
     let strays = |(i, v): (usize, &f64)| (v - (first + i as f64 * step)).abs() > REGULAR_WITHIN * step.abs();

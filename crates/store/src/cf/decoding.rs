@@ -1,188 +1,240 @@
-//! What netCDF4-python makes of stored values by default: `_FillValue`, `missing_value`, valid ranges,
-//! `scale_factor`, `add_offset`, `_Unsigned`.
+//! What xarray makes of stored values (`decode_cf` without times): `_FillValue`, `missing_value`, `scale_factor`,
+//! `add_offset`, `_Unsigned`; values and types are its to the last bit.
+//!
+//! Where netCDF4 (`set_auto_maskandscale(True)`) gives something else, xarray is followed:
+//!
+//! - what lies outside `valid_range`, `valid_min`, `valid_max`, and the library's own fill values where the file names none,
+//!   are values. They have no place in pictures, levels and statistics ([`Decoding::is_missing`]);
+//! - `missing_value` is not turned by `_Unsigned`, only `_FillValue` is; `_Unsigned` is `true` or `false`, in small letters;
+//! - integers of 8 and 16 bits among which some are missing become single, not double precision;
+//! - a single-precision factor without an offset gives single precision, of integers of any size too.
+//!
+//! xarray is not followed where it fails or cuts: an integer factor of floats, or of values among which some are missing,
+//! gives double precision. What says no number where one is meant (`scale_factor = "0.1"`) is no number for either library:
+//! it is refused to decode such a variable, and its stored values are served.
 
-use array::{DType, Decoding, ElementType, Scalar};
+use array::{DType, Decoding, Element, ElementType, Scalar};
 
-use super::{Values, numbers, text};
+use super::{Value, Values, text};
 
-/// Whether the library's own fill value counts as missing where the file names none.
+/// Whether the library's own fill value counts as unset where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultFill {
-    /// It does, for bytes too: -127 and 255 are masked as netCDF4-python masks them. Not where
-    /// `_Unsigned` says that every bit pattern is meant.
+    /// It does, for bytes too: -127 and 255, as netCDF4-python masks them. Not where `_Unsigned` says that the bits are
+    /// meant otherwise.
     Missing,
     /// The file was written without filling.
     Ordinary,
 }
 
-/// Whether signed integers are meant unsigned.
-pub(super) fn is_unsigned(values: &Values) -> bool {
-    matches!(text(values, "_Unsigned"), Some("true" | "True"))
-}
-
-/// The type in which values are given: the unsigned one of the same size where `_Unsigned` says so.
-pub(crate) fn stored_dtype(dtype: DType, values: &Values) -> DType {
-    use ElementType::{I8, I16, I32, I64, U8, U16, U32, U64};
-    let element = match dtype.element() {
-        I8 => U8,
-        I16 => U16,
-        I32 => U32,
-        I64 => U64,
-        _ => return dtype,
-    };
-    if is_unsigned(values) { DType::new(element, dtype.order()) } else { dtype }
-}
-
-/// How stored values of `dtype` (after [`stored_dtype`]) become the meant ones.
-pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Decoding {
-    let element = dtype.element();
-    let one = |name: &str| number(values, name, element, is_unsigned(values));
-    let mut missing: Vec<Scalar> =
-        list(values, "missing_value", element, is_unsigned(values)).unwrap_or_default();
-    match one("_FillValue") {
-        Some(value) => missing.push(value),
-        None if values.contains_key("_FillValue") || is_unsigned(values) => {}
-        None if fill == DefaultFill::Missing => missing.extend(default_fill(element)),
-        None => {}
-    }
-    missing.dedup_by(|a, b| a == b);
-    let range = list(values, "valid_range", element, is_unsigned(values)).filter(|r| r.len() == 2);
-    let (low, high) = match range.as_deref() {
-        Some(&[low, high]) => (Some(low), Some(high)),
-        _ => (one("valid_min"), one("valid_max")),
-    };
-    let ends = ends(element);
-    let valid = (low.is_some() || high.is_some()).then(|| (low.unwrap_or(ends.0), high.unwrap_or(ends.1)));
-    let (scale, offset) = (factor(values, "scale_factor"), factor(values, "add_offset"));
-    let mut decoding = Decoding {
-        scale: scale.map_or(1.0, |(_, v)| v),
-        offset: offset.map_or(0.0, |(_, v)| v),
-        missing,
-        valid,
-        output: dtype,
-    };
-    decoding.output = DType::native(output(element, scale, offset, &decoding));
-    decoding
-}
-
-/// The meant values of elements of `dtype` (before [`stored_dtype`]).
-pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: DefaultFill) -> Vec<f64> {
-    let dtype = stored_dtype(dtype, values);
-    let decoding = decoding(dtype, values, fill);
-    let stored = (0..bytes.len() / dtype.size_bytes()).filter_map(|i| dtype.scalar_at(bytes, i));
-    stored.map(|one| decoding.decode(one)).collect()
-}
-
-/// The type that numpy gives to `stored * scale + offset`, where all have types.
-fn output(
-    stored: ElementType,
-    scale: Option<(ElementType, f64)>,
-    offset: Option<(ElementType, f64)>,
-    decoding: &Decoding,
-) -> ElementType {
-    let changes = |step: Option<(ElementType, f64)>, neutral: f64| {
-        step.is_some_and(|(_, v)| v.to_bits() != neutral.to_bits())
-    };
-    let element = match (scale, offset) {
-        // Both there and neutral: netCDF4 converts to the factor's type all the same.
-        (Some((to, _)), Some(_)) if !changes(scale, 1.0) && !changes(offset, 0.0) => {
-            if to.is_float() {
-                to
-            } else {
-                stored
-            }
-        }
-        (Some((a, _)), Some((b, _))) => promoted(promoted(stored, a), b),
-        (Some((a, _)), None) if changes(scale, 1.0) => promoted(stored, a),
-        (None, Some((b, _))) if changes(offset, 0.0) => promoted(stored, b),
-        _ => stored,
-    };
-    // Missing values are said as NaN, and scaled integers by integers are floats here too.
-    if decoding.is_identity() { element } else { element.decoded() }
-}
-
-/// numpy's common type of an array and a factor, as far as floats are concerned.
-fn promoted(array: ElementType, factor: ElementType) -> ElementType {
-    use ElementType::{F32, F64};
-    let exact_in_single = |e: ElementType| e.size_bytes() <= 2;
-    match (array, factor) {
-        (F64, _) | (_, F64) => F64,
-        (F32, F32) => F32,
-        (F32, other) | (other, F32) if exact_in_single(other) => F32,
-        _ => F64,
-    }
-}
-
-/// A factor that is a single number.
-fn factor(values: &Values, name: &str) -> Option<(ElementType, f64)> {
-    match numbers(values, name)? {
-        (element, &[one]) => Some((element, one.as_f64())).filter(|(_, v)| v.is_finite()),
+/// Whether the bits of integers of this type are meant unsigned (or signed) although the type says otherwise.
+fn reinterpreted(element: ElementType, values: &Values) -> Option<bool> {
+    match text(values, "_Unsigned")? {
+        "true" if element.is_signed() => Some(true),
+        "false" if element.is_integer() && !element.is_signed() => Some(false),
         _ => None,
     }
 }
 
-fn number(values: &Values, name: &str, element: ElementType, unsigned: bool) -> Option<Scalar> {
-    list(values, name, element, unsigned)?.first().copied()
-}
-
-/// The numbers of an attribute in the variable's type; `None` unless every one is representable.
-fn list(values: &Values, name: &str, element: ElementType, unsigned: bool) -> Option<Vec<Scalar>> {
-    let (_, numbers) = numbers(values, name)?;
-    numbers.iter().map(|&n| cast(n, element, unsigned)).collect()
-}
-
-/// The same value in another type, if there is one. With `unsigned`, the attribute is written in the signed
-/// type, as the variable is.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before each cast")]
-fn cast(value: Scalar, element: ElementType, unsigned: bool) -> Option<Scalar> {
-    if element == ElementType::F32 {
-        let single = f64::from(value.as_f64() as f32);
-        let same = single.to_bits() == value.as_f64().to_bits() || single.is_nan();
-        return same.then_some(Scalar::Float(single));
+/// How stored values of `dtype` become the meant ones.
+pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Decoding {
+    let mut decoding = Decoding::identity(dtype);
+    decoding.unsigned = reinterpreted(dtype.element(), values);
+    let element = decoding.meant(dtype).element();
+    let named = Named::of(dtype.element(), element, values);
+    decoding.missing.clone_from(&named.missing);
+    if fill == DefaultFill::Missing && decoding.unsigned.is_none() && !values.contains_key("_FillValue") {
+        decoding.unset.extend(default_fill_of(element));
     }
-    if element.is_float() {
-        return Some(Scalar::Float(value.as_f64()));
+    decoding.valid = valid(element, values, decoding.unsigned.is_some());
+    let (scale, offset) = (Factor::of(values, "scale_factor"), Factor::of(values, "add_offset"));
+    decoding.obstacle = scale.obstacle().or_else(|| offset.obstacle()).cloned();
+    if decoding.obstacle.is_none() {
+        (decoding.scale, decoding.offset) = (scale.value().unwrap_or(1.0), offset.value().unwrap_or(0.0));
     }
-    let whole = match value {
-        Scalar::Unsigned(v) => i128::from(v),
-        Scalar::Signed(v) => i128::from(v),
-        Scalar::Float(v) if v.fract() == 0.0 && v.abs() < 1.9e19 => v as i128,
-        Scalar::Float(_) => return None,
+    let output = match (scale.element(), offset.element()) {
+        _ if decoding.obstacle.is_some() => element,
+        (None, None) if named.masks => promoted(element),
+        (None, None) => element,
+        // A fill value of NaN: xarray masks nothing, and leaves floats what they are.
+        _ if named.is_said && !named.masks => element,
+        (scale, offset) => float_of(element, scale, offset, named.masks),
     };
-    let bits = element.size_bytes() * 8;
-    let (low, high) = if is_signed(element) || unsigned {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (0, (1i128 << bits) - 1)
-    };
-    if !(low..=high).contains(&whole) {
-        return None;
-    }
-    Some(match (is_signed(element), whole < 0) {
-        (true, _) => Scalar::Signed(whole as i64),
-        (false, true) => Scalar::Unsigned((whole + (1i128 << bits)) as u64),
-        (false, false) => Scalar::Unsigned(whole as u64),
-    })
+    decoding.output = DType::native(output);
+    decoding
 }
 
-fn is_signed(element: ElementType) -> bool {
-    use ElementType::{I8, I16, I32, I64};
-    matches!(element, I8 | I16 | I32 | I64)
+/// Where the samples of a coordinate lie: the meant values of elements of `dtype`, NaN where that is not known.
+pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: DefaultFill) -> Vec<f64> {
+    let decoding = decoding(dtype, values, fill);
+    if decoding.obstacle.is_some() {
+        return Vec::new();
+    }
+    let dtype = decoding.meant(dtype);
+    let stored = (0..bytes.len() / dtype.size_bytes()).filter_map(|i| dtype.scalar_at(bytes, i));
+    stored.map(|one| decoding.decode(one)).collect()
+}
+
+/// The values that `_FillValue` and `missing_value` name.
+struct Named {
+    missing: Vec<Scalar>,
+    /// Some are named that are no NaN, so that values are compared.
+    masks: bool,
+    /// One of the attributes says something.
+    is_said: bool,
+}
+
+impl Named {
+    fn of(stored: ElementType, meant: ElementType, values: &Values) -> Self {
+        let mut named = Self { missing: Vec::new(), masks: false, is_said: false };
+        let is_number = |n: &Scalar| !n.as_f64().is_nan();
+        let fills = numbers(values, "_FillValue");
+        let turned = |n: Scalar| if stored == meant { n } else { n.wrapped(meant).unwrap_or(n) };
+        let others = numbers(values, "missing_value").iter().copied();
+        // Where `_Unsigned` turns the fill value, xarray forgets a missing value that is the same.
+        let others = others.filter(|other| stored == meant || !fills.contains(other));
+        for number in fills.iter().copied().map(turned).chain(others) {
+            // NaN is no integer: the attribute says nothing.
+            if is_number(&number) || stored.is_float() {
+                named.masks |= is_number(&number);
+                named.is_said = true;
+                if !named.missing.contains(&number) {
+                    named.missing.push(number);
+                }
+            }
+        }
+        // A text is compared too, and is no number.
+        let is_text = |name| matches!(values.get(name), Some(Value::Text(_) | Value::Texts(_)));
+        if is_text("_FillValue") || is_text("missing_value") {
+            (named.masks, named.is_said) = (true, true);
+        }
+        named
+    }
+}
+
+/// The numbers of an attribute; none where it is none or text.
+fn numbers<'a>(values: &'a Values, name: &str) -> &'a [Scalar] {
+    super::numbers(values, name).map_or(&[], |(_, numbers)| numbers)
+}
+
+/// A factor or an offset.
+enum Factor {
+    Absent,
+    Number(ElementType, f64),
+    /// There is one that is no number; why.
+    Obstacle(String),
+}
+
+impl Factor {
+    fn of(values: &Values, name: &str) -> Self {
+        match values.get(name) {
+            None => Self::Absent,
+            Some(Value::Numbers(element, numbers)) => match numbers[..] {
+                [one] if one.as_f64().is_finite() => Self::Number(*element, one.as_f64()),
+                [one] => Self::Obstacle(format!("its `{name}` is {}", one.as_f64())),
+                _ => Self::Obstacle(format!("its `{name}` has {} values", numbers.len())),
+            },
+            Some(Value::Text(text)) => Self::Obstacle(format!("its `{name}` is text, `{}`", shortened(text))),
+            Some(Value::Texts(_)) => Self::Obstacle(format!("its `{name}` is text")),
+        }
+    }
+
+    fn element(&self) -> Option<ElementType> {
+        match self {
+            Self::Number(element, _) => Some(*element),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<f64> {
+        match self {
+            Self::Number(_, value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn obstacle(&self) -> Option<&String> {
+        match self {
+            Self::Obstacle(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// As much of a text as an error shows.
+fn shortened(text: &str) -> String {
+    const MAX_SHOWN: usize = 40;
+    text.chars().take(MAX_SHOWN).collect()
+}
+
+/// xarray's type for values among which some are missing, and nothing is scaled.
+fn promoted(element: ElementType) -> ElementType {
+    match element.size_bytes() {
+        _ if element.is_float() => element,
+        1 | 2 => ElementType::F32,
+        _ => ElementType::F64,
+    }
+}
+
+/// xarray's type for scaled values.
+fn float_of(
+    stored: ElementType,
+    scale: Option<ElementType>,
+    offset: Option<ElementType>,
+    masks: bool,
+) -> ElementType {
+    use ElementType::{F32, F64};
+    match (scale, offset) {
+        (Some(F32), Some(F32)) if stored.is_integer() && stored.size_bytes() == 4 => F64,
+        (Some(F32), Some(F32)) => F32,
+        (Some(to), None) if to.is_float() || (stored.is_integer() && to.is_integer() && !masks) => to,
+        _ => F64,
+    }
+}
+
+/// The bounds of what has a place in pictures, in the type of the values; written in either signedness where they are
+/// `turned`.
+fn valid(element: ElementType, values: &Values, turned: bool) -> Option<(Scalar, Scalar)> {
+    let bound = |n: Scalar| match n {
+        _ if element.is_float() => (!n.as_f64().is_nan()).then(|| Scalar::Float(n.as_f64())),
+        _ if turned => n.wrapped(element),
+        _ => n.exactly(element),
+    };
+    let (low, high) = match numbers(values, "valid_range") {
+        &[low, high] => (bound(low), bound(high)),
+        _ => {
+            let one = |name| numbers(values, name).first().copied().and_then(bound);
+            (one("valid_min"), one("valid_max"))
+        }
+    };
+    let (lowest, highest) = ends(element);
+    (low.is_some() || high.is_some()).then(|| (low.unwrap_or(lowest), high.unwrap_or(highest)))
 }
 
 fn ends(element: ElementType) -> (Scalar, Scalar) {
     let bits = element.size_bytes() * 8;
     if element.is_float() {
         (Scalar::Float(f64::NEG_INFINITY), Scalar::Float(f64::INFINITY))
-    } else if is_signed(element) {
+    } else if element.is_signed() {
         (Scalar::Signed(i64::MIN >> (64 - bits)), Scalar::Signed(i64::MAX >> (64 - bits)))
     } else {
         (Scalar::Unsigned(0), Scalar::Unsigned(u64::MAX >> (64 - bits)))
     }
 }
 
+/// What the library writes where nothing was written, as one element of a type.
+pub(crate) fn default_fill(dtype: DType) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; dtype.size_bytes()];
+    let fill = default_fill_of(dtype.element())?;
+    array::with_element!(dtype.element(), T => {
+        let native: Vec<u8> = fill.to_little_endian(dtype.element());
+        T::read(&native, array::ByteOrder::Little).write(&mut bytes, dtype.order());
+    });
+    Some(bytes)
+}
+
 /// What the library writes where nothing was written.
-fn default_fill(element: ElementType) -> Option<Scalar> {
+fn default_fill_of(element: ElementType) -> Option<Scalar> {
     use ElementType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     match element {
         Bool | F16 => None,

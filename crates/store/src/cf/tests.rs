@@ -32,59 +32,160 @@ fn dimension(name: &str, list: &[(&str, Value)], samples: &[f64]) -> Dimension {
     }
 }
 
+/// Stored elements of a type, decoded.
+fn meant(dtype: &str, list: &[(&str, Value)], stored: &[u8]) -> (ElementType, Vec<f64>) {
+    let decoding = decoding(dtype, list);
+    let out = array::decode(stored, dtype.parse().unwrap(), &decoding).unwrap();
+    let count = out.len() / decoding.output.size_bytes();
+    let values = (0..count).map(|i| decoding.output.scalar_at(&out, i).unwrap().as_f64()).collect();
+    (decoding.output.element(), values)
+}
+
 #[test]
-fn packed_integers_unpack_as_numpy_promotes() {
-    use ElementType::{F32, F64, I16, I32};
-    let output = |dtype, scale, offset| {
-        decoding(dtype, &[("scale_factor", float(scale, 0.5)), ("add_offset", float(offset, 3.0))])
-            .output
-            .element()
+fn types_are_those_that_xarray_chooses() {
+    use ElementType::{F32, F64, I8, I16, I32, I64, U8};
+    let fill = ("_FillValue", signed(I16, -5));
+    let factor = |name, element| match element {
+        F32 | F64 => (name, float(element, 0.5)),
+        _ => (name, signed(element, 2)),
     };
-    assert_eq!(output(">i2", F64, F64), F64);
-    assert_eq!(output(">i2", F32, F32), F32);
-    assert_eq!(output(">i4", F32, F32), F64);
-    assert_eq!(output(">f4", F32, F64), F64);
-    let plain = decoding("|i1", &[]);
-    assert_eq!(plain.missing, [Scalar::Signed(-127)], "bytes have a fill value as other types have");
-    let filled = decoding(">i2", &[]);
-    assert_eq!((filled.missing.as_slice(), filled.output.element()), (&[Scalar::Signed(-32_767)][..], F64));
-    let packed = decoding(
-        ">i2",
-        &[
-            ("_FillValue", signed(I16, -5)),
-            ("missing_value", signed(I32, -7)),
-            ("scale_factor", float(F32, 2.0)),
-        ],
+    let output = |dtype, list: &[(&str, Value)]| decoding(dtype, list).output.element();
+    for (dtype, scale, offset, expected) in [
+        (">i2", Some(F64), Some(F64), F64),
+        (">i2", Some(F32), Some(F32), F32),
+        (">i4", Some(F32), Some(F32), F64),
+        (">i4", Some(F32), None, F32),
+        ("<i8", Some(F32), Some(F32), F32),
+        ("<f8", Some(F32), None, F32),
+        (">f4", Some(F32), Some(F64), F64),
+        (">i2", None, Some(F32), F64),
+        (">i2", Some(I32), None, I32),
+        (">i2", Some(I32), Some(I32), F64),
+        (">f4", Some(I32), None, F64),
+    ] {
+        let factors = [scale.map(|e| factor("scale_factor", e)), offset.map(|e| factor("add_offset", e))];
+        let list: Vec<_> = factors.into_iter().flatten().collect();
+        assert_eq!(output(dtype, &list), expected, "{dtype} {scale:?} {offset:?}");
+        let with_fill = output(dtype, &[list, vec![fill.clone()]].concat());
+        assert_eq!(
+            with_fill,
+            if expected == I32 { F64 } else { expected },
+            "{dtype} {scale:?} {offset:?}, filled"
+        );
+    }
+    for (dtype, expected) in
+        [("|i1", F32), ("<u2", F32), ("<i4", F64), ("<u8", F64), ("<f4", F32), ("<f8", F64), ("<i8", F64)]
+    {
+        assert_eq!(output(dtype, &[fill.clone()]), expected, "{dtype}");
+        let plain: array::DType = dtype.parse().unwrap();
+        assert_eq!(output(dtype, &[]), plain.element(), "{dtype}: nothing is named missing");
+    }
+    // NaN is no integer, and masks nothing of floats.
+    let nan = ("_FillValue", float(F32, f64::NAN));
+    assert_eq!(output("<i2", &[nan.clone()]), I16);
+    assert_eq!(output("<f4", &[nan, factor("scale_factor", F64)]), F32);
+    let turned = ("_Unsigned", text_value("true"));
+    assert_eq!(output("|i1", &[turned]), U8);
+    assert_eq!(output("|u1", &[("_Unsigned", text_value("false"))]), I8);
+    assert_eq!(output("<u8", &[("_Unsigned", text_value("false"))]), I64);
+}
+
+#[test]
+fn every_value_that_is_named_is_missing_by_its_own_value() {
+    use ElementType::{F32, F64, I16};
+    let singles = |values: &[f32]| values.iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<u8>>();
+    let stored = singles(&[1e20, -999.99, -999.0, 3.0]);
+    let is_nan =
+        |list: &[(&str, Value)]| meant(">f4", list, &stored).1.iter().map(|v| v.is_nan()).collect::<Vec<_>>();
+    // 1e20 and -999.99 in double precision are no singles.
+    assert_eq!(is_nan(&[("missing_value", float(F64, 1e20))]), [false; 4]);
+    let single = f64::from(-999.99f32);
+    let both = [("_FillValue", float(F32, single)), ("missing_value", float(F64, -999.99))];
+    assert_eq!(is_nan(&both), [false, true, false, false]);
+    let list = Value::Numbers(F64, vec![Scalar::Float(-999.0), Scalar::Float(3.0)]);
+    assert_eq!(
+        is_nan(&[("_FillValue", float(F32, single)), ("missing_value", list)]),
+        [false, true, true, true]
     );
-    assert!(packed.decode(Scalar::Signed(-5)).is_nan() && packed.decode(Scalar::Signed(-7)).is_nan());
-    assert_eq!(packed.decode(Scalar::Signed(4)).to_bits(), 8f64.to_bits());
+    assert_eq!(is_nan(&[("missing_value", text_value("-999."))]), [false; 4], "text is no number");
+    assert_eq!(is_nan(&[]), [false; 4]);
+    // A float names what is packed.
+    let packed = [("missing_value", float(F32, -32768.0)), ("scale_factor", float(F32, 0.5))];
+    let (element, values) = meant(">i2", &packed, &[0x80, 0, 0, 3]);
+    assert!(element == F32 && values[0].is_nan() && values[1].to_bits() == 1.5f64.to_bits(), "{values:?}");
+    assert_eq!(meant(">i2", &[("missing_value", text_value("x"))], &[0, 3]), (F32, vec![3.0]));
+    assert_eq!(decoding(">f4", &both).fill_value(">f4".parse().unwrap()), Some(Scalar::Float(single)));
+    let wide = [("_FillValue", signed(I16, 300))];
+    assert_eq!(decoding("|i1", &wide).fill_value("|i1".parse().unwrap()), None);
 }
 
 #[test]
-fn attributes_that_the_type_cannot_hold_are_not_applied() {
-    let wide = decoding(">f4", &[("missing_value", float(ElementType::F64, 1e20))]);
-    assert_eq!(wide.missing, [Scalar::Float(9.969_209_968_386_869e36)], "1e20 is no single");
-    let out_of_range = decoding("|i1", &[("_FillValue", signed(ElementType::I16, 300))]);
-    assert!(out_of_range.missing.is_empty(), "neither 300 nor, since the file names one, the default");
-    let exact = decoding(">f4", &[("missing_value", float(ElementType::F64, -999.0))]);
-    assert!(exact.decode(Scalar::Float(-999.0)).is_nan());
+fn whole_numbers_beyond_doubles_stay_exact_where_nothing_is_named() {
+    let big = (1i64 << 60) + 1;
+    let decoding = decoding("<i8", &[]);
+    let out = array::decode(&big.to_le_bytes(), "<i8".parse().unwrap(), &decoding).unwrap();
+    assert_eq!(out, big.to_ne_bytes());
 }
 
 #[test]
-fn valid_ranges_may_be_one_sided() {
-    let from = decoding(">i2", &[("valid_min", signed(ElementType::I16, 0))]);
+fn text_is_no_factor() {
+    for (name, value) in [
+        ("scale_factor", text_value("0.1")),
+        ("add_offset", text_value("2")),
+        ("scale_factor", Value::Numbers(ElementType::F32, vec![Scalar::Float(1.0), Scalar::Float(2.0)])),
+        ("scale_factor", float(ElementType::F64, f64::NAN)),
+    ] {
+        let decoding = decoding("<i2", &[(name, value)]);
+        assert!(decoding.obstacle.as_ref().is_some_and(|why| why.contains(name)), "{decoding:?}");
+        let error = array::decode(&[0, 0], "<i2".parse().unwrap(), &decoding).unwrap_err();
+        assert_eq!(error.kind(), array::ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn what_lies_outside_the_valid_range_is_a_value_without_a_place_in_pictures() {
+    use ElementType::{F32, I16};
+    let from = decoding(">i2", &[("valid_min", signed(I16, 0))]);
     assert_eq!(from.valid, Some((Scalar::Signed(0), Scalar::Signed(32_767))));
-    let both = Value::Numbers(ElementType::F32, vec![Scalar::Float(-1.0), Scalar::Float(1.0)]);
-    let range = decoding(">f4", &[("valid_range", both)]);
-    assert!(range.decode(Scalar::Float(1.5)).is_nan());
+    assert!(from.is_missing(Scalar::Signed(-1)));
+    assert_eq!(meant(">i2", &[("valid_min", signed(I16, 0))], &[0xff, 0xff]), (I16, vec![-1.0]));
+    let both = Value::Numbers(F32, vec![Scalar::Float(-1.0), Scalar::Float(1.0)]);
+    assert!(decoding(">f4", &[("valid_range", both)]).is_missing(Scalar::Float(1.5)));
+    // The library's own fill value, too, where none is named.
+    let bytes = decoding("|i1", &[]);
+    assert_eq!((bytes.unset.as_slice(), bytes.missing.len()), (&[Scalar::Signed(-127)][..], 0));
+    assert!(bytes.is_missing(Scalar::Signed(-127)));
+    assert!(decoding("|i1", &[("_FillValue", signed(I16, 300))]).unset.is_empty());
+    // In either signedness.
+    for range in [[0, -2], [0, 254]] {
+        let range = Value::Numbers(I16, range.map(Scalar::Signed).to_vec());
+        let turned = decoding("|i1", &[("_Unsigned", text_value("true")), ("valid_range", range)]);
+        assert_eq!(turned.valid, Some((Scalar::Unsigned(0), Scalar::Unsigned(254))));
+    }
 }
 
 #[test]
-fn unsigned_bytes_keep_their_fill_value() {
-    let list = [("_Unsigned", text_value("true")), ("_FillValue", signed(ElementType::I8, -1))];
-    let dtype = stored_dtype("|i1".parse().unwrap(), &values(&list));
-    assert_eq!(dtype.to_string(), "|u1");
-    assert_eq!(decoding("|u1", &list).missing, [Scalar::Unsigned(255)]);
+fn turned_bytes_keep_their_fill_value() {
+    use ElementType::{F32, I8, U8};
+    let stored = [0xffu8, 0xfe, 0x80, 0, 1, 127];
+    let text = |value: &str| ("_Unsigned", text_value(value));
+    for fill in [signed(I8, -1), Value::Numbers(U8, vec![Scalar::Unsigned(255)])] {
+        let (element, values) = meant("|i1", &[text("true"), ("_FillValue", fill)], &stored);
+        assert_eq!((element, &values[1..]), (F32, &[254.0, 128.0, 0.0, 1.0, 127.0][..]));
+        assert!(values[0].is_nan());
+    }
+    for fill in [signed(I8, -128), Value::Numbers(U8, vec![Scalar::Unsigned(128)])] {
+        let list = [text("false"), ("_FillValue", fill), ("scale_factor", float(F32, 0.5))];
+        let (element, values) = meant("|u1", &list, &stored);
+        assert_eq!((element, values[0], values[1]), (F32, -0.5, -1.0));
+        assert!(values[2].is_nan());
+    }
+    // As xarray: only the fill value is turned, only by these words, and only integers.
+    let list = [text("true"), ("missing_value", signed(I8, -1))];
+    assert_eq!(meant("|i1", &list, &[0xff]), (F32, vec![255.0]));
+    assert_eq!(meant("|i1", &[text("True")], &[0xff]), (I8, vec![-1.0]));
+    assert_eq!(meant("|u1", &[text("true")], &[0xff]), (U8, vec![255.0]));
+    assert_eq!(meant(">f4", &[text("true")], &1f32.to_be_bytes()), (F32, vec![1.0]));
 }
 
 #[test]

@@ -123,7 +123,8 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree) -> Vec<(&'a Variable, ArrayInf
         }
         let Some((dtype, shape)) = number_array(variable) else { continue };
         let found = coordinates.dimensions(dimensions.of(number, shape.len()));
-        arrays.push((variable, array(variable, dtype, shape, &found)));
+        let shape = dimensions.shape(number, shape);
+        arrays.push((variable, array(variable, dtype, &shape, &found)));
     }
     arrays
 }
@@ -136,6 +137,19 @@ pub(super) fn default_fill(variable: &Variable) -> cf::DefaultFill {
     }
 }
 
+/// One element as stored of what netCDF gives where a variable is shorter than its dimension: its fill value, and the
+/// library's own where it has none.
+pub(super) fn beyond(variable: &Variable, dtype: DType) -> Vec<u8> {
+    let named = match variable.attributes.get("_FillValue") {
+        Some(Value::Numbers { dtype: own, bytes }) if *own == dtype => Some(bytes.clone()),
+        _ => None,
+    };
+    let is_set = variable.facts.fill.iter().any(|&byte| byte != 0);
+    let stored = || is_set.then(|| variable.facts.fill.clone());
+    let own = || cf::default_fill(dtype).unwrap_or_else(|| variable.facts.fill.clone());
+    named.filter(|bytes| bytes.len() == dtype.size_bytes()).or_else(stored).unwrap_or_else(own)
+}
+
 /// A variable by the conventions of netCDF and CF.
 pub(super) fn array(
     variable: &Variable,
@@ -144,13 +158,10 @@ pub(super) fn array(
     dimensions: &[cf::Dimension],
 ) -> ArrayInfo {
     let values = cf_values(&variable.attributes);
-    let stored = dtype;
-    let dtype = cf::stored_dtype(stored, &values);
     let axes = describe::guessed_axes(shape.len());
     let name = netcdf::shown_path(&variable.path);
     let mut info = describe::array(&name, dtype, axes, shape, chunk(variable));
     cf::complete(&mut info, &values, dimensions, default_fill(variable));
-    info.storage = cf::storage(stored, dtype);
     info
 }
 

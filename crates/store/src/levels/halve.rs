@@ -16,10 +16,10 @@ pub(super) fn halve(
     decoding: &Decoding,
     meaning: Meaning,
 ) -> Vec<u8> {
+    let dtype = decoding.meant(dtype);
     with_element!(dtype.element(), T => {
         let values: Vec<T> = elements::<T>(finer, dtype.order()).collect();
-        let every_integer_exists =
-            !dtype.element().is_float() && decoding.missing.is_empty() && decoding.valid.is_none();
+        let every_integer_exists = !dtype.element().is_float() && !decoding.hides_some();
         let exists = |v: T| every_integer_exists || !(v.is_nan() || decoding.is_missing(v.to_scalar()));
         let mut out = Vec::with_capacity(finer.len() / 2);
         let mut raw = vec![0; dtype.size_bytes()];

@@ -269,9 +269,9 @@ impl<'a> Builder<'a> {
         let axes = self.level_axes.get(&number).cloned();
         let axes = axes.unwrap_or_else(|| describe::guessed_axes(shape.len()));
         let mut values = cf_values(&node.attributes);
-        let dtype = cf::stored_dtype(stored.dtype, &values);
+        let dtype = stored.dtype;
         let mut info = describe::array(path, dtype, axes, &shape, Some(chunk));
-        let storage = Storage { zarr: stored_as(node), ..cf::storage(stored.dtype, dtype) };
+        let storage = Storage { zarr: stored_as(node), ..Storage::default() };
         let names = dimension_names(node).filter(|names| names.len() == shape.len());
         let labels = self.pyramids.contains(&(path.to_owned(), true));
         let in_pyramid = labels || self.pyramids.contains(&(path.to_owned(), false));

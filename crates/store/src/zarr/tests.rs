@@ -185,7 +185,8 @@ fn packed_coordinates_are_decoded_and_unsigned_values_are_unsigned() {
     let (_, info) = store.dataset.find("t").unwrap();
     assert_eq!(info.axes[0].coordinates, array::Coordinates::Explicit(vec![-90.0, -87.5, -82.5]));
     assert_eq!(info.axes[1].coordinates, array::Coordinates::Regular { origin: -89.0, step: 1.0 });
-    assert_eq!(info.dtype.to_string(), ">u2");
+    assert_eq!(info.dtype.to_string(), ">i2", "as it is stored");
+    assert_eq!(info.decoding.meant(info.dtype).to_string(), ">u2");
 }
 
 /// A version 2 array of one axis of two-byte little-endian integers.
