@@ -139,14 +139,16 @@ pub(super) fn default_fill(variable: &Variable) -> cf::DefaultFill {
 
 /// One element as stored of what netCDF gives where a variable is shorter than its dimension: its fill value, and the
 /// library's own where it has none.
-pub(super) fn beyond(variable: &Variable, dtype: DType) -> Vec<u8> {
+pub(super) fn beyond(variable: &Variable) -> Vec<u8> {
+    let Some((dtype, _)) = number_array(variable) else { return variable.facts.fill.clone() };
     let named = match variable.attributes.get("_FillValue") {
         Some(Value::Numbers { dtype: own, bytes }) if *own == dtype => Some(bytes.clone()),
         _ => None,
     };
-    let is_set = variable.facts.fill.iter().any(|&byte| byte != 0);
+    let is_set =
+        variable.facts.fill.iter().any(|&byte| byte != 0) && variable.facts.fill.len() == dtype.size_bytes();
     let stored = || is_set.then(|| variable.facts.fill.clone());
-    let own = || cf::default_fill(dtype).unwrap_or_else(|| variable.facts.fill.clone());
+    let own = || cf::default_fill(dtype).unwrap_or_else(|| vec![0; dtype.size_bytes()]);
     named.filter(|bytes| bytes.len() == dtype.size_bytes()).or_else(stored).unwrap_or_else(own)
 }
 

@@ -94,7 +94,12 @@ pub(crate) struct Hdf5 {
 struct Stored {
     id: ObjectId,
     facts: Facts,
+    /// Elements per axis as described; beyond what the data set has, all are `beyond`.
     shape: Vec<u64>,
+    /// Elements per axis that the data set has.
+    extent: Vec<u64>,
+    /// One element as stored.
+    beyond: Vec<u8>,
     item_bytes: usize,
     /// Tells its decoded chunks from those of others.
     number: u32,
@@ -108,10 +113,17 @@ struct Stored {
 const FIRST_SOURCE: u32 = u32::MAX / 2;
 
 impl Stored {
+    /// As an array is described, which may be longer than its data set along dimensions that grow.
     fn of(variable: &Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
         let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
         let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
-        Self { id, facts, shape, item_bytes, number, parts, storage: Once::default() }
+        let extent = facts.shape.clone().unwrap_or_default();
+        let beyond = if extent == shape { Vec::new() } else { describe::beyond(variable) };
+        Self { id, facts, shape, extent, beyond, item_bytes, number, parts, storage: Once::default() }
+    }
+
+    fn is_longer(&self) -> bool {
+        self.shape != self.extent
     }
 
     fn of_source(source: vds::SourceData, number: usize) -> Self {
@@ -121,7 +133,18 @@ impl Stored {
             _ => 1,
         };
         let number = FIRST_SOURCE + u32::try_from(number).unwrap_or(FIRST_SOURCE / 2);
-        Self { id, facts, shape, item_bytes, number, parts, storage: Once::default() }
+        let extent = shape.clone();
+        Self {
+            id,
+            facts,
+            shape,
+            extent,
+            beyond: Vec::new(),
+            item_bytes,
+            number,
+            parts,
+            storage: Once::default(),
+        }
     }
 }
 
@@ -134,14 +157,30 @@ impl Hdf5 {
         into: Region,
         cancel: &Cancel,
     ) -> Result<()> {
+        let mut within = into;
+        let mut ranges = selection.ranges().to_vec();
+        if stored.is_longer() {
+            for (axis, range) in ranges.iter_mut().enumerate() {
+                // What lies within comes first: steps go forward.
+                let (_, count) = range.within(0, stored.extent[axis]);
+                let (inside, outside) = within.split(axis, usize::try_from(count).unwrap_or(usize::MAX));
+                fill(outside, &stored.beyond, cancel)?;
+                within = inside;
+                range.count = count;
+            }
+        }
+        let selection = Selection::new(ranges)?;
+        if stored.is_longer() && selection.is_empty() {
+            return Ok(());
+        }
         if let Some(parts) = &stored.parts {
-            return vds::read(self, stored, parts, selection, into, cancel);
+            return vds::read(self, stored, parts, &selection, within, cancel);
         }
         if stored.facts.within.is_some() || stored.facts.padded.is_some() {
-            return self.read_within(stored, selection, into, cancel);
+            return self.read_within(stored, &selection, within, cancel);
         }
         self.with_storage(stored, cancel, |storage, reader| {
-            storage.read(&stored.shape, selection, into, reader)
+            storage.read(&stored.extent, &selection, within, reader)
         })
     }
 
@@ -154,7 +193,7 @@ impl Hdf5 {
         cancel: &Cancel,
     ) -> Result<()> {
         let size = stored.item_bytes;
-        let tile = storage::tile(&stored.shape, size);
+        let tile = storage::tile(&stored.extent, size);
         for_each_chunk(selection, &tile, into, &mut |part, mut into| {
             let ranges = part.inside.iter().zip(part.position).zip(&tile);
             let selection = Selection::new(ranges.map(|((range, position), tile)| AxisRange {
@@ -163,7 +202,7 @@ impl Hdf5 {
             }))?;
             let (target, region) = Target::new(&selection.shape(), size)?;
             self.with_storage(stored, cancel, |storage, reader| {
-                storage.read(&stored.shape, &selection, region, reader)
+                storage.read(&stored.extent, &selection, region, reader)
             })?;
             let mut elements = target.into_vec()?;
             if let Some(padded) = stored.facts.padded {
@@ -184,7 +223,7 @@ impl Hdf5 {
     ) -> Result<T> {
         let locate = || {
             let object = self.files.object(stored.id)?;
-            Storage::locate(object, &stored.facts, &stored.shape, stored.item_bytes, cancel)
+            Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel)
         };
         let storage = stored.storage.get_or_make(cancel, locate)?;
         let reader = Reader {
@@ -240,11 +279,29 @@ impl Format for Hdf5 {
         cancel: &Cancel,
     ) -> Result<Option<PackedChunk>> {
         let stored = self.stored(array)?;
-        if stored.parts.is_some() || stored.facts.within.is_some() || stored.facts.padded.is_some() {
+        let is_plain = stored.facts.within.is_none() && stored.facts.padded.is_none();
+        if stored.parts.is_some() || stored.is_longer() || !is_plain {
             return Ok(None);
         }
         self.with_storage(stored, cancel, |storage, reader| storage.packed(selection, reader))
     }
+}
+
+/// Most bytes of one repeated element that are written at a time.
+const FILLED_BYTES: usize = 256 << 10;
+
+/// Every element of a region the same.
+fn fill(mut region: Region, element: &[u8], cancel: &Cancel) -> Result<()> {
+    let size_bytes = region.size_bytes();
+    let piece = element.repeat((FILLED_BYTES / element.len().max(1)).max(1));
+    let mut at = 0;
+    while at < size_bytes {
+        cancel.check()?;
+        let now = piece.len().min(size_bytes - at);
+        region.write_at(at, &piece[..now])?;
+        at += now;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

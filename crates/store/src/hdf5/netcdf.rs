@@ -38,8 +38,13 @@ pub(super) struct Dimension {
 /// Whether the file follows the conventions.
 pub(super) fn is_netcdf(tree: &Tree) -> bool {
     let root = tree.groups.first().map(|g| &g.attributes);
-    root.is_some_and(|a| a.contains_key("_NCProperties") || a.contains_key("_nc3_strict"))
+    root.is_some_and(has_marks)
         || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid") || is_scale(v))
+}
+
+/// Whether the attributes of a root are those that netCDF's library writes.
+fn has_marks(root: &Values) -> bool {
+    root.contains_key("_NCProperties") || root.contains_key("_nc3_strict")
 }
 
 /// Whether an attribute is shown.
@@ -62,6 +67,11 @@ pub(super) fn shown_path(path: &str) -> String {
 /// Finds dimensions of variables.
 pub(super) struct Dimensions<'a> {
     tree: &'a Tree,
+    /// The file is one of netCDF's own.
+    is_netcdf: bool,
+    /// Of scales, by the number of their variable.
+    lengths: HashMap<usize, u64>,
+    anonymous: HashMap<(usize, usize), String>,
     /// By file and address; of several names the first.
     by_address: HashMap<(usize, u64), usize>,
     by_number: HashMap<i64, usize>,
@@ -70,39 +80,113 @@ pub(super) struct Dimensions<'a> {
 impl<'a> Dimensions<'a> {
     pub(super) fn new(tree: &'a Tree) -> Self {
         let variables = || tree.variables.iter().enumerate();
-        Self {
+        let mut dimensions = Self {
             tree,
+            // Other programs attach scales to what they do not fit.
+            is_netcdf: tree.groups.first().is_some_and(|root| has_marks(&root.attributes))
+                || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid")),
+            lengths: HashMap::new(),
+            anonymous: HashMap::new(),
             by_address: variables()
                 .rev()
                 .map(|(number, v)| (address(v, v.id.token.address()), number))
                 .collect(),
+            // Variables of several axes carry the number of their first dimension too.
             by_number: variables()
+                .filter(|(_, v)| is_scale(v))
                 .filter_map(|(number, v)| {
                     integers(&v.attributes, "_Netcdf4Dimid").first().map(|id| (*id, number))
                 })
                 .collect(),
+        };
+        dimensions.lengths = dimensions.longest();
+        if dimensions.is_netcdf {
+            dimensions.anonymous = dimensions.anonymous();
         }
+        dimensions
     }
 
     /// The dimension of every axis of variable `number`, where the file names one.
     pub(super) fn of(&self, number: usize, axes: usize) -> Vec<Option<Dimension>> {
+        let dimension = |(axis, scale): (usize, Option<usize>)| match scale {
+            Some(scale) => Some(self.dimension(scale)),
+            None => {
+                let name = self.anonymous.get(&(number, axis))?.clone();
+                Some(Dimension { name, coordinate: None })
+            }
+        };
+        self.scales(number, axes).into_iter().enumerate().map(dimension).collect()
+    }
+
+    /// The names that netCDF gives to axes without a dimension, by variable and axis: one for each length in a group, and
+    /// another one where a variable has it twice.
+    fn anonymous(&self) -> HashMap<(usize, usize), String> {
+        let mut next = self.tree.variables.iter().filter(|v| is_scale(v)).count();
+        let mut known: HashMap<(usize, u64), Vec<String>> = HashMap::new();
+        let mut names = HashMap::new();
+        for (number, variable) in self.tree.variables.iter().enumerate() {
+            let Some(shape) = variable.facts.shape.as_ref().filter(|_| !is_scale(variable)) else { continue };
+            let mut used: HashMap<u64, usize> = HashMap::new();
+            let scales = self.scales(number, shape.len());
+            for (axis, (_, &length)) in scales.iter().zip(shape).enumerate().filter(|(_, (s, _))| s.is_none())
+            {
+                let of_length = known.entry((variable.group, length)).or_default();
+                let place = used.entry(length).or_default();
+                if *place == of_length.len() {
+                    of_length.push(format!("phony_dim_{next}"));
+                    next += 1;
+                }
+                names.insert((number, axis), of_length[*place].clone());
+                *place += 1;
+            }
+        }
+        names
+    }
+
+    /// Elements per axis of variable `number`, whose data set has `shape`: that of a dimension that may grow is the longest
+    /// of all variables that have it, and shorter ones are as if they were filled.
+    pub(super) fn shape(&self, number: usize, shape: &[u64]) -> Vec<u64> {
+        let Some(variable) = self.tree.variables.get(number) else { return shape.to_vec() };
+        let length = |(axis, (scale, own)): (usize, (Option<usize>, &u64))| {
+            let can_grow = self.is_netcdf && variable.facts.unlimited.contains(&axis);
+            let longest = scale.filter(|_| can_grow).and_then(|scale| self.lengths.get(&scale));
+            longest.map_or(*own, |&longest| longest.max(*own))
+        };
+        self.scales(number, shape.len()).into_iter().zip(shape).enumerate().map(length).collect()
+    }
+
+    /// The longest extent along each scale.
+    fn longest(&self) -> HashMap<usize, u64> {
+        let mut lengths = HashMap::new();
+        for (number, variable) in self.tree.variables.iter().enumerate() {
+            let Some(shape) = &variable.facts.shape else { continue };
+            for (scale, &own) in self.scales(number, shape.len()).into_iter().zip(shape) {
+                let Some(scale) = scale else { continue };
+                let longest = lengths.entry(scale).or_insert(own);
+                *longest = own.max(*longest);
+            }
+        }
+        lengths
+    }
+
+    /// The scale of every axis of variable `number`, as numbers of variables.
+    fn scales(&self, number: usize, axes: usize) -> Vec<Option<usize>> {
         let Some(variable) = self.tree.variables.get(number) else { return vec![None; axes] };
         if let Some(Value::ReferenceLists(lists)) = variable.attributes.get("DIMENSION_LIST") {
             let scale = |list: &Vec<u64>| {
                 list.first().and_then(|&to| self.by_address.get(&address(variable, to))).copied()
             };
-            let mut found: Vec<_> = lists.iter().map(|list| scale(list).map(|n| self.dimension(n))).collect();
+            let mut found: Vec<_> = lists.iter().map(scale).collect();
             found.resize(axes, None);
             return found;
         }
         let numbers = integers(&variable.attributes, "_Netcdf4Coordinates");
-        if numbers.len() == axes && axes > 1 {
-            let scale = |id: &i64| self.by_number.get(id).map(|&n| self.dimension(n));
-            return numbers.iter().map(scale).collect();
+        if numbers.len() == axes && (axes > 1 || !is_scale(variable)) {
+            return numbers.iter().map(|id| self.by_number.get(id).copied()).collect();
         }
         let mut found = vec![None; axes];
         if let (true, Some(first)) = (is_scale(variable), found.first_mut()) {
-            *first = Some(self.dimension(number));
+            *first = Some(number);
         }
         found
     }
@@ -130,7 +214,7 @@ pub(super) fn scale_name(variable: &Variable) -> Option<String> {
     Some(path.rsplit('/').next().unwrap_or_default().to_owned())
 }
 
-fn is_scale(variable: &Variable) -> bool {
+pub(super) fn is_scale(variable: &Variable) -> bool {
     text(&variable.attributes, "CLASS") == Some("DIMENSION_SCALE")
 }
 

@@ -291,8 +291,20 @@ impl Walk<'_> {
             Some(what) => {
                 let text = matches!(facts.element, Element::FixedText { .. } | Element::VariableText);
                 let value = if text { shown(object) } else { None };
-                self.leave_out(path, what, value);
-                Known::LeftOut(self.tree.left_out.len().saturating_sub(1))
+                self.leave_out(path.clone(), what, value);
+                let known = Known::LeftOut(self.tree.left_out.len().saturating_sub(1));
+                // It may still be what gives a dimension its name and its length.
+                let attributes = self.attributes(object);
+                let element = match facts.element {
+                    Element::Number(_) => Element::Other("numbers that are left out".into()),
+                    other => other,
+                };
+                let variable =
+                    Variable { path, group, id, facts: Facts { element, ..facts }, attributes, parts };
+                if super::netcdf::is_scale(&variable) {
+                    self.tree.variables.push(variable);
+                }
+                known
             }
             None => {
                 let attributes = self.attributes(object);

@@ -210,7 +210,8 @@ impl<'a> Cursor<'a> {
 
     fn name(&mut self) -> Result<String> {
         let size = self.count()?;
-        Ok(String::from_utf8_lossy(self.padded(size)?).into_owned())
+        // C programs may count the zero that ends a text.
+        Ok(String::from_utf8_lossy(self.padded(size)?).trim_end_matches('\0').to_owned())
     }
 
     /// A list: its tag and count, or two zeros. Every item takes bytes, so the header's size bounds the list.

@@ -120,6 +120,27 @@ fn a_cut_variable_does_not_spoil_the_others() {
 }
 
 #[test]
+fn a_file_without_records_has_arrays_of_none() {
+    let bytes = sample(1, 0);
+    // Libraries end the file before the place where records would begin.
+    for cut in [3 * 16, 3 * 16 - 8] {
+        let file = open_bytes(&bytes[..bytes.len() - cut]).unwrap();
+        let dataset = file.dataset();
+        assert_eq!(dataset.find("v").unwrap().1.shape(), [0, 1, 3], "{:?}", dataset.left_out);
+        assert_eq!(dataset.find("time").unwrap().1.shape(), [0]);
+        assert!(read(&file, "v", "").is_empty());
+    }
+}
+
+#[test]
+fn names_end_where_c_ends_them() {
+    let mut bytes = sample(1, 3);
+    let at = bytes.windows(4).position(|w| w == b"note").unwrap();
+    bytes[at + 3] = 0;
+    assert_eq!(open_bytes(&bytes).unwrap().dataset().left_out[0].name, "not");
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let good = sample(1, 3);
     let with = |at: usize, value: u8| {
