@@ -34,6 +34,101 @@ pub fn date(value: f64, units: &str, calendar: &str) -> Option<String> {
     Some(format!("{text} {:02}:{:02}", (of_day / 60.0).floor(), of_day % 60.0))
 }
 
+/// Since when times are counted, in which unit, by which calendar: `days since 2001-01-01` of `noleap`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    calendar: Calendar,
+    unit_seconds: f64,
+    /// In seconds of the calendar, from an instant of its own.
+    at_seconds: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calendar {
+    Standard,
+    ProlepticGregorian,
+    Julian,
+    NoLeap,
+    AllLeap,
+    Days360,
+}
+
+impl Calendar {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name.trim().to_ascii_lowercase().as_str() {
+            "" | "standard" | "gregorian" => Self::Standard,
+            "proleptic_gregorian" => Self::ProlepticGregorian,
+            "julian" => Self::Julian,
+            "noleap" | "365_day" => Self::NoLeap,
+            "all_leap" | "366_day" => Self::AllLeap,
+            "360_day" => Self::Days360,
+            _ => return None,
+        })
+    }
+
+    /// Days of a date since one of the calendar's own; `None` for a date that it has not, or of which it is not known how it
+    /// is meant.
+    fn days(self, [year, month, day]: [f64; 3]) -> Option<f64> {
+        /// Days of a year before each month, with 29 days in February.
+        const BEFORE: [f64; 13] =
+            [0.0, 31.0, 60.0, 91.0, 121.0, 152.0, 182.0, 213.0, 244.0, 274.0, 305.0, 335.0, 366.0];
+        let is_leap = match self {
+            Self::Standard | Self::ProlepticGregorian => {
+                year % 4.0 == 0.0 && (year % 100.0 != 0.0 || year % 400.0 == 0.0)
+            }
+            Self::Julian => year % 4.0 == 0.0,
+            Self::NoLeap => false,
+            Self::AllLeap | Self::Days360 => true,
+        };
+        let number = (1..=12).find(|&m| f64::from(m) == month)? as usize;
+        let lost = if is_leap || number < 2 { 0.0 } else { 1.0 };
+        let before = BEFORE[number - 1] - if number > 2 { lost } else { 0.0 };
+        let length = if self == Self::Days360 { 30.0 } else { BEFORE[number] - lost - before };
+        if !(day >= 1.0 && day <= length && day.fract() == 0.0 && year.fract() == 0.0) {
+            return None;
+        }
+        let days = match self {
+            Self::Standard | Self::ProlepticGregorian => days_since_1970(year, month, day),
+            Self::Julian => year * 365.0 + ((year + 3.0) / 4.0).floor() + before + day,
+            Self::NoLeap => year * 365.0 + before + day,
+            Self::AllLeap => year * 366.0 + before + day,
+            Self::Days360 => year * 360.0 + (month - 1.0) * 30.0 + day,
+        };
+        (self != Self::Standard || days >= FIRST_DAY).then_some(days)
+    }
+}
+
+impl Reference {
+    /// Of CF `units` and a calendar's name; `None` where that is no such time, or no calendar that is known.
+    #[must_use]
+    pub fn of(units: &str, calendar: &str) -> Option<Self> {
+        let calendar = Calendar::of(calendar)?;
+        let (unit, epoch) = units.split_once(" since ")?;
+        let (date, of_day) = parts_of(epoch.trim())?;
+        let at_seconds = calendar.days(date)? * SECONDS_A_DAY + of_day;
+        Some(Self { calendar, unit_seconds: seconds_of(unit.trim())?, at_seconds })
+    }
+
+    /// What is to be added to a time by `self` for the same time by `other`; `None` where they count in other units or by
+    /// other calendars, or where that is no number.
+    #[must_use]
+    #[expect(clippy::float_cmp, reason = "whole seconds")]
+    pub fn in_terms_of(&self, other: &Self) -> Option<f64> {
+        if self.calendar != other.calendar || self.unit_seconds != other.unit_seconds {
+            return None;
+        }
+        let seconds = self.at_seconds - other.at_seconds;
+        let steps = seconds / self.unit_seconds;
+        (steps * self.unit_seconds == seconds).then_some(steps)
+    }
+
+    /// The same for all that count in the same unit by the same calendar, in words.
+    #[must_use]
+    pub fn clock(&self) -> String {
+        format!("{} s by {:?}", self.unit_seconds, self.calendar)
+    }
+}
+
 fn seconds_of(unit: &str) -> Option<f64> {
     let unit = unit.to_ascii_lowercase();
     Some(match unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(&unit) {
@@ -47,6 +142,12 @@ fn seconds_of(unit: &str) -> Option<f64> {
 
 /// Days since 1970 of `1900-1-1`, `1900-01-01 12:30:00` or `1900-01-01T12:30:00Z`.
 fn days_of(text: &str) -> Option<f64> {
+    let ([year, month, day], of_day) = parts_of(text)?;
+    Some(days_since_1970(year, month, day) + of_day / SECONDS_A_DAY)
+}
+
+/// Year, month, day, and seconds of the day.
+fn parts_of(text: &str) -> Option<([f64; 3], f64)> {
     let text = text.trim_end_matches('Z').trim_end_matches(" UTC");
     let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
     let numbers = |text: &str, sign| -> Option<Vec<f64>> {
@@ -61,7 +162,7 @@ fn days_of(text: &str) -> Option<f64> {
         && (1.0..=31.0).contains(&day)
         && time.len() <= 3
         && of_day < SECONDS_A_DAY;
-    is_legal.then(|| days_since_1970(year, month, day) + of_day / SECONDS_A_DAY)
+    is_legal.then_some(([year, month, day], of_day))
 }
 
 /// Days since 1970 of a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
@@ -121,6 +222,38 @@ mod tests {
             assert!(now > last && (1.0..=12.0).contains(&month) && (1.0..=31.0).contains(&day), "{now:?}");
             (last, days) = (now, days + 1.0);
         }
+    }
+
+    #[test]
+    fn times_since_other_days_are_the_same_times() {
+        let shift = |from: &str, to: &str, calendar: &str| {
+            let of = |date: &str| Reference::of(&format!("days since {date}"), calendar);
+            of(from)?.in_terms_of(&of(to)?)
+        };
+        for (from, to, calendar, expected) in [
+            ("2001-01-01", "2000-01-01", "standard", Some(366.0)),
+            ("2001-01-01", "2000-01-01", "proleptic_gregorian", Some(366.0)),
+            ("2001-01-01", "2000-01-01", "noleap", Some(365.0)),
+            ("2001-01-01", "2000-01-01", "365_day", Some(365.0)),
+            ("2002-01-01", "2001-01-01", "all_leap", Some(366.0)),
+            ("2001-03-01", "2000-03-01", "360_day", Some(360.0)),
+            ("1901-03-01", "1900-02-28", "julian", Some(367.0)),
+            ("1900-03-01", "1900-02-28", "standard", Some(1.0)),
+            ("2000-03-01", "2000-02-28", "noleap", Some(1.0)),
+            ("2000-01-01 12:00", "2000-01-01", "", Some(0.5)),
+            ("1500-01-01", "1500-01-02", "proleptic_gregorian", Some(-1.0)),
+            ("1500-01-01", "1600-01-01", "standard", None),
+            ("2000-02-29", "2000-02-28", "noleap", None),
+            ("2000-02-31", "2000-02-28", "standard", None),
+            ("2000-01-01", "2000-01-01", "martian", None),
+        ] {
+            assert_eq!(shift(from, to, calendar), expected, "{from} {to} {calendar}");
+        }
+        let of = |units: &str, calendar: &str| Reference::of(units, calendar).unwrap();
+        let days = of("days since 2000-01-01", "standard");
+        assert!(days.in_terms_of(&of("hours since 2000-01-01", "standard")).is_none());
+        assert!(days.in_terms_of(&of("days since 2000-01-01", "noleap")).is_none());
+        assert_eq!(days.in_terms_of(&of("day since 1999-12-31", "gregorian")), Some(1.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Data sets that differ in nothing but time are a *series*: the same arrays, of which those whose first axis is time
 //! continue one another. They are joined in the order of their first times, which must have the same units and must not
-//! overlap; then each such array is one, and of the others (a grid's latitudes) the first data set's stand for all. A
+//! overlap; reference dates may differ where calendars agree, and then times are told by the first one's. Then each such array is one, and of the others (a grid's latitudes) the first data set's stand for all. A
 //! data set that continues nothing is a series of itself.
 //!
 //! Where everything is one series, arrays have their own names; else `SERIES/ARRAY`, a series of several being called
@@ -12,15 +12,17 @@ use std::sync::Arc;
 
 use array::{
     ArrayInfo, Attributes, AxisKind, AxisRange, BlockKey, Coordinates, Dataset, DatasetId, Error, ErrorKind,
-    Generation, Group, LeftOut, Level, Region, Result, Selection, Storage, choose_blocks,
+    Generation, Group, LeftOut, Level, Region, Result, Selection, choose_blocks,
 };
 use wire::ops::BlockPlace;
+
+use super::clock::{self, Member, Shift};
 
 /// So far may the steps of regular times differ, as a share of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
 
 /// A stretch of an array along its first axis, and where it lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     /// Number of the data set in the catalogue.
     pub(super) entry: usize,
@@ -34,6 +36,8 @@ pub(super) struct Part {
     to: u64,
     /// Blocks per level there.
     blocks: Vec<Vec<u64>>,
+    /// What makes its values those of the series.
+    pub(super) shift: Option<Shift>,
 }
 
 impl Part {
@@ -84,7 +88,8 @@ impl Joined {
         let range = selection.ranges().first()?;
         let part = parts.iter().find(|p| p.from <= range.start && range.start < p.to)?;
         let block = part.blocks.get(usize::from(key.level))?;
-        if *block != level.block || part.from % block[0] != 0 || range.end() > part.to {
+        if part.shift.is_some() || *block != level.block || part.from % block[0] != 0 || range.end() > part.to
+        {
             return None;
         }
         let mut at = level.grid_position(key.index).ok()?;
@@ -131,7 +136,7 @@ impl Joined {
 /// `Corrupt` or `TooLarge` when what comes of it is no description.
 pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
     let mut warnings = Vec::new();
-    let all_series = series(described, &mut warnings);
+    let all_series = clock::series(described, &mut warnings);
     let is_one = all_series.len() == 1;
     let (mut arrays, mut parts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let (mut attributes, mut groups) = (Attributes::new(), Vec::new());
@@ -139,10 +144,11 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
         groups.push(Group::default());
     }
     for members in &all_series {
-        let name = series_name(described, members);
+        let numbers: Vec<usize> = members.iter().map(|member| member.number).collect();
+        let name = series_name(described, &numbers);
         let named =
             |own: &str| if is_one { own.to_owned() } else { format!("{name}/{}", own.trim_matches('/')) };
-        let first = &described[members[0]].1;
+        let first = &described[numbers[0]].1;
         for (number, array) in (0u32..).zip(&first.arrays) {
             let (joined, lies) = joined_array(described, members, number, array)?;
             arrays.push(ArrayInfo { name: named(&array.name), ..joined });
@@ -158,7 +164,11 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
     let dataset = Dataset {
         id: identity(described),
         generation: Generation(0),
-        name: if is_one { series_name(described, &all_series[0]) } else { "catalogue".into() },
+        name: if is_one {
+            series_name(described, &(all_series[0].iter().map(|m| m.number).collect::<Vec<_>>()))
+        } else {
+            "catalogue".into()
+        },
         format: format!("catalogue of {} data sets", described.len()),
         arrays,
         attributes,
@@ -199,96 +209,21 @@ fn series_name(described: &[(String, Arc<Dataset>)], members: &[usize]) -> Strin
     }
 }
 
-/// The data sets by series, each in the order of time.
-fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<usize>> {
-    let mut groups: Vec<(Vec<ArrayInfo>, Members)> = Vec::new();
-    let mut found = Vec::new();
-    for (number, (_, dataset)) in described.iter().enumerate() {
-        let Some(span) = Span::of(dataset) else {
-            found.push(vec![number]);
-            continue;
-        };
-        let timeless: Vec<ArrayInfo> = dataset.arrays.iter().map(timeless).collect();
-        match groups.iter_mut().find(|(known, _)| *known == timeless) {
-            Some((_, members)) => members.push((number, span)),
-            None => groups.push((timeless, vec![(number, span)])),
-        }
-    }
-    for (_, mut members) in groups {
-        members.sort_by(|a, b| a.1.first.total_cmp(&b.1.first));
-        let overlap = members.windows(2).find(|pair| pair[0].1.last >= pair[1].1.first);
-        if let Some([(a, _), (b, _)]) = overlap {
-            let (a, b) = (&described[*a].0, &described[*b].0);
-            warnings.push(format!("`{a}` and `{b}` overlap in time: they are not joined"));
-            found.extend(members.iter().map(|(number, _)| vec![*number]));
-        } else {
-            found.push(members.iter().map(|(number, _)| *number).collect());
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Data sets that may continue one another, and when each of them is.
-type Members = Vec<(usize, Span)>;
-
-/// From when to when a data set is.
-struct Span {
-    first: f64,
-    last: f64,
-}
-
-impl Span {
-    /// `None` where times are not known, or not those of all arrays with time.
-    fn of(dataset: &Dataset) -> Option<Self> {
-        let mut timed = dataset.arrays.iter().filter(|a| is_timed(a));
-        let array = timed.next()?;
-        let (axis, count) = (array.axes.first()?, *array.shape().first()?);
-        let last = count.checked_sub(1)?;
-        let span = Self { first: axis.coordinates.at(0), last: axis.coordinates.at(last) };
-        let is_known = axis.coordinates != Coordinates::Index && span.first <= span.last;
-        let same = |other: &ArrayInfo| other.axes.first().is_some_and(|a| a.coordinates == axis.coordinates);
-        let full = |a: &ArrayInfo| a.levels.iter().all(|level| level.shape.first() == Some(&count));
-        (is_known && full(array) && timed.all(|a| same(a) && full(a))).then_some(span)
-    }
-}
-
-fn is_timed(array: &ArrayInfo) -> bool {
-    array.axes.first().is_some_and(|axis| axis.kind == AxisKind::Time)
-}
-
-/// What must be equal of arrays that continue one another.
-fn timeless(array: &ArrayInfo) -> ArrayInfo {
-    let mut array = ArrayInfo {
-        attributes: Attributes::new(),
-        notes: Vec::new(),
-        storage: Storage::default(),
-        ..array.clone()
-    };
-    if is_timed(&array) {
-        array.axes[0].coordinates = Coordinates::Index;
-        for level in &mut array.levels {
-            level.shape[0] = 0;
-            level.block = Vec::new();
-            level.chunk = None;
-        }
-    }
-    array
-}
-
 /// One array of a series, and its parts.
 fn joined_array(
     described: &[(String, Arc<Dataset>)],
-    members: &[usize],
+    members: &[Member],
     number: u32,
     first: &ArrayInfo,
 ) -> Result<(ArrayInfo, Vec<Part>)> {
-    let members = if is_timed(first) { members } else { &members[..1] };
-    let of_member = |&n: &usize| described[n].1.arrays.get(number as usize).map(|array| (n, array));
-    let arrays: Vec<(usize, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
+    let members = if clock::is_timed(first) { members } else { &members[..1] };
+    let of_member =
+        |m: &Member| described[m.number].1.arrays.get(number as usize).map(|array| (m.clone(), array));
+    let arrays: Vec<(Member, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
     let mut parts = Vec::with_capacity(arrays.len());
     let mut from = 0;
-    for &(entry, array) in &arrays {
+    for (member, array) in &arrays {
+        let entry = member.number;
         let dataset = &described[entry].1;
         let too_many =
             || Error::too_large(format!("expected fewer than 2^64 time steps in `{}`", array.name));
@@ -302,6 +237,7 @@ fn joined_array(
             from,
             to,
             blocks,
+            shift: member.shift_of(number, array),
         });
         from = to;
     }
@@ -333,13 +269,14 @@ fn same<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> 
 }
 
 /// Where the samples of a series of `count` lie in time.
-fn coordinates(arrays: &[(usize, &ArrayInfo)], count: u64) -> Coordinates {
-    let of_time = || arrays.iter().map(|(_, array)| (&array.axes[0].coordinates, array.shape()[0]));
-    if let Some((&Coordinates::Regular { origin, step }, _)) = of_time().next() {
+fn coordinates(arrays: &[(Member, &ArrayInfo)], count: u64) -> Coordinates {
+    let of_time =
+        || arrays.iter().map(|(m, array)| (&array.axes[0].coordinates, array.shape()[0], m.times_later));
+    if let Some((&Coordinates::Regular { origin, step }, ..)) = of_time().next() {
         let mut at = 0;
-        let is_regular = of_time().all(|(c, n)| {
+        let is_regular = of_time().all(|(c, n, later)| {
             let expected = Coordinates::Regular { origin, step };
-            let near = |i: u64| (c.at(i) - expected.at(at + i)).abs() <= step.abs() * STEP_TOLERANCE;
+            let near = |i: u64| (c.at(i) + later - expected.at(at + i)).abs() <= step.abs() * STEP_TOLERANCE;
             let fits = n == 0 || (near(0) && near(n - 1));
             at += n;
             matches!(c, Coordinates::Regular { .. }) && fits
@@ -351,5 +288,5 @@ fn coordinates(arrays: &[(usize, &ArrayInfo)], count: u64) -> Coordinates {
     if count > Coordinates::MAX_EXPLICIT as u64 {
         return Coordinates::Index;
     }
-    Coordinates::Explicit(of_time().flat_map(|(c, n)| (0..n).map(|i| c.at(i))).collect())
+    Coordinates::Explicit(of_time().flat_map(|(c, n, later)| (0..n).map(move |i| c.at(i) + later)).collect())
 }

@@ -54,6 +54,8 @@ impl Catalogue {
         let mut there: BTreeMap<usize, There> = BTreeMap::new();
         let mut unfinished = Unfinished { left: vec![0; reads.len()], failed: BTreeMap::new() };
         let mut ended = Vec::new();
+        // Times that are counted from another day are read by themselves: they are few.
+        let mut shifted = Vec::new();
         for (number, (request, into)) in reads.into_iter().enumerate() {
             if let Err(error) = request.check(&joined.dataset, &into) {
                 ended.push((number, Err(error)));
@@ -62,6 +64,11 @@ impl Catalogue {
             } else {
                 for (part, selection, region) in joined.stretches(request.array, &request.selection, into) {
                     let request = ReadRequest { array: part.array, selection, ..request.clone() };
+                    if part.shift.is_some() {
+                        unfinished.left[number] += 1;
+                        shifted.push((number, part.clone(), request, region));
+                        continue;
+                    }
                     let new =
                         || There { part: Arc::new(part.clone()), numbers: Vec::new(), reads: Vec::new() };
                     let there = there.entry(part.entry).or_insert_with(new);
@@ -71,8 +78,14 @@ impl Catalogue {
                 }
             }
         }
-        let each = stream::iter(there.into_values()).map(move |there| self.clone().read_there(there));
-        let stretches = each.flatten_unordered(MAX_STRETCHES_UNDER_WAY);
+        let this = self.clone();
+        let each = stream::iter(there.into_values()).map(move |there| this.clone().read_there(there));
+        let alone = stream::iter(shifted).map(move |(number, part, request, region)| {
+            let this = self.clone();
+            async move { (number, this.stretch(&part, request, region).await) }
+        });
+        let alone = alone.buffer_unordered(MAX_STRETCHES_UNDER_WAY);
+        let stretches = stream::select(each.flatten_unordered(MAX_STRETCHES_UNDER_WAY), alone);
         let whole = stretches.filter_map(move |(n, end)| std::future::ready(unfinished.ended(n, end)));
         stream::iter(ended).chain(whole).boxed()
     }

@@ -1,12 +1,14 @@
 //! A catalogue: data sets of several servers as one [`Source`], and those that follow one another in time as one array.
 //!
 //! - `found` asks servers what they have.
+//! - `clock` (pure) tells which data sets follow one another in time, whatever day they count from.
 //! - `join` (pure) makes one description of many, and says where each stretch of an array lies.
 //! - `many` asks each data set once for all that many reads have there.
 //!
 //! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
 //! together from two states of a data set: when one changes, all of the catalogue is stale.
 
+mod clock;
 mod found;
 mod join;
 mod many;
@@ -202,8 +204,17 @@ impl Catalogue {
     /// Reads one stretch; afterwards its data set must still be in the state that was joined.
     async fn stretch(&self, part: &Part, request: ReadRequest, into: Region) -> Result<()> {
         self.unchanged(part).await?;
-        let read = self.0.entries[part.entry].source.read(request, into).await;
-        read.map_err(|error| self.heed(part, error))?;
+        let source = &self.0.entries[part.entry].source;
+        let Some(shift) = &part.shift else {
+            source.read(request, into).await.map_err(|error| self.heed(part, error))?;
+            return self.unchanged(part).await;
+        };
+        let (target, own) = Target::new(&request.selection.shape(), into.item_bytes())?;
+        source.read(request, own).await.map_err(|error| self.heed(part, error))?;
+        let mut bytes = target.into_vec()?;
+        shift.apply(&mut bytes);
+        let mut into = into;
+        into.write_all(&bytes)?;
         self.unchanged(part).await
     }
 

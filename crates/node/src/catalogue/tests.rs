@@ -66,6 +66,94 @@ async fn data_whose_fill_value_is_nan_are_a_series_too() {
     assert_eq!(catalogue.describe().await.unwrap().arrays[0].shape(), [4, 2, 6, 5]);
 }
 
+/// The array `a` of [`steps`] at times 0, 1, ... in `units` by a calendar, and those times as the array `t`.
+fn dated(times: u64, units: &str, calendar: &str, dtype: &str) -> Arc<MemorySource> {
+    let mut dataset = (*steps(times, 0.0, &[1, 2, 6, 5], 1).dataset()).clone();
+    dataset.id = DatasetId::of([units, calendar, dtype]);
+    let mut axis = dataset.arrays[0].axes[0].clone();
+    axis.units = units.into();
+    let mut t = one_array(dtype.parse().unwrap(), &[times], &[times]).arrays.remove(0);
+    (t.name, t.units, t.axes) = ("t".into(), units.into(), vec![axis.clone()]);
+    t.attributes.insert("calendar".into(), array::Attribute::Text(calendar.into()));
+    let elements = |i: u64| array::Scalar::Unsigned(i).to_little_endian(t.dtype.element());
+    let values: Vec<u8> = (0..times).flat_map(elements).collect();
+    let data = vec![u8::try_from(units.len()).unwrap(); usize::try_from(times).unwrap() * 60];
+    dataset.arrays[0].axes[0] = axis;
+    dataset.arrays.push(t);
+    Arc::new(MemorySource::new(dataset, vec![vec![data.into()], vec![values.into()]]).unwrap())
+}
+
+#[tokio::test]
+async fn years_that_count_from_their_own_first_day_are_one_series() {
+    let years = |calendar: &str, dtype: &str| {
+        let year = |year: u32| dated(3, &format!("days since {year}-01-01"), calendar, dtype);
+        Catalogue::new(vec![entry("c", year(2002)), entry("a", year(2000)), entry("b", year(2001))]).unwrap()
+    };
+    for (calendar, dtype, later) in
+        [("standard", "<i8", [366, 731]), ("noleap", "<i4", [365, 730]), ("360_day", "<f8", [360, 720])]
+    {
+        let catalogue = years(calendar, dtype);
+        let dataset = catalogue.describe().await.unwrap();
+        assert_eq!(dataset.name, "a..c");
+        let (number, t) = dataset.find("t").unwrap();
+        assert_eq!((t.shape(), t.units.as_str()), (&[9][..], "days since 2000-01-01"));
+        let expected: Vec<f64> = [0, later[0], later[1]]
+            .iter()
+            .flat_map(|later| (0..3).map(move |i| f64::from(i + later)))
+            .collect();
+        assert_eq!(t.axes[0].coordinates, Coordinates::Explicit(expected.clone()));
+        assert_eq!(dataset.find("a").unwrap().1.axes[0].coordinates, Coordinates::Explicit(expected.clone()));
+        // Values, too, by one read, by many, by blocks.
+        let value = |bytes: &[u8]| {
+            (0..bytes.len() / t.dtype.size_bytes())
+                .map(|i| t.dtype.scalar_at(bytes, i).unwrap().as_f64())
+                .collect::<Vec<_>>()
+        };
+        let request = |text: &str| ReadRequest {
+            array: number,
+            level: 0,
+            selection: Selection::parse(text, t.shape()).unwrap(),
+            priority: Priority::NORMAL,
+        };
+        let target =
+            |text: &str| Target::new(&request(text).selection.shape(), t.dtype.size_bytes()).unwrap();
+        let (all, into) = target("");
+        catalogue.read(request(""), into).await.unwrap();
+        assert_eq!(value(&all.into_vec().unwrap()), expected);
+        let (some, into) = target("1:9:3");
+        let ends: Vec<_> = catalogue.read_many(vec![(request("1:9:3"), into)]).collect().await;
+        assert!(matches!(ends[..], [(0, Ok(()))]), "{ends:?}");
+        assert_eq!(value(&some.into_vec().unwrap()), [expected[1], expected[4], expected[7]]);
+        check_source(Arc::new(catalogue)).await;
+    }
+}
+
+#[tokio::test]
+async fn times_that_cannot_be_told_by_one_clock_are_not_joined() {
+    let early = || dated(3, "days since 2000-01-01", "standard", "<i4");
+    let cases: [(&str, Arc<MemorySource>); 6] = [
+        ("", dated(3, "days since 2001-01-01", "noleap", "<i4")),
+        ("", dated(3, "hours since 2001-01-01", "standard", "<i4")),
+        ("", dated(3, "days since 2001-01-01", "martian", "<i4")),
+        ("are not joined", dated(3, "days since 2001-01-01 00:00:01", "standard", "<i4")),
+        ("overlap", dated(3, "days since 2000-01-02", "standard", "<i4")),
+        ("", dated(3, "months since 2001-01-01", "standard", "<i4")),
+    ];
+    for (number, (warning, other)) in cases.into_iter().enumerate() {
+        let catalogue = Catalogue::new(vec![entry("x", early()), entry("y", other)]).unwrap();
+        let dataset = catalogue.describe().await.unwrap();
+        let names: Vec<&str> = dataset.arrays.iter().map(|a| a.name.as_str()).collect();
+        assert_eq!(names, ["x/a", "x/t", "y/a", "y/t"], "case {number}");
+        assert!(dataset.warnings.concat().contains(warning), "case {number}: {:?}", dataset.warnings);
+    }
+    // Days that a byte cannot count.
+    let narrow = |year| dated(3, &format!("days since {year}-01-01"), "standard", "|i1");
+    let catalogue = Catalogue::new(vec![entry("x", narrow(2000)), entry("y", narrow(2001))]).unwrap();
+    let dataset = catalogue.describe().await.unwrap();
+    assert_eq!(dataset.arrays.len(), 4);
+    assert!(dataset.warnings.concat().contains("`t` cannot be told"), "{:?}", dataset.warnings);
+}
+
 #[tokio::test]
 async fn a_block_that_lies_in_one_data_set_is_asked_there_as_it_is() {
     let parts = [steps(4, 0.0, &[2, 2, 6, 5], 1), steps(4, 4.0, &[2, 2, 6, 5], 9)];

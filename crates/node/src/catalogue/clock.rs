@@ -1,0 +1,308 @@
+//! Which data sets follow one another in time, and what makes the times of one those of another. Pure.
+//!
+//! Times are numbers since a day, by a calendar. Two data sets are on one clock where calendar and unit agree; days may
+//! differ, and then the times of one are those of the other and a number more, which is added wherever times are values: of
+//! the coordinate, of its bounds, of whatever else counts in such units along time. Where adding is not exact (a type too
+//! narrow, a packed value, a fill value near times) data sets are not joined.
+
+use std::sync::Arc;
+
+use array::time::Reference;
+use array::{
+    ArrayInfo, Attribute, Attributes, AxisKind, Coordinates, DType, Dataset, ElementType, Scalar, Storage,
+};
+
+/// Fill values nearer to zero might be the times of somebody.
+const FAR: f64 = 1e9;
+
+/// A data set of a series.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    /// Its number among all.
+    pub(super) number: usize,
+    /// What is added to its times for those of the series.
+    pub(super) times_later: f64,
+    /// The same for the values of arrays that are times, by number of the array.
+    values_later: Vec<Option<f64>>,
+}
+
+impl Member {
+    fn alone(number: usize) -> Self {
+        Self { number, times_later: 0.0, values_later: Vec::new() }
+    }
+
+    /// What makes values of an array those of the series; `None` where they are.
+    pub(super) fn shift_of(&self, number: u32, array: &ArrayInfo) -> Option<Shift> {
+        let later =
+            self.values_later.get(number as usize).copied().flatten().filter(|&later| later != 0.0)?;
+        Some(Shift { later, dtype: array.dtype, missing: array.decoding.missing.clone() })
+    }
+}
+
+/// A number that is added to stored times.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shift {
+    later: f64,
+    dtype: DType,
+    missing: Vec<Scalar>,
+}
+
+impl Shift {
+    /// Adds it to every element, those aside that are missing.
+    pub(super) fn apply(&self, bytes: &mut [u8]) {
+        let element = self.dtype.element();
+        for raw in bytes.chunks_exact_mut(self.dtype.size_bytes()) {
+            let Some(value) = self.dtype.scalar_at(raw, 0).filter(|value| !self.missing.contains(value))
+            else {
+                continue;
+            };
+            let later = match value.integer() {
+                // Whole, and within the type: looked at before data sets were joined.
+                #[expect(clippy::cast_possible_truncation, reason = "whole days or seconds")]
+                Some(whole) => {
+                    let sum = Scalar::Signed(i64::try_from(whole + self.later as i128).unwrap_or(i64::MAX));
+                    sum.to_little_endian(element)
+                }
+                None => Scalar::Float(value.as_f64() + self.later).to_little_endian(element),
+            };
+            raw.copy_from_slice(&later);
+            if self.dtype.order() == array::ByteOrder::Big {
+                raw.reverse();
+            }
+        }
+    }
+}
+
+/// The data sets by series, each in the order of time.
+pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<Member>> {
+    let mut groups: Vec<(Vec<ArrayInfo>, Vec<Timed>)> = Vec::new();
+    let mut found = Vec::new();
+    for (number, (_, dataset)) in described.iter().enumerate() {
+        let Some(timed) = Timed::of(number, dataset) else {
+            found.push(vec![Member::alone(number)]);
+            continue;
+        };
+        let timeless = timed.timeless(dataset);
+        match groups.iter_mut().find(|(known, _)| *known == timeless) {
+            Some((_, members)) => members.push(timed),
+            None => groups.push((timeless, vec![timed])),
+        }
+    }
+    for (_, members) in groups {
+        match in_order(members, described) {
+            Ok(members) => found.push(members),
+            Err((members, warning)) => {
+                warnings.push(warning);
+                found.extend(members.into_iter().map(|number| vec![Member::alone(number)]));
+            }
+        }
+    }
+    found.sort_by_key(|members| members.iter().map(|member| member.number).collect::<Vec<_>>());
+    found
+}
+
+/// The members of a series by time; the numbers of all, and why, where they are none.
+fn in_order(
+    mut members: Vec<Timed>,
+    described: &[(String, Arc<Dataset>)],
+) -> Result<Vec<Member>, (Vec<usize>, String)> {
+    let numbers = |members: &[Timed]| members.iter().map(|member| member.number).collect::<Vec<_>>();
+    let name = |member: &Timed| described[member.number].0.clone();
+    let later = |a: &Option<Reference>, b: &Option<Reference>| match (a, b) {
+        (Some(a), Some(b)) => a.in_terms_of(b),
+        // Their units are the same text: `timeless` has them.
+        _ => Some(0.0),
+    };
+    let base = members[0].times;
+    let Some(keys) =
+        members.iter().map(|m| Some(m.first + later(&m.times, &base)?)).collect::<Option<Vec<f64>>>()
+    else {
+        let warning =
+            format!("`{}` and others count times differently: they are not joined", name(&members[0]));
+        return Err((numbers(&members), warning));
+    };
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    members = order.iter().map(|&place| members[place].clone()).collect();
+    let first = members[0].clone();
+    let mut joined = Vec::with_capacity(members.len());
+    let mut last: Option<(f64, &Timed)> = None;
+    for member in &members {
+        let times_later = later(&member.times, &first.times).unwrap_or_default();
+        if let Some((end, before)) = last.filter(|(end, _)| *end >= member.first + times_later) {
+            let _ = end;
+            let warning =
+                format!("`{}` and `{}` overlap in time: they are not joined", name(before), name(member));
+            return Err((numbers(&members), warning));
+        }
+        last = Some((member.last + times_later, member));
+        let arrays = &described[member.number].1.arrays;
+        let mut values_later = Vec::with_capacity(arrays.len());
+        for ((array, own), base) in arrays.iter().zip(&member.values).zip(&first.values) {
+            let value = own.as_ref().and_then(|_| later(own, base));
+            if value.is_some_and(|value| !can_be_added(array, value, member)) {
+                let warning = format!(
+                    "`{}` and `{}` count from different days, and `{}` cannot be told from the other: they are not joined",
+                    name(&first),
+                    name(member),
+                    array.name
+                );
+                return Err((numbers(&members), warning));
+            }
+            values_later.push(value);
+        }
+        joined.push(Member { number: member.number, times_later, values_later });
+    }
+    Ok(joined)
+}
+
+/// Whether a number can be added to the stored values of an array of times, exactly.
+#[expect(clippy::cast_precision_loss, reason = "limits of types, compared with times")]
+fn can_be_added(array: &ArrayInfo, later: f64, member: &Timed) -> bool {
+    if later == 0.0 {
+        return true;
+    }
+    let decoding = &array.decoding;
+    let is_plain = decoding.scale.to_bits() == 1f64.to_bits()
+        && decoding.offset == 0.0
+        && decoding.unsigned.is_none()
+        && decoding.obstacle.is_none();
+    let is_far = |m: &Scalar| m.as_f64().is_nan() || m.as_f64().abs() >= FAR;
+    if !is_plain || !decoding.missing.iter().all(is_far) {
+        return false;
+    }
+    match array.dtype.element() {
+        ElementType::F64 => true,
+        element if element.is_integer() && later.fract() == 0.0 => {
+            let (low, high) = element.limits();
+            // Bounds reach beyond times by a step.
+            let (first, last) = (member.first + later, member.last + later);
+            let margin = (last - first).abs() + 1.0;
+            first - margin >= low as f64 && last + margin <= high as f64 && last.abs() < FAR * FAR
+        }
+        _ => false,
+    }
+}
+
+/// A data set with times.
+#[derive(Clone)]
+struct Timed {
+    number: usize,
+    first: f64,
+    last: f64,
+    /// How the times along its axis are counted.
+    times: Option<Reference>,
+    /// Of each array whose values are such times, how these are.
+    values: Vec<Option<Reference>>,
+}
+
+impl Timed {
+    /// `None` where times are not known, or not those of all arrays with time.
+    fn of(number: usize, dataset: &Dataset) -> Option<Self> {
+        let mut timed = dataset.arrays.iter().filter(|a| is_timed(a));
+        let array = timed.next()?;
+        let (axis, count) = (array.axes.first()?, *array.shape().first()?);
+        let end = count.checked_sub(1)?;
+        let (first, last) = (axis.coordinates.at(0), axis.coordinates.at(end));
+        let is_known = axis.coordinates != Coordinates::Index && first.is_finite() && first <= last;
+        let same = |other: &ArrayInfo| other.axes.first().is_some_and(|a| a.coordinates == axis.coordinates);
+        let full = |a: &ArrayInfo| a.levels.iter().all(|level| level.shape.first() == Some(&count));
+        if !(is_known && last.is_finite() && full(array) && timed.all(|a| same(a) && full(a))) {
+            return None;
+        }
+        let values = dataset.arrays.iter().map(|a| values_of(dataset, a)).collect();
+        Some(Self { number, first, last, times: times_of(dataset, array), values })
+    }
+
+    /// What must be equal of data sets that continue one another.
+    fn timeless(&self, dataset: &Dataset) -> Vec<ArrayInfo> {
+        dataset
+            .arrays
+            .iter()
+            .zip(&self.values)
+            .map(|(array, values)| timeless(dataset, array, values))
+            .collect()
+    }
+}
+
+pub(super) fn is_timed(array: &ArrayInfo) -> bool {
+    array.axes.first().is_some_and(|axis| axis.kind == AxisKind::Time)
+}
+
+/// The array that holds the coordinates of an array's first axis: in its group, or one around that.
+fn coordinate_of<'a>(dataset: &'a Dataset, array: &ArrayInfo) -> Option<&'a ArrayInfo> {
+    let name = &array.axes.first()?.name;
+    let mut group = array.name.trim_matches('/');
+    loop {
+        group = group.rsplit_once('/').map_or("", |(outer, _)| outer);
+        let path = if group.is_empty() { name.clone() } else { format!("{group}/{name}") };
+        match dataset.arrays.iter().find(|other| other.name.trim_matches('/') == path) {
+            None if !group.is_empty() => {}
+            found => return found,
+        }
+    }
+}
+
+fn text<'a>(array: &'a ArrayInfo, name: &str) -> Option<&'a str> {
+    match array.attributes.get(name) {
+        Some(Attribute::Text(text)) => Some(text.trim()),
+        _ => None,
+    }
+}
+
+/// The calendar by which the times of an array are counted.
+fn calendar<'a>(dataset: &'a Dataset, array: &'a ArrayInfo) -> &'a str {
+    let of_axis = coordinate_of(dataset, array).and_then(|axis| text(axis, "calendar"));
+    of_axis.or_else(|| text(array, "calendar")).unwrap_or("standard")
+}
+
+fn times_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
+    Reference::of(&array.axes.first()?.units, calendar(dataset, array))
+}
+
+/// How the values of an array are counted, if they are times along time.
+fn values_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
+    if !is_timed(array) {
+        return None;
+    }
+    if array.units.contains(" since ") {
+        return Reference::of(
+            &array.units,
+            text(array, "calendar").unwrap_or_else(|| calendar(dataset, array)),
+        );
+    }
+    // Bounds have the units of their coordinate, and need not say so.
+    let own = array.name.trim_matches('/');
+    let own = own.rsplit_once('/').map_or(own, |(_, name)| name);
+    let axis = coordinate_of(dataset, array)?;
+    let names = [text(axis, "bounds"), text(axis, "climatology")];
+    let is_bounds = array.units.is_empty() && names.contains(&Some(own));
+    if is_bounds { times_of(dataset, array) } else { None }
+}
+
+/// What must be equal of arrays that continue one another.
+fn timeless(dataset: &Dataset, array: &ArrayInfo, values: &Option<Reference>) -> ArrayInfo {
+    let calendar = calendar(dataset, array);
+    let reference = times_of(dataset, array);
+    let mut array = ArrayInfo {
+        attributes: Attributes::new(),
+        notes: Vec::new(),
+        storage: Storage::default(),
+        ..array.clone()
+    };
+    if !is_timed(&array) {
+        return array;
+    }
+    let axis = &mut array.axes[0];
+    axis.coordinates = Coordinates::Index;
+    axis.units = reference.map_or_else(|| format!("{} by {calendar}", axis.units), |r| r.clock());
+    if let Some(values) = values {
+        array.units = values.clock();
+    }
+    for level in &mut array.levels {
+        level.shape[0] = 0;
+        level.block = Vec::new();
+        level.chunk = None;
+    }
+    array
+}
