@@ -112,7 +112,11 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     };
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (to - from).abs();
     let is_even = !matches!(axis.coordinates, Coordinates::Explicit(_));
-    let is_to_scale = is_even && near(drawn(0.0), from) && near(drawn(last), to);
+    let is_in_place = is_even && near(drawn(0.0), from) && near(drawn(last), to);
+    // A volume that is turned or shifted in the world is to scale where its steps are as long as they say: the box says where it is.
+    let length = (0..3).map(|row| world.0[row][place].powi(2)).sum::<f64>().sqrt();
+    let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
+    let is_to_scale = is_in_place || is_even && is_elsewhere && near(length * last, (to - from).abs());
     (!is_to_scale).then(|| Span { from, to, units: axis.units.clone() })
 }
 

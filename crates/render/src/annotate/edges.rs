@@ -3,7 +3,7 @@
 use glam::{DVec2, DVec3};
 
 use super::text::Place;
-use super::{Depth, Notes, Pen, number_text};
+use super::{Depth, Notes, Pen, number_text, round_values};
 use crate::camera::{Bounds, Lens};
 use crate::scene::ImageSize;
 
@@ -16,8 +16,16 @@ const FACTORS: [f64; 3] = [1.0, 2.2, 3.4];
 /// Around a label this much is left free, heights of letters.
 const GAP: f64 = 0.2;
 
-/// Ends of the edges along each axis that are seen, in the image.
-pub(super) type Edges = [Vec<[DVec2; 2]>; 3];
+/// An edge that is seen.
+pub(super) struct Edge {
+    /// What of it is seen, in the image.
+    ends: [DVec2; 2],
+    /// All of it, world space.
+    whole: [DVec3; 2],
+}
+
+/// The edges along each axis that are seen.
+pub(super) type Edges = [Vec<Edge>; 3];
 
 /// Corner `number` of a box: bit 0 is x, bit 1 y, bit 2 z.
 fn corner(bounds: &Bounds, number: usize) -> DVec3 {
@@ -43,7 +51,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
             let Some(ends) = beyond(lens, low, high, near) else { continue };
             let ends = ends.map(|point| place(lens, size, point));
             pen.line(ends[0], ends[1], depth);
-            seen.push(ends);
+            seen.push(Edge { ends, whole: [low, high] });
         }
         seen
     })
@@ -53,15 +61,53 @@ pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
 pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
     let centre = place(lens, pen.image.size, notes.bounds.centre().into());
     for axis in 0..3 {
-        let (ends, units) = match &notes.spans[axis] {
-            Some(span) => ([span.from, span.to], &span.units),
-            None => ([notes.bounds.min[axis], notes.bounds.max[axis]], &notes.world_units),
-        };
+        let (ends, units) = spanned(notes, axis);
         let [from, to] = ends.map(number_text);
         let label = format!("{}  {from} – {to} {units}", notes.axes[axis]);
         let label = label.trim_end();
         if let Some((at, place)) = free_place(pen, label, edges, axis, centre) {
             pen.write(label, at, place);
+        }
+    }
+}
+
+/// What an axis spans along the box, and in which units.
+fn spanned(notes: &Notes, axis: usize) -> ([f64; 2], &str) {
+    match &notes.spans[axis] {
+        Some(span) => ([span.from, span.to], &span.units),
+        None => ([notes.bounds.min[axis], notes.bounds.max[axis]], &notes.world_units),
+    }
+}
+
+/// Marks round coordinates along the edge of each axis that lies farthest out, with their numbers where there is room.
+pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
+    /// An edge has a mark for so many heights of letters at most.
+    const APART: f64 = 5.0;
+    let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
+    let centre = place(lens, size, notes.bounds.centre().into());
+    for (axis, edges_along) in edges.iter().enumerate() {
+        let out = |edge: &&Edge| ((edge.ends[0] + edge.ends[1]) / 2.0).distance_squared(centre);
+        let Some(edge) = edges_along.iter().max_by(|a, b| out(a).total_cmp(&out(b))) else { continue };
+        let ([from, to], _) = spanned(notes, axis);
+        let count = edge.ends[0].distance(edge.ends[1]) / (APART * letters);
+        let outward = ((edge.ends[0] + edge.ends[1]) / 2.0 - centre).normalize_or_zero();
+        for value in round_values([from, to], count) {
+            let point = edge.whole[0].lerp(edge.whole[1], (value - from) / (to - from));
+            if lens.depth_of(point).is_none() {
+                continue;
+            }
+            let at = place(lens, size, point);
+            pen.line(at, at + outward * letters * 0.4, Depth::Before);
+            let text = number_text(value);
+            let (beside, far) = match outward.x {
+                x if x > 0.5 => (Place::Left, 0.6),
+                x if x < -0.5 => (Place::Right, 0.6),
+                _ => (Place::Middle, 1.1),
+            };
+            let to = at + outward * letters * far;
+            if is_free(pen, &text, to, beside, edges) {
+                pen.write(&text, to, beside);
+            }
         }
     }
 }
@@ -77,7 +123,7 @@ fn free_place(
     let letters = f64::from(pen.writer.letters());
     // Of an axis that is looked along nothing can be said at its edges.
     let is_long = |ends: &&[DVec2; 2]| ends[0].distance(ends[1]) >= 2.0 * letters;
-    let mut own: Vec<&[DVec2; 2]> = edges[axis].iter().filter(is_long).collect();
+    let mut own: Vec<&[DVec2; 2]> = edges[axis].iter().map(|edge| &edge.ends).filter(is_long).collect();
     let out = |ends: &[DVec2; 2]| ((ends[0] + ends[1]) / 2.0).distance_squared(centre);
     own.sort_by(|a, b| out(b).total_cmp(&out(a)));
     let tries = own.iter().flat_map(|ends| FACTORS.map(|factor| (*ends, factor)));
@@ -99,7 +145,7 @@ fn is_free(pen: &Pen<'_>, label: &str, at: DVec2, place: Place, edges: &Edges) -
     let (_, mut area) = pen.room(label, at, place);
     let gap = DVec2::splat(GAP * f64::from(pen.writer.letters()));
     (area.from, area.to) = (area.from - gap, area.to + gap);
-    let crossed = edges.iter().flatten().any(|&[a, b]| passes(a, b, area.from, area.to));
+    let crossed = edges.iter().flatten().any(|&Edge { ends: [a, b], .. }| passes(a, b, area.from, area.to));
     !crossed && !pen.taken.iter().any(|taken| taken.meets(&area))
 }
 

@@ -77,6 +77,7 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let edges = draw_all_but_labels(&mut pen, &lens, notes);
     // Last, as they give way to all others.
     edges::label(&mut pen, &lens, notes, &edges);
+    edges::ticks(&mut pen, &lens, notes, &edges);
     Ok(())
 }
 
@@ -199,12 +200,28 @@ fn round_below(length: f64) -> f64 {
     [5.0, 2.0, 1.0].into_iter().map(|n| n * power).find(|&round| round <= length).unwrap_or(power)
 }
 
-/// The colour map from the top down, with values at its ends and in the middle.
+/// Round values strictly between two, in either order: about `count`, and at most twice as many; none where fewer than two fit.
+fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
+    const MOST: f64 = 12.0;
+    let (low, high) = (from.min(to), from.max(to));
+    let step = round_below((high - low) / count.min(MOST));
+    let is_sound = count >= 2.0 && step > 0.0 && step.is_finite() && high + step > high;
+    if !is_sound {
+        return Vec::new();
+    }
+    let first = (low / step).floor();
+    // Not by adding up: what is rounded stays round.
+    let values = (0..32u32).map(|number| (first + f64::from(number)) * step);
+    let room = step * 0.2;
+    values.filter(|&value| value > low + room && value < high - room).collect()
+}
+
+/// The colour map from the top down, with values at its ends and round ones between.
 struct Legend<'a> {
     transfer: &'a TransferFunction,
     colours: [[u8; 3]; COLOURS],
     /// Share of the height from below, and the value there.
-    labels: [(f64, String); 3],
+    labels: Vec<(f64, String)>,
     /// Upper left corner and height of the colours, pixels.
     left: f64,
     top: f64,
@@ -219,14 +236,15 @@ impl<'a> Legend<'a> {
         let (width, height) = pen.size();
         let letters = f64::from(pen.writer.letters());
         let [low, high] = transfer.range;
-        let value = |share: f64| {
-            let value = low + (high - low) * share;
-            // What is left of subtracting.
-            if value.abs() < 1e-9 * (high - low).abs() { 0.0 } else { value }
-        };
-        let labels = [1.0, 0.5, 0.0].map(|share| (share, number_text(value(share))));
-        let widest = labels.iter().map(|(_, text)| pen.writer.width(text)).fold(0.0, f64::max);
         let rows = height as f64 * LEGEND_SHARE;
+        // Between its ends, which are numbers as they come.
+        let near = 2.0 * letters / rows;
+        let round = round_values([low, high], rows / (3.0 * letters));
+        let between = round.into_iter().map(|value| ((value - low) / (high - low), number_text(value)));
+        let ends = [(1.0, number_text(high)), (0.0, number_text(low))];
+        let labels: Vec<(f64, String)> =
+            between.filter(|(share, _)| (near..1.0 - near).contains(share)).chain(ends).collect();
+        let widest = labels.iter().map(|(_, text)| pen.writer.width(text)).fold(0.0, f64::max);
         let left = width as f64 - 3.0 * letters - widest;
         Some(Self { transfer, colours, labels, left, top: (height as f64 - rows) / 2.0, rows })
     }
@@ -249,7 +267,9 @@ impl<'a> Legend<'a> {
             }
         }
         for (share, text) in &self.labels {
-            pen.write(text, DVec2::new(left + letters * 1.5, top + rows * (1.0 - share)), Place::Left);
+            let at = DVec2::new(left + letters, top + rows * (1.0 - share));
+            pen.line(at, at + DVec2::new(letters * 0.3, 0.0), Depth::Before);
+            pen.write(text, at + DVec2::new(letters * 0.5, 0.0), Place::Left);
         }
         let title = DVec2::new(width as f64 - 1.5 * letters, top - 1.5 * letters);
         pen.write(&notes.values, title, Place::Right);
@@ -415,6 +435,19 @@ mod tests {
         assert!(shown.len() > 5 && shown.is_sorted_by(|a, b| a + 10 < *b), "{rows:?}");
         assert!(rows[shown.len()..].iter().all(Option::is_none) && shown.len() < 20, "{rows:?}");
         assert_eq!(Key::of_value([0; 3], 1e-7, "").text, "1e-7");
+    }
+
+    #[test]
+    fn marks_lie_at_round_values_between_the_ends() {
+        assert_eq!(round_values([-24.0, 24.0], 5.0), [-20.0, -15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0, 20.0]);
+        assert_eq!(
+            round_values([90.0, -90.0], 4.0),
+            [-80.0, -60.0, -40.0, -20.0, 0.0, 20.0, 40.0, 60.0, 80.0]
+        );
+        assert_eq!(round_values([0.0, 1.0], 1.0), [0.0; 0], "no room");
+        for bad in [[0.0, 0.0], [f64::NAN, 1.0], [1e300, 1e300 * (1.0 + 1e-16)], [0.0, f64::INFINITY]] {
+            assert!(round_values(bad, 5.0).is_empty(), "{bad:?}");
+        }
     }
 
     #[test]
