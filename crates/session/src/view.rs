@@ -4,12 +4,13 @@
 //! data set is a second question, answered by [`View::place_in`]. What it looks like is the renderer's
 //! business: this file knows no matrices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Attribute, AxisKind, Dataset, Error, GRIDS_ATTRIBUTE, MAX_AXES, Meaning, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::first::first_array;
 use crate::{ColourBy, Mode, Slice, SpaceAxis, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
@@ -168,55 +169,21 @@ pub fn thick_sides(array: &ArrayInfo) -> usize {
 }
 
 /// Voxels along the sides of the volume that an array is drawn as.
-fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
+pub(crate) fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
     let shape = array.shape();
     let space: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
     let space = if space.is_empty() { (shape.len().saturating_sub(3)..shape.len()).collect() } else { space };
     space.into_iter().map(|axis| shape[axis])
 }
 
-/// Sides of a volume that has at least so many voxels along each are no rows of a table.
-const LEAST_SIDE: u64 = 5;
-
-/// What arrays name as their coordinates, as the bounds of their cells (CF conventions, sections 5 and 7.1), or as the table
-/// of their grids.
-fn named_by_others<'a>(dataset: &'a Dataset) -> BTreeSet<&'a str> {
-    let says = |array: &'a ArrayInfo| {
-        ["coordinates", "bounds", "climatology", GRIDS_ATTRIBUTE].map(|name| array.attributes.get(name))
-    };
-    let said = dataset.arrays.iter().flat_map(says).flatten();
-    let texts = said.filter_map(|attribute| match attribute {
-        Attribute::Text(names) => Some(names.as_str()),
-        _ => None,
-    });
-    texts.flat_map(str::split_whitespace).filter_map(|name| name.rsplit('/').next()).collect()
-}
-
 impl View {
-    /// The view to start with: the first volume, or the first plane where there is no volume. What is thinner than
-    /// five voxels is rather a table, such as the corners of cells, and so is what others name as their coordinates or bounds.
+    /// The view to start with: the first volume that is worth seeing, or the first such plane where there is no volume; see
+    /// `first.rs`.
     ///
     /// # Errors
     /// `Unsupported`, listing the arrays there are, when none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
-        let named = named_by_others(dataset);
-        let is_table = |array: &ArrayInfo| {
-            let own = array.name.rsplit('/').next().unwrap_or_default();
-            sides(array).any(|side| (2..LEAST_SIDE).contains(&side)) || named.contains(own)
-        };
-        let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
-        let drawn = dataset.arrays.iter().filter(is_drawn);
-        // Of those alike the first.
-        let chosen =
-            drawn.min_by_key(|array| (is_table(array), thick_sides(array) < 3)).ok_or_else(|| {
-                let names: Vec<String> =
-                    dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
-                Error::unsupported(format!(
-                    "expected an array of two or three dimensions to draw, found {names:?} in `{}`",
-                    dataset.name
-                ))
-            })?;
-        Ok(Self { array: chosen.name.clone(), ..Self::default() })
+        Ok(Self { array: first_array(dataset)?.name.clone(), ..Self::default() })
     }
 
     /// Reads a view from JSON text.
@@ -698,30 +665,5 @@ pub(crate) mod tests {
                 assert!(error.contains(&format!("across `{axis}` from 0 to {last}")), "{error}");
             }
         }
-    }
-
-    #[test]
-    fn tables_and_bounds_of_cells_are_shown_last() {
-        use AxisKind::{Other, X, Y, Z};
-        let mut data = data(&[
-            ("corners", &[(Other, 64), (Other, 3), (Other, 2)]),
-            ("lon_bounds", &[(Other, 30), (Other, 40), (Other, 8)]),
-            ("lon", &[(X, 40)]),
-            ("nav_lat", &[(Y, 30), (X, 40)]),
-            ("sst", &[(Y, 30), (X, 40)]),
-        ]);
-        data.arrays[2].attributes.insert("bounds".into(), Attribute::Text("lon_bounds".into()));
-        data.arrays[4].attributes.insert("coordinates".into(), Attribute::Text("time nav_lat".into()));
-        assert_eq!(View::first_of(&data).unwrap().array, "sst");
-        let table = self::data(&[("corners", &[(Z, 64), (Y, 3), (X, 2)]), ("line", &[(X, 9)])]);
-        assert_eq!(View::first_of(&table).unwrap().array, "corners");
-    }
-
-    #[test]
-    fn a_plane_is_shown_where_there_is_no_volume_and_a_line_is_not() {
-        let data = data(&[("line", &[(AxisKind::X, 9)]), ("empty", &[(AxisKind::Y, 0), (AxisKind::X, 9)])]);
-        assert!(View::first_of(&data).unwrap_err().to_string().contains("line [9]"));
-        let plane = self::data(&[("plane", &[(AxisKind::Z, 1), (AxisKind::Y, 3), (AxisKind::X, 9)])]);
-        assert_eq!(View::first_of(&plane).unwrap().array, "plane");
     }
 }

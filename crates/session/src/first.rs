@@ -1,0 +1,197 @@
+//! Which array of a data set is shown first: one that is worth seeing.
+//!
+//! The rule, in this order: no coordinates, bounds, cell measures or tables of a mesh (what other arrays name as such, by the CF and
+//! UGRID conventions, and what says so itself); rather values than labels; no table of a few columns; rather a volume than a plane;
+//! rather fractional values than whole numbers; of most dimensions; the largest; the first in the file.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use array::{ArrayInfo, Attribute, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
+
+use crate::view::{sides, thick_sides};
+
+/// Sides of a volume that has at least so many voxels along each are no rows of a table.
+const LEAST_SIDE: u64 = 5;
+
+/// Attributes that name coordinates, bounds of cells and their measures (CF conventions, sections 5 and 7), or the table of grids.
+const NAMING: [&str; 8] = [
+    "coordinates",
+    "bounds",
+    "climatology",
+    "cell_measures",
+    "formula_terms",
+    "grid_mapping",
+    "ancillary_variables",
+    GRIDS_ATTRIBUTE,
+];
+/// Ends of attributes by which a mesh names its tables (UGRID).
+const MESH_ENDS: [&str; 2] = ["_connectivity", "_coordinates"];
+/// Ends of names that such arrays have.
+const OWN_ENDS: [&str; 9] =
+    ["_bnds", "_bounds", "_bnd", "_vertices", "_connectivity", "_nodes", "_links", "_vert", "vertex_of_cell"];
+
+/// The array to start with.
+///
+/// # Errors
+/// `Unsupported`, listing the arrays there are, when none has two dimensions.
+pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
+    let named = named_by_others(dataset);
+    let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
+    let drawn = dataset.arrays.iter().filter(is_drawn);
+    drawn.min_by_key(|array| rank(array, &named)).ok_or_else(|| {
+        let names: Vec<String> =
+            dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
+        Error::unsupported(format!(
+            "expected an array of two or three dimensions to draw, found {names:?} in `{}`; \
+             values along a line are read with `corridor get`",
+            dataset.name
+        ))
+    })
+}
+
+/// The lowest is shown; of those alike the first.
+type Rank = (bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
+
+fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
+    let is_table = sides(array).any(|side| (2..LEAST_SIDE).contains(&side));
+    let count = array.shape().iter().fold(1u64, |n, &side| n.saturating_mul(side));
+    (
+        is_about_others(array, named),
+        array.meaning == Meaning::Labels || array.name.split('/').any(|part| part == "labels"),
+        is_table,
+        thick_sides(array) < 3,
+        !array.decoding.output.element().is_float(),
+        Reverse(array.shape().iter().filter(|&&side| side > 1).count()),
+        Reverse(count),
+    )
+}
+
+fn last_part(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
+}
+
+fn text<'a>(array: &'a ArrayInfo, name: &str) -> Option<&'a str> {
+    match array.attributes.get(name) {
+        Some(Attribute::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// True for coordinates, bounds, measures and tables of a mesh.
+fn is_about_others(array: &ArrayInfo, named: &BTreeSet<String>) -> bool {
+    let own = last_part(&array.name);
+    let lower = own.to_ascii_lowercase();
+    let is_place = |name: &str| {
+        text(array, name).is_some_and(|v| {
+            matches!(
+                v,
+                "latitude" | "longitude" | "degrees_north" | "degrees_east" | "degree_north" | "degree_east"
+            )
+        })
+    };
+    named.contains(own)
+        || array.axes.iter().any(|axis| axis.name == own)
+        || array.attributes.contains_key("cf_role")
+        || is_place("standard_name")
+        || is_place("units")
+        || OWN_ENDS.iter().any(|end| lower.ends_with(end))
+}
+
+/// What arrays name as their coordinates, bounds and the like.
+fn named_by_others(dataset: &Dataset) -> BTreeSet<String> {
+    let is_naming = |name: &str| NAMING.contains(&name) || MESH_ENDS.iter().any(|end| name.ends_with(end));
+    let attributes = dataset.arrays.iter().flat_map(|array| &array.attributes).chain(&dataset.attributes);
+    let texts = attributes.filter(|(name, _)| is_naming(name)).filter_map(|(_, value)| match value {
+        Attribute::Text(names) => Some(names.as_str()),
+        _ => None,
+    });
+    texts.flat_map(str::split_whitespace).map(|name| last_part(name).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use array::AxisKind::{Channel, Other, Time, X, Y, Z};
+
+    use super::*;
+    use crate::view::tests::data;
+
+    fn first(data: &Dataset) -> &str {
+        &first_array(data).unwrap().name
+    }
+
+    fn say(data: &mut Dataset, array: usize, name: &str, text: &str) {
+        data.arrays[array].attributes.insert(name.into(), Attribute::Text(text.into()));
+    }
+
+    #[test]
+    fn tables_and_bounds_of_cells_are_shown_last() {
+        let mut dataset = data(&[
+            ("corners", &[(Other, 64), (Other, 3), (Other, 2)]),
+            ("lon_bounds", &[(Other, 30), (Other, 40), (Other, 8)]),
+            ("lon", &[(X, 40)]),
+            ("nav_lat", &[(Y, 30), (X, 40)]),
+            ("sst", &[(Y, 30), (X, 40)]),
+        ]);
+        say(&mut dataset, 2, "bounds", "lon_bounds");
+        say(&mut dataset, 4, "coordinates", "time nav_lat");
+        assert_eq!(first(&dataset), "sst");
+        let table = data(&[("corners", &[(Z, 64), (Y, 3), (X, 2)]), ("line", &[(X, 9)])]);
+        assert_eq!(first(&table), "corners");
+    }
+
+    #[test]
+    fn what_describes_a_mesh_or_measures_cells_is_not_shown_first() {
+        let mut dataset = data(&[
+            ("mesh_face_nodes", &[(Other, 900), (Other, 6)]),
+            ("edges", &[(Other, 900), (Other, 7)]),
+            ("areacella", &[(Y, 300), (X, 400)]),
+            ("lat2d", &[(Y, 300), (X, 400)]),
+            ("node_x", &[(Y, 300), (X, 400)]),
+            ("time_bnds", &[(Time, 900), (Other, 8)]),
+            ("mesh", &[]),
+            ("tas", &[(Time, 2), (Y, 30), (X, 40)]),
+        ]);
+        say(&mut dataset, 6, "cf_role", "mesh_topology");
+        say(&mut dataset, 6, "edge_node_connectivity", "edges");
+        say(&mut dataset, 6, "node_coordinates", "node_x node_y");
+        say(&mut dataset, 3, "standard_name", "latitude");
+        say(&mut dataset, 7, "cell_measures", "area: areacella");
+        assert_eq!(first(&dataset), "tas");
+    }
+
+    #[test]
+    fn fractional_values_of_most_dimensions_and_images_come_before_masks_and_labels() {
+        let mut dataset = data(&[
+            ("labels/cells/0", &[(Z, 40), (Y, 60), (X, 60)]),
+            ("segmentation", &[(Z, 40), (Y, 60), (X, 60)]),
+            ("0", &[(Z, 40), (Y, 60), (X, 60)]),
+        ]);
+        dataset.arrays[1].meaning = Meaning::Labels;
+        assert_eq!(first(&dataset), "0");
+        let mut dataset = data(&[
+            ("mask", &[(Z, 10), (Y, 30), (X, 40)]),
+            ("small", &[(Z, 10), (Y, 20), (X, 40)]),
+            ("t", &[(Z, 10), (Y, 30), (X, 40)]),
+            ("u", &[(Time, 4), (Z, 10), (Y, 30), (X, 40)]),
+            ("v", &[(Time, 4), (Z, 10), (Y, 30), (X, 40)]),
+        ]);
+        for array in &mut dataset.arrays[1..] {
+            array.decoding.output = "<f4".parse().unwrap();
+        }
+        assert_eq!(first(&dataset), "u");
+        dataset.arrays.truncate(3);
+        assert_eq!(first(&dataset), "t");
+        let dataset =
+            data(&[("c", &[(Channel, 3), (Z, 10), (Y, 30), (X, 40)]), ("plane", &[(Y, 3000), (X, 4000)])]);
+        assert_eq!(first(&dataset), "c");
+    }
+
+    #[test]
+    fn a_plane_is_shown_where_there_is_no_volume_and_a_line_is_not() {
+        let lines = data(&[("line", &[(X, 9)]), ("empty", &[(Y, 0), (X, 9)])]);
+        let error = first_array(&lines).unwrap_err().to_string();
+        assert!(error.contains("line [9]") && error.contains("corridor get"), "{error}");
+        assert_eq!(first(&data(&[("plane", &[(Z, 1), (Y, 3), (X, 9)])])), "plane");
+    }
+}
