@@ -416,6 +416,10 @@ pub(crate) struct Render {
     /// Transfer function: name of a colour map, or JSON as in a view. With --colour-by the map is for those values.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
+    /// Values that the colours are spread over, where --tf and --view do not say it: `usual` (without a few outliers and what looks
+    /// like padding), `full`, or LOW,HIGH [default: `usual`].
+    #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
+    pub(crate) range: Option<String>,
     /// Take all colours, of isosurfaces and slices too, from the values of another array whose voxels lie at the same places;
     /// what is seen, and how dense, is still what the array itself says. In JSON, such as
     /// `{"array":"t","at":{"c":1},"range":[0,900],"map":"magma"}`, all may be left out: the array for another place in the same one.

@@ -88,6 +88,7 @@ def _wish(
     stereo: bool | float | None = None,
     time: int | None = None,
     level: int | None = None,
+    range: str | Sequence[SupportsFloat] | None = None,  # noqa: A002
 ) -> dict[str, object]:
     return {
         "view": _json(view),
@@ -104,6 +105,7 @@ def _wish(
         "stereo": _PARALLAX if stereo is True else stereo or None,
         "time": time,
         "level": level,
+        "range": range if range is None or isinstance(range, str) else ",".join(repr(float(v)) for v in range),
     }
 
 

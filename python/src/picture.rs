@@ -1,7 +1,7 @@
 //! Pictures as numpy arrays.
 
 use node::array::{Error, Result};
-use node::picture::{self, Limit, PictureRequest, parse_mode, parse_slice, parse_surface};
+use node::picture::{self, Limit, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
 use node::render::{Image, ImageSize};
 use node::stream::{Device, Means, SlabWish, Still};
 use numpy::PyArray1;
@@ -29,6 +29,7 @@ pub(crate) struct Wish {
     stereo: Option<f64>,
     time: Option<u64>,
     level: Option<u8>,
+    range: Option<String>,
 }
 
 impl Wish {
@@ -47,6 +48,7 @@ impl Wish {
             stereo,
             time,
             level,
+            range,
         } = self;
         Ok(PictureRequest {
             view,
@@ -62,6 +64,7 @@ impl Wish {
             stereo,
             time,
             level,
+            range: range.map(|text| parse_range(&text)).transpose()?.unwrap_or_default(),
         })
     }
 }

@@ -10,7 +10,9 @@ use node::film::{
     check_slabs_output, draw, is_film,
 };
 use node::memory::Budget;
-use node::picture::{PictureRequest, ViewMode, parse_parallax, parse_size, parse_slice, parse_surface};
+use node::picture::{
+    PictureRequest, ViewMode, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
+};
 use node::render::ImageSize;
 use node::stream::{Device, Means, Painter, Ranks};
 use serde_json::json;
@@ -77,7 +79,7 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
 /// Says what was drawn, and on what.
 fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -> Result<()> {
     if options.json {
-        let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view});
+        let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view, "values": drawn.values});
         if let Some(reason) = painter.reason() {
             result["device_reason"] = reason.into();
         }
@@ -126,6 +128,7 @@ fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
         stereo: options.stereo.as_deref().map(parse_parallax).transpose()?,
         time,
         level: options.level,
+        range: options.range.as_deref().map(parse_range).transpose()?.unwrap_or_default(),
     };
     Ok(PicturesRequest {
         picture,
@@ -147,6 +150,7 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
     let of_data = [
         ("--array", options.array.is_some()),
         ("--tf", options.tf.is_some()),
+        ("--range", options.range.is_some()),
         ("--colour-by", options.colour_by.is_some()),
         ("--iso", !options.iso.is_empty()),
         ("--slice", !options.slice.is_empty()),

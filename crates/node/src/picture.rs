@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
 use session::{MAX_PARALLAX, SpaceAxis, View};
 pub use stream::Still;
-use stream::{Film, FilmRequest, Means, Pixels, SlabWish};
+use stream::{ColourRange, Film, FilmRequest, Means, Pixels, SlabWish};
 
 use crate::assemble::Stack;
 
@@ -43,6 +43,8 @@ pub struct PictureRequest {
     pub time: Option<u64>,
     /// This level and no other.
     pub level: Option<u8>,
+    /// Which values colours are spread over, where neither the view nor `transfer` says it.
+    pub range: ColourRange,
 }
 
 /// An isosurface as a person asks for it.
@@ -151,6 +153,29 @@ fn surface_field(number: usize, surface: &SurfaceRequest) -> Value {
     json!({"value": surface.value, "colour": colour, "opacity": surface.opacity})
 }
 
+/// Reads which values colours are spread over: `usual`, `full`, or `LOW,HIGH`.
+///
+/// # Errors
+/// `Invalid`.
+pub fn parse_range(text: &str) -> Result<ColourRange> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+    let given = || {
+        let (low, high) = text.split_once(',')?;
+        let range = [number(low)?, number(high)?];
+        (range[0] < range[1]).then_some(ColourRange::Of(range))
+    };
+    let named = match text.trim() {
+        "usual" => Some(ColourRange::Usual),
+        "full" => Some(ColourRange::Full),
+        _ => given(),
+    };
+    named.ok_or_else(|| {
+        Error::invalid(format!(
+            "expected a range such as `usual`, `full` or `-5,12.5`, the low end first, found `{text}`"
+        ))
+    })
+}
+
 /// Reads `1024x800`.
 ///
 /// # Errors
@@ -214,6 +239,7 @@ pub async fn still(
     let request = FilmRequest {
         views,
         colour_map: colour_map(request)?,
+        range: request.range,
         size,
         means,
         slabs,

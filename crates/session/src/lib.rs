@@ -6,11 +6,13 @@
 //! the same in a link, in a session and on the command line), then [`Room`].
 
 mod colour;
+mod first;
 mod message;
 mod room;
 mod slice;
 mod surface;
 mod transfer;
+mod values;
 mod view;
 
 pub use colour::ColourBy;
@@ -23,4 +25,5 @@ pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
 pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
+pub use values::Values;
 pub use view::{Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, thick_sides};

@@ -6,7 +6,7 @@ use array::{Error, LevelOrigin, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ParticipantId, Role, View};
+use crate::{ParticipantId, Role, Values, View};
 
 /// Largest note or join parameters, bytes: the wire's limit for both.
 pub const MAX_NOTE_BYTES: usize = 1 << 20;
@@ -25,6 +25,7 @@ pub const MAX_PICTURE_PIXELS: u32 = 8 << 20;
 pub struct PictureSize {
     width: u32,
     height: u32,
+    is_whole: bool,
 }
 
 impl PictureSize {
@@ -33,10 +34,19 @@ impl PictureSize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shrinks a small number")]
     pub fn new(width: u32, height: u32) -> Self {
         let side = |n: u32| n.clamp(MIN_PICTURE_SIDE, MAX_PICTURE_SIDE);
+        let wished = [width, height];
         let (width, height) = (side(width), side(height));
         let share = f64::from(MAX_PICTURE_PIXELS) / (f64::from(width) * f64::from(height));
         let shrunk = |n: u32| side((f64::from(n) * share.min(1.0).sqrt()) as u32);
-        Self { width: shrunk(width), height: shrunk(height) }
+        let size = [shrunk(width), shrunk(height)];
+        let is_whole = size[0] >= wished[0] && size[1] >= wished[1];
+        Self { width: size[0], height: size[1], is_whole }
+    }
+
+    /// False where more pixels were wished for: whoever shows it enlarges it.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        self.is_whole
     }
 
     /// Pixels across.
@@ -214,7 +224,7 @@ pub struct Truth {
     pub blocks_total: u64,
     /// Where it stands.
     pub state: State,
-    /// Lossless, full quality, every wanted block there at the wanted level.
+    /// Lossless, full quality, every wanted block there at the wanted level, and a pixel for each of the window: not enlarged.
     pub exact: bool,
     /// Blocks of coarser levels made so far and in all, while some are being made.
     pub levels_made: Option<[u32; 2]>,
@@ -273,6 +283,17 @@ pub enum Item {
         /// The facts.
         truth: Truth,
     },
+    /// What is known of the values shown, after it changed: they belong to this array, time and place along other axes.
+    Values {
+        /// Name of the array.
+        array: String,
+        /// Index on its time axis.
+        time: u64,
+        /// Index on axes that are neither space nor time.
+        at: std::collections::BTreeMap<String, u64>,
+        /// What is known.
+        values: Values,
+    },
     /// Something to tell a person.
     Message {
         /// How much it matters.
@@ -328,6 +349,9 @@ mod tests {
         let huge = PictureSize::new(u32::MAX, u32::MAX);
         assert_eq!(huge.width(), huge.height());
         assert!(huge.width() * huge.height() <= MAX_PICTURE_PIXELS && huge.width() > 2800);
+        assert!(
+            !huge.is_whole() && PictureSize::new(1024, 800).is_whole() && PictureSize::new(4, 4).is_whole()
+        );
         assert!(Join::parse(br#"{"name": "Ada"}"#).is_err());
     }
 

@@ -4,8 +4,7 @@
 //! level 0 takes away, so it does not depend on the level drawn. Names of colour maps are the renderer's:
 //! here a map is only a short word.
 
-use array::stats::Histogram;
-use array::{Error, Meaning, Result};
+use array::{Error, Meaning, Padding, Result, Spread};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +19,12 @@ const TAIL_SHARE: f64 = 0.002;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
+/// So few layers, or fewer, are no volume where the longest side has as many times more voxels.
+const FEW_LAYERS: u64 = 8;
+/// Opacities of the lowest and the highest values of those, over the smallest voxel spacing.
+const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
+/// How far from the range of colours values are hidden as padding, as a share of the range.
+const PADDING_ROOM: f64 = 0.25;
 /// Range in which every label of the map for labels has a colour of its own.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
 
@@ -38,57 +43,82 @@ pub struct Transfer {
     pub other: Map<String, Value>,
 }
 
-/// The value below which `share` (0 to 1) of the values lie, linear within a bin.
-#[expect(clippy::cast_precision_loss, reason = "counts of voxels and bins, a share is enough")]
-fn quantile(values: &Histogram, share: f64) -> f64 {
-    let total: f64 = values.counts.iter().map(|&n| n as f64).sum();
-    let width = values.high - values.low;
-    if total <= 0.0 {
-        return values.low + share * width;
-    }
-    let mut rest = share * total;
-    for (bin, &count) in values.counts.iter().enumerate() {
-        let count = count as f64;
-        if rest <= count && count > 0.0 {
-            return values.low + (bin as f64 + rest / count) / values.counts.len() as f64 * width;
-        }
-        rest -= count;
-    }
-    values.high
-}
-
 /// Values beyond that, on both sides of zero, may have differences that are no numbers.
 const WIDEST: f64 = f64::MAX / 4.0;
 
 impl Transfer {
     /// A first transfer function for values spread like this in a volume of so many voxels along its sides: common values
-    /// are clear, rare high ones are dense. A map of one layer is opaque: nothing is behind it. Without counts only the
-    /// range is known.
+    /// are clear, rare high ones are dense; of few layers all are seen. A map of one layer is opaque: nothing is behind it. What looks
+    /// like padding is hidden.
     #[must_use]
-    pub fn sensible(values: &Histogram, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
-        let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
-        let is_known = values.low.is_finite() && values.high.is_finite() && values.low <= values.high;
-        let values = if is_known { values } else { &unknown };
-        // Values so far apart that their difference is no number: how they are spread is not known then.
-        let apart =
-            Histogram { low: values.low.max(-WIDEST), high: values.high.min(WIDEST), counts: Vec::new() };
-        let values = if (values.high - values.low).is_finite() { values } else { &apart };
+    pub fn sensible(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
+        let padding = values.padding();
+        let own = padding.as_ref().map(|padding| values.without(padding));
+        let values = own.as_ref().unwrap_or(values);
         let [low, high] = span(values);
-        let is_map = sides_voxels.contains(&1);
-        let dense = if is_map { 1.0 } else { densest(sides_voxels.into_iter().max().unwrap_or(1)) };
+        let looks = Looks::of(sides_voxels);
+        let dense = match looks {
+            Looks::Map => 1.0,
+            _ => densest(sides_voxels.into_iter().max().unwrap_or(1)),
+        };
         if meaning == Meaning::Labels {
             // Label 0 means nothing; every other one is a thing.
+            let dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
             let opacity = vec![[0.5, 0.0], [0.5, dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
-        if is_map {
-            let opacity = vec![[low, 1.0], [high, 1.0]];
-            return Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() };
+        let mut opacity = match looks {
+            Looks::Map => vec![[low, 1.0], [high, 1.0]],
+            Looks::Layers => vec![[low, LAYER_OPACITIES[0]], [high, LAYER_OPACITIES[1]]],
+            Looks::Volume => {
+                let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
+                let first = first.clamp(low, low + 0.9 * (high - low));
+                vec![[low, 0.0], [first, 0.0], [first + 0.5 * (high - first), 0.3 * dense], [high, dense]]
+            }
+        };
+        if let Some(Padding { value, border, .. }) = padding {
+            // Near the range, so that the table of colours is not spent on what lies between.
+            let room = (high - low) * PADDING_ROOM;
+            if value < border {
+                let at = border.max(low - room).min(low);
+                opacity.splice(0..0, [[at, 0.0], [at, opacity[0][1]]]);
+            } else {
+                let at = border.min(high + room).max(high);
+                opacity.extend([[at, opacity[opacity.len() - 1][1]], [at, 0.0]]);
+            }
         }
-        let first = quantile(values, HIDDEN_SHARE).clamp(low, low + 0.9 * (high - low));
-        let opacity =
-            vec![[low, 0.0], [first, 0.0], [first + 0.5 * (high - first), 0.3 * dense], [high, dense]];
         Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() }
+    }
+
+    /// The same function over all values there are: colours from the lowest to the highest.
+    #[must_use]
+    pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
+        let sensible = Self::sensible(values, meaning, sides_voxels);
+        let [low, high] = [values.low, values.high].map(|v| v.clamp(-WIDEST, WIDEST));
+        if meaning == Meaning::Labels || values.count == 0 || check_range([low, high]).is_err() {
+            return sensible;
+        }
+        let opacity = match Looks::of(sides_voxels) {
+            Looks::Map => vec![[low, 1.0], [high, 1.0]],
+            Looks::Layers => vec![[low, LAYER_OPACITIES[0]], [high, LAYER_OPACITIES[1]]],
+            Looks::Volume => sensible.opacity.iter().map(|&[v, a]| [v.clamp(low, high), a]).collect(),
+        };
+        Self { range: [low, high], opacity, ..sensible }
+    }
+
+    /// The same function, its colours and its opacity moved along, over another range; as it is where that is none.
+    #[must_use]
+    pub fn spread_over(mut self, range: [f64; 2]) -> Self {
+        if check_range(range).is_err() || self.map == "labels" {
+            return self;
+        }
+        let ([low, high], [to_low, to_high]) = (self.range, range);
+        for [value, _] in &mut self.opacity {
+            let share = (*value - low) / (high - low);
+            *value = (to_low + share * (to_high - to_low)).clamp(-WIDEST, WIDEST);
+        }
+        self.range = range;
+        self
     }
 
     /// Checks what serde does not: finite numbers, a range, an ascending bounded curve.
@@ -139,17 +169,55 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
     )))
 }
 
-/// Ends of the colour map: the histogram without its tails, never empty.
-fn span(values: &Histogram) -> [f64; 2] {
-    let [low, high] = [quantile(values, TAIL_SHARE), quantile(values, 1.0 - TAIL_SHARE)];
-    // Bins are no wider than values ask for: those in a single one are all the same.
-    let is_constant = values.counts.iter().filter(|&&count| count > 0).count() == 1;
-    if low < high && !is_constant {
-        return [low, high];
+/// What a volume of so many voxels along its sides looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    /// One layer.
+    Map,
+    /// A few, or a needle: nothing of it may be hidden, or nothing is left.
+    Layers,
+    Volume,
+}
+
+impl Looks {
+    fn of(sides_voxels: [u64; 3]) -> Self {
+        let [shortest, longest] =
+            [sides_voxels.iter().min(), sides_voxels.iter().max()].map(|side| side.copied().unwrap_or(1));
+        match shortest {
+            0 | 1 => Self::Map,
+            n if n <= FEW_LAYERS && n.saturating_mul(FEW_LAYERS) <= longest => Self::Layers,
+            _ => Self::Volume,
+        }
+    }
+}
+
+/// Ends of the colour map: the values without their tails, never empty.
+fn span(values: &Spread) -> [f64; 2] {
+    let bounded = |v: f64| v.clamp(-WIDEST, WIDEST);
+    let ends = |values: &Spread| {
+        let [low, high] = [values.quantile(TAIL_SHARE)?, values.quantile(1.0 - TAIL_SHARE)?];
+        check_range([bounded(low), bounded(high)]).is_ok().then_some([bounded(low), bounded(high)])
+    };
+    if let Some(ends) = ends(values) {
+        return ends;
+    }
+    // Nearly all are the same value: the others say how far it goes.
+    if let Some(common) = values.quantile(0.5) {
+        #[expect(clippy::float_cmp, reason = "the very same value")]
+        let is_other = |v: &f64| *v != common;
+        let rest: Vec<f64> = values.sorted.iter().copied().filter(is_other).collect();
+        let rest = Spread { sorted: rest, ..values.clone() };
+        if let (Some(low), Some(high)) = (rest.quantile(TAIL_SHARE), rest.quantile(1.0 - TAIL_SHARE)) {
+            let ends = [bounded(low.min(common)), bounded(high.max(common))];
+            if check_range(ends).is_ok() {
+                return ends;
+            }
+        }
     }
     // A constant: room on both sides that survives rounding.
-    let room = values.low.abs().max(1.0) * 0.5;
-    [values.low - room, values.high + room]
+    let Some(value) = values.quantile(0.5).map(bounded) else { return [0.0, 1.0] };
+    let room = value.abs().max(1.0) * 0.5;
+    [value - room, value + room]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
@@ -162,45 +230,52 @@ fn densest(longest_side_voxels: u64) -> f64 {
 mod tests {
     use super::*;
 
+    fn spread(values: impl IntoIterator<Item = f64>) -> Spread {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
+        Spread { count: sorted.len() as u64, infinite: 0, low: ends[0], high: ends[1], sorted }
+    }
+
     #[test]
     fn values_as_far_apart_as_numbers_go_have_a_transfer_function() {
-        for (low, high) in [(-1.7e308, 1.7e308), (f64::MIN, f64::MAX), (-1.0, f64::MAX)] {
-            for counts in [Vec::new(), vec![3, 0, 5]] {
-                let values = Histogram { low, high, counts };
-                let transfer = Transfer::sensible(&values, Meaning::Intensity, [16; 3]);
-                transfer.check().unwrap();
-                assert!((transfer.range[1] - transfer.range[0]).is_finite(), "{:?}", transfer.range);
+        for values in [vec![], vec![f64::MIN, f64::MAX], vec![-1.7e308, 0.0, 1.7e308], vec![-1.0, f64::MAX]] {
+            for meaning in [Meaning::Intensity, Meaning::Labels] {
+                let values = spread(values.clone());
+                for transfer in
+                    [Transfer::sensible, Transfer::over_all].map(|make| make(&values, meaning, [16; 3]))
+                {
+                    transfer.check().unwrap();
+                    assert!((transfer.range[1] - transfer.range[0]).is_finite(), "{:?}", transfer.range);
+                }
             }
         }
     }
 
     #[test]
-    fn quantiles_lie_where_the_values_are() {
-        let h = Histogram { low: 0.0, high: 100.0, counts: vec![90, 0, 0, 10] };
-        assert!((quantile(&h, 0.45) - 12.5).abs() < 1e-9);
-        assert!((quantile(&h, 0.95) - 87.5).abs() < 1e-9);
-        assert!((quantile(&h, 1.0) - 100.0).abs() < 1e-9);
-        let unknown = Histogram { low: -1.0, high: 1.0, counts: Vec::new() };
-        assert!((quantile(&unknown, 0.75) - 0.5).abs() < 1e-9);
-    }
-
-    #[test]
     fn the_first_function_hides_the_background_and_is_always_legal() {
-        let air = Histogram { low: 0.0, high: 255.0, counts: [vec![1000], vec![10; 63]].concat() };
+        let air = spread((0..1630).map(|i| if i < 1000 { 0.0 } else { f64::from(i - 1000) * 255.0 / 630.0 }));
         let t = Transfer::sensible(&air, Meaning::Intensity, [256; 3]);
         t.check().unwrap();
         let [first_seen, _] = t.opacity[1];
-        assert!(first_seen > 3.9, "the bin of air ends near 4, seen from {first_seen}");
-        for h in [
-            Histogram { low: 0.0, high: 0.0, counts: vec![] },
-            Histogram { low: f64::NAN, high: 1.0, counts: vec![] },
-            Histogram { low: 7.0, high: 7.0, counts: vec![5] },
-            Histogram { low: 1e30, high: 1e30, counts: vec![] },
-            Histogram { low: -1e-30, high: 1e-30, counts: vec![1, 2, 3] },
+        assert!(first_seen > 3.9, "the air ends near 0, seen from {first_seen}");
+        for values in [
+            vec![0.0],
+            vec![f64::NAN; 0],
+            vec![7.0; 5],
+            vec![1e30; 9],
+            vec![-1e-30, 0.0, 1e-30],
+            vec![0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+            vec![5e-324, 1e-323],
         ] {
             for meaning in [Meaning::Intensity, Meaning::Labels] {
-                for sides in [[0; 3], [1; 3], [4096, 4096, 1], [4096; 3]] {
-                    Transfer::sensible(&h, meaning, sides).check().unwrap_or_else(|e| panic!("{h:?}: {e}"));
+                for sides in [[0; 3], [1; 3], [4096, 4096, 1], [3, 4096, 4096], [1_000_000, 4, 4], [4096; 3]]
+                {
+                    let values = spread(values.clone());
+                    for make in [Transfer::sensible, Transfer::over_all] {
+                        let transfer = make(&values, meaning, sides);
+                        transfer.check().unwrap_or_else(|e| panic!("{values:?}: {e}"));
+                    }
                 }
             }
         }
@@ -209,20 +284,57 @@ mod tests {
     #[test]
     fn a_constant_lies_in_the_middle_of_its_range() {
         for value in [0.0f64, 5.0, -1e9] {
-            let high = if value == 0.0 { 1e-300 } else { value.next_up() };
-            let constant = Histogram { low: value, high, counts: vec![40, 0] };
-            let [low, high] = Transfer::sensible(&constant, Meaning::Intensity, [8; 3]).range;
+            let [low, high] = Transfer::sensible(&spread([value; 40]), Meaning::Intensity, [8; 3]).range;
             assert!(low < value && value < high && high - low >= 1.0, "{value}: {low} to {high}");
         }
     }
 
     #[test]
-    fn a_map_of_one_layer_is_opaque() {
-        let values = Histogram { low: 0.0, high: 1.0, counts: vec![1; 64] };
+    fn outliers_do_not_stretch_the_range_and_all_of_it_is_one_step_away() {
+        let usual = || (0..2000).map(|i| f64::from(i) / 2000.0);
+        for outliers in [vec![1e30], vec![-9999.0, 3e38, 1e20, 5.0]] {
+            let values = spread(usual().chain(outliers));
+            let [low, high] = Transfer::sensible(&values, Meaning::Intensity, [60; 3]).range;
+            assert!((-0.01..0.01).contains(&low) && (0.99..1.01).contains(&high), "{low} to {high}");
+            assert_eq!(
+                Transfer::over_all(&values, Meaning::Intensity, [60; 3]).range,
+                [values.low, values.high]
+            );
+        }
+        // Of densities in g/cm^3 some are seen.
+        let powers = spread((0..2000).map(|i| 1e-28 * 10f64.powf(f64::from(i) / 500.0)));
+        let t = Transfer::sensible(&powers, Meaning::Intensity, [96; 3]);
+        t.check().unwrap();
+        assert!(t.range[1] < 1e-24 && t.opacity.iter().any(|&[v, a]| a > 0.0 && v <= t.range[1]));
+    }
+
+    #[test]
+    fn padding_is_out_of_range_and_out_of_sight() {
+        let own = || (0..500).map(|i| f64::from(i % 83) / 83.0);
+        for value in [-9999.0, 1e20] {
+            let values = spread(own().chain(std::iter::repeat_n(value, 900)));
+            for sides in [[60; 3], [1, 60, 60], [3, 60, 60]] {
+                let t = Transfer::sensible(&values, Meaning::Intensity, sides);
+                t.check().unwrap();
+                assert!(t.range[0] > -0.1 && t.range[1] < 1.1, "{:?}", t.range);
+                let end = if value < 0.0 { t.opacity[0] } else { t.opacity[t.opacity.len() - 1] };
+                assert!(end[1] == 0.0 && end[0].abs() < 2.0, "{:?}", t.opacity);
+                assert!(t.opacity.iter().any(|&[_, a]| a > 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_map_of_one_layer_is_opaque_and_of_few_layers_nothing_is_hidden() {
+        let values = spread((0..64).map(f64::from));
         let map = Transfer::sensible(&values, Meaning::Intensity, [360, 180, 1]);
         assert!(map.opacity.iter().all(|&[_, opacity]| opacity > 0.999));
         let labels = Transfer::sensible(&values, Meaning::Labels, [360, 180, 1]);
         assert_eq!(labels.opacity, [[0.5, 0.0], [0.5, 1.0]]);
+        for sides in [[3, 180, 360], [1_000_000, 4, 4]] {
+            let layers = Transfer::sensible(&values, Meaning::Intensity, sides);
+            assert!(layers.opacity.iter().all(|&[_, opacity]| opacity > 0.3), "{:?}", layers.opacity);
+        }
     }
 
     #[test]

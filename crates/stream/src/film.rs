@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Quality, Scene, SlabRequest};
-use session::{ColourBy, ParticipantId, Transfer, View};
+use session::{ColourBy, ParticipantId, Transfer, Values, View};
 use tokio::task::JoinSet;
 
 use crate::aim::Aim;
@@ -28,6 +28,18 @@ use crate::still::Still;
 use crate::truth::Facts;
 use crate::volume::{Volume, Watching};
 
+/// Which values the first colours are spread over, where a view leaves that open.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ColourRange {
+    /// All but a few outliers and what looks like padding.
+    #[default]
+    Usual,
+    /// From the lowest value to the highest.
+    Full,
+    /// These, decoded.
+    Of([f64; 2]),
+}
+
 /// What is to be drawn.
 #[derive(Clone, Debug)]
 pub struct FilmRequest {
@@ -36,6 +48,8 @@ pub struct FilmRequest {
     pub views: Vec<View>,
     /// The name of a colour map, instead of those in the views or the one that is chosen.
     pub colour_map: Option<String>,
+    /// Which values colours are spread over.
+    pub range: ColourRange,
     /// Pixels.
     pub size: ImageSize,
     /// What blocks may cost, and what draws.
@@ -73,6 +87,7 @@ pub struct Film {
     host: Arc<Host>,
     views: std::vec::IntoIter<View>,
     colour_map: Option<String>,
+    range: ColourRange,
     size: ImageSize,
     pixels: Pixels,
     /// How many pictures were aimed at.
@@ -109,7 +124,7 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, colour_map, size, means, slabs, company, pixels } = request;
+        let FilmRequest { views, colour_map, range, size, means, slabs, company, pixels } = request;
         check_memory(means.memory_bytes)?;
         dataset.check()?;
         for view in &views {
@@ -145,6 +160,7 @@ impl Film {
             host,
             views,
             colour_map,
+            range,
             size,
             pixels,
             aimed: 0,
@@ -260,8 +276,11 @@ impl Film {
             (Some(_), map) => (None, map),
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &aim.watching.volume, own_map);
-        self.chosen.get_or_insert_with(|| transfer.clone());
+        let transfer = chosen_transfer(&view, &aim.watching.volume, own_map, self.range);
+        // A picture without any value says nothing of those that follow.
+        if aim.watching.volume.voxels_seen() > 0.0 {
+            self.chosen.get_or_insert_with(|| transfer.clone());
+        }
         view.transfer = Some(transfer);
         if let Some((by, tint)) = view.colour_by.as_mut().zip(aim.watching.tint.as_ref()) {
             if let Some(chosen) = &self.chosen_colours {
@@ -300,8 +319,23 @@ impl Film {
         if let Some(lacks) = &boxes.lacks {
             truth.text = format!("{} {lacks}", truth.text);
         }
-        Ok(Still { image: frame.image, truth, view, slabs })
+        let values = subject_values(aim, &view);
+        if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
+            truth.text = format!("{} {}", truth.text, capitalised(note));
+        }
+        Ok(Still { image: frame.image, truth, view, slabs, values })
     }
+}
+
+/// What is known of the values that an aim shows.
+fn subject_values(aim: &Aim, view: &View) -> Option<Values> {
+    aim.watching.volume.values(view.transfer.as_ref().map(|transfer| transfer.range))
+}
+
+/// A sentence of its own.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// That a view can be drawn with whoever draws, and have slabs where those are wanted.
@@ -362,9 +396,14 @@ async fn all_blocks(
 }
 
 /// The transfer function of a view, or a sensible one for what is here, in the colours that were asked for.
-fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>) -> Transfer {
-    let sensible = || volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
-    let mut transfer = view.transfer.clone().unwrap_or_else(sensible);
+fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>, range: ColourRange) -> Transfer {
+    let sensible = || volume.sensible_transfer().map(|(_, transfer)| transfer);
+    let chosen = || match range {
+        ColourRange::Usual => sensible(),
+        ColourRange::Full => volume.full_transfer(),
+        ColourRange::Of(range) => sensible().map(|transfer| transfer.spread_over(range)),
+    };
+    let mut transfer = view.transfer.clone().or_else(chosen).unwrap_or_else(any_transfer);
     if let Some(map) = colour_map {
         map.clone_into(&mut transfer.map);
     }

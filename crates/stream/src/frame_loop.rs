@@ -26,6 +26,7 @@ use crate::pace::{Decision, Pacer, Plan, Situation};
 use crate::picture::{image_size, shared_camera};
 use crate::seat::{Seat, Wanted};
 use crate::truth::Facts;
+use crate::volume::Volume;
 
 /// Least time between two items that only say that facts changed.
 const TRUTH_REFRESH: std::time::Duration = std::time::Duration::from_millis(200);
@@ -49,6 +50,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         turn: None,
         shown: None,
         told: None,
+        told_values: None,
         heard: None,
         frames: 0,
         before: None,
@@ -126,6 +128,8 @@ struct FrameLoop {
     shown: Option<render::Truth>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
+    /// What was last said of the values, and on what that rested.
+    told_values: Option<ToldValues>,
     /// What other ranks last said of their blocks for this aim, and when.
     heard: Option<(Outlook, Instant)>,
     frames: u64,
@@ -195,6 +199,7 @@ impl FrameLoop {
             Decision::Idle => None,
         };
         self.turn = None;
+        self.tell_values(wanted, facts.is_settled());
         let told_at = self.tell_truth(&situation, facts, now);
         let foreseen_at = self.foresee(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
@@ -399,7 +404,10 @@ impl FrameLoop {
             facts = facts.showing(aim, self.shown);
         }
         facts.is_moving = plan.is_moving;
-        facts.is_lossless = plan.codec == Codec::Png;
+        let window = situation.size;
+        let is_window = (plan.width, plan.height) == (window.width(), window.height()) && window.is_whole();
+        facts.is_lossless = plan.codec == Codec::Png && is_window;
+        facts.is_enlarged = !window.is_whole();
         let truth = facts.truth();
         let info = FrameInfo {
             id: self.frames,
@@ -420,7 +428,8 @@ impl FrameLoop {
     /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
     fn tell_truth(&mut self, situation: &Situation, mut facts: Facts, now: Instant) -> Option<Instant> {
         facts.is_moving = situation.is_moving(now);
-        facts.is_lossless = self.pacer.is_exact(situation);
+        facts.is_lossless = self.pacer.is_exact(situation) && situation.size.is_whole();
+        facts.is_enlarged = !situation.size.is_whole();
         let truth = facts.truth();
         if let Some((told, at)) = &self.told {
             if *told == truth {
@@ -434,6 +443,24 @@ impl FrameLoop {
         self.told = Some((truth.clone(), now));
         self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
         None
+    }
+
+    /// Tells what is known of the values shown, once blocks are there, and again where they are others or more is known of them.
+    fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
+        let Some(aim) = &self.aim else { return };
+        let volume = &aim.watching.volume;
+        let known = ToldValues {
+            of: std::sync::Arc::downgrade(volume),
+            range: wanted.view.transfer.as_ref().map(|transfer| transfer.range),
+            voxels: volume.voxels_seen(),
+        };
+        if self.told_values.as_ref().is_some_and(|told| !known.says_more_than(told, is_settled)) {
+            return;
+        }
+        let Some(values) = volume.values(known.range) else { return };
+        self.told_values = Some(known);
+        let (array, time, at) = (wanted.view.array.clone(), wanted.view.time, wanted.view.at.clone());
+        self.seat.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
     }
 
     /// Says what went wrong with a view, and waits for another one, or another size.
@@ -451,6 +478,23 @@ impl FrameLoop {
             truth.text = format!("Cannot be drawn: {error}.");
             self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
         }
+    }
+}
+
+/// What something was said about: of which values, beside which range, and on how many voxels of level 0 it rested.
+struct ToldValues {
+    of: std::sync::Weak<Volume>,
+    range: Option<[f64; 2]>,
+    voxels: f64,
+}
+
+impl ToldValues {
+    /// Few words, each on much more than the last; and what it is in the end.
+    fn says_more_than(&self, told: &Self, is_settled: bool) -> bool {
+        !self.of.ptr_eq(&told.of)
+            || self.range != told.range
+            || self.voxels >= 2.0 * told.voxels && self.voxels > 0.0
+            || is_settled && self.voxels > told.voxels
     }
 }
 

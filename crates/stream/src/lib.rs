@@ -46,7 +46,7 @@ mod volume;
 pub use compose;
 pub use crew::{Company, Pixels, Ranks};
 pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
-pub use film::{Film, FilmRequest};
+pub use film::{ColourRange, Film, FilmRequest};
 pub use follow::follow;
 pub use grids::grid_colour;
 pub use host::Work;

@@ -54,7 +54,10 @@ impl Outbox {
             }
             let is_message = matches!(item, Item::Message { .. });
             let same = |o: &Outgoing| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
-            let replaces = matches!(item, Item::Truth { .. } | Item::Participants { .. } | Item::View { .. });
+            let replaces = matches!(
+                item,
+                Item::Truth { .. } | Item::Participants { .. } | Item::View { .. } | Item::Values { .. }
+            );
             if is_message && w.items.iter().filter(|o| same(o)).count() >= MAX_MESSAGES
                 || replaces && w.items.iter().any(same)
             {

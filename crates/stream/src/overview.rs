@@ -1,69 +1,100 @@
-//! What the values of an array look like, from its coarsest blocks as they pass by: enough to choose a first
-//! transfer function without reading anything more.
+//! What the values of an array look like, from its blocks as they pass by: enough to choose a first transfer function, and to say
+//! what lies outside of it, without reading anything more.
 
 use std::collections::BTreeSet;
 
-use array::stats::{Accumulator, Histogram};
-use array::{Block, Content, LevelOrigin, Result};
+use array::stats::Accumulator;
+use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
 use render::VolumeView;
-use session::Transfer;
+use session::{Transfer, Values};
 
 /// Bins of the histogram.
 const BINS: usize = 512;
+/// A level that has fewer layers than level 0, and fewer than this, has mixed them.
+const LEAST_LAYERS: u64 = 8;
 
-/// The values seen so far of one volume.
+/// The values seen so far of one volume: of one array at one time, in one channel.
 pub(crate) struct Overview {
     values: Accumulator,
-    /// Rank of the coarsest level that was seen; only its blocks count. Corners of blocks are few: any other level goes before.
+    sample: Sampler,
+    /// Rank of the level whose blocks count: the coarsest that was seen, among those that keep the layers of the volume. Corners of
+    /// blocks are few: any other level goes before.
     rank: Option<usize>,
     /// Those that were counted.
     seen: BTreeSet<u64>,
     /// Voxels of level 0 that they stand for.
     covered: f64,
+    /// The transfer function that so many blocks made.
+    made: Option<(usize, Transfer)>,
 }
 
 impl Overview {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self { values: Accumulator::new(BINS)?, rank: None, seen: BTreeSet::new(), covered: 0.0 })
+        Ok(Self {
+            values: Accumulator::new(BINS)?,
+            sample: Sampler::default(),
+            rank: None,
+            seen: BTreeSet::new(),
+            covered: 0.0,
+            made: None,
+        })
     }
 
-    /// Counts a block once, if no block of a coarser level was seen.
+    /// Counts a block once, if no block of a better level was seen.
     ///
     /// # Errors
     /// `Corrupt` when it holds no whole number of elements.
     pub(crate) fn add(&mut self, block: &Block, volume: &VolumeView) -> Result<()> {
         let Ok(rank) = volume.rank_of(block.key.level) else { return Ok(()) };
         let has_corners = |rank: usize| volume.levels[rank].origin == LevelOrigin::Corners;
-        let standing = |rank: usize| (!has_corners(rank), rank);
+        let standing = |rank: usize| (!has_corners(rank), keeps_layers(volume, rank), rank);
         if self.rank.is_none_or(|known| standing(known) < standing(rank)) {
             *self = Self { rank: Some(rank), ..Self::new()? };
         }
         if self.rank != Some(rank) || !self.seen.insert(block.key.index) {
             return Ok(());
         }
-        match &block.content {
-            Content::Data { bytes, .. } => {
-                let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
-                let factor = volume.levels[rank].factor.element_product();
-                // A corner stands for little but itself.
-                self.covered += if has_corners(rank) { voxels } else { voxels * factor };
-                self.values.add(bytes, volume.dtype, &volume.decoding)
-            }
-            Content::NotCovered => Ok(()),
+        let Content::Data { bytes, .. } = &block.content else { return Ok(()) };
+        let counted = self.sample.count();
+        self.values.add(bytes, volume.dtype, &volume.decoding)?;
+        self.sample.add(bytes, volume.dtype, &volume.decoding, block.key.index)?;
+        // What has no value says nothing of the others.
+        if self.sample.count() > counted {
+            let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
+            let factor = volume.levels[rank].factor.element_product();
+            // A corner stands for little but itself.
+            self.covered += if has_corners(rank) { voxels } else { voxels * factor };
         }
+        Ok(())
     }
 
     /// A transfer function for what was seen; `None` while nothing was.
-    pub(crate) fn transfer(&self, volume: &VolumeView) -> Option<Transfer> {
+    pub(crate) fn transfer(&mut self, volume: &VolumeView) -> Option<Transfer> {
         if self.seen.is_empty() {
             return None;
         }
-        let stats = self.values.stats();
-        // Blocks without a single value: any function will do, nothing is there to be seen.
-        let nothing = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
+        if self.made.as_ref().is_none_or(|(blocks, _)| *blocks != self.seen.len()) {
+            let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
+            // Blocks without a single value: any function will do, nothing is there to be seen.
+            self.made = Some((self.seen.len(), Transfer::sensible(&self.spread(), volume.meaning, sides)));
+        }
+        self.made.as_ref().map(|(_, transfer)| transfer.clone())
+    }
+
+    /// The same over all values.
+    pub(crate) fn transfer_over_all(&self, volume: &VolumeView) -> Option<Transfer> {
         let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
-        let histogram = stats.histogram.unwrap_or(nothing);
-        Some(Transfer::sensible(&histogram, volume.meaning, sides))
+        (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
+    }
+
+    fn spread(&self) -> Spread {
+        self.sample.spread()
+    }
+
+    /// What is said of the values that were seen, beside a range of colours; `None` while nothing was seen.
+    pub(crate) fn values(&self, volume: &VolumeView, range: Option<[f64; 2]>) -> Option<Values> {
+        let level = volume.levels.get(self.rank?)?.number;
+        (!self.seen.is_empty()).then(|| Values::of(&self.spread(), &self.values.stats(), level, range))
     }
 
     /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a
@@ -71,6 +102,12 @@ impl Overview {
     pub(crate) fn voxels_seen(&self) -> f64 {
         self.covered
     }
+}
+
+/// Layers of level 0 are layers of this level too, or so many that a few more or less say the same.
+fn keeps_layers(volume: &VolumeView, rank: usize) -> bool {
+    let (own, finest) = (volume.levels[rank].shape, volume.levels[0].shape);
+    own.into_iter().zip(finest).all(|(own, finest)| own >= finest.min(LEAST_LAYERS))
 }
 
 #[cfg(test)]
@@ -138,6 +175,29 @@ mod tests {
         assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
         overview.add(&block(&volume, 1, 200), &volume).unwrap();
         assert!(overview.transfer(&volume).unwrap().range[1] < 100.0, "and they do not come back");
+    }
+
+    #[test]
+    fn a_level_that_has_mixed_the_layers_says_nothing_of_their_values() {
+        let mut volume = volume();
+        volume.levels[0].shape[0] = 3;
+        volume.levels[1].shape[0] = 2;
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_colours_is_said() {
+        let volume = volume();
+        let mut overview = Overview::new().unwrap();
+        assert!(overview.values(&volume, None).is_none());
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        let values = overview.values(&volume, Some([0.0, 100.0])).unwrap();
+        assert_eq!((values.low, values.high, values.above), (Some(200.0), Some(200.0), 1.0));
+        assert!(values.note.unwrap().contains("100 % of the values lie above"));
     }
 
     #[test]

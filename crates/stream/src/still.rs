@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use array::{Error, Result, Source};
 use render::{Image, ImageSize, Slabs};
-use session::{Truth, View};
+use session::{Truth, Values, View};
 
 use crate::crew::Pixels;
-use crate::film::{Film, FilmRequest};
+use crate::film::{ColourRange, Film, FilmRequest};
 use crate::painter::Means;
 
 /// What is to be drawn.
@@ -34,6 +34,8 @@ pub struct Still {
     pub view: View,
     /// The slabs beside it, where they were asked for.
     pub slabs: Option<Slabs>,
+    /// What is known of the values that it shows.
+    pub values: Option<Values>,
 }
 
 /// Draws one picture with every block it wants: the same request over the same data gives the same picture.
@@ -52,11 +54,20 @@ pub async fn render_still(
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
     let StillRequest { view, colour_map, size, means } = request;
+    let range = ColourRange::Usual;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
     let views = vec![view];
-    let request =
-        FilmRequest { views, colour_map, size, means, slabs: None, company: None, pixels: Pixels::default() };
+    let request = FilmRequest {
+        views,
+        colour_map,
+        range,
+        size,
+        means,
+        slabs: None,
+        company: None,
+        pixels: Pixels::default(),
+    };
     let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))

@@ -37,6 +37,8 @@ pub(crate) struct Facts {
     pub(crate) is_moving: bool,
     /// Drawn and encoded without loss, at full resolution and quality.
     pub(crate) is_lossless: bool,
+    /// The window has more pixels than pictures may have.
+    pub(crate) is_enlarged: bool,
     /// Memory for blocks of this view, bytes.
     pub(crate) memory_bytes: u64,
     /// Of the array that gives the colours, where memory keeps it from being finer: the level that fits, and how many there are.
@@ -71,6 +73,7 @@ impl Facts {
             indexed: None,
             is_moving: false,
             is_lossless: false,
+            is_enlarged: false,
             memory_bytes: aim.share_bytes as u64,
             coarse_colours: coarse_colours(aim),
             sampled_colours: has_sampled_colours(aim),
@@ -135,7 +138,11 @@ impl Facts {
             blocks_present: self.blocks_present,
             blocks_total: self.blocks_total,
             state: self.state(),
-            exact: self.is_lossless && self.is_whole && self.is_complete() && !self.is_moving,
+            exact: self.is_lossless
+                && !self.is_enlarged
+                && self.is_whole
+                && self.is_complete()
+                && !self.is_moving,
             levels_made: self.levels_made.map(|share| [share.done, share.total].map(shown_number)),
             text: self.sentence(),
         }
@@ -156,6 +163,9 @@ impl Facts {
             LevelOrigin::Sampled => text.push_str("; a quick look made of single voxels, not of means"),
             LevelOrigin::Corners => text.push_str("; a first look at the corners of blocks alone"),
             LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
+        }
+        if self.is_enlarged {
+            text.push_str("; enlarged, as the window has more pixels than a picture may have");
         }
         if let Some((level, levels)) = self.coarse_colours {
             text.push_str(&format!("; colours are limited by memory: level {level} of {}", span_of(levels)));
@@ -315,6 +325,7 @@ mod tests {
             indexed: None,
             is_moving: false,
             is_lossless: false,
+            is_enlarged: false,
             memory_bytes: 512 << 20,
             coarse_colours: None,
             sampled_colours: false,
@@ -460,6 +471,8 @@ mod tests {
         let cast_too_early = Facts { is_lossless: true, is_whole: false, ..complete() };
         assert!(!cast_too_early.truth().exact, "what arrived after the cast is not in the picture");
         assert!(!Facts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
+        let enlarged = Facts { is_lossless: true, is_enlarged: true, ..complete() }.truth();
+        assert!(!enlarged.exact && enlarged.text.contains("enlarged"), "{}", enlarged.text);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
-use session::{ParticipantId, Transfer};
+use session::{ParticipantId, Transfer, Values};
 use tokio::sync::watch;
 
 use crate::loader::Wish;
@@ -127,8 +127,23 @@ impl Volume {
 
     /// A first transfer function, once any block is here, and on how many voxels of level 0 it rests.
     pub(crate) fn sensible_transfer(&self) -> Option<(f64, Transfer)> {
-        let overview = self.overview();
+        let mut overview = self.overview();
         overview.transfer(&self.view).map(|t| (overview.voxels_seen(), t))
+    }
+
+    /// The same over all values, not only those that are usual.
+    pub(crate) fn full_transfer(&self) -> Option<Transfer> {
+        self.overview().transfer_over_all(&self.view)
+    }
+
+    /// What is known of the values, beside a range of colours; `None` before any block is here.
+    pub(crate) fn values(&self, range: Option<[f64; 2]>) -> Option<Values> {
+        self.overview().values(&self.view, range)
+    }
+
+    /// On how much of the array that rests, voxels of level 0.
+    pub(crate) fn voxels_seen(&self) -> f64 {
+        self.overview().voxels_seen()
     }
 
     /// What the pool lacks of a demand.

@@ -33,8 +33,16 @@ fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
 /// All pictures, each with what was asked for when it was finished.
 async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::BlockKey>)> {
     let (means, pixels) = (MEMORY.into(), Pixels::default());
-    let request =
-        FilmRequest { views, colour_map: None, size: SIZE, means, slabs: None, company: None, pixels };
+    let request = FilmRequest {
+        views,
+        colour_map: None,
+        range: Default::default(),
+        size: SIZE,
+        means,
+        slabs: None,
+        company: None,
+        pixels,
+    };
     let mut film = Film::open(data.source(), request).await.unwrap();
     let mut pictures = Vec::new();
     while let Some(still) = film.next(|_, _| {}).await.unwrap() {

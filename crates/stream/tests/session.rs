@@ -187,7 +187,16 @@ async fn parallel_rays_have_no_stereo_pair() {
 
 fn film_request(views: Vec<session::View>, size: ImageSize, slabs: Option<SlabWish>) -> FilmRequest {
     let pixels = Pixels::default();
-    FilmRequest { views, colour_map: None, size, means: MEMORY.into(), slabs, company: None, pixels }
+    FilmRequest {
+        views,
+        colour_map: None,
+        range: Default::default(),
+        size,
+        means: MEMORY.into(),
+        slabs,
+        company: None,
+        pixels,
+    }
 }
 
 /// A film of several time steps, and what was asked for when each picture was finished.

@@ -86,7 +86,16 @@ fn views(waves: &Waves, fields: &[Value]) -> Vec<View> {
 
 fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: Pixels) -> FilmRequest {
     let company = ranks.map(|(count, method)| Company::Threads(count, method));
-    FilmRequest { views, colour_map: None, size: SIZE, means: MEMORY.into(), slabs: None, company, pixels }
+    FilmRequest {
+        views,
+        colour_map: None,
+        range: Default::default(),
+        size: SIZE,
+        means: MEMORY.into(),
+        slabs: None,
+        company,
+        pixels,
+    }
 }
 
 /// All pictures, each with what was asked for when it was finished.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use array::{Dataset, Error, Result};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
-use session::{Truth, View};
+use session::{Truth, Values, View};
 pub use stream::Company;
 pub use stream::Quality;
 pub use stream::compose::{self, Communicator, Method};
@@ -103,6 +103,8 @@ pub struct Drawn {
     pub truth: Truth,
     /// Its view, with everything filled in that was left open.
     pub view: View,
+    /// What is known of the values that it shows.
+    pub values: Option<Values>,
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
@@ -141,7 +143,8 @@ pub async fn draw(
     let colour_map = colour_map(&request.picture)?;
     // Notes lie behind what the volume leaves transparent.
     let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
-    let film = FilmRequest { views, colour_map, size, means, slabs, company, pixels };
+    let film =
+        FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::clone(&stack.source), film).await?;
     let (mut done, mut last) = (0, None);
     let is_several = request.is_several() || kind.is_film();
@@ -155,7 +158,7 @@ pub async fn draw(
             }
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
-        last = Some((still.truth.clone(), still.view.clone()));
+        last = Some((still.truth.clone(), still.view.clone(), still.values.clone()));
         let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {
@@ -178,8 +181,8 @@ pub async fn draw(
         }
     }
     sink.finish()?;
-    let (truth, view) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
-    Ok(Some(Drawn { pictures: done, truth, view }))
+    let (truth, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(Some(Drawn { pictures: done, truth, view, values }))
 }
 
 /// What came of what the processes of a company did each by itself; see [`stream::compose::agreed`].

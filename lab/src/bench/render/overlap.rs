@@ -154,6 +154,7 @@ async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
     let request = FilmRequest {
         views: steps.map(|time| View { time, ..first.clone() }).collect(),
         colour_map: None,
+        range: node::stream::ColourRange::Usual,
         size: seat.size,
         means: Means::open(Device::Cpu, budget.render).await?,
         slabs: None,

@@ -1,0 +1,277 @@
+//! How values are spread, whatever their size: some of them, picked evenly, in order.
+//!
+//! A histogram of equal bins says nothing where one value of 1e30 lies among values around 1, or where values span twenty powers of ten.
+//! Quantiles of a sample say as much as before. Which values are picked is decided by their places alone, so the sample does not depend
+//! on the order in which blocks arrive.
+
+use crate::{DType, Decoding, Element, Error, Result, elements, with_element};
+
+/// Most values that are kept: quantiles are known to a thousandth and better, and sorting them takes a millisecond.
+const MOST: usize = 1 << 14;
+
+/// Share of equal values at one end, far from the others, that are taken for padding.
+const PADDING_SHARE: f64 = 0.01;
+/// Least distance of padding from the nearest other value, as a share of what most others span.
+const PADDING_GAP: f64 = 0.5;
+/// Where coarser levels have mixed padding with values there is no gap: then it is so many times as far from the middle of the others as
+/// most of these span.
+const PADDING_FAR: f64 = 8.0;
+/// Two kinds of values are a mask, no padding.
+const FEWEST_OTHERS: usize = 3;
+
+/// Gathers values, block by block.
+#[derive(Clone, Debug, Default)]
+pub struct Sampler {
+    /// Those picked so far with what their places say.
+    picked: Vec<(u64, f64)>,
+    /// Places are picked that say no more than `u64::MAX` shifted by this.
+    shift: u32,
+    count: u64,
+    infinite: u64,
+    low: f64,
+    high: f64,
+}
+
+/// What a [`Sampler`] found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Some of the values, ascending.
+    pub sorted: Vec<f64>,
+    /// How many values there were.
+    pub count: u64,
+    /// How many more were infinite.
+    pub infinite: u64,
+    /// The lowest of all.
+    pub low: f64,
+    /// The highest of all.
+    pub high: f64,
+}
+
+/// Equal values far from all others at one end: what programs write where they have no value, and no attribute says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Padding {
+    /// The value.
+    pub value: f64,
+    /// Share of the values.
+    pub share: f64,
+    /// Halfway to where the others begin.
+    pub border: f64,
+}
+
+impl Sampler {
+    /// Adds the elements of the block numbered `block`, as stored.
+    ///
+    /// # Errors
+    /// `Corrupt` when `stored` is no whole number of elements.
+    pub fn add(&mut self, stored: &[u8], dtype: DType, decoding: &Decoding, block: u64) -> Result<()> {
+        if !stored.len().is_multiple_of(dtype.size_bytes()) {
+            return Err(Error::corrupt(format!(
+                "expected a whole number of `{dtype}` elements, found {} bytes",
+                stored.len()
+            )));
+        }
+        let first = mixed(block);
+        with_element!(dtype.element(), T => for (place, value) in (0u64..).zip(elements::<T>(stored, dtype.order())) {
+            self.add_value(decoding.decode(value.to_scalar()), mixed(first ^ place));
+        });
+        Ok(())
+    }
+
+    fn add_value(&mut self, value: f64, says: u64) {
+        if !value.is_finite() {
+            self.infinite += u64::from(value.is_infinite());
+            return;
+        }
+        (self.low, self.high) =
+            if self.count == 0 { (value, value) } else { (self.low.min(value), self.high.max(value)) };
+        self.count += 1;
+        if says > u64::MAX >> self.shift {
+            return;
+        }
+        self.picked.push((says, value));
+        while self.picked.len() > MOST && self.shift < 63 {
+            self.shift += 1;
+            let most = u64::MAX >> self.shift;
+            self.picked.retain(|(says, _)| *says <= most);
+        }
+    }
+
+    /// How many finite values were added.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn spread(&self) -> Spread {
+        let mut sorted: Vec<f64> = self.picked.iter().map(|(_, value)| *value).collect();
+        sorted.sort_by(f64::total_cmp);
+        let Self { count, infinite, low, high, .. } = *self;
+        Spread { sorted, count, infinite, low, high }
+    }
+}
+
+impl Spread {
+    /// The value below which a share (0 to 1) of the values lie; `None` without values.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        quantile(&self.sorted, share)
+    }
+
+    /// Share of the values that lie below the first, and above the second.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "shares")]
+    pub fn outside(&self, [low, high]: [f64; 2]) -> [f64; 2] {
+        let total = self.sorted.len().max(1) as f64;
+        let below = self.sorted.partition_point(|&v| v < low);
+        let above = self.sorted.len() - self.sorted.partition_point(|&v| v <= high);
+        let share = |some: usize, is_any: bool| match some {
+            // A few that were not picked are there all the same.
+            0 if is_any => 1.0 / self.count.max(1) as f64,
+            some => some as f64 / total,
+        };
+        [share(below, self.count > 0 && self.low < low), share(above, self.count > 0 && self.high > high)]
+    }
+
+    /// What looks like padding, at either end; the larger where both do.
+    #[must_use]
+    pub fn padding(&self) -> Option<Padding> {
+        let low = padding(&self.sorted);
+        let turned: Vec<f64> = self.sorted.iter().rev().map(|v| -v).collect();
+        let high = padding(&turned).map(|p| Padding { value: -p.value, border: -p.border, ..p });
+        match (low, high) {
+            (Some(low), Some(high)) if high.share > low.share => Some(high),
+            (low, high) => low.or(high),
+        }
+    }
+
+    /// The same without what lies at or beyond the border of padding.
+    #[must_use]
+    pub fn without(&self, padding: &Padding) -> Self {
+        let is_low = padding.value < padding.border;
+        let is_kept = |v: &f64| if is_low { *v > padding.border } else { *v < padding.border };
+        Self { sorted: self.sorted.iter().copied().filter(is_kept).collect(), ..self.clone() }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a short list"
+)]
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    let below = place as usize;
+    let above = (below + 1).min(last);
+    let part = place - below as f64;
+    // Not by their difference, which may be beyond all numbers.
+    Some(sorted[below] * (1.0 - part) + sorted[above] * part)
+}
+
+/// Padding at the lower end of ascending values.
+#[expect(clippy::float_cmp, reason = "padding is one value, written again and again")]
+#[expect(clippy::cast_precision_loss, reason = "shares")]
+fn padding(sorted: &[f64]) -> Option<Padding> {
+    let value = *sorted.first()?;
+    let run = sorted.partition_point(|&v| v <= value);
+    let rest = &sorted[run..];
+    let share = run as f64 / sorted.len() as f64;
+    let distinct = rest.windows(2).filter(|pair| pair[0] != pair[1]).count() + 1;
+    if share < PADDING_SHARE || rest.len() < FEWEST_OTHERS || distinct < FEWEST_OTHERS {
+        return None;
+    }
+    let at = |share| quantile(rest, share).unwrap_or(value);
+    let (nearest, low, middle, high) = (rest[0], at(0.01), at(0.5), at(0.99));
+    let found = |begins: f64| Padding { value, share, border: value / 2.0 + begins / 2.0 };
+    if nearest - value > PADDING_GAP * (high - low) {
+        return Some(found(nearest));
+    }
+    let begins = middle - (PADDING_FAR / 2.0) * (high - middle);
+    (begins - value > (PADDING_FAR / 2.0) * (high - middle) && high > middle)
+        .then(|| Padding { border: begins, ..found(begins) })
+}
+
+/// Spreads the bits of a number (`splitmix64`).
+fn mixed(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread_of(values: impl IntoIterator<Item = f64>) -> Spread {
+        let mut sampler = Sampler::default();
+        for (place, value) in (0u64..).zip(values) {
+            sampler.add_value(value, mixed(place));
+        }
+        sampler.spread()
+    }
+
+    #[test]
+    fn the_sample_does_not_depend_on_the_order_of_blocks() {
+        let dtype: DType = "<f4".parse().unwrap();
+        let block = |number: u32| -> Vec<u8> {
+            (0..9000u32).flat_map(|i| ((number * 9000 + i) as f32).to_le_bytes()).collect()
+        };
+        let of = |order: [u32; 4]| {
+            let mut sampler = Sampler::default();
+            for number in order {
+                sampler.add(&block(number), dtype, &Decoding::identity(dtype), u64::from(number)).unwrap();
+            }
+            sampler.spread()
+        };
+        let spread = of([0, 1, 2, 3]);
+        assert_eq!(spread, of([3, 1, 0, 2]));
+        assert!(spread.sorted.len() > MOST / 4 && spread.sorted.len() <= MOST && spread.count == 36_000);
+        assert!((spread.quantile(0.5).unwrap() - 18_000.0).abs() < 500.0);
+    }
+
+    #[test]
+    fn one_enormous_value_moves_no_quantile_and_is_said() {
+        let values = (0..1000).map(|i| f64::from(i) / 1000.0).chain([1e30, f64::INFINITY, f64::NAN]);
+        let spread = spread_of(values);
+        assert!((spread.quantile(0.99).unwrap() - 0.99).abs() < 0.01);
+        assert_eq!((spread.high, spread.infinite), (1e30, 1));
+        let [below, above] = spread.outside([0.0, 1.0]);
+        assert!(below == 0.0 && (above - 0.001).abs() < 1e-4, "{above}");
+        let [below, above] = spread_of([1.0, f64::MAX, f64::MIN]).outside([0.0, 2.0]);
+        assert!((below - 1.0 / 3.0).abs() < 1e-9 && (above - 1.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn padding_is_known_by_its_distance() {
+        let own = || (0..1000).map(|i| f64::from(i % 97) / 97.0);
+        let padded = |value: f64, count: usize| spread_of(own().chain(std::iter::repeat_n(value, count)));
+        for value in [-9999.0, 1e20, -1.0, 2.0, 9.969_21e36] {
+            let spread = padded(value, 600);
+            let padding = spread.padding().unwrap();
+            assert!(padding.value == value && (padding.share - 0.375).abs() < 1e-9, "{padding:?}");
+            let rest = spread.without(&padding);
+            assert_eq!(rest.sorted.len(), 1000, "{padding:?}");
+        }
+        assert_eq!(padded(-9999.0, 3).padding(), None, "a few are outliers");
+        assert_eq!(padded(-0.01, 600).padding(), None, "zeros beside small values are values");
+        // As in a level of means: some values are mixed with padding.
+        let mixed =
+            own().chain(std::iter::repeat_n(-9999.0, 600)).chain((0..60).map(|i| -166.0 * f64::from(i)));
+        let spread = spread_of(mixed);
+        let padding = spread.padding().unwrap();
+        assert!(padding.value == -9999.0 && padding.border > -100.0 && padding.border < 0.0, "{padding:?}");
+    }
+
+    #[test]
+    fn masks_constants_and_nothing_have_no_padding() {
+        assert_eq!(spread_of((0..100).map(|i| f64::from(i % 2))).padding(), None);
+        assert_eq!(spread_of([7.0; 50]).padding(), None);
+        assert_eq!(spread_of([]).padding(), None);
+        assert_eq!(spread_of([]).quantile(0.5), None);
+        assert_eq!(spread_of([f64::NAN]).outside([0.0, 1.0]), [0.0; 2]);
+    }
+}

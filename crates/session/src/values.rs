@@ -1,0 +1,182 @@
+//! What is said of the values that a picture is made from: of the array, the time and the place along other axes that are shown.
+
+use array::Spread;
+use array::stats::{Histogram, Stats};
+use serde::{Deserialize, Serialize};
+
+/// Shares of the values that the usual range of colours leaves out at each end; beside it that is worth no word, unless they lie far out.
+const USUAL_SHARE: f64 = 0.003;
+/// Values lie far out that are farther from the range than it is wide.
+const FAR_OUT: f64 = 1.0;
+
+/// Values as counted from the blocks at hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Values {
+    /// Number of the level they were counted at.
+    pub level: u8,
+    /// How many.
+    pub count: u64,
+    /// How many more are missing, NaN or infinite.
+    pub missing: u64,
+    /// The lowest; `None` where there are none.
+    pub low: Option<f64>,
+    /// The highest.
+    pub high: Option<f64>,
+    /// Share of the values below the range of colours.
+    pub below: f64,
+    /// Share above it.
+    pub above: f64,
+    /// A value that looks like padding, and its share of all.
+    pub padding: Option<[f64; 2]>,
+    /// How they are distributed; absent where there are none.
+    pub histogram: Option<Histogram>,
+    /// One sentence for people, where something of this is worth it.
+    pub note: Option<String>,
+}
+
+impl Values {
+    /// What is known of them, beside the range that colours are spread over.
+    #[must_use]
+    pub fn of(spread: &Spread, stats: &Stats, level: u8, range: Option<[f64; 2]>) -> Self {
+        let has_any = spread.count > 0;
+        let [below, above] = range.map_or([0.0; 2], |range| spread.outside(range));
+        let padding = spread.padding().map(|padding| [padding.value, padding.share]);
+        let mut values = Self {
+            level,
+            count: spread.count,
+            missing: stats.missing,
+            low: has_any.then_some(spread.low),
+            high: has_any.then_some(spread.high),
+            below,
+            above,
+            padding,
+            histogram: stats.histogram.clone(),
+            note: None,
+        };
+        values.note = values.sentence(spread, range);
+        values
+    }
+
+    fn sentence(&self, spread: &Spread, range: Option<[f64; 2]>) -> Option<String> {
+        let [low, high] = range?;
+        if self.count == 0 {
+            return Some("There is no value here: all are missing or no numbers.".into());
+        }
+        let mut parts = Vec::new();
+        let width = high - low;
+        let (mut below, mut above) = (self.below, self.above);
+        if let Some([value, share]) = self.padding {
+            if value < low {
+                below = (below - share).max(0.0);
+            } else if value > high {
+                above = (above - share).max(0.0);
+            }
+            if value < low || value > high {
+                parts.push(format!(
+                    "{} of the values are {}, which looks like padding",
+                    percent(share),
+                    number(value)
+                ));
+            }
+        }
+        let is_worth =
+            |share: f64, distance: f64| share > 0.0 && (share > USUAL_SHARE || distance > FAR_OUT * width);
+        if is_worth(below, low - spread.low) {
+            parts.push(format!(
+                "{} of the values lie below the colours, down to {}",
+                percent(below),
+                number(spread.low)
+            ));
+        }
+        if is_worth(above, spread.high - high) {
+            parts.push(format!(
+                "{} of the values lie above the colours, up to {}",
+                percent(above),
+                number(spread.high)
+            ));
+        }
+        if spread.infinite > 0 {
+            parts.push(format!("{} are infinite", spread.infinite));
+        }
+        (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
+    }
+}
+
+/// A share for people.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        p if p < 0.1 => "less than 0.1 %".into(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A number in four digits.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || (1e-3..1e6).contains(&size) {
+        let text = format!("{value:.*}", if size >= 1000.0 { 0 } else { 3 });
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        return text.to_owned();
+    }
+    let text = format!("{value:.3e}");
+    match text.split_once('e') {
+        Some((digits, power)) => format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.')),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::stats::Accumulator;
+
+    use super::*;
+
+    fn note(values: &[f64], range: [f64; 2]) -> Option<String> {
+        let mut stats = Accumulator::new(16).unwrap();
+        values.iter().for_each(|v| stats.add_value(*v));
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
+        let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
+        let spread = Spread { count: sorted.len() as u64, infinite, low: ends[0], high: ends[1], sorted };
+        Values::of(&spread, &stats.stats(), 0, Some(range)).note
+    }
+
+    #[test]
+    fn one_sentence_says_what_lies_outside() {
+        let own: Vec<f64> = (0..1000).map(|i| f64::from(i % 100) / 100.0).collect();
+        let with = |more: &[f64]| [&own, more].concat();
+        assert_eq!(note(&own, [0.0, 1.0]), None);
+        assert_eq!(note(&with(&[1.5]), [0.0, 1.0]), None, "a few that lie near are usual");
+        assert_eq!(
+            note(&with(&[1e30]), [0.0, 1.0]).unwrap(),
+            "less than 0.1 % of the values lie above the colours, up to 1e30."
+        );
+        assert_eq!(
+            note(&own, [0.25, 0.5]).unwrap(),
+            "25 % of the values lie below the colours, down to 0; 49 % of the values lie above the colours, up to 0.99."
+        );
+        assert_eq!(
+            note(&with(&[-9999.0; 1500]), [0.0, 1.0]).unwrap(),
+            "60 % of the values are -9999, which looks like padding."
+        );
+        assert_eq!(note(&with(&[f64::INFINITY]), [0.0, 1.0]).unwrap(), "1 are infinite.");
+        assert!(note(&[f64::NAN], [0.0, 1.0]).unwrap().contains("no value here"));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-9999.0, "-9999"),
+            (0.25, "0.25"),
+            (1e30, "1e30"),
+            (1.2345e-28, "1.234e-28"),
+            (-3024.0, "-3024"),
+            (100.0, "100"),
+        ] {
+            assert!(number(value) == text || number(value) == "1.235e-28", "{}", number(value));
+        }
+    }
+}
