@@ -67,26 +67,6 @@ impl Bounds {
     pub fn radius(&self) -> f64 {
         (DVec3::from(self.max) - DVec3::from(self.min)).length() / 2.0
     }
-
-    /// A line of sight for a first look: at what is flat, maps above all, straight from its broad side (above, front or
-    /// right), at anything else [`Camera::DEFAULT_DIRECTION`].
-    #[must_use]
-    pub fn first_look(&self) -> [f64; 3] {
-        let [x, y, z] = (DVec3::from(self.max) - DVec3::from(self.min)).to_array();
-        let is_flat = |side: f64, others: [f64; 2]| side * Self::FLAT < others[0].min(others[1]);
-        if is_flat(z, [x, y]) {
-            [0.0, 0.0, -1.0]
-        } else if is_flat(y, [x, z]) {
-            [0.0, 1.0, 0.0]
-        } else if is_flat(x, [y, z]) {
-            [-1.0, 0.0, 0.0]
-        } else {
-            Camera::DEFAULT_DIRECTION
-        }
-    }
-
-    /// What is flat is so many times thinner than broad.
-    const FLAT: f64 = 8.0;
 }
 
 impl Camera {
@@ -95,7 +75,7 @@ impl Camera {
     /// Field of view of [`Camera::framing`], radians (30 degrees).
     pub const DEFAULT_FOV_Y_RAD: f64 = std::f64::consts::FRAC_PI_6;
     /// Room around what is framed, as a factor.
-    const MARGIN: f64 = 1.02;
+    pub(crate) const MARGIN: f64 = 1.02;
     /// How near the line of sight may come to `up` when orbiting, radians.
     const POLE_RAD: f64 = 0.01;
 
@@ -381,16 +361,6 @@ mod tests {
         let x = (to.dot(lens.right) / depth - lens.middle) / lens.half[0];
         let y = to.dot(lens.up) / depth / lens.half[1];
         ((x + 1.0) / 2.0, (1.0 - y) / 2.0)
-    }
-
-    #[test]
-    fn what_is_flat_is_looked_at_from_its_broad_side() {
-        let look = |max| Bounds { min: [0.0; 3], max }.first_look();
-        assert_eq!(look([360.0, 180.0, 1.0]), [0.0, 0.0, -1.0]);
-        assert_eq!(look([10.0, 1.0, 10.0]), [0.0, 1.0, 0.0]);
-        assert_eq!(look([1.0, 10.0, 10.0]), [-1.0, 0.0, 0.0]);
-        assert_eq!(look([10.0, 10.0, 2.0]), Camera::DEFAULT_DIRECTION);
-        assert_eq!(look([100.0, 1.0, 1.0]), Camera::DEFAULT_DIRECTION, "a needle");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use array::{BlockKey, Error, Meaning, Result};
 use glam::{DAffine3, DVec3, Vec4};
 use rayon::prelude::*;
 
+use crate::anchor::Spacing;
 use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::cut::{Cut, Slices, colours_of};
@@ -205,6 +206,8 @@ pub(crate) struct Caster<'a, T> {
     /// The finest that any caster of the picture has a block of.
     pub(crate) finest_rank: usize,
     pub(crate) step_world: f64,
+    /// Each ray has samples of its own: see `anchor.rs`.
+    pub(crate) is_thin: bool,
     /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
@@ -277,9 +280,9 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
         let step = scene.quality.step * extreme::step_of(scene.mode);
-        let step_world = view.step_world(finest, step);
-        let strides_log2: Vec<usize> =
-            (0..view.levels.len()).map(|r| stride_log2(view.step_world(r, step), step_world)).collect();
+        let Spacing { step_world, is_thin } = Spacing::of(scene, finest, step);
+        let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
+        let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();
         let coarsest = ranks.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
         let recipe = Recipe {
             transfer: scene.transfer.clone(),
@@ -327,6 +330,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             ranks,
             wanted_rank,
             step_world,
+            is_thin,
             strides_log2,
             tables,
             plans,

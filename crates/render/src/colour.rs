@@ -2,7 +2,8 @@
 //!
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
-//! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed.
+//! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
+//! colours of a table, in which neighbours are far apart; all others one that all bits of their number decide.
 
 /// Entries of a colour map.
 pub const COLOURS: usize = 256;
@@ -32,7 +33,7 @@ pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
     Some(interpolated(knots))
 }
 
-/// True for maps whose entry is chosen by the value itself, modulo 256, instead of its place in the range.
+/// True for maps whose colour is chosen by the value itself instead of its place in the range.
 #[must_use]
 pub fn is_categorical(name: &str) -> bool {
     name == "labels"
@@ -70,6 +71,32 @@ fn label_colours() -> [[u8; 3]; COLOURS] {
             (255.0 * value * (1.0 - saturation * dip)).round() as u8
         })
     })
+}
+
+/// The colour of a label, of which the first have those of a table.
+#[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
+pub(crate) fn label_colour(table: &[[f32; 3]], label: u32) -> [f32; 3] {
+    if let Some(colour) = table.get(label as usize) {
+        return *colour;
+    }
+    let bits = mix32(label);
+    // As bright and as saturated as those of the table, so that none is that of a background.
+    let [value, saturation] = [[1.0, 0.65], [0.8, 0.8], [0.95, 0.45]][(bits >> 16) as usize % 3];
+    let value = value - 0.015 * (bits >> 24 & 7) as f32;
+    let saturation = saturation + 0.02 * (bits >> 27 & 7) as f32;
+    let hue = (bits & 0xFFFF) as f32 * (6.0 / 65536.0);
+    [5.0, 3.0, 1.0].map(|offset: f32| {
+        let k = (offset + hue) % 6.0;
+        value * (1.0 - saturation * k.min(4.0 - k).clamp(0.0, 1.0))
+    })
+}
+
+/// Spreads the bits of a number (`lowbias32`).
+fn mix32(number: u32) -> u32 {
+    let mut bits = number;
+    bits = (bits ^ bits >> 16).wrapping_mul(0x7FEB_352D);
+    bits = (bits ^ bits >> 15).wrapping_mul(0x846C_A68B);
+    bits ^ bits >> 16
 }
 
 const VIRIDIS: &str = "\
@@ -132,6 +159,25 @@ mod tests {
                 |c: [u8; 3]| 0.2126 * f64::from(c[0]) + 0.7152 * f64::from(c[1]) + 0.0722 * f64::from(c[2]);
             assert!(table.windows(8).all(|w| luma(w[7]) > luma(w[0])), "{name}");
         }
+    }
+
+    #[test]
+    fn every_label_has_a_colour_of_its_own_and_never_that_of_nothing() {
+        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colour = |label: u32| label_colour(&table, label).map(|v| (v * 255.0).round());
+        let labels = (1..20_000).chain((1..200).map(|i| i * 256)).chain((0..500).map(|i| u32::MAX - i));
+        let labels: std::collections::BTreeSet<u32> = labels.collect();
+        let mut seen = std::collections::BTreeMap::new();
+        let mut alike = 0;
+        for &label in &labels {
+            let [r, g, b] = colour(label);
+            assert!(
+                r.max(g).max(b) > 120.0 && r.max(g).max(b) - r.min(g).min(b) > 40.0,
+                "{label}: {r} {g} {b}"
+            );
+            alike += usize::from(seen.insert([r, g, b].map(|v| v.to_bits()), label).is_some());
+        }
+        assert!(alike * 100 < labels.len(), "{alike} of {}", labels.len());
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) struct Finds {
     /// Of values, per axis x, y, z; see [`crate::sample::Found`].
     pub(crate) slopes: [[f32; LANES]; 3],
     /// Of labels.
-    pub(crate) labels: [u8; LANES],
+    pub(crate) labels: [u32; LANES],
 }
 
 impl Finds {

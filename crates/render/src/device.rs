@@ -235,6 +235,8 @@ pub struct Prepared {
     pub clip: Option<Bounds>,
     /// Distance of samples, world units.
     pub step_world: f64,
+    /// Each ray has samples of its own: see `anchor.rs`.
+    pub is_thin: bool,
     /// Opacity at which a ray ends.
     pub opaque: f32,
     /// Levels that have blocks or known gaps, finest first.
@@ -403,6 +405,7 @@ impl<T: Voxel> Caster<'_, T> {
             volume_box: view.volume_box(),
             clip: self.scene.clip,
             step_world: self.step_world,
+            is_thin: self.is_thin,
             opaque: 1.0 - self.scene.quality.termination,
             levels: levels.collect(),
             wanted_rank: self.wanted_rank,

@@ -21,6 +21,7 @@
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
 //! sRGB-encoded and composited premultiplied.
 
+mod anchor;
 mod annotate;
 mod apron;
 mod blocks;
@@ -35,6 +36,7 @@ mod demand;
 pub mod device;
 mod extreme;
 mod fade;
+mod first;
 mod frustum;
 mod gathered;
 mod hunt;
@@ -87,6 +89,7 @@ pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
 pub use colour::{colour_map_names, colour_map_table, is_categorical};
 pub use demand::{Demand, Demanded, Limit, demand, demand_of};
+pub use first::first_camera;
 pub use image::{Background, Image};
 pub use journey::{Way, predicted, through, turn};
 pub use mesh::{Mesh, Mesher};

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use glam::{DVec3, Vec4};
 
+use crate::anchor::lengthened;
 use crate::cast::Caster;
 use crate::corners::Grid;
 use crate::cut::{Cut, Finds, Sheets};
@@ -88,6 +89,11 @@ impl<T: Voxel> Caster<'_, T> {
         let rgba = gathered.store(simd);
         for (lane, colour) in colours.iter_mut().enumerate() {
             *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
+        }
+        if self.is_thin && hunts.is_none() {
+            for (colour, &times) in colours.iter_mut().zip(&rays.stretch) {
+                *colour = lengthened(*colour, times);
+            }
         }
         if let Some(mut strands) = hunts.and_then(|hunts| hunts.strands) {
             strands.rest(&mut colours);

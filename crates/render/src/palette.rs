@@ -3,7 +3,7 @@
 use glam::Vec4;
 
 use crate::TransferFunction;
-use crate::colour::is_categorical;
+use crate::colour::{is_categorical, label_colour};
 use crate::device::PreparedPalette;
 use crate::table::ENTRIES;
 use crate::transfer::interpolate;
@@ -35,8 +35,12 @@ impl Palette {
     }
 
     /// The colour of a label at a place in that table: where the map is categorical, that of its number.
-    pub(crate) fn of_label(&self, label: u8, place: f32) -> Vec4 {
-        if self.is_categorical { self.opaque(self.colours[usize::from(label)]) } else { self.of_place(place) }
+    pub(crate) fn of_label(&self, label: u32, place: f32) -> Vec4 {
+        if self.is_categorical {
+            self.opaque(label_colour(&self.colours, label))
+        } else {
+            self.of_place(place)
+        }
     }
 
     /// As a caster on another device takes it.

@@ -179,7 +179,7 @@ impl<T: Voxel> Caster<'_, T> {
         if let Some(metric) = &self.metric {
             for (direction, steps) in direction.iter_mut().zip(&rays.step) {
                 for lane in 0..LANES {
-                    direction[lane] = metric.direction(steps[lane]);
+                    direction[lane] = metric.direction(steps[lane] / rays.stretch[lane]);
                 }
             }
         }

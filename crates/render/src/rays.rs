@@ -2,10 +2,11 @@
 //!
 //! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
 //! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
-//! matter where a ray's drawing begins or is interrupted.
+//! matter where a ray's drawing begins or is interrupted; in what is thin each ray has a step of its own (`anchor.rs`).
 
 use glam::{DAffine3, DVec3};
 
+use crate::anchor::EARLIER;
 use crate::cast::Caster;
 use crate::simd::LANES;
 use crate::voxel::Voxel;
@@ -48,6 +49,10 @@ pub(crate) struct Rays {
     aside: [Lanes; 2],
     /// Length of a step along the camera's line of sight, world units.
     pub(crate) length: Lanes,
+    /// Where sample 0 lies along the camera's line of sight, world units.
+    pub(crate) depth: Lanes,
+    /// How many times as long as the picture's its step is.
+    pub(crate) stretch: Lanes,
 }
 
 /// Samples of rays: from the first to before the second; none where they are equal.
@@ -73,6 +78,31 @@ impl Rays {
     pub(crate) fn at(&self, lane: usize, sample: f64) -> DVec3 {
         let axis = |a: usize| self.origin[a][lane] + self.step[a][lane] * sample;
         DVec3::new(axis(0), axis(1), axis(2))
+    }
+
+    /// Gives each ray samples of its own, from where it enters to where it leaves.
+    #[inline(never)]
+    fn anchor(&mut self) {
+        for lane in 0..LANES {
+            let [enters, leaves] = [self.reach[0][lane], self.reach[1][lane]];
+            if !(enters < leaves) {
+                continue;
+            }
+            let count = (leaves - enters).round().max(1.0);
+            let stretch = (leaves - enters) / count;
+            for axis in 0..3 {
+                let step = self.step[axis][lane];
+                self.origin[axis][lane] += step * (enters - EARLIER * stretch);
+                self.step[axis][lane] = step * stretch;
+                self.inverse[axis][lane] = 1.0 / self.step[axis][lane];
+            }
+            self.depth[lane] = (enters - EARLIER * stretch) * self.length[lane];
+            self.length[lane] *= stretch;
+            self.stretch[lane] = stretch;
+            (self.next[lane], self.end[lane]) = (1.0, count + 1.0);
+            (self.reach[0][lane], self.reach[1][lane]) = (EARLIER, count + EARLIER);
+        }
+        self.whole = self.reach;
     }
 
     /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples. Where a
@@ -244,7 +274,13 @@ impl<T: Voxel> Caster<'_, T> {
             (next[lane], end[lane]) = if has_samples { (first, last) } else { (0.0, 0.0) };
             (reach[0][lane], reach[1][lane]) = if is_met { (enters, leaves) } else { (0.0, 0.0) };
         }
-        let mut rays = Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length };
+        let (depth, stretch) = ([0.0; LANES], [1.0; LANES]);
+        let mut rays =
+            Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length, depth, stretch };
+        // Slabs are cut where all rays have whole steps.
+        if self.is_thin && self.cuts.is_none() {
+            rays.anchor();
+        }
         if self.is_shared {
             rays.cut(&self.part.share);
         }
@@ -278,7 +314,7 @@ impl<T: Voxel> Caster<'_, T> {
             return lens.forward;
         }
         let aside = lens.right * rays.aside[0][lane] + lens.up * rays.aside[1][lane];
-        (lens.forward + aside) * (rays.length[lane] / self.step_world)
+        (lens.forward + aside) * (rays.length[lane] / (self.step_world * rays.stretch[lane]))
     }
 
     /// The region that holds a place.

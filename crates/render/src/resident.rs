@@ -13,7 +13,7 @@ use crate::simd::{Instructions, READ_AHEAD};
 use crate::skip::{Plans, REMEMBERED};
 use crate::survey::{Course, Survey};
 use crate::volume::{ViewLevel, VolumeView};
-use crate::voxel::{Missing, Voxel, read_run};
+use crate::voxel::{Missing, Voxel, read_labels, read_run};
 
 /// Voxels along a side of a cell, the unit of skipping.
 pub(crate) const CELL: usize = 8;
@@ -173,11 +173,12 @@ impl<T: Voxel> Resident<T> {
             )));
         }
         let mut data = vec![T::from_f64(0.0); layout.len()];
+        let read = if view.meaning == array::Meaning::Labels { read_labels } else { read_run };
         for z in 0..layout.shape[0] {
             for y in 0..layout.shape[1] {
                 let from = &bytes[gather.start + z * gather.strides[0] + y * gather.strides[1]..];
                 let to = layout.index(z, y, 0);
-                read_run(view.dtype, from, gather.strides[2], &mut data[to..to + layout.shape[2]]);
+                read(view.dtype, from, gather.strides[2], &mut data[to..to + layout.shape[2]]);
             }
         }
         let mut fills = [Fill::Own; 8];

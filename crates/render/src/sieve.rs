@@ -156,9 +156,10 @@ impl Rays {
         let mut left_out = 0.0;
         for lane in 0..LANES {
             let (next, end, length) = (self.next[lane], self.end[lane], self.length[lane]);
-            let from = (near / length).floor();
+            let depth = self.depth[lane];
+            let from = ((near - depth) / length).floor();
             // The way from the last sample in sight leads to one behind it.
-            let to = (far / length).floor() + 2.0;
+            let to = ((far - depth) / length).floor() + 2.0;
             let first = if from > next { from } else { next };
             let first = if first < end { first } else { end };
             let last = if to < end { to } else { end };

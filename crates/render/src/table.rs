@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::Decoding;
-use glam::Vec4;
+use glam::{Vec3, Vec4};
 
 use crate::TransferFunction;
-use crate::colour::is_categorical;
+use crate::colour::{is_categorical, label_colour};
 use crate::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::simd::Simd;
 use crate::skip::REMEMBERED;
@@ -76,7 +76,7 @@ pub(crate) struct Table {
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
     /// Colours by label, where the map is categorical; their opacity is 1.
-    labels: Option<Vec<Vec4>>,
+    labels: Option<Vec<[f32; 3]>>,
 }
 
 impl Entries {
@@ -141,7 +141,7 @@ impl Table {
         for i in 1..ENTRIES {
             let next = opacities[(i + 1).min(ENTRIES - 1)];
             sum += (opacities[i - 1] - 2.0 * opacities[i] + next).abs();
-            let [before, here] = [i - 1, i].map(|i| glam::Vec3::from(samples[i].0));
+            let [before, here] = [i - 1, i].map(|i| Vec3::from(samples[i].0));
             let recoloured = opacities[i] * f64::from((here - before).abs().max_element());
             sum += ORDER_BEND * opacities[i] * recoloured;
             bends[i] = sum as f32;
@@ -153,8 +153,7 @@ impl Table {
         for (i, &opacity) in opacities.iter().enumerate() {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
-        let labels = is_categorical(&transfer.colour_map)
-            .then(|| colours.iter().map(|&[r, g, b]| Vec4::new(r, g, b, 1.0)).collect());
+        let labels = is_categorical(&transfer.colour_map).then(|| colours.clone());
         let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
         Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, labels }
     }
@@ -170,7 +169,7 @@ impl Table {
 
     /// Colours by label, four words each.
     pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
-        self.labels.iter().flatten().flat_map(|colour| colour.to_array().map(f32::to_bits))
+        self.labels.iter().flatten().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
     }
 
     /// The entry of a whole sample nearest to a place; nothing for NaN.
@@ -180,9 +179,11 @@ impl Table {
 
     /// The colour of one sample of a label at a place.
     #[inline]
-    pub(crate) fn label_entry(&self, place: f32, label: u8) -> Vec4 {
+    pub(crate) fn label_entry(&self, place: f32, label: u32) -> Vec4 {
         let entry = self.parts[0].entry(place);
-        self.labels.as_ref().map_or(entry, |colours| colours[usize::from(label)] * entry.w)
+        let coloured =
+            |colours: &Vec<[f32; 3]>| Vec3::from(label_colour(colours, label)).extend(1.0) * entry.w;
+        self.labels.as_ref().map_or(entry, coloured)
     }
 
     /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.

@@ -7,8 +7,8 @@
 //! volume positions by a scale and a shift per axis.
 
 use array::{
-    Affine, ArrayInfo, BlockKey, DType, Dataset, DatasetId, Decoding, Error, Generation, Level, LevelOrigin,
-    Meaning, Result,
+    Affine, ArrayInfo, BlockKey, Coordinates, DType, Dataset, DatasetId, Decoding, Error, Generation, Level,
+    LevelOrigin, Meaning, Result,
 };
 use glam::{DAffine3, DMat3, DVec3};
 
@@ -66,6 +66,8 @@ pub struct VolumeView {
     pub world_from_volume: DAffine3,
     /// Place along the axes that are not space; 0 on those that are.
     pub position: Vec<u64>,
+    /// Rows run downwards, as those of images do: see [`crate::first_camera`].
+    pub(crate) has_image_rows: bool,
     dataset: DatasetId,
     generation: Generation,
     array: u32,
@@ -130,6 +132,7 @@ impl VolumeView {
             meaning: info.meaning,
             world_from_volume,
             position,
+            has_image_rows: has_image_rows(info),
             dataset: dataset.id,
             generation: dataset.generation,
             array,
@@ -424,6 +427,23 @@ pub(crate) fn xyz(zyx: [u64; 3]) -> DVec3 {
 
 fn has_space(info: &ArrayInfo) -> bool {
     info.spatial_axes().iter().any(Option::is_some)
+}
+
+/// Rows run downwards and slices away from who looks, unless the file says where they lie: by coordinates of the axes, by a map that
+/// turns or mirrors, or because they are those of a map of the Earth.
+fn has_image_rows(info: &ArrayInfo) -> bool {
+    const NORTHWARDS: [&str; 10] =
+        ["lat", "latitude", "rlat", "nlat", "south_north", "north", "northing", "nj", "j", "yc"];
+    let is_placed = |axis: &array::Axis| axis.kind.is_spatial() && axis.coordinates != Coordinates::Index;
+    let is_northwards = |axis: &array::Axis| NORTHWARDS.contains(&axis.name.to_ascii_lowercase().as_str());
+    if info.axes.iter().any(|axis| is_placed(axis) || is_northwards(axis))
+        || info.attributes.contains_key("coordinates")
+    {
+        return false;
+    }
+    let map = info.levels[0].world_from_voxel.0;
+    !has_space(info)
+        || (0..3).all(|row| (0..3).all(|c| if row == c { map[row][c] >= 0.0 } else { map[row][c] == 0.0 }))
 }
 
 fn space_axes(info: &ArrayInfo) -> [Option<usize>; 3] {

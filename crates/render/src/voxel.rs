@@ -34,8 +34,8 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     fn from_f64(value: f64) -> Self;
     /// The same value in this type, if it has it.
     fn from_scalar(value: Scalar) -> Option<Self>;
-    /// The value modulo 256: the colour of a label.
-    fn label(self) -> u8;
+    /// The value as a label: what its colour is found by.
+    fn label(self) -> u32;
     /// False for NaN and infinities.
     fn is_finite(self) -> bool;
 
@@ -82,6 +82,43 @@ pub(crate) fn read_run<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &
             }
         }
     }
+}
+
+/// The same of labels: those of 64 bits that are too large for `f64` become numbers from 2^53 to 2^54 that all of their bits decide,
+/// so that neighbours stay apart.
+pub(crate) fn read_labels<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &mut [T]) {
+    const EXACT: u64 = 1 << 53;
+    let order = dtype.order();
+    let large = |bits: u64| (EXACT + 2 * (mix64(bits) >> 12)) as f64;
+    match dtype.element() {
+        ElementType::U64 => convert(from, stride, to, |raw| {
+            let label = read_u64(raw, order);
+            if label <= EXACT { label as f64 } else { large(label) }
+        }),
+        ElementType::I64 => convert(from, stride, to, |raw| {
+            let label = read_u64(raw, order).cast_signed();
+            if label.unsigned_abs() <= EXACT { label as f64 } else { large(label.cast_unsigned()) }
+        }),
+        _ => read_run(dtype, from, stride, to),
+    }
+}
+
+/// A label as its colour is found by: itself below 2^32, else what all its bits decide.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
+fn label_of(value: f64) -> u32 {
+    if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
+        return value as i64 as u32;
+    }
+    // The lowest 256 numbers have colours by number.
+    mix64(value.to_bits()) as u32 | 1 << 31
+}
+
+/// Spreads the bits of a number (`splitmix64`).
+fn mix64(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
 }
 
 fn convert<T: Voxel, const N: usize>(
@@ -241,8 +278,8 @@ macro_rules! integer {
             }
 
             #[inline]
-            fn label(self) -> u8 {
-                self as u8
+            fn label(self) -> u32 {
+                i32::from(self).cast_unsigned()
             }
 
             #[inline]
@@ -293,8 +330,8 @@ macro_rules! float {
             }
 
             #[inline]
-            fn label(self) -> u8 {
-                f64::from(self) as i64 as u8
+            fn label(self) -> u32 {
+                label_of(f64::from(self))
             }
 
             #[inline]

@@ -127,8 +127,9 @@ impl Wires {
 /// The crossings of sixteen rays that are still to be drawn.
 pub(crate) struct Strands<'a> {
     left: [&'a [Crossing]; LANES],
-    /// Length of a step along the camera's line of sight.
+    /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
     length: Lanes,
+    depth: Lanes,
     /// Where what is drawn of the volume begins and ends, in steps.
     reach: [Lanes; 2],
 }
@@ -148,7 +149,7 @@ impl<T: Voxel> Caster<'_, T> {
             reach[0][lane] = f64::INFINITY;
         }
         let left = PLACES.map(|[column, row]| wires.of([left + column, top + row]));
-        Some(Strands { left, length: rays.length, reach })
+        Some(Strands { left, length: rays.length, depth: rays.depth, reach })
     }
 }
 
@@ -156,7 +157,7 @@ impl Strands<'_> {
     /// Where a ray is crossed next, in steps, before `end`, and the colour there.
     fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
         let crossing = self.left[lane].first()?;
-        let at = f64::from(crossing.depth) / self.length[lane];
+        let at = (f64::from(crossing.depth) - self.depth[lane]) / self.length[lane];
         (at < end).then(|| (at, crossing.colour()))
     }
 

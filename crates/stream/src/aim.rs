@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
-use crate::picture::{camera_of, portion_of, size_of_eye, tint_volume_of, volume_of};
+use crate::picture::{camera_for, portion_of, size_of_eye, tint_volume_of, volume_of};
 use crate::volume::Watching;
 
 /// A view made ready for drawing.
@@ -86,7 +86,7 @@ impl Aim {
     ) -> Result<Self> {
         let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
-        let camera = camera_of(&view, &volume)?;
+        let camera = camera_for(&view, &volume, size)?;
         let portion = portion_of(&view, &volume);
         let tint_volume = tint_volume_of(&view, &dataset)?;
         // Old guards are dropped after the new ones are there: others see no change in between.

@@ -77,10 +77,10 @@ impl Session {
         view.check()?;
         check(&view, &dataset)?;
         let volume = volume_of(&view, &dataset)?;
-        view.camera = Some(
-            view.camera
-                .map_or_else(|| camera_of(&View::default(), &volume).map(|c| shared_camera(&c)), Ok)?,
-        );
+        // What is flat fills each window by a camera of its own.
+        if view.camera.is_none() && !volume.is_flat() {
+            view.camera = Some(shared_camera(&camera_of(&View::default(), &volume)?));
+        }
         let host = Arc::new(Host::new(dataset, source, means, view, work).with_crew(crew));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use array::stats::Histogram;
-use array::{Dataset, Meaning, Result};
+use array::{Dataset, Meaning, Result, Spread};
 use render::{
     Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis, Tint,
-    TransferFunction, VolumeView, stereo,
+    TransferFunction, VolumeView, first_camera, stereo,
 };
 use session::{ColourBy, PictureSize, Transfer, View};
 
@@ -39,14 +38,20 @@ pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8)
     }
 }
 
-/// The camera of a view; one that sees the whole volume where it names none.
+/// The camera of a view; one that sees the whole volume in a square picture where it names none.
 ///
 /// # Errors
 /// `Invalid` when it looks nowhere.
 pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
-    let Some(camera) = &view.camera else {
-        return Ok(Camera::framing(&volume.bounds(), volume.bounds().first_look()));
-    };
+    camera_for(view, volume, ImageSize { width: 1, height: 1 })
+}
+
+/// The same for a picture of this size.
+///
+/// # Errors
+/// `Invalid` when it looks nowhere.
+pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> Result<Camera> {
+    let Some(camera) = &view.camera else { return Ok(first_camera(volume, size_of_eye(view, size))) };
     let projection = match camera.projection {
         session::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
         session::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
@@ -61,8 +66,7 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
 /// # Errors
 /// What does not fit in the view.
 pub fn camera_in(view: &View, dataset: &Dataset, size: ImageSize) -> Result<Camera> {
-    let camera = camera_of(view, &*volume_of(view, dataset)?)?;
-    Ok(if view.camera.is_some() { camera } else { camera.widened(size_of_eye(view, size)) })
+    camera_for(view, &*volume_of(view, dataset)?, size)
 }
 
 /// What one eye sees of a picture: all of it, or half of a stereo pair.
@@ -154,6 +158,5 @@ pub(crate) fn any_transfer() -> Transfer {
 
 /// The same of any meaning, for its colours.
 fn any_colours(meaning: Meaning) -> Transfer {
-    let unknown = Histogram { low: 0.0, high: 1.0, counts: Vec::new() };
-    Transfer::sensible(&unknown, meaning, [256; 3])
+    Transfer::sensible(&Spread::default(), meaning, [256; 3])
 }

@@ -41,11 +41,28 @@ fn aim(pixel: vec2u) {
     next = 0.0;
     end = 0.0;
     reach = vec2f(0.0);
-    if span.x < span.y {
+    stretch = 1.0;
+    if span.x < span.y && picture.is_thin != 0u {
+        let count = max(round(span.y - span.x), 1.0);
+        stretch = (span.y - span.x) / count;
+        ray_origin += ray_step * span.x;
+        ray_step *= stretch;
+        reach = vec2f(0.0, count);
+        next = 1.0;
+        end = count + 1.0;
+    } else if span.x < span.y {
         reach = span;
         next = ceil(span.x);
         end = max(ceil(span.y), next);
     }
+}
+
+// What a ray has gathered, had all its ways been so many times as long.
+fn lengthened(colour: vec4f, times: f32) -> vec4f {
+    if colour.a <= 0.0 || colour.a >= 1.0 {
+        return colour;
+    }
+    return colour * ((1.0 - pow(1.0 - colour.a, times)) / colour.a);
 }
 
 // Samples up to before `behind` in a block, one after another, between its value and that of a coarser one.
@@ -305,7 +322,6 @@ fn trace(pixel: vec2u) {
     sheet_at = ray.sheet_at;
     sheet_place = ray.sheet_place;
     sheet_squared = ray.sheet_squared;
-    sheet_label = extractBits(ray.flags, SHEET_LABEL, 8u);
     slices_seen = extractBits(ray.flags, SLICES_SEEN, 8u);
     best = ray.best;
     is_stuck = false;
@@ -318,12 +334,15 @@ fn trace(pixel: vec2u) {
         add(colour_of_best());
     }
     var flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended) | select(0u, IS_IN_STEP, is_in_step);
-    flags |= (slices_seen << SLICES_SEEN) | (sheet_label << SHEET_LABEL) | (hunt_taken << HUNT_TAKEN);
+    flags |= (slices_seen << SLICES_SEEN) | (hunt_taken << HUNT_TAKEN);
     if !has_ended {
         atomicAdd(&counts[0], 1u);
     }
     if has_ended || flags != ray.flags || next > ray.next || hunt_at > ray.hunt_at || reached != ray.reached {
         atomicAdd(&counts[1], 1u);
+    }
+    if has_ended && picture.is_thin != 0u && !HAS_SOLIDS && !IS_EXTREME {
+        rgba = lengthened(rgba, stretch);
     }
     colours[number] = rgba;
     rays[number] = Ray(

@@ -1,11 +1,10 @@
 // Where the ray meets slices: only the nearest that has a value there matters, because it is opaque. As cut.rs has it.
 
-// The nearest of those looked at, in steps; NEVER where there is none. Its place in the table, the squared cosine there,
-// and the label, of labels.
+// The nearest of those looked at, in steps; NEVER where there is none. Its place in the table, and the squared cosine there
+// or, of labels, the label.
 var<private> sheet_at: f32;
 var<private> sheet_place: f32;
 var<private> sheet_squared: f32;
-var<private> sheet_label: u32;
 // How many slices were looked at.
 var<private> slices_seen: u32;
 
@@ -41,7 +40,7 @@ fn look_at_slice(at: f32, volume: vec3f) {
             let raw = nearest(block, local_of(block, volume));
             let is_missing = (block.flags & HAS_MISSING) != 0u && !is_there(raw);
             mark(region.block, SEEN);
-            label = bitcast<u32>(i32(value_of(raw))) & 0xFFu;
+            label = bitcast<u32>(i32(value_of(raw)));
             found = Found(place_in(block, value_of(raw)), vec3f(0.0), !is_missing);
         } else {
             found = find_in(region.block, volume, false);
@@ -56,8 +55,8 @@ fn look_at_slice(at: f32, volume: vec3f) {
     if found.is_there {
         sheet_at = at;
         sheet_place = found.place;
-        sheet_squared = squared_cosine(found.slope);
-        sheet_label = label;
+        // Labels have no slope: their number is kept in its place.
+        sheet_squared = select(squared_cosine(found.slope), f32(bitcast<i32>(label)), IS_LABELS);
     }
 }
 
@@ -70,7 +69,7 @@ fn palette_colour(place: f32) -> vec4f {
 
 fn sheet_colour() -> vec4f {
     if IS_LABELS && picture.labels_at != 0u {
-        return colour_at(picture.labels_at + 4u * sheet_label);
+        return label_colour(bitcast<u32>(i32(sheet_squared)));
     }
     return palette_colour(sheet_place);
 }

@@ -67,6 +67,25 @@ fn colour_at(word: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(table[word], table[word + 1u], table[word + 2u], table[word + 3u]));
 }
 
+// The colour of a label, as colour.rs has it.
+fn label_colour(label: u32) -> vec4f {
+    if label < COLOURS {
+        return colour_at(picture.labels_at + 4u * label);
+    }
+    var bits = label;
+    bits = (bits ^ (bits >> 16u)) * 0x7FEB352Du;
+    bits = (bits ^ (bits >> 15u)) * 0x846CA68Bu;
+    bits = bits ^ (bits >> 16u);
+    let kind = extractBits(bits, 16u, 16u) % 3u;
+    var value = select(select(0.95, 0.8, kind == 1u), 1.0, kind == 0u);
+    var saturation = select(select(0.45, 0.8, kind == 1u), 0.65, kind == 0u);
+    value -= 0.015 * f32(extractBits(bits, 24u, 3u));
+    saturation += 0.02 * f32(extractBits(bits, 27u, 3u));
+    let hue = f32(bits & 0xFFFFu) * (6.0 / 65536.0);
+    let k = (vec3f(5.0, 3.0, 1.0) + hue) % vec3f(6.0);
+    return vec4f(value * (1.0 - saturation * clamp(min(k, 4.0 - k), vec3f(0.0), vec3f(1.0))), 1.0);
+}
+
 fn add_label(block: Block, first_word: u32, local: vec3f) {
     let raw = nearest(block, local);
     if (block.flags & HAS_MISSING) != 0u && !is_there(raw) {
@@ -75,8 +94,7 @@ fn add_label(block: Block, first_word: u32, local: vec3f) {
     let value = value_of(raw);
     var colour = entry(first_word, 0u, place_in(block, value));
     if picture.labels_at != 0u {
-        let at = picture.labels_at + 4u * (bitcast<u32>(i32(value)) & 0xFFu);
-        colour = colour_at(at) * colour.a;
+        colour = label_colour(bitcast<u32>(i32(value))) * colour.a;
     }
     add(colour);
 }

@@ -27,7 +27,7 @@ fn find_hit() -> bool {
         if is_stuck || hunt_at < hunt_end {
             return false;
         }
-        hit = Hit(sheet_at, sheet_place, sheet_squared, sheet_colour());
+        hit = Hit(sheet_at, sheet_place, select(sheet_squared, 1.0, IS_LABELS), sheet_colour());
     }
     has_hit = true;
     return true;

@@ -74,7 +74,8 @@ struct Picture {
     wanted_is_here: u32,
     // How far right of the line of sight the image's middle lies.
     middle: f32,
-    spare: u32,
+    // Each ray has samples of its own, as anchor.rs has it.
+    is_thin: u32,
     // Height of extreme values = sense.x * place + sense.y.
     sense: vec2f,
     // Number among the palette's colours = palette.x + palette.y * place.
@@ -132,7 +133,7 @@ struct Ray {
     before: f32,
     next: f32,
     gap: u32,
-    // And from their bits on: how many slices were looked at, the label on the nearest, how many surfaces were met in
+    // And from their bits on: how many slices were looked at, how many surfaces were met in
     // the cell that is hunted in.
     flags: u32,
     reached: f32,
@@ -176,7 +177,6 @@ const KNOWS_BEFORE = 1u;
 const HAS_ENDED = 2u;
 const IS_IN_STEP = 4u;
 const SLICES_SEEN = 8u;
-const SHEET_LABEL = 16u;
 const HUNT_TAKEN = 24u;
 
 const NONE = 0xFFFFFFFFu;
@@ -192,6 +192,8 @@ const STILL = 1e-20;
 // The ray.
 var<private> ray_origin: vec3f;
 var<private> ray_step: vec3f;
+// How many times as long as the picture's its step is.
+var<private> stretch: f32;
 var<private> rgba: vec4f;
 // The sample before the next one: its place in the table and how places change around it, if they are known.
 var<private> before: f32;
