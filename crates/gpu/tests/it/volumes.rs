@@ -200,3 +200,32 @@ fn a_real_volume_whole_and_in_an_atlas_for_a_small_part_of_it() {
     assert_eq!(whole.image, paged.image);
     assert!(work.passes > with_room.passes && work.atlas_bytes <= 10 * 2 * 33 * 33 * 33, "{work:?}");
 }
+
+#[test]
+fn thin_volumes_and_labels_of_any_number() {
+    let Some((caster, _turn)) = roomy() else { return };
+    for (count, levels) in [(1, 3), (3, 3)] {
+        let mut synthetic = Synthetic::new([count, 60, 80], [1, 32, 32], waves).typed("|u1".parse().unwrap());
+        synthetic.levels = levels;
+        for level in [0, levels - 1] {
+            let pool = pool_of(&synthetic, synthetic.blocks(level));
+            let mut scene = scene_of(&synthetic);
+            scene.finest_level = u8::try_from(level).unwrap();
+            let straight = Camera::framing(&scene.view.bounds(), [0.1, 0.2, -1.0]);
+            for camera in [straight, straight.orthographic(), scene.camera] {
+                for opacity in [0.3, 1.0] {
+                    let transfer = with_points(&scene, &[(0.0, opacity), (200.0, opacity)]);
+                    let name = format!("thin-{count}-{level}-{opacity}");
+                    compare(caster, &name, &Scene { camera, transfer, ..scene.clone() }, &pool);
+                }
+            }
+        }
+    }
+    fn ids(p: DVec3) -> f64 {
+        250.0 * ((p.x / 10.0).floor() + 7.0 * (p.y / 10.0).floor())
+    }
+    let mut synthetic = Synthetic::new([20, 40, 60], [16, 16, 16], ids).typed("<u2".parse().unwrap());
+    synthetic.meaning = Meaning::Labels;
+    let transfer = TransferFunction::labels(0.4);
+    compare(caster, "many-labels", &Scene { transfer, ..scene_of(&synthetic) }, &synthetic.full_pool());
+}
