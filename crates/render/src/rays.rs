@@ -85,7 +85,8 @@ impl Rays {
     fn anchor(&mut self) {
         for lane in 0..LANES {
             let [enters, leaves] = [self.reach[0][lane], self.reach[1][lane]];
-            if !(enters < leaves) {
+            let is_met = enters < leaves;
+            if !is_met {
                 continue;
             }
             let count = (leaves - enters).round().max(1.0);

@@ -3,7 +3,7 @@
 //! It asks `pace.rs` what to do, `aim.rs` for the blocks of a view, and draws on threads of its own kind.
 //! Errors become messages to the participant; the loop goes on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
@@ -450,7 +450,7 @@ impl FrameLoop {
         let Some(aim) = &self.aim else { return };
         let volume = &aim.watching.volume;
         let known = ToldValues {
-            of: std::sync::Arc::downgrade(volume),
+            of: Arc::downgrade(volume),
             range: wanted.view.transfer.as_ref().map(|transfer| transfer.range),
             voxels: volume.voxels_seen(),
         };
@@ -483,7 +483,7 @@ impl FrameLoop {
 
 /// What something was said about: of which values, beside which range, and on how many voxels of level 0 it rested.
 struct ToldValues {
-    of: std::sync::Weak<Volume>,
+    of: Weak<Volume>,
     range: Option<[f64; 2]>,
     voxels: f64,
 }
