@@ -1,7 +1,7 @@
 //! Where samples lie in what is thin: a picture of one to a few layers, a needle, what a clipping box leaves.
 //!
 //! Samples at multiples of one step from the eye fall into a thin slab once, or twice, or not at all, from ray to ray: rings. So where
-//! a picture is less than [`FEWEST_ACROSS`] steps thick each ray has samples of its own: from where it enters to where it leaves in so
+//! a picture is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: from where it enters to where it leaves in so
 //! many equal steps, at least one, as come nearest to the usual length. They are longer or shorter than that by
 //! [`Rays::stretch`](crate::rays::Rays), and so is the way that the ray has come: what it gathered is that of its true way once
 //! [`lengthened`]. Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that what is left of the order of colours on a
@@ -12,8 +12,10 @@ use glam::{DVec3, Vec4};
 use crate::volume::xyz;
 use crate::{Scene, VolumeView};
 
-/// Fewest steps across what is thin; what has more of the usual ones is not thin.
+/// Fewest steps across what is thin.
 const FEWEST_ACROSS: f64 = 16.0;
+/// What has so many of the usual ones across it, or more, is not thin.
+const FEW_ACROSS: f64 = 12.0;
 /// Most steps along the diagonal of what is thin.
 const MOST_ALONG: f64 = (1u64 << 20) as f64;
 /// By so much of a step a ray's samples lie before whole steps from where it enters, so that the last one lies within.
@@ -37,7 +39,7 @@ impl Spacing {
             (DVec3::from(clip.max) - DVec3::from(clip.min)).max(DVec3::ZERO).min_element()
         });
         let thickness = thickness.min(clipped);
-        if !(thickness < usual * FEWEST_ACROSS && thickness > 0.0) {
+        if !(thickness < usual * FEW_ACROSS && thickness > 0.0) {
             return Self { step_world: usual, is_thin: false };
         }
         let step_world = usual.min((thickness / FEWEST_ACROSS).max(diagonal / MOST_ALONG));
