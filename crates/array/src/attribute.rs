@@ -163,22 +163,22 @@ impl From<&str> for Attribute {
 
 impl From<Attribute> for Value {
     fn from(attribute: Attribute) -> Self {
-        let typed = |name: &str, value: Value| json!({"type": name, "value": value});
+        let typed = |name: &str, value: Self| json!({"type": name, "value": value});
         match attribute {
             Attribute::Text(text) => text.into(),
             Attribute::Number(scalar, Some(element)) => typed(element.name(), json!(scalar)),
             Attribute::Numbers(list, Some(element)) => typed(element.name(), json!(list)),
             Attribute::Number(scalar, None) => match json!(scalar) {
-                Value::String(text) => typed(NUMBER, text.into()),
+                Self::String(text) => typed(NUMBER, text.into()),
                 number => number,
             },
             Attribute::Numbers(list, None) => match json!(list) {
-                Value::Array(list) if !list.is_empty() && list.iter().all(Value::is_number) => list.into(),
+                Self::Array(list) if !list.is_empty() && list.iter().all(Self::is_number) => list.into(),
                 list => typed(NUMBER, list),
             },
             Attribute::Texts(texts) if texts.is_empty() => typed(JSON, json!([])),
             Attribute::Texts(texts) => texts.into(),
-            Attribute::Json(value @ (Value::Null | Value::Bool(_))) => value,
+            Attribute::Json(value @ (Self::Null | Self::Bool(_))) => value,
             Attribute::Json(value) => typed(JSON, value),
         }
     }

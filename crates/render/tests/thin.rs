@@ -1,6 +1,6 @@
 //! What is thin has neither rings nor holes: rays gather by their true way through it.
 
-#![expect(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests, of small numbers")]
+#![expect(clippy::cast_possible_truncation, reason = "tests, of small numbers")]
 
 mod common;
 

@@ -76,13 +76,13 @@ fn types_are_those_that_xarray_chooses() {
     for (dtype, expected) in
         [("|i1", F32), ("<u2", F32), ("<i4", F64), ("<u8", F64), ("<f4", F32), ("<f8", F64), ("<i8", F64)]
     {
-        assert_eq!(output(dtype, &[fill.clone()]), expected, "{dtype}");
+        assert_eq!(output(dtype, std::slice::from_ref(&fill)), expected, "{dtype}");
         let plain: array::DType = dtype.parse().unwrap();
         assert_eq!(output(dtype, &[]), plain.element(), "{dtype}: nothing is named missing");
     }
     // NaN is no integer, and masks nothing of floats.
     let nan = ("_FillValue", float(F32, f64::NAN));
-    assert_eq!(output("<i2", &[nan.clone()]), I16);
+    assert_eq!(output("<i2", std::slice::from_ref(&nan)), I16);
     assert_eq!(output("<f4", &[nan, factor("scale_factor", F64)]), F32);
     let turned = ("_Unsigned", text_value("true"));
     assert_eq!(output("|i1", &[turned]), U8);

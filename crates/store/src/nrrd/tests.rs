@@ -269,9 +269,7 @@ fn spaces_of_more_than_three_axes_and_axes_outside_them() {
         "space: left-posterior-superior-time\nspace directions: (2,0,0,0) (0,3,0,0) (0,0,4,0) (0,0,0,2.5)\n{origin}"
     );
     assert_eq!(placed("2 3 4 5", &fields), (expected, vec![Time, Z, Y, X], vec![]));
-    let fields = format!(
-        "space dimension: 4\nspace directions: (-2,0,0,0) (0,-3,0,0) (0,0,4,0) (0,0,0,2.5)\nspace origin: (-1,-2,3,0)"
-    );
+    let fields = "space dimension: 4\nspace directions: (-2,0,0,0) (0,-3,0,0) (0,0,4,0) (0,0,0,2.5)\nspace origin: (-1,-2,3,0)".to_owned();
     assert_eq!(placed("2 3 4 5", &fields), (expected, vec![Other, Z, Y, X], vec![]));
     for (sizes, directions, kinds, expected_kinds) in [
         (
