@@ -15,7 +15,7 @@ pub(crate) mod zarr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use array::{ArrayInfo, Attribute, Attributes, ByteOrder, DType, Decoding, Error, Result, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, ByteOrder, DType, Decoding, Error, Meaning, Result, Scalar};
 
 /// What kind of file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,9 @@ impl FileKind {
 /// is a `missing_value`, which may be anything; without NaN, which names nothing, and for which JSON has no number.
 pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
+    if array.meaning == Meaning::Text {
+        return all;
+    }
     let element = array.dtype.element();
     let wanted = if array.decoding.unsigned.is_some() { element.signed() } else { element };
     let fill = |value: Scalar| match array.decoding.unsigned {
