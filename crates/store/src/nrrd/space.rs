@@ -24,12 +24,12 @@ pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> descr
             }
         }
         for (row, (step, sign)) in map.0.iter_mut().zip(along.iter().zip(signs)) {
-            row[column] = step * sign;
+            row[column] = step * sign + 0.0; // no -0, which is another number than 0 to whoever compares maps
         }
     }
     if let Some(origin) = &header.space_origin {
         for (row, (at, sign)) in map.0.iter_mut().zip(padded(origin).iter().zip(signs)) {
-            row[3] = at * sign;
+            row[3] = at * sign + 0.0;
         }
     }
     let units = to_one_scale(&mut map, &header.space_units, &mut notes);
