@@ -21,7 +21,7 @@ def run42(tmp_path: pathlib.Path) -> pathlib.Path:
     with h5py.File(path, "w") as file:
         file.create_dataset("rho", data=np.arange(24, dtype="f4").reshape(2, 3, 4))
         file.create_dataset("packed", data=np.arange(12, dtype="i2"))
-        file.create_dataset("cplx", data=np.zeros(3, "c8"))
+        file.create_dataset("ragged", (2,), h5py.vlen_dtype("i4"))
     return path
 
 
@@ -107,9 +107,9 @@ def test_one_server_of_several_data_sets_is_a_catalogue(home, run42):
 
 
 def test_what_is_left_out_is_refused_with_the_reason(home, run42, tmp_path):
-    words = said(home, 1, "get", run42, "cplx", "-o", tmp_path / "out.npy")
-    assert "`cplx` is left out" in words and "complex" in words
-    assert "`cplx` is left out" in said(home, 1, "info", f"{run42}/cplx")
+    words = said(home, 1, "get", run42, "ragged", "-o", tmp_path / "out.npy")
+    assert "`ragged` is left out" in words and "lists of" in words
+    assert "`ragged` is left out" in said(home, 1, "info", f"{run42}/ragged")
 
 
 def test_several_selections_are_counted_and_errors_name_the_line(home, run42, tmp_path):
