@@ -11,7 +11,7 @@ use session::{Transfer, Values};
 /// Bins of the histogram.
 const BINS: usize = 512;
 /// A level that has fewer layers than level 0, and fewer than this, has mixed them.
-const LEAST_LAYERS: u64 = 8;
+const LEAST_LAYERS: u64 = 4;
 
 /// The values seen so far of one volume: of one array at one time, in one channel.
 pub(crate) struct Overview {
