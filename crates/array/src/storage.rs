@@ -18,6 +18,10 @@ pub struct Storage {
     /// What packs the chunks of an HDF5 data set, in the order in which it was applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Filter>,
+    /// How an HDF5 or NetCDF file stores the texts of an array of texts: `fixed` (of one length; the axis of their bytes is none
+    /// of the file's) or `characters` (along an axis that the file has). Absent: texts of any length, or no texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Of a Zarr array what its document says of its chunks and their codecs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zarr: Option<Value>,

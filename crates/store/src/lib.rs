@@ -35,6 +35,7 @@ mod scratch;
 mod side;
 mod source;
 mod synthetic;
+mod text;
 mod together;
 mod units;
 mod window;

@@ -13,10 +13,7 @@ use self::header::{Header, Type, Variable};
 use crate::cf::{self, Coordinate, DefaultFill, Dimension};
 use crate::flat::FlatArray;
 use crate::flat_file::{About, FlatFile, Placed};
-use crate::{Access, ByteStore, Cancel, FileBytes, OpenOptions, describe};
-
-/// Longest text of a character variable that is shown.
-const MAX_SHOWN_BYTES: u64 = 256;
+use crate::{Access, ByteStore, Cancel, FileBytes, OpenOptions, describe, text};
 
 /// Whether these are the first bytes of a NetCDF-3 file.
 pub(crate) fn recognises(head: &[u8]) -> bool {
@@ -51,26 +48,25 @@ struct Opened {
 }
 
 impl Opened {
-    /// A variable of numbers with its place; anything else is named and left out.
+    /// A variable with its place; one that the file does not hold is left out.
     fn place(&self, variable: &Variable) -> std::result::Result<Placed, LeftOut> {
-        let leave_out = |what: String, value| Err(LeftOut { name: variable.name.clone(), what, value });
-        let Type::Number(_) = variable.element else {
-            return leave_out("text".into(), self.text(variable));
-        };
         match self.flat(variable).and_then(|place| place.check_within(self.file.size_bytes()).map(|()| place))
         {
             Ok(place) => Ok(Placed {
-                info: self.info(variable),
+                info: match variable.element {
+                    Type::Number(_) => self.info(variable),
+                    Type::Text => self.text_info(variable),
+                },
                 place,
                 store: Arc::clone(&self.file) as Arc<dyn ByteStore>,
                 access: Access::Flat,
             }),
-            Err(error) => leave_out(error.to_string(), None),
+            Err(error) => Err(LeftOut { name: variable.name.clone(), what: error.to_string(), value: None }),
         }
     }
 
     fn flat(&self, variable: &Variable) -> Result<FlatArray> {
-        let shape = self.header.shape(variable);
+        let shape = self.shape(variable);
         let item_bytes = variable.element.size_bytes();
         if self.header.is_record(variable) {
             FlatArray::records(variable.begin, item_bytes, &shape, self.header.record_bytes)
@@ -91,6 +87,28 @@ impl Opened {
         }
         if self.is_curvilinear(variable) {
             info.notes.push("curvilinear grid, drawn in index space".into());
+        }
+        info
+    }
+
+    /// Elements per axis as described: a scalar of text has an axis for its byte.
+    fn shape(&self, variable: &Variable) -> Vec<u64> {
+        let mut shape = self.header.shape(variable);
+        if matches!(variable.element, Type::Text) && shape.is_empty() {
+            shape.push(1);
+        }
+        shape
+    }
+
+    /// Characters: texts along the last dimension.
+    fn text_info(&self, variable: &Variable) -> ArrayInfo {
+        let name = |&number: &usize| self.header.dimensions[number].name.clone();
+        let names: Vec<String> = variable.dimensions.iter().map(name).collect();
+        let mut info = text::array(&variable.name, &self.shape(variable), &names, None);
+        info.attributes = cf::attributes(&variable.attributes);
+        info.storage.text = Some(if names.is_empty() { "fixed" } else { "characters" }.into());
+        if self.header.is_record(variable) {
+            info.storage.unlimited = vec![0];
         }
         info
     }
@@ -129,13 +147,6 @@ impl Opened {
         let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
         place.read(self.file.as_ref(), &Selection::all(&shape), region, &Cancel::default())?;
         target.into_vec()
-    }
-
-    /// The content of a short character variable.
-    fn text(&self, variable: &Variable) -> Option<String> {
-        let size = self.header.shape(variable).iter().try_fold(1u64, |n, &s| n.checked_mul(s))?;
-        let bytes = (size <= MAX_SHOWN_BYTES).then(|| self.read(variable).ok()).flatten()?;
-        Some(String::from_utf8_lossy(&bytes).trim_end_matches(['\0', ' ']).to_owned())
     }
 
     /// Whether places are given by variables of two dimensions.

@@ -25,6 +25,11 @@ impl<T> Default for Once<T> {
 }
 
 impl<T> Once<T> {
+    /// With what is made already.
+    pub(crate) fn made(value: T) -> Self {
+        Self { made: OnceLock::from(Ok(value)), making: Mutex::new(()) }
+    }
+
     /// Whether it is made, or known to be impossible.
     pub(crate) fn is_decided(&self) -> bool {
         self.made.get().is_some()

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 
 use array::{
-    ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Filter, Generation, Group, LeftOut, Scalar,
+    ArrayInfo, Attributes, Axis, DType, Dataset, DatasetId, Error, Filter, Generation, Group, LeftOut,
+    MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, Result, Scalar,
 };
 
 use super::coordinates::CoordinateReader;
 use super::files::{Files, ObjectId};
-use super::library::{Element, Layout, Value};
+use super::library::{Element, Layout, TextForm, Value};
 use super::netcdf::{self, Dimensions};
 use super::walk::{Tree, Values, Variable};
 use super::{Hdf5, Stored, filters, openpmd};
-use crate::{FileBytes, cf, describe};
+use crate::{FileBytes, cf, describe, text};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
-const VALUES_VERSION: &[u8] = b"hdf5-2";
+const VALUES_VERSION: &[u8] = b"hdf5-3";
 
 /// The identity of what is in these files together.
 pub(super) fn identity(files: &Files) -> DatasetId {
@@ -44,16 +45,18 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
     dataset.groups = groups(&tree);
+    let mut left_out = Vec::new();
     let arrays = if netcdf::is_netcdf(&tree) {
         dataset.format = "NetCDF-4".into();
-        netcdf_arrays(hdf5, &tree)
+        netcdf_arrays(hdf5, &tree, &mut left_out)
     } else {
-        tree.variables.iter().filter_map(|v| plain_array(&tree, v)).collect()
+        let mut array = |v| plain_array(&tree, v).or_else(|| text_array(hdf5, v, None, &mut left_out));
+        tree.variables.iter().filter_map(&mut array).collect()
     };
     let mut stored: Vec<Stored> = Vec::with_capacity(arrays.len());
     // Names of one data set share its decoded chunks.
     let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
-    for (variable, mut info) in arrays {
+    for Described { variable, mut info, texts } in arrays {
         // What is beyond a limit is left out by itself.
         if let Err(e) = info.check() {
             dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
@@ -63,9 +66,14 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
         info.storage.unlimited.clone_from(&variable.facts.unlimited);
         let same = numbers.entry(variable.id).or_insert(stored.len());
         let (same, shape) = (u32::try_from(*same).unwrap_or(u32::MAX), info.shape().to_vec());
-        stored.push(Stored::of(variable, same, shape, info.dtype.size_bytes()));
+        let mut array = Stored::of(variable, same, shape, info.dtype.size_bytes());
+        if let Some(rows) = texts {
+            array.keep(rows);
+        }
+        stored.push(array);
         dataset.arrays.push(info);
     }
+    dataset.left_out.extend(left_out);
     dataset.left_out.extend(tree.left_out);
     dataset.warnings = tree.warnings;
     (dataset, stored)
@@ -107,13 +115,82 @@ fn file_attributes(tree: &Tree) -> Attributes {
 
 /// Type and shape, where it is an array of numbers.
 pub(super) fn number_array(variable: &Variable) -> Option<(DType, &[u64])> {
-    match (&variable.facts.element, &variable.facts.shape) {
-        (Element::Number(dtype), Some(shape)) => Some((*dtype, shape)),
+    match (&variable.facts.element, &variable.facts.shape, variable.facts.text) {
+        (Element::Number(dtype), Some(shape), None) => Some((*dtype, shape)),
         _ => None,
     }
 }
 
-fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree) -> Vec<(&'a Variable, ArrayInfo)> {
+/// A variable as an array.
+struct Described<'a> {
+    variable: &'a Variable,
+    info: ArrayInfo,
+    /// All texts, each as long as the longest, where the file stores them in any length.
+    texts: Option<Vec<u8>>,
+}
+
+/// A variable of texts. `dimensions`: of a file with netCDF's conventions.
+fn text_array<'a>(
+    hdf5: &Hdf5,
+    variable: &'a Variable,
+    dimensions: Option<(&Dimensions<'_>, usize)>,
+    left_out: &mut Vec<LeftOut>,
+) -> Option<Described<'a>> {
+    let (form, extent) = (variable.facts.text?, variable.extent()?);
+    let name = netcdf::shown_path(&variable.path);
+    let (mut shape, mut names) = (extent.to_vec(), Vec::new());
+    if let Some((dimensions, number)) = dimensions {
+        shape = dimensions.shape(number, extent);
+        let found = dimensions.of(number, extent.len()).into_iter().enumerate();
+        names = found.map(|(axis, d)| d.map_or_else(|| format!("dim{axis}"), |d| d.name)).collect();
+    }
+    let mut texts = None;
+    match form {
+        TextForm::Characters => {}
+        TextForm::Fixed => shape.extend(variable.facts.shape.as_ref()?.last()),
+        TextForm::Variable => match rows(hdf5, variable) {
+            Ok((size_bytes, rows)) => {
+                shape.push(size_bytes);
+                texts = Some(rows);
+            }
+            Err(e) => {
+                let what = format!("texts that cannot be read ({})", e.message());
+                left_out.push(LeftOut { name, what, value: None });
+                return None;
+            }
+        },
+    }
+    let chunk = chunk(variable).filter(|_| form != TextForm::Variable);
+    let mut info = text::array(&name, &shape, &names, chunk);
+    info.attributes = cf::attributes(&cf_values(&variable.attributes));
+    info.storage.text = match form {
+        TextForm::Fixed => Some("fixed".into()),
+        TextForm::Characters => Some("characters".into()),
+        TextForm::Variable => None,
+    };
+    Some(Described { variable, info, texts })
+}
+
+/// Texts of any length: the bytes of the longest, at least one, and all of them one after another, padded by zeros.
+fn rows(hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
+    let limit = usize::try_from(MAX_TEXT_ELEMENTS).unwrap_or(usize::MAX);
+    let texts = hdf5.files.object(variable.id)?.texts(limit)?;
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let size_bytes = texts.len().checked_mul(longest).filter(|&n| n as u64 <= MAX_TEXT_BYTES);
+    let size_bytes = size_bytes.ok_or_else(|| {
+        Error::too_large(format!(
+            "expected at most {MAX_TEXT_BYTES} bytes with each text as long as the longest, found {} of up to {longest} bytes",
+            texts.len()
+        ))
+    })?;
+    let mut rows = vec![0; size_bytes];
+    for (row, text) in rows.chunks_exact_mut(longest).zip(&texts) {
+        row[..text.len()].copy_from_slice(text);
+    }
+    Ok((longest as u64, rows))
+}
+
+fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, left_out: &mut Vec<LeftOut>) -> Vec<Described<'a>> {
     let dimensions = Dimensions::new(tree);
     let mut coordinates = CoordinateReader::new(hdf5, tree);
     let mut arrays = Vec::new();
@@ -121,10 +198,13 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree) -> Vec<(&'a Variable, ArrayInf
         if netcdf::is_bare_dimension(variable) {
             continue;
         }
-        let Some((dtype, shape)) = number_array(variable) else { continue };
+        let Some((dtype, shape)) = number_array(variable) else {
+            arrays.extend(text_array(hdf5, variable, Some((&dimensions, number)), left_out));
+            continue;
+        };
         let found = coordinates.dimensions(dimensions.of(number, shape.len()));
         let shape = dimensions.shape(number, shape);
-        arrays.push((variable, array(variable, dtype, &shape, &found)));
+        arrays.push(Described { variable, info: array(variable, dtype, &shape, &found), texts: None });
     }
     arrays
 }
@@ -168,7 +248,7 @@ pub(super) fn array(
 }
 
 /// A data set of a file without conventions, or with those of openPMD. Values are the stored ones.
-fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<(&'a Variable, ArrayInfo)> {
+fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>> {
     let (dtype, shape) = number_array(variable)?;
     let mesh = mesh_axes(tree, variable, shape.len());
     let is_mesh = mesh.is_some();
@@ -183,7 +263,7 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<(&'a Variable,
     if is_mesh {
         info.world_units = openpmd::UNITS.into();
     }
-    Some((variable, info))
+    Some(Described { variable, info, texts: None })
 }
 
 /// Axes that HDF5's own attribute names (dimension scales, H5DS).

@@ -122,6 +122,13 @@ impl Stored {
         Self { id, facts, shape, extent, beyond, item_bytes, number, parts, storage: Once::default() }
     }
 
+    /// Keeps all elements in memory: texts, each a row of bytes.
+    fn keep(&mut self, rows: Vec<u8>) {
+        self.extent.extend(self.shape.last());
+        self.beyond = vec![0];
+        self.storage = Once::made(Storage::Kept(rows));
+    }
+
     fn is_longer(&self) -> bool {
         self.shape != self.extent
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::library::Value;
+use super::library::{Facts, TextForm, Value};
 use super::walk::{Tree, Values, Variable};
 
 /// Attributes that netCDF-4 and HDF5's dimension scales keep for themselves.
@@ -55,6 +55,16 @@ pub(super) fn is_shown(name: &str) -> bool {
 /// Whether a data set is only there to give a dimension its length.
 pub(super) fn is_bare_dimension(variable: &Variable) -> bool {
     is_scale(variable) && text(&variable.attributes, "NAME").is_some_and(|n| n.starts_with(NO_VARIABLE))
+}
+
+/// Whether texts of one byte are characters of a netCDF variable, which lie along its last dimension.
+pub(super) fn is_of_characters(facts: &Facts, attributes: &Values) -> bool {
+    let has_dimensions = ["DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates"]
+        .iter()
+        .any(|name| attributes.contains_key(*name))
+        || text(attributes, "CLASS") == Some("DIMENSION_SCALE");
+    let is_one_byte = facts.shape.as_ref().is_some_and(|shape| shape.len() > 1 && shape.ends_with(&[1]));
+    facts.text == Some(TextForm::Fixed) && has_dimensions && is_one_byte
 }
 
 /// The path of a variable as netCDF shows it.
@@ -125,7 +135,7 @@ impl<'a> Dimensions<'a> {
         let mut known: HashMap<(usize, u64), Vec<String>> = HashMap::new();
         let mut names = HashMap::new();
         for (number, variable) in self.tree.variables.iter().enumerate() {
-            let Some(shape) = variable.facts.shape.as_ref().filter(|_| !is_scale(variable)) else { continue };
+            let Some(shape) = variable.extent().filter(|_| !is_scale(variable)) else { continue };
             let mut used: HashMap<u64, usize> = HashMap::new();
             let scales = self.scales(number, shape.len());
             for (axis, (_, &length)) in scales.iter().zip(shape).enumerate().filter(|(_, (s, _))| s.is_none())
@@ -159,7 +169,7 @@ impl<'a> Dimensions<'a> {
     fn longest(&self) -> HashMap<usize, u64> {
         let mut lengths = HashMap::new();
         for (number, variable) in self.tree.variables.iter().enumerate() {
-            let Some(shape) = &variable.facts.shape else { continue };
+            let Some(shape) = variable.extent() else { continue };
             for (scale, &own) in self.scales(number, shape.len()).into_iter().zip(shape) {
                 let Some(scale) = scale else { continue };
                 let longest = lengths.entry(scale).or_insert(own);
@@ -197,7 +207,9 @@ impl<'a> Dimensions<'a> {
             path.rsplit('/').next().unwrap_or_default().to_owned()
         });
         let described = self.tree.variables.get(scale).is_some_and(|v| {
-            !is_bare_dimension(v) && v.facts.shape.as_ref().is_some_and(|shape| shape.len() == 1)
+            !is_bare_dimension(v)
+                && v.facts.text.is_none()
+                && v.facts.shape.as_ref().is_some_and(|shape| shape.len() == 1)
         });
         Dimension { name, coordinate: described.then_some(scale) }
     }

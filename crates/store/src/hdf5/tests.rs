@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use array::{AxisRange, Target};
+use array::{AxisRange, Meaning, Target};
 use hdf5_metno as h5;
 use hdf5_metno::plist::file_access::LibraryVersion;
 use ndarray::Array3;
@@ -270,11 +270,37 @@ fn scalars_small_arrays_and_odd_variables() {
     assert_eq!(opened.dataset.find("flags").unwrap().1.dtype.to_string(), "|b1");
     check(&opened, "compact", &[3i64.to_le_bytes(), (-4i64).to_le_bytes()].concat());
     let left = |name: &str| opened.dataset.left_out.iter().find(|l| l.name == name).unwrap();
-    assert_eq!(left("name").what, "string");
-    assert_eq!(left("name").value.as_deref(), Some("gr\u{fc}n"));
+    check(&opened, "name", "gr\u{fc}n".as_bytes());
+    assert_eq!(opened.dataset.find("name").unwrap().1.text_shape(), Some(&[][..]));
     assert_eq!(read(&opened, "alias", &Selection::all(&[])).unwrap(), 1.5f64.to_le_bytes());
     let why = &left("outside").what;
     assert!(why.ends_with("`/etc/passwd` lies outside of the exported folder"), "{why}");
+}
+
+#[test]
+fn texts_are_rows_of_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("texts.h5");
+    let file = h5::File::create(&path).unwrap();
+    let texts: Vec<h5::types::VarLenUnicode> =
+        ["one", "", "three"].iter().map(|text| text.parse().unwrap()).collect();
+    file.new_dataset_builder().with_data(&texts).create("any").unwrap();
+    let fixed = ["ab", "c"].map(|text| h5::types::FixedAscii::<4>::from_ascii(text).unwrap());
+    file.new_dataset_builder().with_data(&fixed).chunk(1).shuffle().deflate(1).create("fixed").unwrap();
+    file.new_dataset::<h5::types::VarLenUnicode>().shape(0).create("none").unwrap();
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    check(&opened, "any", b"one\0\0\0\0\0\0\0three");
+    check(&opened, "fixed", b"ab\0\0c\0\0\0");
+    check(&opened, "none", b"");
+    let info = |name: &str| opened.dataset.find(name).unwrap().1;
+    assert_eq!((info("any").meaning, info("any").shape()), (Meaning::Text, &[3, 5][..]));
+    assert_eq!(
+        (info("any").storage.text.as_deref(), info("fixed").storage.text.as_deref()),
+        (None, Some("fixed"))
+    );
+    let part = Selection::parse("2, ::2", &[3, 5]).unwrap();
+    assert_eq!(read(&opened, "any", &part).unwrap(), b"tre");
 }
 
 /// A file with something of everything, for damage.
@@ -486,7 +512,7 @@ fn what_is_in_a_file_of_many_objects_is_kept_until_it_changes() {
     let side = dir.path().join("side");
     let options = OpenOptions { side_dir: Some(side.clone()), ..OpenOptions::default() };
     let opened = || open(FileBytes::open(&path).unwrap(), &options).unwrap();
-    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join("hdf5-4/tree");
+    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join("hdf5-5/tree");
     let first = opened();
     assert!(kept(&first).exists());
     let store = FileBytes::open(&path).unwrap();

@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use array::{LeftOut, Result};
+use array::{LeftOut, MAX_TEXT_ELEMENTS, Result};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Files, ObjectId};
 use super::filters::{self, Pipeline};
-use super::library::{Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, Value};
+use super::library::{
+    Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, TextForm, Value, trim_text,
+};
 use super::links::resolve;
 use super::vds::{SourceData, Sources, VirtualPart};
 use crate::scratch::MAX_CHUNK_BYTES;
@@ -54,6 +56,17 @@ pub(super) struct Variable {
     /// What a virtual data set is put together from.
     #[serde(skip)]
     pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
+}
+
+impl Variable {
+    /// Elements per axis of the file: without the axis of the bytes of texts, which the file does not have.
+    pub(super) fn extent(&self) -> Option<&[u64]> {
+        let shape = self.facts.shape.as_deref()?;
+        match self.facts.text {
+            Some(TextForm::Fixed) => shape.split_last().map(|(_, outer)| outer),
+            _ => Some(shape),
+        }
+    }
 }
 
 /// All that was found.
@@ -289,8 +302,7 @@ impl Walk<'_> {
         }
         match obstacle {
             Some(what) => {
-                let text = matches!(facts.element, Element::FixedText { .. } | Element::VariableText);
-                let value = if text { shown(object) } else { None };
+                let value = if facts.text.is_some() { shown(object) } else { None };
                 self.leave_out(path.clone(), what, value);
                 let known = Known::LeftOut(self.tree.left_out.len().saturating_sub(1));
                 // It may still be what gives a dimension its name and its length.
@@ -308,6 +320,9 @@ impl Walk<'_> {
             }
             None => {
                 let attributes = self.attributes(object);
+                if super::netcdf::is_of_characters(&facts, &attributes) {
+                    characters(&mut facts);
+                }
                 let (first, name_bytes) = (self.tree.variables.len(), path.len());
                 self.variables(Variable { path, group, id, facts, attributes, parts });
                 Known::Variables(first, self.tree.variables.len(), name_bytes)
@@ -383,22 +398,41 @@ pub(super) fn obstacle(facts: &Facts) -> Option<String> {
         (_, Layout::External) => "data in other files, which are not followed".into(),
         (Element::Compound { members, .. }, _) if members.is_empty() => facts.element.to_string(),
         (Element::Compound { .. }, Layout::Virtual) => format!("virtual data set of {}", facts.element),
+        (_, Layout::Virtual) if facts.text.is_some() => "virtual data set of texts".into(),
         (_, Layout::Virtual) if facts.inner_axes > 0 => "virtual data set of arrays as elements".into(),
         (_, Layout::Virtual) if facts.padded.is_some() => "virtual data set of integers of fewer bits".into(),
         (element, _) => {
             let item_bytes = match element {
                 Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
                 Element::Compound { size_bytes, .. } => *size_bytes,
+                Element::VariableText => 1,
                 other => return Some(other.to_string()),
             };
             let Some(shape) = &facts.shape else { return Some("empty data set".into()) };
             if shape.len() > array::MAX_AXES {
                 return Some(format!("array of {} axes, more than {}", shape.len(), array::MAX_AXES));
             }
+            if facts.text == Some(TextForm::Variable) {
+                let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size));
+                let is_few = count.is_some_and(|n| n <= MAX_TEXT_ELEMENTS) && shape.len() < array::MAX_AXES;
+                return (!is_few).then(|| format!("more than {MAX_TEXT_ELEMENTS} texts of any length"));
+            }
             return odd_chunks(facts, item_bytes, shape.len());
         }
     };
     Some(what)
+}
+
+/// Makes the last axis of the data set that of the bytes of its texts.
+fn characters(facts: &mut Facts) {
+    if let Some(shape) = &mut facts.shape {
+        shape.pop();
+    }
+    if let Layout::Chunked(chunk) = &mut facts.layout {
+        chunk.pop();
+    }
+    facts.inner_axes = 0;
+    facts.text = Some(TextForm::Characters);
 }
 
 fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
@@ -421,6 +455,7 @@ fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
 
 fn shown(object: &Object) -> Option<String> {
     let texts = object.texts(MAX_SHOWN_TEXTS).ok()?;
+    let texts: Vec<String> = texts.iter().map(|text| trim_text(text, true)).collect();
     let mut value = texts.join(", ");
     if value.len() > MAX_SHOWN_BYTES {
         value.truncate(value.floor_char_boundary(MAX_SHOWN_BYTES));

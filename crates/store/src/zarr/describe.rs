@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Dataset, DatasetId, Generation,
-    Group, LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, Axis, Coordinates, DType, Dataset, DatasetId, Generation, Group,
+    LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
 };
 
 use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
@@ -16,7 +16,7 @@ use super::ome::{self, Pyramid};
 use super::states;
 use super::stored::Stored;
 use crate::kept::ChunkStore;
-use crate::{Cancel, Scratch, cf, describe};
+use crate::{Cancel, Scratch, cf, describe, text};
 
 /// Most coordinate samples of a whole description.
 const MAX_SAMPLES: usize = 4 << 20;
@@ -313,14 +313,9 @@ impl<'a> Builder<'a> {
         let stored = &self.described.stored[number];
         let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
         let names = dimension_names(node).filter(|names| names.len() + 1 == shape.len()).unwrap_or_default();
-        let name = |axis: usize| match names.get(axis) {
-            Some(Some(name)) => name.clone(),
-            _ if axis + 1 == shape.len() => "bytes".to_owned(),
-            _ => format!("dim{axis}"),
-        };
-        let axes = (0..shape.len()).map(|axis| Axis::new(name(axis), AxisKind::Other)).collect();
-        let mut info = describe::array(path, stored.dtype, axes, &shape, Some(chunk));
-        info.meaning = Meaning::Text;
+        let named = |(axis, name): (usize, Option<String>)| name.unwrap_or_else(|| format!("dim{axis}"));
+        let names: Vec<String> = names.into_iter().enumerate().map(named).collect();
+        let mut info = text::array(path, &shape, &names, Some(chunk));
         info.storage = Storage { zarr: stored_as(node), ..Storage::default() };
         info.attributes = self.attributes.read(path, &node.attributes);
         info

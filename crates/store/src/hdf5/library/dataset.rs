@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use array::{Error, Result, Selection};
+use array::{DType, ElementType, Error, MAX_TEXT_BYTES, Result, Selection};
 use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
 use hdf5_metno_sys::h5d::{
     H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t,
@@ -32,10 +33,10 @@ pub(super) const MAX_RANK: usize = 32;
 const MAX_FILTERS: usize = 32;
 /// Most parameters of a filter that are kept.
 const MAX_FILTER_PARAMETERS: usize = 32;
-/// Longest single string read from a data set, bytes.
-const MAX_TEXT_BYTES: usize = 4096;
 /// The largest size of an axis that may grow without end.
 pub(super) const UNLIMITED: u64 = u64::MAX;
+/// One byte of a text.
+const BYTE: DType = DType::native(ElementType::U8);
 /// The address of what has no place in the file.
 const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
@@ -52,6 +53,17 @@ pub(in super::super) enum Layout {
     Chunked(Vec<u64>),
     /// Put together from other data sets.
     Virtual,
+}
+
+/// How the texts of a data set are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) enum TextForm {
+    /// Of one length, with the bytes of a text along an axis that the file does not have.
+    Fixed,
+    /// As characters along the last axis of the data set.
+    Characters,
+    /// Of any length.
+    Variable,
 }
 
 /// One step of a pipeline.
@@ -78,6 +90,8 @@ pub(in super::super) struct Facts {
     pub(in super::super) fill: Vec<u8>,
     /// Elements of fewer bits than their bytes have.
     pub(in super::super) padded: Option<PaddedBits>,
+    /// Elements are texts; those of one length are described as bytes, along one more axis.
+    pub(in super::super) text: Option<TextForm>,
     /// How many axes at the end of the shape lie within what the file calls an element.
     pub(in super::super) inner_axes: usize,
     /// Elements that are a part of what the file calls an element: how long that is, and where in it.
@@ -101,21 +115,26 @@ impl Object {
         let mut shape = self.shape()?;
         let mut layout = layout;
         let fill = fill(&properties, &datatype, &element)?;
-        let inner_axes = match &element {
-            Element::Array(_, inner) => {
-                // Axes of an element follow those of the data set.
-                if let Some(shape) = &mut shape {
-                    shape.extend(inner);
-                }
-                if let Layout::Chunked(chunk) = &mut layout {
-                    chunk.extend(inner);
-                }
-                inner.len()
-            }
-            _ => 0,
+        let inner = match &element {
+            Element::Array(_, inner) => inner.clone(),
+            Element::FixedText { size_bytes, .. } => vec![*size_bytes as u64],
+            _ => Vec::new(),
+        };
+        // Axes of an element follow those of the data set.
+        if let Some(shape) = &mut shape {
+            shape.extend(&inner);
+        }
+        if let Layout::Chunked(chunk) = &mut layout {
+            chunk.extend(&inner);
+        }
+        let text = match &element {
+            Element::FixedText { .. } => Some(TextForm::Fixed),
+            Element::VariableText => Some(TextForm::Variable),
+            _ => None,
         };
         let (element, padded) = match element {
             Element::Array(dtype, _) => (Element::Number(dtype), None),
+            Element::FixedText { .. } => (Element::Number(BYTE), None),
             Element::Padded(padded) => (Element::Number(padded.dtype), Some(padded)),
             other => (other, None),
         };
@@ -127,7 +146,8 @@ impl Object {
         Ok(Facts {
             fill,
             padded,
-            inner_axes,
+            text,
+            inner_axes: inner.len(),
             within: None,
             never_filled: never_filled(&properties)?,
             filters: filters(&properties)?,
@@ -209,8 +229,8 @@ impl Object {
         Ok(())
     }
 
-    /// The strings of a data set of at most `limit` of them.
-    pub(in super::super) fn texts(&self, limit: usize) -> Result<Vec<String>> {
+    /// The bytes of the strings of a data set of at most `limit` of them, those of any length without their end.
+    pub(in super::super) fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>> {
         let space = self.space()?;
         // SAFETY: a valid data space.
         let count = locked(|| unsafe { H5Sget_simple_extent_npoints(space.0) });
@@ -219,7 +239,7 @@ impl Object {
         // SAFETY: a valid data set.
         let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
         match Element::of(&datatype) {
-            Element::FixedText { size_bytes, spaces } if size_bytes <= MAX_TEXT_BYTES => {
+            Element::FixedText { size_bytes, .. } if is_within(count, size_bytes) => {
                 let mut bytes = vec![0; count * size_bytes];
                 // SAFETY: the memory type is the stored one: `count` strings of `size_bytes` each.
                 check("read strings", || unsafe {
@@ -232,21 +252,22 @@ impl Object {
                         bytes.as_mut_ptr().cast(),
                     )
                 })?;
-                Ok(split_fixed_text(&bytes, size_bytes, spaces))
+                Ok(bytes.chunks(size_bytes.max(1)).map(<[u8]>::to_vec).collect())
             }
             Element::VariableText => self.variable_texts(&datatype, &space, count),
             _ => Err(Error::unsupported("expected short strings")),
         }
     }
 
-    fn variable_texts(&self, datatype: &Handle, space: &Handle, count: usize) -> Result<Vec<String>> {
+    fn variable_texts(&self, datatype: &Handle, space: &Handle, count: usize) -> Result<Vec<Vec<u8>>> {
         // SAFETY: the class identifier is valid once the library is open.
         let transfer =
             Handle::new("make transfer properties", || unsafe { H5Pcreate(*H5P_CLS_DATASET_XFER) })?;
-        // SAFETY: both functions are of the kind the library expects and need no data of ours.
+        let left_bytes = AtomicUsize::new(usize::try_from(MAX_TEXT_BYTES).unwrap_or(usize::MAX));
+        // SAFETY: both functions are of the kind the library expects; the number outlives all uses of `transfer`.
         check("bound its memory", || unsafe {
-            let none = std::ptr::null_mut();
-            H5Pset_vlen_mem_manager(transfer.0, Some(allocate_bounded), none, Some(release), none)
+            let left: *mut c_void = (&raw const left_bytes).cast_mut().cast();
+            H5Pset_vlen_mem_manager(transfer.0, Some(allocate_bounded), left, Some(release), left)
         })?;
         let mut pointers = vec![std::ptr::null_mut::<c_char>(); count];
         let buffer: *mut c_void = pointers.as_mut_ptr().cast();
@@ -256,8 +277,8 @@ impl Object {
         });
         let texts = read.map(|_| {
             // SAFETY: the library gave NUL-terminated strings or null; they live until reclaimed.
-            let text = |p: *mut c_char| unsafe { trim_text(CStr::from_ptr(p).to_bytes(), false) };
-            pointers.iter().map(|&p| if p.is_null() { String::new() } else { text(p) }).collect()
+            let text = |p: *mut c_char| unsafe { CStr::from_ptr(p).to_bytes().to_vec() };
+            pointers.iter().map(|&p| if p.is_null() { Vec::new() } else { text(p) }).collect()
         });
         locked(|| {
             // SAFETY: what the read left behind is null or came from `allocate_bounded`.
@@ -267,8 +288,17 @@ impl Object {
     }
 }
 
-unsafe extern "C" fn allocate_bounded(size: usize, _info: *mut c_void) -> *mut c_void {
-    if size > MAX_TEXT_BYTES {
+/// True where so many strings of such a size may be read at once.
+fn is_within(count: usize, size_bytes: usize) -> bool {
+    count.checked_mul(size_bytes).is_some_and(|n| n as u64 <= MAX_TEXT_BYTES)
+}
+
+/// `left`: an `AtomicUsize`, the bytes that may still be given.
+unsafe extern "C" fn allocate_bounded(size: usize, left: *mut c_void) -> *mut c_void {
+    // SAFETY: the number that was given with this function, which is alive while it reads.
+    let left_bytes = unsafe { &*left.cast::<AtomicUsize>() };
+    let take = |left: usize| left.checked_sub(size);
+    if left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
         return std::ptr::null_mut();
     }
     // SAFETY: a plain allocation by the library.
@@ -383,6 +413,7 @@ fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec
         Element::Number(dtype) | Element::Enumeration { dtype, .. } => (dtype.size_bytes(), 1),
         Element::Padded(padded) => (padded.dtype.size_bytes(), 1),
         Element::Array(dtype, _) => (dtype.size_bytes(), file_bytes / dtype.size_bytes()),
+        Element::FixedText { .. } => (1, file_bytes),
         Element::Compound { size_bytes, .. } => (*size_bytes, 1),
         _ => return Ok(Vec::new()),
     };
@@ -413,7 +444,7 @@ pub(super) fn split_fixed_text(bytes: &[u8], size_bytes: usize, spaces: bool) ->
 }
 
 /// Text up to its first zero, without padding.
-pub(super) fn trim_text(bytes: &[u8], spaces: bool) -> String {
+pub(in super::super) fn trim_text(bytes: &[u8], spaces: bool) -> String {
     let text = bytes.split(|&b| b == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text);
     if spaces { text.trim_end_matches(' ').to_owned() } else { text.into_owned() }

@@ -30,7 +30,7 @@ use hdf5_metno_sys::{LOCK, h5pl::H5PLset_loading_state};
 pub(super) use attribute::Value;
 pub(super) use chunks::ChunkPlace;
 pub use create::{NewHdf5, create_hdf5};
-pub(super) use dataset::{Facts, Filter, Layout};
+pub(super) use dataset::{Facts, Filter, Layout, TextForm, trim_text};
 pub(super) use element::{Element, Member};
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
 pub(super) use sources::{Mapping, Picked, PickedAxis};
