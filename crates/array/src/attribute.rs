@@ -1,10 +1,10 @@
-//! Attributes: what a file says besides its arrays, with the structure and the types that it says it in.
+//! Attributes: metadata of a file besides its arrays, with the structure and the types that the file gives them.
 //!
-//! Two kinds of files are behind them. NetCDF, HDF5 and their like store numbers of a type, which decides what readers make
-//! of them (a scale in single precision gives values in single precision); JSON, as in Zarr, has numbers without a type, but
-//! truth values, nothing, lists and maps. Both keep what they have: through descriptions on the wire, and in what is written.
+//! They come from two kinds of files. NetCDF, HDF5 and similar formats store typed numbers, and the type matters to readers
+//! (a scale in single precision gives values in single precision). JSON, as in Zarr, has numbers without a type, and also
+//! booleans, null, lists and maps. Both survive unchanged in descriptions on the wire and in files that are written.
 //!
-//! In a description, whatever JSON says unmistakably is said as JSON: texts, numbers that doubles hold, lists of either. The
+//! A description uses plain JSON where that is unambiguous: texts, numbers that doubles hold, lists of either. The
 //! rest is an object with the fields `type` and `value`: see [`Attribute`].
 
 use std::collections::BTreeMap;
@@ -19,28 +19,28 @@ pub const MAX_ATTRIBUTE_DEPTH: usize = 32;
 /// Longest text of lists and maps, as JSON, bytes.
 pub const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 
-/// The type of what has none but that of JSON, in descriptions.
+/// Value of `type` in descriptions for JSON as it is.
 const JSON: &str = "json";
-/// The type of numbers of no type, in descriptions: those that JSON cannot say.
+/// Value of `type` in descriptions for numbers without a type that JSON cannot express.
 const NUMBER: &str = "number";
 
 /// A value attached to an array or a data set.
 ///
 /// In JSON: a text, a number or a list of either; `true`, `false`, `null`; else `{"type": ..., "value": ...}` where `type`
-/// is the name of an element type (`float32`), `number` for numbers of no type that JSON cannot say, or `json` for lists
-/// and maps as they are.
+/// is the name of an element type (`float32`), `number` for numbers without a type that JSON cannot express, or `json` for
+/// lists and maps as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Value", from = "Value")]
 pub enum Attribute {
     /// A string.
     Text(String),
-    /// One number, of the type that the file stores it in; of none where the file is text.
+    /// One number and the type that the file stores it in; no type where the file is text.
     Number(Scalar, Option<ElementType>),
     /// Several, of one type.
     Numbers(Vec<Scalar>, Option<ElementType>),
     /// Several strings.
     Texts(Vec<String>),
-    /// Whatever else JSON says: truth values, nothing, maps, lists that are empty, nested or mixed.
+    /// Any other JSON: booleans, null, maps, lists that are empty, nested or mixed.
     Json(Value),
 }
 
@@ -48,13 +48,13 @@ pub enum Attribute {
 pub type Attributes = BTreeMap<String, Attribute>;
 
 impl Attribute {
-    /// A number of no type.
+    /// A number without a type.
     #[must_use]
     pub fn number_of(value: f64) -> Self {
         Self::Number(Scalar::Float(value), None)
     }
 
-    /// What JSON says, in the simplest form: integers are signed where they can be.
+    /// Takes a JSON value in its simplest form: integers are signed where they can be.
     ///
     /// # Errors
     /// `TooLarge` beyond [`MAX_ATTRIBUTE_DEPTH`] and [`MAX_ATTRIBUTE_BYTES`].
@@ -93,8 +93,8 @@ impl Attribute {
         }
     }
 
-    /// The same as JSON for whoever reads it as such, types forgotten: integers in full, floats that JSON has not as
-    /// `"NaN"`, `"Infinity"`, `"-Infinity"`.
+    /// Converts to plain JSON without the types: integers in full, floats that JSON cannot express as `"NaN"`, `"Infinity"`,
+    /// `"-Infinity"`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let one = |scalar: Scalar, element: &Option<ElementType>| match (scalar, element) {
@@ -113,8 +113,8 @@ impl Attribute {
         }
     }
 
-    /// What [`to_json`](Self::to_json) does not say: the name of the element type, or `number` where numbers without a type
-    /// are said as texts.
+    /// Returns the type that [`to_json`](Self::to_json) leaves out: the name of the element type, or `number` where numbers
+    /// without a type are written as texts.
     #[must_use]
     pub fn type_name(&self) -> Option<&'static str> {
         let is_finite = |s: &Scalar| !matches!(s, Scalar::Float(v) if !v.is_finite());
@@ -185,17 +185,17 @@ impl From<Attribute> for Value {
 }
 
 impl From<Value> for Attribute {
-    /// From whatever a description says; what is no attribute as it writes them is taken for what it is as JSON.
+    /// Reads a value of a description; a value not written by `From<Attribute>` is taken as plain JSON.
     fn from(value: Value) -> Self {
         match value {
             Value::Object(mut fields) => match typed(&mut fields) {
                 Some(attribute) => attribute,
                 None => Self::Json(Value::Object(fields)),
             },
-            // Numbers among which some are said as texts, as descriptions had them before types.
+            // Numbers of which some are written as texts, as in descriptions from before types were kept.
             Value::Array(list) if list.iter().any(Value::is_number) => {
-                let said = list.iter().map(|v| Scalar::deserialize(v).map(signed));
-                match said.collect::<std::result::Result<_, _>>() {
+                let scalars = list.iter().map(|v| Scalar::deserialize(v).map(signed));
+                match scalars.collect::<std::result::Result<_, _>>() {
                     Ok(numbers) => Self::Numbers(numbers, None),
                     Err(_) => Self::list(list),
                 }
@@ -205,7 +205,7 @@ impl From<Value> for Attribute {
     }
 }
 
-/// What an object with the fields `type` and `value` says; the object is left alone where it is none.
+/// Reads an object with the fields `type` and `value`; `None`, with the object unchanged, where it is no such object.
 fn typed(fields: &mut Map<String, Value>) -> Option<Attribute> {
     if fields.len() != 2 {
         return None;
@@ -257,12 +257,12 @@ fn plain_scalar(number: &serde_json::Number) -> Scalar {
     match (number.as_i64(), number.as_u64()) {
         (Some(v), _) => Scalar::Signed(v),
         (None, Some(v)) => Scalar::Unsigned(v),
-        // Every number of JSON that is no such integer is a double here.
+        // Without serde_json's `arbitrary_precision` every other number is a double.
         (None, None) => Scalar::Float(number.as_f64().unwrap_or(f64::NAN)),
     }
 }
 
-/// Whether a value is nested no deeper than `depth`, and takes no more than `left` bytes, roughly, which are counted down.
+/// Whether a value is nested no deeper than `depth` and takes roughly no more than `left` bytes; subtracts them from `left`.
 fn is_within(value: &Value, depth: usize, left: &mut usize) -> bool {
     let own = match value {
         Value::Null | Value::Bool(_) => 5,

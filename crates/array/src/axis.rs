@@ -30,7 +30,8 @@ impl AxisKind {
     }
 }
 
-/// Where the samples of level 0 lie along one axis, in the axis's units. Equal as [`same_float`](crate::same_float) has it.
+/// Positions of the samples of level 0 along one axis, in the axis's units. Floats compare by
+/// [`same_float`](crate::same_float).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Coordinates {

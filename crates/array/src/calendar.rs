@@ -1,7 +1,6 @@
-//! Dates of CF's calendars (conventions, section 4.4.1) as numbers of seconds, for whoever picks samples by date.
+//! Dates of CF's calendars (conventions, section 4.4.1) as numbers of seconds, for selecting samples by date.
 //!
-//! A moment is seconds since the beginning of the year 0 of its own calendar: moments of one calendar are compared, those of two
-//! never are.
+//! A moment is seconds since the beginning of the year 0 of its own calendar: only moments of the same calendar can be compared.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,9 +11,9 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 /// Days before each month of a year without a leap day.
 const BEFORE_MONTH: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 /// The first day of the Gregorian calendar, and the last one of the Julian one before it, in the standard calendar.
-const GREGORIAN_FROM: [i64; 3] = [1582, 10, 15];
+pub(crate) const GREGORIAN_FROM: [i64; 3] = [1582, 10, 15];
 const JULIAN_UNTIL: [i64; 3] = [1582, 10, 4];
-/// Years that are read; more are no dates of data.
+/// Years that are accepted.
 const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
 
 /// How dates count days.
@@ -90,7 +89,7 @@ impl Calendar {
             Self::Julian => julian(),
             Self::ProlepticGregorian => gregorian(),
             Self::Standard if [year, month, day] >= GREGORIAN_FROM => {
-                // The day before the first of the one is the last of the other.
+                // The last Julian day is followed by the first Gregorian one.
                 let gap =
                     Self::ProlepticGregorian.days(GREGORIAN_FROM)? - Self::Julian.days(JULIAN_UNTIL)? - 1;
                 return Some(Self::ProlepticGregorian.days([year, month, day])? - gap);
@@ -123,8 +122,9 @@ impl Calendar {
         (1..=31).rev().map(|day| [year, month, day]).find(|&date| self.days(date) == Some(days))
     }
 
+    /// The moment `of_day` seconds after midnight of a date; `None` for a day that the calendar does not have.
     #[expect(clippy::cast_precision_loss, reason = "days of 100,000 years")]
-    fn moment(self, date: [i64; 3], of_day: f64) -> Option<f64> {
+    pub(crate) fn moment(self, date: [i64; 3], of_day: f64) -> Option<f64> {
         Some(self.days(date)? as f64 * SECONDS_A_DAY + of_day)
     }
 
@@ -158,7 +158,8 @@ pub struct TimeUnits {
 }
 
 impl TimeUnits {
-    /// From CF units and calendar; `None` for units that are no time since a date, or a time that has no fixed length.
+    /// Parses CF units and a calendar's name; `None` for units that are not `UNIT since DATE`, and for units without a fixed
+    /// length.
     #[must_use]
     pub fn parse(units: &str, calendar: &str) -> Option<Self> {
         let calendar: Calendar = calendar.parse().ok()?;
@@ -185,7 +186,7 @@ impl TimeUnits {
     }
 }
 
-/// Without the name of the zone that all times of data are in; `None` where it is another one.
+/// Removes the name or the zero offset of UTC; `None` for another time zone.
 fn without_zone(text: &str) -> Option<String> {
     let text = text.trim_end_matches(" UTC").trim_end_matches(" GMT").trim_end_matches('Z').trim_end();
     let has_offset = text.rfind(['+', '-']).is_some_and(|at| text[..at].contains(':'));
@@ -199,7 +200,7 @@ fn without_zone(text: &str) -> Option<String> {
     Some(text)
 }
 
-/// How much of a date was said.
+/// The smallest part that a date names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     /// A whole year.
@@ -221,12 +222,12 @@ pub enum Precision {
 pub struct Date {
     date: [i64; 3],
     of_day: f64,
-    /// What was said of it.
+    /// Smallest part that the text names.
     pub precision: Precision,
 }
 
 impl Date {
-    /// Reads one; `None` for what is none.
+    /// Parses a date; `None` for other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_end_matches('Z');
@@ -270,13 +271,13 @@ impl Date {
         Some(Self { date, of_day, precision })
     }
 
-    /// Where it begins; `None` for a day that the calendar does not have.
+    /// First moment of the named year, month, day or time; `None` for a day that the calendar does not have.
     #[must_use]
     pub fn begins(&self, calendar: Calendar) -> Option<f64> {
         calendar.moment(self.date, self.of_day)
     }
 
-    /// Where what was said of it ends: the first moment that is not of it any more.
+    /// First moment after the named year, month, day or time.
     #[must_use]
     pub fn ends(&self, calendar: Calendar) -> Option<f64> {
         let [year, month, _] = self.date;
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    /// As cftime says.
+    /// Expected values are those of cftime.
     #[test]
     fn times_of_files_are_dates() {
         for (value, units, calendar, expected) in [

@@ -67,11 +67,11 @@ pub struct Generation(pub u32);
 
 /// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN; see [`decode`](crate::decode).
 ///
-/// Two things are kept apart. What the file *names* missing is no value, anywhere. What netCDF only *takes* for missing, its
-/// own fill values and what lies outside the valid range, is a value as xarray gives it, but has no place in pictures,
-/// levels and statistics.
+/// Two kinds of missing values are distinguished. A value that the file *names* as missing is missing everywhere. A value
+/// that only the netCDF library masks (its default fill values, and values outside the valid range) stays a value when
+/// data are read, as in xarray, but is left out of pictures, levels and statistics.
 ///
-/// Equal where they decode alike: see [`Scalar`] for NaN.
+/// NaN equals NaN here: see [`Scalar`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decoding {
     /// Factor; 1 where there is none.
@@ -80,21 +80,20 @@ pub struct Decoding {
     /// Added after scaling; 0 where there is none.
     #[serde(with = "json")]
     pub offset: f64,
-    /// Values that mean "no value here", of any type; the one that files are filled with first.
+    /// Values that mean "no value here", of any type; the file's fill value comes first.
     pub missing: Vec<Scalar>,
-    /// Stored values outside have no place in pictures (inclusive bounds).
+    /// Inclusive bounds; stored values outside are left out of pictures.
     pub valid: Option<(Scalar, Scalar)>,
-    /// Nor have these: what the library fills with where the file names nothing.
+    /// The library's default fill values where the file names none; left out of pictures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<Scalar>,
-    /// Whether the bits of integers are meant unsigned, whatever the stored type says (`_Unsigned`).
+    /// Whether integers are to be read as unsigned (or signed) in spite of their stored type (`_Unsigned`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsigned: Option<bool>,
     /// Why stored values cannot become the meant ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// Element type of the meant values, as xarray chooses it. Integers among which some may be missing become floats, since
-    /// NaN must be said.
+    /// Element type of the meant values, as xarray chooses it. Integers that may be missing become floats, which have NaN.
     pub output: DType,
 }
 
@@ -127,17 +126,18 @@ impl Decoding {
 
     /// True when decoding changes nothing but the byte order, and can be done.
     #[must_use]
-    #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
     pub fn is_identity(&self) -> bool {
-        self.scale == 1.0
-            && self.offset == 0.0
-            && self.missing.is_empty()
-            && self.unsigned.is_none()
-            && self.obstacle.is_none()
+        self.keeps_values() && self.unsigned.is_none() && self.obstacle.is_none()
     }
 
-    /// The type by which stored elements of `dtype` are read: another one of the same size where [`Decoding::unsigned`]
-    /// says so.
+    /// True when every value, read by [`Decoding::meant`], is already the meant one.
+    #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
+    pub(crate) fn keeps_values(&self) -> bool {
+        self.scale == 1.0 && self.offset == 0.0 && self.missing.is_empty()
+    }
+
+    /// Type as which stored elements of `dtype` are read: one of the same size, with the sign that [`Decoding::unsigned`]
+    /// requires.
     #[must_use]
     pub fn meant(&self, dtype: DType) -> DType {
         match self.unsigned {
@@ -147,7 +147,7 @@ impl Decoding {
         }
     }
 
-    /// The value that stands where elements of `dtype` are missing, as it is stored; `None` where none can be.
+    /// Stored value that marks a missing element of `dtype`; `None` where no missing value fits the type.
     #[must_use]
     pub fn fill_value(&self, dtype: DType) -> Option<Scalar> {
         let element = self.meant(dtype).element();
@@ -155,8 +155,7 @@ impl Decoding {
         Some(fill.wrapped(dtype.element()).unwrap_or(fill))
     }
 
-    /// True when a value (read by [`Decoding::meant`]) has no place in pictures. A stored NaN is no number, but not missing
-    /// by this.
+    /// True when a value (read by [`Decoding::meant`]) is left out of pictures. A stored NaN does not count as missing here.
     #[must_use]
     #[inline]
     pub fn is_missing(&self, stored: Scalar) -> bool {
@@ -170,7 +169,7 @@ impl Decoding {
         !(self.missing.is_empty() && self.unset.is_empty() && self.valid.is_none())
     }
 
-    /// The meant value of a stored one (read by [`Decoding::meant`]); NaN when it has no place in pictures.
+    /// The meant value of a stored one (read by [`Decoding::meant`]); NaN when it is left out of pictures.
     #[must_use]
     pub fn decode(&self, stored: Scalar) -> f64 {
         if self.is_missing(stored) { f64::NAN } else { stored.as_f64() * self.scale + self.offset }
@@ -182,7 +181,7 @@ impl Decoding {
 #[inline]
 fn same(a: Scalar, b: Scalar) -> bool {
     match (a.integer(), b.integer()) {
-        // Also where one came without its sign, as JSON says it: beyond 2^53 doubles would take neighbours for it.
+        // As integers: beyond 2^53 doubles would take neighbours for it. JSON may have changed signed into unsigned.
         (Some(x), Some(y)) => x == y,
         _ => a.as_f64() == b.as_f64() || (a.as_f64().is_nan() && b.as_f64().is_nan()),
     }
@@ -239,7 +238,7 @@ impl ArrayInfo {
         self.levels.first().map_or(&[], |l| &l.shape)
     }
 
-    /// Texts per axis, of an array of texts: its shape without the axis of their bytes.
+    /// Shape of an array of texts in texts, without the axis of their bytes; `None` for other arrays.
     #[must_use]
     pub fn text_shape(&self) -> Option<&[u64]> {
         let (_, texts) = self.shape().split_last().filter(|_| self.meaning == Meaning::Text)?;
@@ -322,9 +321,9 @@ impl ArrayInfo {
     }
 }
 
-/// Most texts of an array whose texts have lengths of their own: all are read when it is opened.
+/// Most texts of an array of texts of varying length: all are read when the array is opened.
 pub const MAX_TEXT_ELEMENTS: u64 = 1 << 20;
-/// Most bytes of them, each as long as the longest.
+/// Most bytes of such an array, each text padded to the length of the longest.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// Most levels an array may have.

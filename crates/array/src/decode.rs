@@ -1,9 +1,9 @@
 //! Decoding: from elements as stored to the values that are meant.
 //!
-//! As xarray's `decode_cf` does it, step by step, so that every value is the same to the last bit: the stored element is
+//! The steps are those of xarray's `decode_cf`, so that every value is the same to the last bit: the stored element is
 //! cast to the type of the output, compared with the missing values (which may be of any type), multiplied, and added to;
-//! after each step it is rounded to the output's type. netCDF4 gives the same values but for those that it masks without
-//! being told to (its own fill values, the valid range), which are values here. It never decompresses: that is the
+//! after each step it is rounded to the output's type. netCDF4 gives the same values except those that it masks by
+//! default (its default fill values, the valid range), which are values here. It never decompresses: that is the
 //! format's work.
 
 use half::f16;
@@ -13,8 +13,8 @@ use crate::{ByteOrder, DType, Decoding, Element, ElementType, Error, Result, ele
 /// Decodes `stored` elements of `dtype` into elements of `decoding.output`, in the host's byte order.
 ///
 /// # Errors
-/// `Unsupported` where the file does not say how ([`Decoding::obstacle`]); `Corrupt` when `stored` is no whole number of
-/// elements; `Invalid` when the output is an integer type that cannot have the values; `TooLarge` when the memory cannot be
+/// `Unsupported` where the file's decoding attributes cannot be used ([`Decoding::obstacle`]); `Corrupt` when `stored` is no whole number of
+/// elements; `Invalid` when the output is an integer type that cannot hold the values; `TooLarge` when the memory cannot be
 /// had.
 pub fn decode(stored: &[u8], dtype: DType, decoding: &Decoding) -> Result<Vec<u8>> {
     if let Some(obstacle) = &decoding.obstacle {
@@ -31,8 +31,7 @@ pub fn decode(stored: &[u8], dtype: DType, decoding: &Decoding) -> Result<Vec<u8
     }
     let dtype = decoding.meant(dtype);
     let output = decoding.output.element();
-    let changes_nothing = Decoding { unsigned: None, ..decoding.clone() }.is_identity();
-    if output == dtype.element() && changes_nothing {
+    if output == dtype.element() && decoding.keeps_values() {
         let mut bytes = stored.to_vec();
         dtype.to_native(&mut bytes);
         return Ok(bytes);
@@ -111,8 +110,9 @@ impl Output for f16 {
     }
 }
 
-/// A step in double precision that is rounded afterwards is a step in the output's precision, where the factor has that
-/// too: a product of two singles is exact in double precision, and a sum loses nothing by being rounded twice.
+/// Decodes floats. Each step is computed in double precision and rounded to the output's type. Where the factor fits that
+/// type, the result is that of arithmetic in the type itself: a product of two singles is exact in double precision, and
+/// rounding a sum twice changes nothing.
 #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent, and a fill value is a bit pattern")]
 fn push<T: Element, O: Output>(values: impl Iterator<Item = T>, decoding: &Decoding, out: &mut Vec<u8>) {
     let missing: Vec<f64> = decoding.missing.iter().map(|m| m.as_f64()).filter(|m| !m.is_nan()).collect();
@@ -135,7 +135,7 @@ fn push<T: Element, O: Output>(values: impl Iterator<Item = T>, decoding: &Decod
     }
 }
 
-/// Integers times an integer, modulo 2 to the power of the output's bits.
+/// Multiplies integers by an integer, modulo 2 to the power of the output's bits.
 fn push_integers<T: Element>(
     values: impl Iterator<Item = T>,
     decoding: &Decoding,

@@ -70,7 +70,7 @@ impl ElementType {
         matches!(self, I8 | I16 | I32 | I64)
     }
 
-    /// The unsigned integers of the same size; what is no integer stays.
+    /// The unsigned integer type of the same size; other types stay as they are.
     #[must_use]
     pub const fn unsigned(self) -> Self {
         match self {
@@ -82,7 +82,7 @@ impl ElementType {
         }
     }
 
-    /// The signed integers of the same size; what is no integer stays.
+    /// The signed integer type of the same size; other types stay as they are.
     #[must_use]
     pub const fn signed(self) -> Self {
         match self {
@@ -94,7 +94,7 @@ impl ElementType {
         }
     }
 
-    /// Smallest and largest integer of the type; zero and one of what is none.
+    /// Smallest and largest integer of the type; zero and one for types that are no integers.
     #[must_use]
     pub const fn limits(self) -> (i128, i128) {
         let bits = self.size_bytes() * 8;
@@ -295,8 +295,8 @@ impl TryFrom<String> for DType {
 /// In JSON: a number where JSON can hold it exactly in double precision, else a string
 /// (`"NaN"`, `"Infinity"`, `"-Infinity"`, or a decimal integer beyond 2^53).
 ///
-/// Equal are the same integers, signed or not (JSON does not tell), and the same floats as [`same_float`](crate::same_float) has it: NaN
-/// equals itself, so that descriptions that say it can be compared.
+/// Integers are equal by value, signed or unsigned (JSON does not tell them apart). Floats compare by
+/// [`same_float`](crate::same_float): NaN equals itself, so that descriptions with NaN can be compared.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(into = "JsonScalar", try_from = "JsonScalar")]
 pub enum Scalar {
@@ -354,7 +354,7 @@ impl Scalar {
         }
     }
 
-    /// The same number in a type, if the type has it.
+    /// Converts to a type; `None` where the type does not have exactly this number.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
     pub fn exactly(self, element: ElementType) -> Option<Self> {
@@ -385,7 +385,7 @@ impl Scalar {
         Some(Self::of_whole(if whole > high { whole - (1 << bits) } else { whole }, element))
     }
 
-    /// The whole number that this is.
+    /// The value as an integer; `None` for fractions, and for floats beyond 1e30.
     #[expect(clippy::cast_possible_truncation, reason = "far below 2^127")]
     fn whole(self) -> Option<i128> {
         match self {
@@ -395,8 +395,8 @@ impl Scalar {
         }
     }
 
-    /// A number of an integer type, which has it.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the type has it")]
+    /// Makes a scalar of an integer type, whose limits the number must respect.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the type's limits")]
     fn of_whole(whole: i128, element: ElementType) -> Self {
         if element.is_signed() { Self::Signed(whole as i64) } else { Self::Unsigned(whole as u64) }
     }

@@ -1,7 +1,7 @@
-//! Floats in descriptions: when two are the same, and how JSON says those that it has no number for.
+//! Floats in descriptions: when two are the same, and how NaN and infinities are written in JSON.
 //!
-//! A description is compared and sent as a whole, and what one says of itself may be NaN: the fill value that xarray
-//! writes, a coordinate that is missing. So equality here is identity, not arithmetic: NaN is NaN, whatever its payload
+//! Descriptions are compared and sent as a whole, and may contain NaN: the fill value that xarray writes, or a missing
+//! coordinate. So equality here is identity, not arithmetic: NaN equals NaN, whatever its payload
 //! (JSON has one NaN), and 0 is not -0. Whether a stored value *is* a fill value is another question: see
 //! [`Decoding::is_missing`](crate::Decoding::is_missing).
 
@@ -17,13 +17,13 @@ pub fn same_float(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
-/// Whether all are, one by one.
+/// Whether two lists have the same floats, by [`same_float`].
 #[must_use]
 pub fn same_floats(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| same_float(a, b))
 }
 
-/// What JSON says of a float that it has no number for.
+/// Text that JSON has for NaN and infinities; `None` for finite floats.
 #[must_use]
 pub fn float_text(value: f64) -> Option<&'static str> {
     match value {
@@ -34,7 +34,7 @@ pub fn float_text(value: f64) -> Option<&'static str> {
     }
 }
 
-/// The float that such a text says.
+/// Float of a text from [`float_text`]; `None` for other texts.
 #[must_use]
 pub fn float_of_text(text: &str) -> Option<f64> {
     match text {
@@ -111,7 +111,7 @@ pub(crate) mod json {
     }
 }
 
-/// The same for several.
+/// `#[serde(with = "float::json_list")]` for a list of floats.
 pub(crate) mod json_list {
     use super::{Deserialize, Deserializer, JsonFloat, Serializer};
 
@@ -124,7 +124,7 @@ pub(crate) mod json_list {
     }
 }
 
-/// The same for a matrix of three rows.
+/// `#[serde(with = "float::json_matrix")]` for a matrix of three rows.
 pub(crate) mod json_matrix {
     use super::{Deserialize, Deserializer, JsonFloat, Serialize, Serializer};
 

@@ -1,12 +1,13 @@
-//! Whether data are those of before and more: what is written step by step grows along one axis.
+//! Growth: whether a data set is an earlier one with elements appended along one axis.
 
 use crate::{ArrayInfo, Dataset};
 
 impl Dataset {
-    /// Whether it is `before` with more at the end: the same arrays under the same numbers, of the same types, axes and decodings, none shorter, and
-    /// those that are longer longer along one axis, of the same name in all. Elements of `before` are then at the same places.
+    /// Whether this is `before` with more at the end: the same arrays under the same numbers, with the same types, axes and
+    /// decodings. No array is shorter; an array that is longer is so along one axis, which has the same name in all of them.
+    /// Elements of `before` are then at the same places.
     ///
-    /// That they have the same values cannot be told from descriptions: it is what appending means.
+    /// Descriptions do not show whether values have changed; data that are appended to keep theirs.
     #[must_use]
     pub fn has_grown_from(&self, before: &Self) -> bool {
         if self.arrays.len() < before.arrays.len() {
@@ -29,13 +30,13 @@ impl Dataset {
 }
 
 impl ArrayInfo {
-    /// The axes along which it is longer than `before`, at most one; `None` where it is another array.
+    /// Returns the axis along which this is longer than `before`, if any; `None` where it is another array or has changed
+    /// otherwise.
     fn longer_than(&self, before: &Self) -> Option<Option<usize>> {
         let is_same = self.name == before.name
             && self.dtype == before.dtype
             && self.meaning == before.meaning
-            // As text: a missing value may be NaN, which equals nothing.
-            && format!("{:?}", self.decoding) == format!("{:?}", before.decoding)
+            && self.decoding == before.decoding
             && self.axes.len() == before.axes.len()
             && self.axes.iter().zip(&before.axes).all(|(a, b)| a.name == b.name && a.kind == b.kind && a.units == b.units)
             && self.levels.len() >= before.levels.len();

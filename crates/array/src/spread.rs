@@ -1,30 +1,30 @@
-//! How values are spread, whatever their size: some of them, picked evenly, in order.
+//! Distribution of values of any magnitude: a sorted sample, picked evenly.
 //!
-//! A histogram of equal bins says nothing where one value of 1e30 lies among values around 1, or where values span twenty powers of ten.
-//! Quantiles of a sample say as much as before. Which values are picked is decided by their places alone, so the sample does not depend
-//! on the order in which blocks arrive.
+//! A histogram of equal bins is useless where one value of 1e30 lies among values around 1, or where values span twenty powers of ten;
+//! quantiles of a sample are not. The places of values alone decide which are picked, so the sample does not depend on the order in
+//! which blocks arrive.
 
 use crate::{DType, Decoding, Element, Error, Result, elements, with_element};
 
-/// Most values that are kept: quantiles are known to a thousandth and better, and sorting them takes a millisecond.
+/// Most values that are kept: enough for quantiles to a hundredth, and sorted in a millisecond.
 const MOST: usize = 1 << 14;
 
 /// Share of equal values at one end, far from the others, that are taken for padding.
 const PADDING_SHARE: f64 = 0.01;
 /// Least distance of padding from the nearest other value, as a share of what most others span.
 const PADDING_GAP: f64 = 0.5;
-/// Where coarser levels have mixed padding with values there is no gap: then it is so many times as far from the middle of the others as
-/// most of these span.
+/// Least distance of padding from the median of the other values, as a multiple of what most of these span. Used where coarser levels
+/// have averaged padding with values, so that there is no gap.
 const PADDING_FAR: f64 = 8.0;
-/// Two kinds of values are a mask, no padding.
+/// Fewest distinct values besides padding: two kinds of values are a mask.
 const FEWEST_OTHERS: usize = 3;
 
 /// Gathers values, block by block.
 #[derive(Clone, Debug, Default)]
 pub struct Sampler {
-    /// Those picked so far with what their places say.
+    /// Hash of the place, and value, of those picked so far.
     picked: Vec<(u64, f64)>,
-    /// Places are picked that say no more than `u64::MAX` shifted by this.
+    /// Values are picked whose hash is at most `u64::MAX` shifted right by this.
     shift: u32,
     count: u64,
     infinite: u64,
@@ -32,7 +32,7 @@ pub struct Sampler {
     high: f64,
 }
 
-/// What a [`Sampler`] found.
+/// Result of a [`Sampler`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Some of the values, ascending.
@@ -47,7 +47,7 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// Equal values far from all others at one end: what programs write where they have no value, and no attribute says so.
+/// Equal values far from all others at one end: programs write them for missing values without an attribute that says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Padding {
     /// The value.
@@ -77,7 +77,7 @@ impl Sampler {
         Ok(())
     }
 
-    fn add_value(&mut self, value: f64, says: u64) {
+    fn add_value(&mut self, value: f64, place_hash: u64) {
         if !value.is_finite() {
             self.infinite += u64::from(value.is_infinite());
             return;
@@ -85,14 +85,14 @@ impl Sampler {
         (self.low, self.high) =
             if self.count == 0 { (value, value) } else { (self.low.min(value), self.high.max(value)) };
         self.count += 1;
-        if says > u64::MAX >> self.shift {
+        if place_hash > u64::MAX >> self.shift {
             return;
         }
-        self.picked.push((says, value));
+        self.picked.push((place_hash, value));
         while self.picked.len() > MOST && self.shift < 63 {
             self.shift += 1;
             let most = u64::MAX >> self.shift;
-            self.picked.retain(|(says, _)| *says <= most);
+            self.picked.retain(|(place_hash, _)| *place_hash <= most);
         }
     }
 
@@ -102,7 +102,7 @@ impl Sampler {
         self.count
     }
 
-    /// What was found so far.
+    /// Returns the distribution of the values added so far.
     #[must_use]
     pub fn spread(&self) -> Spread {
         let mut sorted: Vec<f64> = self.picked.iter().map(|(_, value)| *value).collect();
@@ -127,14 +127,14 @@ impl Spread {
         let below = self.sorted.partition_point(|&v| v < low);
         let above = self.sorted.len() - self.sorted.partition_point(|&v| v <= high);
         let share = |some: usize, is_any: bool| match some {
-            // A few that were not picked are there all the same.
+            // None of them was picked, but the extremes show that there are some.
             0 if is_any => 1.0 / self.count.max(1) as f64,
             some => some as f64 / total,
         };
         [share(below, self.count > 0 && self.low < low), share(above, self.count > 0 && self.high > high)]
     }
 
-    /// What looks like padding, at either end; the larger where both do.
+    /// Finds padding at either end; the larger share where both ends have some.
     #[must_use]
     pub fn padding(&self) -> Option<Padding> {
         let low = padding(&self.sorted);
@@ -146,7 +146,7 @@ impl Spread {
         }
     }
 
-    /// The same without what lies at or beyond the border of padding.
+    /// Returns the distribution without sampled values at or beyond the border of padding. `count` and the extremes stay those of all.
     #[must_use]
     pub fn without(&self, padding: &Padding) -> Self {
         let is_low = padding.value < padding.border;
@@ -167,7 +167,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let below = place as usize;
     let above = (below + 1).min(last);
     let part = place - below as f64;
-    // Not by their difference, which may be beyond all numbers.
+    // Not by their difference, which may overflow.
     Some(sorted[below] * (1.0 - part) + sorted[above] * part)
 }
 

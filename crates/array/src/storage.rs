@@ -1,34 +1,34 @@
-//! How arrays lie in their file: nothing that reading needs, but all that is needed to write them again as they are.
+//! Layout of arrays in their file: not needed for reading, but for writing an equal file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::DType;
 
-/// How an array lies in its file.
+/// Layout of an array in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Storage {
-    /// Type of the elements in the file, where they are described by another one (`_Unsigned`).
+    /// Type of the elements in the file, where the description has another one (`_Unsigned`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
     /// Axes that may grow without end, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlimited: Vec<usize>,
-    /// What packs the chunks of an HDF5 data set, in the order in which it was applied.
+    /// Filters of an HDF5 data set's chunks, in the order in which they were applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Filter>,
-    /// How an HDF5 or NetCDF file stores the texts of an array of texts: `fixed` (of one length; the axis of their bytes is none
-    /// of the file's) or `characters` (along an axis that the file has). Absent: texts of any length, or no texts.
+    /// How an HDF5 or NetCDF file stores the texts of an array of texts: `fixed` (of one length; the file has no axis for their
+    /// bytes) or `characters` (along an axis of the file). Absent: texts of any length, or no texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Of a Zarr array what its document says of its chunks and their codecs.
+    /// Chunk grid and codecs of a Zarr array, as in its metadata document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zarr: Option<Value>,
 }
 
 impl Storage {
-    /// True when nothing is said.
+    /// True when nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -40,7 +40,7 @@ impl Storage {
 pub struct Filter {
     /// Its name, as HDF5's registry of filters has it (`deflate`, `zstd`).
     pub name: String,
-    /// What it was given.
+    /// Parameters it was given (`cd_values`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<u32>,
 }

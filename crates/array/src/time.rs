@@ -1,6 +1,9 @@
 //! Times of files as dates: numbers of `hours since 1900-01-01` and their like (CF conventions, section 4.4).
 //!
-//! Of the calendars that agree with today's only; other times stay numbers.
+//! Dates are given only in calendars that agree with today's; other times stay numbers. [`calendar`](crate::calendar) has the
+//! arithmetic of the other calendars.
+
+use crate::calendar::{Calendar, GREGORIAN_FROM};
 
 /// Calendars in which these dates are right, since [`FIRST_DAY`].
 const CALENDARS: [&str; 3] = ["standard", "gregorian", "proleptic_gregorian"];
@@ -34,83 +37,37 @@ pub fn date(value: f64, units: &str, calendar: &str) -> Option<String> {
     Some(format!("{text} {:02}:{:02}", (of_day / 60.0).floor(), of_day % 60.0))
 }
 
-/// Since when times are counted, in which unit, by which calendar: `days since 2001-01-01` of `noleap`.
+/// Epoch, unit and calendar by which times are counted: `days since 2001-01-01` of `noleap`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     calendar: Calendar,
     unit_seconds: f64,
-    /// In seconds of the calendar, from an instant of its own.
+    /// The epoch, seconds since the beginning of the year 0 of the calendar.
     at_seconds: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calendar {
-    Standard,
-    ProlepticGregorian,
-    Julian,
-    NoLeap,
-    AllLeap,
-    Days360,
-}
-
-impl Calendar {
-    fn of(name: &str) -> Option<Self> {
-        Some(match name.trim().to_ascii_lowercase().as_str() {
-            "" | "standard" | "gregorian" => Self::Standard,
-            "proleptic_gregorian" => Self::ProlepticGregorian,
-            "julian" => Self::Julian,
-            "noleap" | "365_day" => Self::NoLeap,
-            "all_leap" | "366_day" => Self::AllLeap,
-            "360_day" => Self::Days360,
-            _ => return None,
-        })
-    }
-
-    /// Days of a date since one of the calendar's own; `None` for a date that it has not, or of which it is not known how it
-    /// is meant.
-    fn days(self, [year, month, day]: [f64; 3]) -> Option<f64> {
-        /// Days of a year before each month, with 29 days in February.
-        const BEFORE: [f64; 13] =
-            [0.0, 31.0, 60.0, 91.0, 121.0, 152.0, 182.0, 213.0, 244.0, 274.0, 305.0, 335.0, 366.0];
-        let is_leap = match self {
-            Self::Standard | Self::ProlepticGregorian => {
-                year % 4.0 == 0.0 && (year % 100.0 != 0.0 || year % 400.0 == 0.0)
-            }
-            Self::Julian => year % 4.0 == 0.0,
-            Self::NoLeap => false,
-            Self::AllLeap | Self::Days360 => true,
-        };
-        let number = (1..=12).find(|&m| f64::from(m) == month)? as usize;
-        let lost = if is_leap || number < 2 { 0.0 } else { 1.0 };
-        let before = BEFORE[number - 1] - if number > 2 { lost } else { 0.0 };
-        let length = if self == Self::Days360 { 30.0 } else { BEFORE[number] - lost - before };
-        if !(day >= 1.0 && day <= length && day.fract() == 0.0 && year.fract() == 0.0) {
-            return None;
-        }
-        let days = match self {
-            Self::Standard | Self::ProlepticGregorian => days_since_1970(year, month, day),
-            Self::Julian => year * 365.0 + ((year + 3.0) / 4.0).floor() + before + day,
-            Self::NoLeap => year * 365.0 + before + day,
-            Self::AllLeap => year * 366.0 + before + day,
-            Self::Days360 => year * 360.0 + (month - 1.0) * 30.0 + day,
-        };
-        (self != Self::Standard || days >= FIRST_DAY).then_some(days)
-    }
-}
-
 impl Reference {
-    /// Of CF `units` and a calendar's name; `None` where that is no such time, or no calendar that is known.
+    /// Parses CF `units` and a calendar's name; `None` where the units are no such time, where the calendar is unknown, and
+    /// before 15 October 1582 in the standard calendar, which programs read as Julian or Gregorian.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 10,000")]
     pub fn of(units: &str, calendar: &str) -> Option<Self> {
-        let calendar = Calendar::of(calendar)?;
+        let calendar: Calendar = calendar.trim().parse().ok()?;
         let (unit, epoch) = units.split_once(" since ")?;
         let (date, of_day) = parts_of(epoch.trim())?;
-        let at_seconds = calendar.days(date)? * SECONDS_A_DAY + of_day;
+        if date.iter().any(|part| part.fract() != 0.0) {
+            return None;
+        }
+        let date = date.map(|part| part as i64);
+        if calendar == Calendar::Standard && date < GREGORIAN_FROM {
+            return None;
+        }
+        let at_seconds = calendar.moment(date, of_day)?;
         Some(Self { calendar, unit_seconds: seconds_of(unit.trim())?, at_seconds })
     }
 
-    /// What is to be added to a time by `self` for the same time by `other`; `None` where they count in other units or by
-    /// other calendars, or where that is no number.
+    /// Number to add to a time by `self` to get the same time by `other`; `None` where their units or calendars differ, or
+    /// where it cannot be expressed exactly.
     #[must_use]
     #[expect(clippy::float_cmp, reason = "whole seconds")]
     pub fn in_terms_of(&self, other: &Self) -> Option<f64> {
@@ -122,7 +79,7 @@ impl Reference {
         (steps * self.unit_seconds == seconds).then_some(steps)
     }
 
-    /// The same for all that count in the same unit by the same calendar, in words.
+    /// Description of unit and calendar: equal for all references that share both.
     #[must_use]
     pub fn clock(&self) -> String {
         format!("{} s by {:?}", self.unit_seconds, self.calendar)
