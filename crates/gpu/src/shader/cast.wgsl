@@ -41,12 +41,12 @@ fn aim(pixel: vec2u) {
     next = 0.0;
     end = 0.0;
     reach = vec2f(0.0);
-    stretch = 1.0;
+    step_stretch = 1.0;
     if span.x < span.y && picture.is_thin != 0u {
         let count = max(round(span.y - span.x), 1.0);
-        stretch = (span.y - span.x) / count;
+        step_stretch = (span.y - span.x) / count;
         ray_origin += ray_step * span.x;
-        ray_step *= stretch;
+        ray_step *= step_stretch;
         reach = vec2f(0.0, count);
         next = 1.0;
         end = count + 1.0;
@@ -342,7 +342,7 @@ fn trace(pixel: vec2u) {
         atomicAdd(&counts[1], 1u);
     }
     if has_ended && picture.is_thin != 0u && !HAS_SOLIDS && !IS_EXTREME {
-        rgba = lengthened(rgba, stretch);
+        rgba = lengthened(rgba, step_stretch);
     }
     colours[number] = rgba;
     rays[number] = Ray(

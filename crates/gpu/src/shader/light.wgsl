@@ -2,7 +2,7 @@
 
 // The squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with one beyond all measure.
 fn squared_cosine(gradient: vec3f) -> f32 {
-    let along = dot(gradient, ray_step * (picture.direction / stretch));
+    let along = dot(gradient, ray_step * (picture.direction / step_stretch));
     let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
     let square = dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares);
     if square > 0.0 && square < NEVER {
