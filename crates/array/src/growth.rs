@@ -38,7 +38,11 @@ impl ArrayInfo {
             && self.meaning == before.meaning
             && self.decoding == before.decoding
             && self.axes.len() == before.axes.len()
-            && self.axes.iter().zip(&before.axes).all(|(a, b)| a.name == b.name && a.kind == b.kind && a.units == b.units)
+            && self
+                .axes
+                .iter()
+                .zip(&before.axes)
+                .all(|(a, b)| a.name == b.name && a.kind == b.kind && a.units == b.units)
             && self.levels.len() >= before.levels.len();
         let is_level = |(now, then): (&crate::Level, &crate::Level)| {
             now.origin == then.origin && now.factor == then.factor

@@ -56,7 +56,7 @@ pub use long_work::{LongWork, Share, Task};
 pub use packed::{PackedChunk, Packing};
 pub use selection::{AxisRange, Index, Indexing, MAX_AXES, PerAxis, Resolved, Selection};
 pub use source::{Completion, Completions, ReadEnds, ReadRequest, Source};
-pub use spread::{Padding, Sampler, Spread};
+pub use spread::{Padding, Sampler, Spread, mix64};
 pub use storage::{Filter, Group, Storage};
 pub use target::{Loan, Part, PartBytes, Region, Target, c_strides, cut_by_grid};
 pub use want::{Priority, Urgency, Want, WantHandle, want};

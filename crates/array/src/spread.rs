@@ -70,9 +70,9 @@ impl Sampler {
                 stored.len()
             )));
         }
-        let first = mixed(block);
+        let first = mix64(block);
         with_element!(dtype.element(), T => for (place, value) in (0u64..).zip(elements::<T>(stored, dtype.order())) {
-            self.add_value(decoding.decode(value.to_scalar()), mixed(first ^ place));
+            self.add_value(decoding.decode(value.to_scalar()), mix64(first ^ place));
         });
         Ok(())
     }
@@ -195,7 +195,8 @@ fn padding(sorted: &[f64]) -> Option<Padding> {
 }
 
 /// Spreads the bits of a number (`splitmix64`).
-fn mixed(number: u64) -> u64 {
+#[must_use]
+pub fn mix64(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -209,7 +210,7 @@ mod tests {
     fn spread_of(values: impl IntoIterator<Item = f64>) -> Spread {
         let mut sampler = Sampler::default();
         for (place, value) in (0u64..).zip(values) {
-            sampler.add_value(value, mixed(place));
+            sampler.add_value(value, mix64(place));
         }
         sampler.spread()
     }

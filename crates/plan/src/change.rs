@@ -1,24 +1,23 @@
-//! When a connection that carries data should give way to one by the other protocol, from what its own receiving end sees:
-//! bytes, and whether packets came out of order. Not here: opening connections, moving what is under way.
+//! Decides when data should move from TCP to QUIC or back, from what the receiving end sees: bytes, and packets that arrive out
+//! of order. Not here: opening connections, moving transfers that are under way.
 //!
-//! TCP is fine where its packets come in order. Where gaps keep standing for several round trips, something is lost on the
-//! way that is no full queue, for that is over after one or two: then QUIC is tried, whose controller does not take such
-//! losses for congestion. What comes faster stays. A connection on which nothing comes any more, though something was asked
-//! for, gives way whatever it is made by.
+//! TCP stays where its packets arrive in order. A queue that overflows makes gaps for one or two round trips. Gaps that last for
+//! several are losses of the path itself: then QUIC is tried, whose controller does not take such losses for congestion. The
+//! faster protocol stays. A connection that has fallen silent while a request is open is replaced by the other protocol.
 
 use std::time::Duration;
 
-/// What carries data.
+/// The protocol that carries data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrying {
-    /// The kernel's.
+    /// TCP, by the kernel.
     Tcp,
-    /// Ours, by datagrams.
+    /// QUIC, by this program.
     Quic,
 }
 
 impl Carrying {
-    /// The other one.
+    /// The other protocol.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -28,54 +27,54 @@ impl Carrying {
     }
 }
 
-/// How a connection stood at a moment. Counts are since it began.
+/// State of a connection at a moment. Counts are since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
-    /// Bytes that came.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Packets that came after a gap.
+    /// Packets received after a gap.
     pub out_of_order: u64,
-    /// Round trip without a queue; none where it is not known yet.
+    /// Round trip without a queue; `None` where it is not known yet.
     pub least_rtt: Option<Duration>,
-    /// Whether anything that was asked for has not come yet, though all that comes is taken.
+    /// Whether a requested answer is incomplete although everything received was taken.
     pub is_waiting: bool,
 }
 
-/// Below this round trip TCP recovers from losses so soon that it stays, whatever is lost.
+/// Shortest round trip at which losses count: below it TCP recovers from them soon enough.
 pub const LEAST_RTT: Duration = Duration::from_millis(5);
-/// A look spans so many round trips, and this time at least: a burst of losses is over within one. With 100 ms a queue that ran
-/// over at the start of a kernel's BBR (1 Gb/s, 20 ms) was taken for more.
+/// Round trips that a look spans, and its least time: longer than a burst of losses. With 100 ms, a queue that overflowed at the
+/// start of the kernel's BBR (1 Gb/s, 20 ms) was mistaken for losses of the path.
 const ROUND_TRIPS: u32 = 2;
 const LEAST_SPAN: Duration = Duration::from_millis(300);
-/// Looks one after another that must have found gaps.
+/// Consecutive looks with gaps after which QUIC is tried.
 const LOOKS_WITH_GAPS: u32 = 3;
-/// TCP that brings so much in spite of gaps stays, bytes per second: its sender does not take them for congestion, and QUIC would
+/// Rate from which TCP stays in spite of gaps, bytes per second: its sender does not take them for congestion, and QUIC would
 /// need most of a processor at either end.
 const ENOUGH: f64 = 60e6;
-/// A look at which fewer bytes came says nothing.
+/// Fewest bytes of a look that is judged.
 const LEAST_BYTES: u64 = 32 << 10;
-/// Nothing came for so long, or so many round trips beside it, though something was asked for: the answer to the question whether the
-/// other side lives, which is asked after ten seconds, has not come either. Whoever only needs long to answer is heard.
+/// Silence, plus so many round trips, after which a connection with an open request is replaced. It is longer than the ten seconds
+/// after which the other side is asked whether it is alive, so a server that is only slow to answer has been heard by then.
 const SILENT: Duration = Duration::from_secs(13);
 const SILENT_ROUND_TRIPS: u32 = 10;
-/// A change is judged after so long, or so many round trips: both controllers have found their rates then.
+/// Time, or round trips if longer, after which a change is judged: the new controller has found its rate by then.
 const TRIAL: Duration = Duration::from_secs(3);
 const TRIAL_ROUND_TRIPS: u32 = 20;
-/// A change after which less than this share comes is taken back.
+/// Share of the rate before a change below which it is taken back.
 const WORTH: f64 = 0.7;
-/// After a change that was taken back, or could not be made, none is tried for so long.
+/// Pause after a change that was taken back or failed.
 const REST: Duration = Duration::from_secs(60);
 
 /// Watches what carries the data of one server.
 #[derive(Debug)]
 pub struct LinkWatch {
     carrying: Carrying,
-    /// When the look under way began, and how things stood.
+    /// Begin of the current look, and the state then.
     since: Option<(Duration, Standing)>,
     looks_with_gaps: u32,
-    /// When something last came, or nothing was waited for.
+    /// Last time that bytes arrived or no request was open.
     heard: Duration,
-    /// The fastest look at what carries now, bytes per second.
+    /// Rate of the fastest look at the current connection, bytes per second.
     best: f64,
     trial: Option<Trial>,
     not_before: Duration,
@@ -85,12 +84,12 @@ pub struct LinkWatch {
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     until: Duration,
-    /// What came before, bytes per second.
+    /// Rate before the change, bytes per second.
     before: f64,
 }
 
 impl LinkWatch {
-    /// Of a connection that has just been made.
+    /// Begins to watch a new connection.
     #[must_use]
     pub fn new(carrying: Carrying, now: Duration) -> Self {
         Self {
@@ -104,19 +103,19 @@ impl LinkWatch {
         }
     }
 
-    /// What carries now.
+    /// The protocol that carries data now.
     #[must_use]
     pub fn carrying(&self) -> Carrying {
         self.carrying
     }
 
-    /// True once gaps were seen lately.
+    /// True when the last look had gaps.
     #[must_use]
     pub fn has_gaps(&self) -> bool {
         self.looks_with_gaps > 0
     }
 
-    /// Looks at how things stand; true when the other protocol should carry.
+    /// Judges the connection's state; true when the other protocol should carry the data.
     pub fn look(&mut self, now: Duration, is: &Standing) -> bool {
         let Some((began, was)) = self.since else {
             (self.since, self.heard) = (Some((now, *is)), now);
@@ -151,7 +150,7 @@ impl LinkWatch {
             && now >= self.not_before
     }
 
-    /// Judges a change; one that was worth it stays without further doubt.
+    /// Judges a change; one that was worth it is final.
     fn is_worse(&mut self, trial: Trial) -> bool {
         let is_worse = self.best < WORTH * trial.before;
         if !is_worse {
@@ -160,7 +159,7 @@ impl LinkWatch {
         is_worse
     }
 
-    /// The other protocol carries from now on.
+    /// Notes that the other protocol carries the data from now on.
     pub fn changed(&mut self, now: Duration, least_rtt: Option<Duration>) {
         let is_taken_back = self.trial.is_some();
         let until = now + TRIAL.max(least_rtt.unwrap_or_default() * TRIAL_ROUND_TRIPS);
@@ -169,7 +168,7 @@ impl LinkWatch {
         *self = Self { trial, not_before, ..Self::new(self.carrying.other(), now) };
     }
 
-    /// The other protocol does not get through.
+    /// Notes that the other protocol could not connect.
     pub fn refused(&mut self, now: Duration) {
         (self.not_before, self.heard, self.looks_with_gaps) = (now + REST, now, 0);
     }
@@ -195,7 +194,7 @@ mod tests {
             Self { watch: LinkWatch::new(carrying, Duration::ZERO), now: Duration::ZERO, is }
         }
 
-        /// Bytes come at this rate, with a gap in every step for which `has_gap` says so; when a change is asked for.
+        /// Receives bytes at this rate, with a gap in the steps that `has_gap` chooses; returns when a change is asked for.
         fn run(
             &mut self,
             secs: u64,
@@ -226,11 +225,11 @@ mod tests {
     fn a_path_that_is_fine_with_tcp_stays_there() {
         let mut run = Run::of(Carrying::Tcp, RTT);
         assert_eq!(run.run(60, 25e6, |_| false), None);
-        // A queue that ran over when TCP began: gaps for two round trips.
+        // A queue that overflowed when TCP began: gaps for two round trips.
         let mut run = Run::of(Carrying::Tcp, RTT);
         let overshoot = |now: Duration| (1000..1300).contains(&now.as_millis());
         assert_eq!(run.run(60, 25e6, overshoot), None);
-        // What comes fast whatever is lost.
+        // A fast connection in spite of losses.
         let mut run = Run::of(Carrying::Tcp, RTT);
         assert_eq!(run.run(60, 110e6, |_| true), None);
         // One loss every few seconds is no reason.

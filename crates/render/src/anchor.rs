@@ -1,27 +1,28 @@
-//! Where samples lie in what is thin: a picture of one to a few layers, a needle, what a clipping box leaves.
+//! Positions of samples in thin volumes: one to a few layers, a needle, or the part that a clipping box leaves.
 //!
-//! Samples at multiples of one step from the eye fall into a thin slab once, or twice, or not at all, from ray to ray: rings. So where
-//! a picture is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: from where it enters to where it leaves in so
-//! many equal steps, at least one, as come nearest to the usual length. They are longer or shorter than that by
-//! [`Rays::stretch`](crate::rays::Rays), and so is the way that the ray has come: what it gathered is that of its true way once
-//! [`lengthened`]. Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that what is left of the order of colours on a
-//! stretched way cannot be seen. Where surfaces, slices or lines are in the picture too, which have no length, ways stay as they are.
+//! Samples at multiples of one step from the eye hit a thin slab once, twice or not at all, depending on the ray, which shows as
+//! rings. So where the volume is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: equal steps from its entry to
+//! its exit, at least one, as near to the usual length as that allows. The ratio of the two lengths is
+//! [`Rays::stretch`](crate::rays::Rays). Each sample counts for a step of the usual length, so the colour of the ray is corrected to
+//! its true path length at the end ([`lengthened`]). Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that the error of
+//! correcting the sum instead of each colour cannot be seen. Where surfaces, slices or lines, which have no thickness, are in the
+//! picture too, path lengths are not corrected.
 
 use glam::{DVec3, Vec4};
 
 use crate::volume::xyz;
 use crate::{Scene, VolumeView};
 
-/// Fewest steps across what is thin.
+/// Fewest steps across a thin volume.
 const FEWEST_ACROSS: f64 = 16.0;
-/// What has so many of the usual ones across it, or more, is not thin.
+/// A volume is thin if fewer steps of the usual length fit across it.
 const FEW_ACROSS: f64 = 12.0;
-/// Most steps along the diagonal of what is thin.
+/// Most steps along the diagonal of a thin volume.
 const MOST_ALONG: f64 = (1u64 << 20) as f64;
-/// By so much of a step a ray's samples lie before whole steps from where it enters, so that the last one lies within.
+/// A ray's samples are moved towards the eye by this part of a step, so that the last one lies inside the volume.
 pub(crate) const EARLIER: f64 = 1e-9;
 
-/// How far samples of a picture are apart.
+/// Distance of the samples of a picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
     /// World units.
@@ -31,7 +32,7 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
-    /// For a picture whose finest blocks are of this rank, of steps so many times as long as usual.
+    /// Spacing for a picture whose finest blocks are of this rank; `multiple` lengthens the steps.
     pub(crate) fn of(scene: &Scene, rank: usize, multiple: f64) -> Self {
         let usual = scene.view.step_world(rank, multiple);
         let (thickness, diagonal) = thickness_world(&scene.view);
@@ -47,7 +48,7 @@ impl Spacing {
     }
 }
 
-/// Least distance of two faces of the volume, and an upper bound of its diagonal; world units.
+/// Least distance between two opposite faces of the volume, and an upper bound of its diagonal; world units.
 fn thickness_world(view: &VolumeView) -> (f64, f64) {
     let map = view.world_from_volume.matrix3;
     let edges = xyz(view.levels[0].shape);
@@ -60,7 +61,7 @@ fn thickness_world(view: &VolumeView) -> (f64, f64) {
     (across(0).min(across(1)).min(across(2)), diagonal)
 }
 
-/// What a ray has gathered, had all its ways been so many times as long.
+/// Colour of a ray whose path is so many times as long as the one it was gathered along.
 pub(crate) fn lengthened(colour: Vec4, times: f64) -> Vec4 {
     let opacity = f64::from(colour.w);
     if opacity <= 0.0 || opacity >= 1.0 {

@@ -39,7 +39,7 @@ const RANK_SHIFT: u32 = 56;
 impl<T: Voxel> Blocks<T> {
     pub(crate) fn new(view: Arc<VolumeView>) -> Self {
         Self {
-            missing: Missing::new(&view.decoding),
+            missing: Missing::new(&view.decoding, view.meaning),
             tables: TableMemo::default(),
             residents: Vec::new(),
             free: Vec::new(),

@@ -3,7 +3,7 @@
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
 //! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
-//! colours of a table, in which neighbours are far apart; all others one that all bits of their number decide.
+//! colours of a table, in which neighbours are far apart; the colour of any other is made from all bits of its number.
 
 /// Entries of a colour map.
 pub const COLOURS: usize = 256;
@@ -73,14 +73,14 @@ fn label_colours() -> [[u8; 3]; COLOURS] {
     })
 }
 
-/// The colour of a label, of which the first have those of a table.
+/// The colour of a label: from the table for the first ones, else from the bits of its number.
 #[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
 pub(crate) fn label_colour(table: &[[f32; 3]], label: u32) -> [f32; 3] {
     if let Some(colour) = table.get(label as usize) {
         return *colour;
     }
     let bits = mix32(label);
-    // As bright and as saturated as those of the table, so that none is that of a background.
+    // As bright and saturated as the table's colours, so that none looks like a background.
     let [value, saturation] = [[1.0, 0.65], [0.8, 0.8], [0.95, 0.45]][(bits >> 16) as usize % 3];
     let value = value - 0.015 * (bits >> 24 & 7) as f32;
     let saturation = saturation + 0.02 * (bits >> 27 & 7) as f32;

@@ -1,17 +1,17 @@
-//! The camera to start with: what is flat fills the picture, straight from its broad side; anything else is seen from the front,
+//! The camera to start with: a flat volume fills the picture, seen straight from its broad side; any other is seen from the front,
 //! a little right and above.
 //!
-//! Which way up what is flat stands: where the file says where its axes lie in the world (coordinates, a map into world space) north
-//! and up are up. An image without that stands as images do: row 0 on top, column 0 left.
+//! Orientation of a flat volume: where the file places its axes in the world (coordinates, a map into world space), north and up
+//! are at the top. An image without that is shown as images are: row 0 on top, column 0 left.
 
 use glam::DVec3;
 
 use crate::volume::xyz;
 use crate::{Bounds, Camera, ImageSize, Projection, VolumeView};
 
-/// What is flat is so many times thinner than broad.
+/// A volume is flat if its thinnest side is so many times shorter than the next one.
 const FLAT: f64 = 8.0;
-/// What is longer than so many times its second longest side is seen in part, from its middle: the whole would be a hair.
+/// Of a volume longer than so many times its second longest side only the middle is shown: the whole would be as thin as a hair.
 const LONGEST: f64 = 64.0;
 
 /// A first look at a volume in a picture of this size.
@@ -25,7 +25,7 @@ pub fn first_camera(view: &VolumeView, size: ImageSize) -> Camera {
 }
 
 impl VolumeView {
-    /// True for what is looked at from its broad side: see [`first_camera`].
+    /// True for a volume that [`first_camera`] looks at from its broad side.
     #[must_use]
     pub fn is_flat(&self) -> bool {
         flat_axis(edges(self)).is_some()
@@ -46,7 +46,7 @@ fn flat_axis(edges: [DVec3; 3]) -> Option<usize> {
     (length(thinnest) * FLAT < length(thinnest + 1).min(length(thinnest + 2))).then_some(thinnest)
 }
 
-/// The box that is looked at: all, or the middle of what is very long.
+/// The box that is looked at: all of a volume, or the middle of a very long one.
 fn seen(view: &VolumeView, edges: [DVec3; 3]) -> Bounds {
     let whole = view.bounds();
     let mut lengths = edges.map(|edge| edge.length());
@@ -62,7 +62,7 @@ fn seen(view: &VolumeView, edges: [DVec3; 3]) -> Bounds {
     Bounds { min: (middle - half).into(), max: (middle + half).into() }
 }
 
-/// Straight at the broad side of what is flat along an axis, so near that it fills the picture.
+/// A camera that looks straight at the broad side of a volume flat along an axis, so near that it fills the picture.
 fn facing(view: &VolumeView, edges: [DVec3; 3], flat: usize, size: ImageSize) -> Camera {
     let (forward, up) = stance(view, edges, flat);
     let right = forward.cross(up);
@@ -85,7 +85,7 @@ fn facing(view: &VolumeView, edges: [DVec3; 3], flat: usize, size: ImageSize) ->
     }
 }
 
-/// Along which line what is flat along an axis is looked at, and what is up then: perpendicular unit vectors.
+/// Line of sight and upward direction for a volume that is flat along an axis: perpendicular unit vectors.
 fn stance(view: &VolumeView, edges: [DVec3; 3], flat: usize) -> (DVec3, DVec3) {
     // Of two axes the one that comes first in the file, `[z, y, x]`, counts rows.
     let (columns, rows) = match flat {
@@ -137,7 +137,7 @@ mod tests {
         VolumeView::new(&data, 0, &[]).unwrap()
     }
 
-    /// Where a voxel `(x, y, z)` lands: columns and rows as shares of the picture.
+    /// Place of a voxel `(x, y, z)` in the picture: column and row, as shares of its size.
     fn place(view: &VolumeView, voxel: [f64; 3]) -> [f64; 2] {
         let lens = Lens::new(&first_camera(view, SIZE), SIZE).unwrap();
         let [column, row] = lens.pixel_of(view.world_from_volume.transform_point3(voxel.into())).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
 //! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
-//! matter where a ray's drawing begins or is interrupted; in what is thin each ray has a step of its own (`anchor.rs`).
+//! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`anchor.rs`).
 
 use glam::{DAffine3, DVec3};
 
@@ -49,9 +49,9 @@ pub(crate) struct Rays {
     aside: [Lanes; 2],
     /// Length of a step along the camera's line of sight, world units.
     pub(crate) length: Lanes,
-    /// Where sample 0 lies along the camera's line of sight, world units.
+    /// Place of sample 0 along the camera's line of sight, world units.
     pub(crate) depth: Lanes,
-    /// How many times as long as the picture's its step is.
+    /// Length of its step, as a multiple of the picture's.
     pub(crate) stretch: Lanes,
 }
 
@@ -80,7 +80,7 @@ impl Rays {
         DVec3::new(axis(0), axis(1), axis(2))
     }
 
-    /// Gives each ray samples of its own, from where it enters to where it leaves.
+    /// Gives each ray samples of its own, from its entry to its exit: see `anchor.rs`.
     #[inline(never)]
     fn anchor(&mut self) {
         for lane in 0..LANES {

@@ -56,7 +56,7 @@ pub struct ViewLevel {
 pub struct VolumeView {
     /// Finest first; where two have the same resolution, a sampled one (or one of corners) comes last.
     pub levels: Vec<ViewLevel>,
-    /// Type by which stored elements are read; see [`Decoding::meant`].
+    /// Type as which stored elements are read; see [`Decoding::meant`].
     pub dtype: DType,
     /// How stored values become the meant ones.
     pub decoding: Decoding,
@@ -429,8 +429,8 @@ fn has_space(info: &ArrayInfo) -> bool {
     info.spatial_axes().iter().any(Option::is_some)
 }
 
-/// Rows run downwards and slices away from who looks, unless the file says where they lie: by coordinates of the axes, by a map that
-/// turns or mirrors, or because they are those of a map of the Earth.
+/// Whether rows run downwards and slices away from the viewer. They do unless the file places them: by coordinates of its axes, by an
+/// affine map that turns or mirrors, or by axes named as those of maps of the Earth are.
 fn has_image_rows(info: &ArrayInfo) -> bool {
     const NORTHWARDS: [&str; 10] =
         ["lat", "latitude", "rlat", "nlat", "south_north", "north", "northing", "nj", "j", "yc"];

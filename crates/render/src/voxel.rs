@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "offsets of voxels are checked by whoever makes them")]
 
-use array::{ByteOrder, DType, Decoding, ElementType, Scalar};
+use array::{ByteOrder, DType, Decoding, ElementType, Meaning, Scalar, mix64};
 
 use crate::device::VoxelFormat;
 use crate::simd::{FAR, LANES, Offsets, Simd};
@@ -34,7 +34,7 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     fn from_f64(value: f64) -> Self;
     /// The same value in this type, if it has it.
     fn from_scalar(value: Scalar) -> Option<Self>;
-    /// The value as a label: what its colour is found by.
+    /// The value as a label, by which its colour is found.
     fn label(self) -> u32;
     /// False for NaN and infinities.
     fn is_finite(self) -> bool;
@@ -84,26 +84,35 @@ pub(crate) fn read_run<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &
     }
 }
 
-/// The same of labels: those of 64 bits that are too large for `f64` become numbers from 2^53 to 2^54 that all of their bits decide,
-/// so that neighbours stay apart.
+/// Reads labels as [`read_run`] reads values, but those of 64 bits by [`unsigned_label`] and [`signed_label`].
 pub(crate) fn read_labels<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &mut [T]) {
-    const EXACT: u64 = 1 << 53;
     let order = dtype.order();
-    let large = |bits: u64| (EXACT + 2 * (mix64(bits) >> 12)) as f64;
     match dtype.element() {
-        ElementType::U64 => convert(from, stride, to, |raw| {
-            let label = read_u64(raw, order);
-            if label <= EXACT { label as f64 } else { large(label) }
-        }),
-        ElementType::I64 => convert(from, stride, to, |raw| {
-            let label = read_u64(raw, order).cast_signed();
-            if label.unsigned_abs() <= EXACT { label as f64 } else { large(label.cast_unsigned()) }
-        }),
+        ElementType::U64 => convert(from, stride, to, |raw| unsigned_label(read_u64(raw, order))),
+        ElementType::I64 => convert(from, stride, to, |raw| signed_label(read_u64(raw, order).cast_signed())),
         _ => read_run(dtype, from, stride, to),
     }
 }
 
-/// A label as its colour is found by: itself below 2^32, else what all its bits decide.
+/// Largest integer up to which `f64` holds all.
+const EXACT: u64 = 1 << 53;
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+fn unsigned_label(label: u64) -> f64 {
+    if label <= EXACT { label as f64 } else { large_label(label) }
+}
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+fn signed_label(label: i64) -> f64 {
+    if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
+}
+
+/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbours that `f64` would round to one number stay apart.
+fn large_label(bits: u64) -> f64 {
+    (EXACT + 2 * (mix64(bits) >> 12)) as f64
+}
+
+/// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
 fn label_of(value: f64) -> u32 {
     if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
@@ -111,14 +120,6 @@ fn label_of(value: f64) -> u32 {
     }
     // The lowest 256 numbers have colours by number.
     mix64(value.to_bits()) as u32 | 1 << 31
-}
-
-/// Spreads the bits of a number (`splitmix64`).
-fn mix64(number: u64) -> u64 {
-    let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ bits >> 31
 }
 
 fn convert<T: Voxel, const N: usize>(
@@ -374,14 +375,16 @@ pub(crate) struct Missing<T> {
 }
 
 impl<T: Voxel> Missing<T> {
-    pub(crate) fn new(decoding: &Decoding) -> Self {
+    pub(crate) fn new(decoding: &Decoding, meaning: Meaning) -> Self {
+        // As `read_labels` reads them.
+        let pooled = |&value: &Scalar| match value {
+            Scalar::Unsigned(v) if meaning == Meaning::Labels => Scalar::Float(unsigned_label(v)),
+            Scalar::Signed(v) if meaning == Meaning::Labels => Scalar::Float(signed_label(v)),
+            other => other,
+        };
+        let values = decoding.missing.iter().chain(&decoding.unset);
         Self {
-            values: decoding
-                .missing
-                .iter()
-                .chain(&decoding.unset)
-                .filter_map(|&v| T::from_scalar(v))
-                .collect(),
+            values: values.filter_map(|value| T::from_scalar(pooled(value))).collect(),
             valid: decoding.valid.map(|(low, high)| (low.as_f64(), high.as_f64())),
         }
     }
@@ -474,13 +477,24 @@ mod tests {
         let mut decoding = Decoding::identity("<i2".parse::<DType>().unwrap());
         decoding.missing = vec![Scalar::Float(-32768.0), Scalar::Unsigned(70_000), Scalar::Float(1.5)];
         decoding.valid = Some((Scalar::Signed(-100), Scalar::Signed(100)));
-        let missing = Missing::<i16>::new(&decoding);
+        let missing = Missing::<i16>::new(&decoding, Meaning::Intensity);
         for (value, expected) in [(-32768, true), (1, false), (100, false), (101, true), (-101, true)] {
             assert_eq!(missing.is_missing(value), expected, "{value}");
         }
         let identity = Decoding::identity("<f4".parse::<DType>().unwrap());
-        let missing = Missing::<f32>::new(&identity);
+        let missing = Missing::<f32>::new(&identity, Meaning::Intensity);
         assert!(missing.any(&[0.0, f32::NAN]) && missing.any(&[f32::INFINITY]) && !missing.any(&[1e38]));
+    }
+
+    #[test]
+    fn labels_too_large_for_doubles_are_missing_where_they_are_the_fill_value() {
+        let dtype: DType = "<u8".parse().unwrap();
+        let decoding = Decoding { missing: vec![Scalar::Unsigned(u64::MAX)], ..Decoding::identity(dtype) };
+        let missing = Missing::<f64>::new(&decoding, Meaning::Labels);
+        let bytes: Vec<u8> = [u64::MAX, u64::MAX - 1, 7].into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut labels = [0.0; 3];
+        read_labels(dtype, &bytes, 8, &mut labels);
+        assert_eq!(labels.map(|label| missing.is_missing(label)), [true, false, false]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is thin has neither rings nor holes: rays gather by their true way through it.
+//! Thin volumes are drawn without rings and holes: rays gather by their true path length through them.
 
 #![expect(clippy::cast_possible_truncation, reason = "tests, of small numbers")]
 
@@ -23,7 +23,7 @@ fn layers(p: DVec3) -> f64 {
     40.0 + 60.0 * p.z
 }
 
-/// Everything between these values, with this opacity over a voxel.
+/// Shows all values from 0 to 200, with this opacity over a voxel.
 fn all(opacity: f64) -> TransferFunction {
     TransferFunction {
         opacity: points(&[(0.0, opacity), (200.0, opacity)]),
@@ -39,7 +39,7 @@ fn cameras(scene: &Scene) -> Vec<Camera> {
     far.into_iter().flat_map(|camera| [camera, camera.zoom(2.7), camera.orthographic().zoom(1.3)]).collect()
 }
 
-/// How far the ray of each pixel goes through the volume, voxels of level 0; of volumes without a map of their own.
+/// Length of each pixel's ray inside the volume, voxels of level 0; for volumes whose voxels are world units.
 fn ways(scene: &Scene) -> Vec<f64> {
     let (bounds, camera) = (scene.view.bounds(), &scene.camera);
     let (eye, target) = (DVec3::from(camera.eye), DVec3::from(camera.target));

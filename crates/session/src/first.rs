@@ -1,8 +1,8 @@
-//! Which array of a data set is shown first: one that is worth seeing.
+//! The array of a data set that is shown first.
 //!
-//! The rule, in this order: no coordinates, bounds, cell measures or tables of a mesh (what other arrays name as such, by the CF and
-//! UGRID conventions, and what says so itself); rather values than labels; no table of a few columns; rather a volume than a plane;
-//! rather fractional values than whole numbers; of most dimensions; the largest; the first in the file.
+//! Arrays are ranked in this order. Last come coordinates, bounds, cell measures and tables of a mesh: arrays that others name as such,
+//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; tables of a few columns after others;
+//! volumes before planes; fractional values before whole numbers; more dimensions first; the largest; the first in the file.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use array::{ArrayInfo, Attribute, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Resu
 
 use crate::view::{sides, thick_sides};
 
-/// Sides of a volume that has at least so many voxels along each are no rows of a table.
+/// Shortest side of a volume; a shorter one is taken for the columns of a table.
 const LEAST_SIDE: u64 = 5;
 
 /// Attributes that name coordinates, bounds of cells and their measures (CF conventions, sections 5 and 7), or the table of grids.
@@ -27,7 +27,7 @@ const NAMING: [&str; 8] = [
 ];
 /// Ends of attributes by which a mesh names its tables (UGRID).
 const MESH_ENDS: [&str; 2] = ["_connectivity", "_coordinates"];
-/// Ends of names that such arrays have.
+/// Ends of the names of coordinates, bounds and tables of a mesh.
 const OWN_ENDS: [&str; 9] =
     ["_bnds", "_bounds", "_bnd", "_vertices", "_connectivity", "_nodes", "_links", "_vert", "vertex_of_cell"];
 
@@ -50,7 +50,7 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     })
 }
 
-/// The lowest is shown; of those alike the first.
+/// Order of arrays: the lowest is shown, the first of equal ones.
 type Rank = (bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
 
 fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
@@ -71,19 +71,12 @@ fn last_part(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }
 
-fn text<'a>(array: &'a ArrayInfo, name: &str) -> Option<&'a str> {
-    match array.attributes.get(name) {
-        Some(Attribute::Text(text)) => Some(text),
-        _ => None,
-    }
-}
-
 /// True for coordinates, bounds, measures and tables of a mesh.
 fn is_about_others(array: &ArrayInfo, named: &BTreeSet<String>) -> bool {
     let own = last_part(&array.name);
     let lower = own.to_ascii_lowercase();
     let is_place = |name: &str| {
-        text(array, name).is_some_and(|v| {
+        array.attributes.get(name).and_then(Attribute::text).is_some_and(|v| {
             matches!(
                 v,
                 "latitude" | "longitude" | "degrees_north" | "degrees_east" | "degree_north" | "degree_east"
@@ -98,14 +91,11 @@ fn is_about_others(array: &ArrayInfo, named: &BTreeSet<String>) -> bool {
         || OWN_ENDS.iter().any(|end| lower.ends_with(end))
 }
 
-/// What arrays name as their coordinates, bounds and the like.
+/// Names of the arrays that others name as their coordinates, bounds and the like.
 fn named_by_others(dataset: &Dataset) -> BTreeSet<String> {
     let is_naming = |name: &str| NAMING.contains(&name) || MESH_ENDS.iter().any(|end| name.ends_with(end));
     let attributes = dataset.arrays.iter().flat_map(|array| &array.attributes).chain(&dataset.attributes);
-    let texts = attributes.filter(|(name, _)| is_naming(name)).filter_map(|(_, value)| match value {
-        Attribute::Text(names) => Some(names.as_str()),
-        _ => None,
-    });
+    let texts = attributes.filter(|(name, _)| is_naming(name)).filter_map(|(_, value)| value.text());
     texts.flat_map(str::split_whitespace).map(|name| last_part(name).to_owned()).collect()
 }
 

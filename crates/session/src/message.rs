@@ -34,16 +34,16 @@ impl PictureSize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shrinks a small number")]
     pub fn new(width: u32, height: u32) -> Self {
         let side = |n: u32| n.clamp(MIN_PICTURE_SIDE, MAX_PICTURE_SIDE);
-        let wished = [width, height];
+        let requested = [width, height];
         let (width, height) = (side(width), side(height));
         let share = f64::from(MAX_PICTURE_PIXELS) / (f64::from(width) * f64::from(height));
         let shrunk = |n: u32| side((f64::from(n) * share.min(1.0).sqrt()) as u32);
         let size = [shrunk(width), shrunk(height)];
-        let is_whole = size[0] >= wished[0] && size[1] >= wished[1];
+        let is_whole = size[0] >= requested[0] && size[1] >= requested[1];
         Self { width: size[0], height: size[1], is_whole }
     }
 
-    /// False where more pixels were wished for: whoever shows it enlarges it.
+    /// False where more pixels were requested: the picture is enlarged to be shown.
     #[must_use]
     pub fn is_whole(self) -> bool {
         self.is_whole
@@ -224,7 +224,7 @@ pub struct Truth {
     pub blocks_total: u64,
     /// Where it stands.
     pub state: State,
-    /// Lossless, full quality, every wanted block there at the wanted level, and a pixel for each of the window: not enlarged.
+    /// Lossless, full quality, not enlarged, and every wanted block present at the wanted level.
     pub exact: bool,
     /// Blocks of coarser levels made so far and in all, while some are being made.
     pub levels_made: Option<[u32; 2]>,
@@ -283,7 +283,7 @@ pub enum Item {
         /// The facts.
         truth: Truth,
     },
-    /// What is known of the values shown, after it changed: they belong to this array, time and place along other axes.
+    /// Statistics of the values shown, sent when they change. The values are those of this array, time and place along other axes.
     Values {
         /// Name of the array.
         array: String,
@@ -291,7 +291,7 @@ pub enum Item {
         time: u64,
         /// Index on axes that are neither space nor time.
         at: std::collections::BTreeMap<String, u64>,
-        /// What is known.
+        /// The statistics.
         values: Values,
     },
     /// Something to tell a person.

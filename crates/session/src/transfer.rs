@@ -19,11 +19,11 @@ const TAIL_SHARE: f64 = 0.002;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
-/// So few layers, or fewer, are no volume where the longest side has as many times more voxels.
+/// Most layers of a volume that counts as a few layers. Its longest side has at least so many times more voxels.
 const FEW_LAYERS: u64 = 8;
 /// Opacities of the lowest and the highest values of those, over the smallest voxel spacing.
 const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
-/// How far from the range of colours values are hidden as padding, as a share of the range.
+/// Greatest distance from the range of colours at which padding begins to be hidden, as a share of the range.
 const PADDING_ROOM: f64 = 0.25;
 /// Range in which every label of the map for labels has a colour of its own.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
@@ -48,8 +48,8 @@ const WIDEST: f64 = f64::MAX / 4.0;
 
 impl Transfer {
     /// A first transfer function for values spread like this in a volume of so many voxels along its sides: common values
-    /// are clear, rare high ones are dense; of few layers all are seen. A map of one layer is opaque: nothing is behind it. What looks
-    /// like padding is hidden.
+    /// are clear, rare high ones are dense; of a few layers every value is visible. A map of one layer is opaque: nothing is
+    /// behind it. Values that look like padding are hidden.
     #[must_use]
     pub fn sensible(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let padding = values.padding();
@@ -68,8 +68,7 @@ impl Transfer {
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
         let mut opacity = match looks {
-            Looks::Map => vec![[low, 1.0], [high, 1.0]],
-            Looks::Layers => vec![[low, LAYER_OPACITIES[0]], [high, LAYER_OPACITIES[1]]],
+            Looks::Map | Looks::Layers => looks.opaque_over([low, high]),
             Looks::Volume => {
                 let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
                 let first = first.clamp(low, low + 0.9 * (high - low));
@@ -77,7 +76,7 @@ impl Transfer {
             }
         };
         if let Some(Padding { value, border, .. }) = padding {
-            // Near the range, so that the table of colours is not spent on what lies between.
+            // Near the range, so that few entries of the table of colours lie between.
             let room = (high - low) * PADDING_ROOM;
             if value < border {
                 let at = border.max(low - room).min(low);
@@ -90,7 +89,7 @@ impl Transfer {
         Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() }
     }
 
-    /// The same function over all values there are: colours from the lowest to the highest.
+    /// A first transfer function as [`Transfer::sensible`] chooses it, but with colours from the lowest to the highest value.
     #[must_use]
     pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let sensible = Self::sensible(values, meaning, sides_voxels);
@@ -99,14 +98,13 @@ impl Transfer {
             return sensible;
         }
         let opacity = match Looks::of(sides_voxels) {
-            Looks::Map => vec![[low, 1.0], [high, 1.0]],
-            Looks::Layers => vec![[low, LAYER_OPACITIES[0]], [high, LAYER_OPACITIES[1]]],
+            looks @ (Looks::Map | Looks::Layers) => looks.opaque_over([low, high]),
             Looks::Volume => sensible.opacity.iter().map(|&[v, a]| [v.clamp(low, high), a]).collect(),
         };
         Self { range: [low, high], opacity, ..sensible }
     }
 
-    /// The same function, its colours and its opacity moved along, over another range; as it is where that is none.
+    /// Moves colours and opacity to another range; changes nothing for labels, or where the range is not valid.
     #[must_use]
     pub fn spread_over(mut self, range: [f64; 2]) -> Self {
         if check_range(range).is_err() || self.map == "labels" {
@@ -169,12 +167,12 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
     )))
 }
 
-/// What a volume of so many voxels along its sides looks like.
+/// Kinds of volumes, by their sides in voxels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Looks {
     /// One layer.
     Map,
-    /// A few, or a needle: nothing of it may be hidden, or nothing is left.
+    /// A few layers, or a needle: so thin that hidden values would leave nothing to see.
     Layers,
     Volume,
 }
@@ -189,6 +187,12 @@ impl Looks {
             _ => Self::Volume,
         }
     }
+
+    /// Opacity that hides no value of a range.
+    fn opaque_over(self, [low, high]: [f64; 2]) -> Vec<[f64; 2]> {
+        let [first, last] = if self == Self::Map { [1.0; 2] } else { LAYER_OPACITIES };
+        vec![[low, first], [high, last]]
+    }
 }
 
 /// Ends of the colour map: the values without their tails, never empty.
@@ -201,7 +205,7 @@ fn span(values: &Spread) -> [f64; 2] {
     if let Some(ends) = ends(values) {
         return ends;
     }
-    // Nearly all are the same value: the others say how far it goes.
+    // Nearly all values are the same: the range is that of the others.
     if let Some(common) = values.quantile(0.5) {
         #[expect(clippy::float_cmp, reason = "the very same value")]
         let is_other = |v: &f64| *v != common;
@@ -301,7 +305,7 @@ mod tests {
                 [values.low, values.high]
             );
         }
-        // Of densities in g/cm^3 some are seen.
+        // Values that span four powers of ten, such as densities in g/cm^3: some are visible.
         let powers = spread((0..2000).map(|i| 1e-28 * 10f64.powf(f64::from(i) / 500.0)));
         let t = Transfer::sensible(&powers, Meaning::Intensity, [96; 3]);
         t.check().unwrap();

@@ -1,15 +1,16 @@
-//! What is said of the values that a picture is made from: of the array, the time and the place along other axes that are shown.
+//! Statistics of the values that a picture is made from: those of the array, the time and the place along other axes that are shown.
 
 use array::Spread;
 use array::stats::{Histogram, Stats};
 use serde::{Deserialize, Serialize};
 
-/// Shares of the values that the usual range of colours leaves out at each end; beside it that is worth no word, unless they lie far out.
+/// Share of the values that the usual range of colours leaves out at each end. The note mentions no smaller share, unless values lie far
+/// out.
 const USUAL_SHARE: f64 = 0.003;
-/// Values lie far out that are farther from the range than it is wide.
+/// Least distance from the range at which values lie far out, as a multiple of the range's width.
 const FAR_OUT: f64 = 1.0;
 
-/// Values as counted from the blocks at hand.
+/// Statistics from the blocks that are in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     /// Number of the level they were counted at.
@@ -28,14 +29,14 @@ pub struct Values {
     pub above: f64,
     /// A value that looks like padding, and its share of all.
     pub padding: Option<[f64; 2]>,
-    /// How they are distributed; absent where there are none.
+    /// Distribution of the values; absent where there are none.
     pub histogram: Option<Histogram>,
-    /// One sentence for people, where something of this is worth it.
+    /// One sentence for people, if anything is unusual.
     pub note: Option<String>,
 }
 
 impl Values {
-    /// What is known of them, beside the range that colours are spread over.
+    /// Combines a sample and statistics; `range` is the one that colours are spread over.
     #[must_use]
     pub fn of(spread: &Spread, stats: &Stats, level: u8, range: Option<[f64; 2]>) -> Self {
         let has_any = spread.count > 0;
@@ -111,7 +112,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A number in four digits.
+/// A number for people, in about four digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || (1e-3..1e6).contains(&size) {

@@ -317,13 +317,13 @@ impl Client {
         self.credit_bytes
     }
 
-    /// Round trips of the window so far: when another one has begun, the carrier may have seen something new.
+    /// Number of the window's round trips so far.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.window.rounds()
     }
 
-    /// Whether packets come after gaps, as the carrier sees it: something is lost on the way.
+    /// Tells whether the carrier has received packets after gaps, which means that packets are lost.
     pub fn note_gaps(&mut self, has_gaps: bool) {
         self.window.note_gaps(has_gaps);
     }

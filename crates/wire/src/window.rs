@@ -9,9 +9,9 @@
 //! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
 //! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
 //!
-//! Where packets are lost what came behind a gap waits, and a round trip is longer by that: no smaller window brings what is missing
-//! sooner, and one that fills the path and no more stands still meanwhile. So while there are gaps it never falls, and is
-//! several times what fills the path; what is in the network then is bounded by the sender's own congestion control.
+//! Where packets are lost, data behind a gap waits for the retransmission, which lengthens the round trip. A smaller window would not
+//! bring the missing data sooner, and a window that just fills the path would stall meanwhile. So while there are gaps the window never
+//! falls and is several times what fills the path; the sender's congestion control then bounds what is in the network.
 //!
 //! Where whoever sends keeps the queues short himself ([`SentAhead::All`]) the window is what was reserved, and rounds only measure.
 
@@ -27,8 +27,8 @@ const LOOK_ROUNDS: u32 = 2;
 /// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
 /// Before, it grows in small steps, for all that is more than fills the path waits.
 const NEVER_FULL: u32 = 8;
-/// So many times what fills the path is let come while packets come after gaps: one that is lost takes a round trip to come
-/// again, and what is lost once more another one.
+/// The window while packets come after gaps, as a multiple of what fills the path: a retransmission takes a round trip, and another
+/// one if it is lost too.
 const GAP_PRODUCTS: u64 = 4;
 /// So many rounds in which more waited than is allowed, one after another, are no chance.
 const CROWDED_ROUNDS: u32 = 2;
@@ -46,7 +46,7 @@ pub(crate) struct Window {
     path: Option<Path>,
     look: Option<Look>,
     ahead: SentAhead,
-    /// Packets came after gaps lately; then the most that arrived in a shortest round trip while they did, bytes.
+    /// While packets come after gaps: the most that arrived in a shortest round trip, bytes.
     gaps: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ impl Window {
         self.rounds
     }
 
-    /// Whether packets come after gaps, as the carrier sees it.
+    /// Takes whether the carrier receives packets after gaps.
     pub(crate) fn note_gaps(&mut self, has_gaps: bool) {
         self.gaps = has_gaps.then(|| self.gaps.unwrap_or_default());
     }
@@ -211,13 +211,13 @@ impl Window {
         }
     }
 
-    /// The window where what waits waits for what was lost.
+    /// The window while data waits for retransmissions.
     fn stay_open(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
         let path = self.path.get_or_insert_with(|| Path::new(round_trip, now));
         path.shortest = path.shortest.min(round_trip);
         (path.seen, path.crowded_rounds) = (now, 0);
         let filling = Path::share(arrived_bytes, path.shortest, round_trip);
-        // A round that was held up says too little; one long ago too much.
+        // The largest measurement counts, since delayed rounds measure too little; it fades, since the path may have changed.
         let most = self.gaps.map_or(0, |most| most - most / 16).max(filling);
         self.gaps = Some(most);
         self.size_bytes.max(most.saturating_mul(GAP_PRODUCTS))
@@ -434,7 +434,7 @@ mod tests {
         assert!(run.window.shortest() >= Some(ROUND_TRIP), "round trips are measured");
     }
 
-    /// Half of the rounds are held up by what was lost in them.
+    /// Half of the rounds are delayed by losses.
     #[test]
     fn where_packets_are_lost_it_is_what_fills_the_path_several_times() {
         let lossy = |run: &mut Run, rounds: u32| {
@@ -447,7 +447,7 @@ mod tests {
         run.window.note_gaps(true);
         let sizes = lossy(&mut run, 100);
         assert!(sizes[10..].iter().all(|&size| (60..=400).contains(&size)), "{sizes:?}");
-        // And once nothing is lost any more it falls to what fills the path.
+        // Without losses it falls to what fills the path.
         run.window.note_gaps(false);
         let sizes = run.sizes(Way::holding(20 * MIB), 30);
         assert!((20..=25).contains(&sizes[29]), "{sizes:?}");

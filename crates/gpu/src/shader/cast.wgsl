@@ -57,7 +57,7 @@ fn aim(pixel: vec2u) {
     }
 }
 
-// What a ray has gathered, had all its ways been so many times as long.
+// The colour of a ray whose path is so many times as long as the one it was gathered along, as anchor.rs has it.
 fn lengthened(colour: vec4f, times: f32) -> vec4f {
     if colour.a <= 0.0 || colour.a >= 1.0 {
         return colour;

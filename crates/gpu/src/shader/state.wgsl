@@ -192,7 +192,7 @@ const STILL = 1e-20;
 // The ray.
 var<private> ray_origin: vec3f;
 var<private> ray_step: vec3f;
-// How many times as long as the picture's its step is.
+// Length of its step, as a multiple of the picture's.
 var<private> step_stretch: f32;
 var<private> rgba: vec4f;
 // The sample before the next one: its place in the table and how places change around it, if they are known.

@@ -18,9 +18,9 @@ const GAP: f64 = 0.2;
 
 /// An edge that is seen.
 pub(super) struct Edge {
-    /// What of it is seen, in the image.
+    /// Ends of the visible part, in the image.
     ends: [DVec2; 2],
-    /// All of it, world space.
+    /// Ends of the whole edge, world space.
     whole: [DVec3; 2],
 }
 
@@ -71,7 +71,7 @@ pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges
     }
 }
 
-/// What an axis spans along the box, and in which units.
+/// Values at the ends of an axis along the box, and their units.
 fn spanned(notes: &Notes, axis: usize) -> ([f64; 2], &str) {
     match &notes.spans[axis] {
         Some(span) => ([span.from, span.to], &span.units),
@@ -81,7 +81,7 @@ fn spanned(notes: &Notes, axis: usize) -> ([f64; 2], &str) {
 
 /// Marks round coordinates along the edge of each axis that lies farthest out, with their numbers where there is room.
 pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
-    /// An edge has a mark for so many heights of letters at most.
+    /// Least distance of marks, heights of letters.
     const APART: f64 = 5.0;
     let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
     let centre = place(lens, size, notes.bounds.centre().into());

@@ -200,7 +200,8 @@ fn round_below(length: f64) -> f64 {
     [5.0, 2.0, 1.0].into_iter().map(|n| n * power).find(|&round| round <= length).unwrap_or(power)
 }
 
-/// Round values strictly between two, in either order: about `count`, and at most twice as many; none where fewer than two fit.
+/// Round values strictly between two, in either order: about `count`, which counts as 12 at most, up to two and a half times as many;
+/// none where there is room for fewer than two.
 fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
     const MOST: f64 = 12.0;
     let (low, high) = (from.min(to), from.max(to));
@@ -210,7 +211,7 @@ fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
         return Vec::new();
     }
     let first = (low / step).floor();
-    // Not by adding up: what is rounded stays round.
+    // By multiplying: sums of a rounded step drift.
     let values = (0..32u32).map(|number| (first + f64::from(number)) * step);
     let room = step * 0.2;
     values.filter(|&value| value > low + room && value < high - room).collect()
@@ -237,7 +238,7 @@ impl<'a> Legend<'a> {
         let letters = f64::from(pen.writer.letters());
         let [low, high] = transfer.range;
         let rows = height as f64 * LEGEND_SHARE;
-        // Between its ends, which are numbers as they come.
+        // Round values too near the ends give way to the values there.
         let near = 2.0 * letters / rows;
         let round = round_values([low, high], rows / (3.0 * letters));
         let between = round.into_iter().map(|value| ((value - low) / (high - low), number_text(value)));
