@@ -9,13 +9,18 @@ impl Dice {
         Self(seed)
     }
 
-    /// At least 0, below 1.
-    pub(crate) fn share(&mut self) -> f64 {
+    /// 64 random bits.
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        x ^ (x >> 31)
+    }
+
+    /// At least 0, below 1.
+    pub(crate) fn share(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// How many tries go well before one fails, where each fails with probability `failing`.

@@ -60,7 +60,7 @@ fn put_on(link: Link, mut config: ClientConfig, member: Option<Member>) -> Resul
     if link.by_parts {
         machine.expect_parts();
     }
-    // A controller of ours keeps queues short whatever is lost.
+    // Our own controllers keep queues short in spite of losses.
     let flow = link.flow().filter(|_| !link.is_paced);
     let shared = Shared::new(ClientSide::new(machine, link.by_parts, member, flow));
     let driver = drive(link, Arc::clone(&shared));
@@ -126,13 +126,13 @@ impl Drop for Owner {
     }
 }
 
-/// Looks at a connection without keeping it.
+/// Observes a connection without keeping it open.
 #[derive(Clone)]
 pub struct ClientWatch(Weak<Owner>);
 
 impl ClientWatch {
-    /// Whether any answer that was asked for has not come to its end though all that comes is taken; `None` once the connection is
-    /// over.
+    /// Whether a requested answer is incomplete although everything received was taken; `None` once the connection has
+    /// ended.
     #[must_use]
     pub fn is_waiting(&self) -> Option<bool> {
         let owner = self.0.upgrade()?;
@@ -259,7 +259,7 @@ impl ClientHandle {
         .await
     }
 
-    /// Looks at this connection without keeping it.
+    /// Returns an observer that does not keep this connection open.
     #[must_use]
     pub fn watch(&self) -> ClientWatch {
         ClientWatch(Arc::downgrade(&self.0))

@@ -10,8 +10,8 @@ use wire::{Error, Result};
 use crate::streams::{self, Rails};
 use crate::{Link, Trust, quic};
 
-/// From this round trip on QUIC is chosen by itself: below, TCP costs a quarter of the processor time, fills 1 Gb/s where nothing is
-/// lost (115 MB/s at 20 ms where QUIC got 86 on two cores), and its windows grow soon enough.
+/// Shortest round trip for which QUIC is chosen automatically. Below it TCP needs a quarter of the processor time, fills 1 Gb/s without
+/// losses (115 MB/s at 20 ms, where QUIC reached 86 on two cores), and its windows grow soon enough.
 pub const LONG_RTT: Duration = Duration::from_millis(50);
 
 /// Which protocol to connect by.
@@ -110,17 +110,17 @@ fn is_here(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// A link, and what may still come of the other protocol.
+/// Result of [`race`]: a link, and possibly a second one that is still connecting.
 pub struct Raced {
-    /// What got through first.
+    /// Link by the protocol that was chosen so far.
     pub link: Link,
-    /// By QUIC, which was slower than TCP on a path where it is preferred.
+    /// QUIC link that is still connecting, on a path where QUIC is preferred.
     pub later: Option<BoxFuture<'static, Result<Link>>>,
 }
 
-/// Tries both at once; neither waits for the other where it is the right one. QUIC needs a round trip less, so it is mostly first
-/// and then says how long the path is: from `quic_from` on it is taken. Where TCP is first it is taken: UDP may be swallowed on the
-/// way, and whoever asks for data does not wait for that to show.
+/// Connects by TCP and QUIC at once. QUIC needs a round trip less, so it usually connects first; its round trip then decides: from
+/// `quic_from` on QUIC is used, else TCP. Where TCP connects first it is used at once, because UDP may be blocked on the way, and
+/// requests should not wait until that is known. Plain connections, and those to this machine unless `quic_from` is zero, use TCP.
 ///
 /// # Errors
 /// TCP's, where neither gets through.
@@ -149,7 +149,7 @@ pub async fn race(
     let is_long = |link: &Link| round_trip(link).is_some_and(|rtt| rtt >= quic_from);
     match select(by_quic, by_tcp).await {
         Either::Left((Ok(by_quic), _)) if is_long(&by_quic) => Ok(only(by_quic)),
-        // It costs less there, if it gets through.
+        // TCP costs less on a short path, if it gets through.
         Either::Left((Ok(by_quic), by_tcp)) => Ok(only(by_tcp.await.unwrap_or(by_quic))),
         Either::Left((Err(_), by_tcp)) => by_tcp.await.map(only),
         Either::Right((Err(error), by_quic)) => by_quic.await.map(only).map_err(|_| error),

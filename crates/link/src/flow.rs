@@ -124,7 +124,7 @@ pub struct Statistics {
     pub lost_packets: u64,
     /// Times that packets were seen to have overtaken each other, where that is told.
     pub reordered: Option<u64>,
-    /// Packets received after a gap: one before them was lost or overtaken. Where that is told.
+    /// Packets received after a gap, because one before them was lost or overtaken; `None` where that is not counted.
     pub out_of_order: Option<u64>,
     /// Sent and neither acknowledged nor lost.
     pub in_flight_bytes: u64,

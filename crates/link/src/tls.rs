@@ -133,7 +133,7 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// The names of hosts that the certificate is for; `*.example.org` for those of a domain.
+    /// Host names of the certificate; `*.example.org` stands for those of a domain.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let Some(certificate) = self.chain.first() else { return Vec::new() };

@@ -11,7 +11,8 @@ use crate::{Bounds, Camera, ImageSize, Projection, VolumeView};
 
 /// A volume is flat if its thinnest side is so many times shorter than the next one.
 const FLAT: f64 = 8.0;
-/// Of a volume longer than so many times its second longest side only the middle is shown: the whole would be as thin as a hair.
+/// Longest side that is shown whole, as a multiple of the second longest; of a longer one the middle is shown, as the whole would be a
+/// hair.
 const LONGEST: f64 = 64.0;
 
 /// A first look at a volume in a picture of this size.

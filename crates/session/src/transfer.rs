@@ -68,7 +68,7 @@ impl Transfer {
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
         let mut opacity = match looks {
-            Looks::Map | Looks::Layers => looks.opaque_over([low, high]),
+            Looks::Map | Looks::Layers => looks.visible_over([low, high]),
             Looks::Volume => {
                 let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
                 let first = first.clamp(low, low + 0.9 * (high - low));
@@ -98,7 +98,7 @@ impl Transfer {
             return sensible;
         }
         let opacity = match Looks::of(sides_voxels) {
-            looks @ (Looks::Map | Looks::Layers) => looks.opaque_over([low, high]),
+            looks @ (Looks::Map | Looks::Layers) => looks.visible_over([low, high]),
             Looks::Volume => sensible.opacity.iter().map(|&[v, a]| [v.clamp(low, high), a]).collect(),
         };
         Self { range: [low, high], opacity, ..sensible }
@@ -188,8 +188,8 @@ impl Looks {
         }
     }
 
-    /// Opacity that hides no value of a range.
-    fn opaque_over(self, [low, high]: [f64; 2]) -> Vec<[f64; 2]> {
+    /// Opacity of a map or of a few layers, which hides no value of a range.
+    fn visible_over(self, [low, high]: [f64; 2]) -> Vec<[f64; 2]> {
         let [first, last] = if self == Self::Map { [1.0; 2] } else { LAYER_OPACITIES };
         vec![[low, first], [high, last]]
     }

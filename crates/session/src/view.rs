@@ -177,7 +177,7 @@ pub(crate) fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
 }
 
 impl View {
-    /// The view to start with: of the array that `first.rs` ranks first.
+    /// The view to start with, of the array that `first.rs` ranks first.
     ///
     /// # Errors
     /// `Unsupported`, listing the arrays there are, when none has two dimensions.

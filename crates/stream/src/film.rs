@@ -28,15 +28,15 @@ use crate::still::Still;
 use crate::truth::Facts;
 use crate::volume::{Volume, Watching};
 
-/// Which values the first colours are spread over, where a view leaves that open.
+/// Range of values that colours are spread over, where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ColourRange {
-    /// All but a few outliers and what looks like padding.
+    /// All values except a few outliers and those that look like padding.
     #[default]
     Usual,
     /// From the lowest value to the highest.
     Full,
-    /// These, decoded.
+    /// This range of decoded values.
     Of([f64; 2]),
 }
 
@@ -48,7 +48,7 @@ pub struct FilmRequest {
     pub views: Vec<View>,
     /// The name of a colour map, instead of those in the views or the one that is chosen.
     pub colour_map: Option<String>,
-    /// Which values colours are spread over.
+    /// Range of values that colours are spread over.
     pub range: ColourRange,
     /// Pixels.
     pub size: ImageSize,
@@ -277,7 +277,7 @@ impl Film {
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let transfer = chosen_transfer(&view, &aim.watching.volume, own_map, self.range);
-        // A picture without any value says nothing of those that follow.
+        // Colours chosen from a picture without any value would not fit the next ones.
         if aim.watching.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
@@ -327,12 +327,12 @@ impl Film {
     }
 }
 
-/// What is known of the values that an aim shows.
+/// Statistics of the values that an aim shows.
 fn subject_values(aim: &Aim, view: &View) -> Option<Values> {
     aim.watching.volume.values(view.transfer.as_ref().map(|transfer| transfer.range))
 }
 
-/// A sentence of its own.
+/// Text with its first letter in upper case.
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

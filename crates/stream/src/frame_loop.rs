@@ -128,7 +128,7 @@ struct FrameLoop {
     shown: Option<render::Truth>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
-    /// What was last said of the values, and on what that rested.
+    /// Basis of the last statistics of values that were sent.
     told_values: Option<ToldValues>,
     /// What other ranks last said of their blocks for this aim, and when.
     heard: Option<(Outlook, Instant)>,
@@ -445,7 +445,7 @@ impl FrameLoop {
         None
     }
 
-    /// Tells what is known of the values shown, once blocks are there, and again where they are others or more is known of them.
+    /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
     fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
         let Some(aim) = &self.aim else { return };
         let volume = &aim.watching.volume;
@@ -454,7 +454,7 @@ impl FrameLoop {
             range: wanted.view.transfer.as_ref().map(|transfer| transfer.range),
             voxels: volume.voxels_seen(),
         };
-        if self.told_values.as_ref().is_some_and(|told| !known.says_more_than(told, is_settled)) {
+        if self.told_values.as_ref().is_some_and(|told| !known.adds_to(told, is_settled)) {
             return;
         }
         let Some(values) = volume.values(known.range) else { return };
@@ -481,7 +481,7 @@ impl FrameLoop {
     }
 }
 
-/// What something was said about: of which values, beside which range, and on how many voxels of level 0 it rested.
+/// Basis of statistics of values: the volume, the range of colours, and the number of voxels of level 0 they were counted from.
 struct ToldValues {
     of: Weak<Volume>,
     range: Option<[f64; 2]>,
@@ -489,8 +489,9 @@ struct ToldValues {
 }
 
 impl ToldValues {
-    /// Few words, each on much more than the last; and what it is in the end.
-    fn says_more_than(&self, told: &Self, is_settled: bool) -> bool {
+    /// Whether statistics on this basis are worth sending after those on another: for other values or another range, from twice as many
+    /// voxels, or the final ones.
+    fn adds_to(&self, told: &Self, is_settled: bool) -> bool {
         !self.of.ptr_eq(&told.of)
             || self.range != told.range
             || self.voxels >= 2.0 * told.voxels && self.voxels > 0.0

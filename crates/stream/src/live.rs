@@ -77,7 +77,7 @@ impl Session {
         view.check()?;
         check(&view, &dataset)?;
         let volume = volume_of(&view, &dataset)?;
-        // What is flat fills each window by a camera of its own.
+        // A flat volume gets a camera for each window, so that it fills it.
         if view.camera.is_none() && !volume.is_flat() {
             view.camera = Some(shared_camera(&camera_of(&View::default(), &volume)?));
         }

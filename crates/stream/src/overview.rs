@@ -1,5 +1,5 @@
-//! What the values of an array look like, from its blocks as they pass by: enough to choose a first transfer function, and to say
-//! what lies outside of it, without reading anything more.
+//! Statistics of an array's values from its blocks as they arrive: enough to choose a first transfer function, and to tell which
+//! values lie outside of it, without reading anything more.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use session::{Transfer, Values};
 
 /// Bins of the histogram.
 const BINS: usize = 512;
-/// A level that has fewer layers than level 0, and fewer than this, has mixed them.
+/// Fewest layers of a level that counts as unmixed although level 0 has more.
 const LEAST_LAYERS: u64 = 4;
 
 /// The values seen so far of one volume: of one array at one time, in one channel.
 pub(crate) struct Overview {
     values: Accumulator,
     sample: Sampler,
-    /// Rank of the level whose blocks count: the coarsest that was seen, among those that keep the layers of the volume. Corners of
-    /// blocks are few: any other level goes before.
+    /// Rank of the level whose blocks count: the coarsest that was seen, among those that keep the layers of the volume. A level of
+    /// block corners has few values: any other level is preferred.
     rank: Option<usize>,
     /// Those that were counted.
     seen: BTreeSet<u64>,
     /// Voxels of level 0 that they stand for.
     covered: f64,
-    /// The transfer function that so many blocks made.
+    /// Number of blocks counted for the last transfer function, and that function.
     made: Option<(usize, Transfer)>,
 }
 
@@ -58,7 +58,7 @@ impl Overview {
         let counted = self.sample.count();
         self.values.add(bytes, volume.dtype, &volume.decoding)?;
         self.sample.add(bytes, volume.dtype, &volume.decoding, block.key.index)?;
-        // What has no value says nothing of the others.
+        // Blocks without values add nothing to what the answer rests on.
         if self.sample.count() > counted {
             let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
             let factor = volume.levels[rank].factor.element_product();
@@ -81,7 +81,7 @@ impl Overview {
         self.made.as_ref().map(|(_, transfer)| transfer.clone())
     }
 
-    /// The same over all values.
+    /// A transfer function over all values that were seen; `None` while nothing was.
     pub(crate) fn transfer_over_all(&self, volume: &VolumeView) -> Option<Transfer> {
         let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
         (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
@@ -91,7 +91,7 @@ impl Overview {
         self.sample.spread()
     }
 
-    /// What is said of the values that were seen, beside a range of colours; `None` while nothing was seen.
+    /// Statistics of the values that were seen, with their shares outside a range of colours; `None` while nothing was seen.
     pub(crate) fn values(&self, volume: &VolumeView, range: Option<[f64; 2]>) -> Option<Values> {
         let level = volume.levels.get(self.rank?)?.number;
         (!self.seen.is_empty()).then(|| Values::of(&self.spread(), &self.values.stats(), level, range))
@@ -104,7 +104,7 @@ impl Overview {
     }
 }
 
-/// Layers of level 0 are layers of this level too, or so many that a few more or less say the same.
+/// Whether a level has as many layers as level 0, or so many that mixing some of them changes little.
 fn keeps_layers(volume: &VolumeView, rank: usize) -> bool {
     let (own, finest) = (volume.levels[rank].shape, volume.levels[0].shape);
     own.into_iter().zip(finest).all(|(own, finest)| own >= finest.min(LEAST_LAYERS))

@@ -46,7 +46,7 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
     camera_for(view, volume, ImageSize { width: 1, height: 1 })
 }
 
-/// The same for a picture of this size.
+/// The camera of a view in a picture of this size; one that sees the whole volume where the view names none.
 ///
 /// # Errors
 /// `Invalid` when it looks nowhere.

@@ -34,7 +34,7 @@ pub struct Still {
     pub view: View,
     /// The slabs beside it, where they were asked for.
     pub slabs: Option<Slabs>,
-    /// What is known of the values that it shows.
+    /// Statistics of the values that it shows; `None` where no block was read.
     pub values: Option<Values>,
 }
 

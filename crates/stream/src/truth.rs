@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     pub(crate) is_moving: bool,
     /// Drawn and encoded without loss, at full resolution and quality.
     pub(crate) is_lossless: bool,
-    /// The window has more pixels than pictures may have.
+    /// True when the window has more pixels than pictures may have.
     pub(crate) is_enlarged: bool,
     /// Memory for blocks of this view, bytes.
     pub(crate) memory_bytes: u64,

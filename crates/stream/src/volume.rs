@@ -131,17 +131,17 @@ impl Volume {
         overview.transfer(&self.view).map(|t| (overview.voxels_seen(), t))
     }
 
-    /// The same over all values, not only those that are usual.
+    /// A transfer function over all values, outliers included; `None` before any block is here.
     pub(crate) fn full_transfer(&self) -> Option<Transfer> {
         self.overview().transfer_over_all(&self.view)
     }
 
-    /// What is known of the values, beside a range of colours; `None` before any block is here.
+    /// Statistics of the values, with their shares outside a range of colours; `None` before any block is here.
     pub(crate) fn values(&self, range: Option<[f64; 2]>) -> Option<Values> {
         self.overview().values(&self.view, range)
     }
 
-    /// On how much of the array that rests, voxels of level 0.
+    /// Voxels of level 0 that these answers rest on.
     pub(crate) fn voxels_seen(&self) -> f64 {
         self.overview().voxels_seen()
     }

@@ -9,7 +9,7 @@
 //! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
 //! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
 //!
-//! Where packets are lost, data behind a gap waits for the retransmission, which lengthens the round trip. A smaller window would not
+//! When packets are lost, data behind a gap waits for the retransmission, which lengthens the round trip. A smaller window would not
 //! bring the missing data sooner, and a window that just fills the path would stall meanwhile. So while there are gaps the window never
 //! falls and is several times what fills the path; the sender's congestion control then bounds what is in the network.
 //!

@@ -27,7 +27,7 @@ mod library {
 const FILTERS: [i32; 4] = [1, 2, 3, 32_000];
 /// Szip, bzip2, Blosc, LZ4, bitshuffle, zstd, Blosc2.
 const MORE_FILTERS: [i32; 7] = [4, 307, 32_001, 32_004, 32_008, 32_015, 32_026];
-/// From here on, a step is one of those.
+/// Smallest step that means one of [`MORE_FILTERS`].
 const MORE: u8 = 0x80;
 const CODECS: [&str; 6] = ["gzip", "zlib", "bz2", "zstd", "crc32c", "blosc"];
 /// Most steps of one chunk.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! files    one file of a format          zarr         a folder of files
-//! pair     a header with other files beside it
+//! pair     a header with files of data beside it
 //! chunk    a stored chunk, by the filters that packed it
 //! frames   bytes off a connection        server, client   the machines against any peer, driven by a script
 //! datagrams    datagrams and records of the link `lossy`, at either end

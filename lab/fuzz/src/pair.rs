@@ -1,11 +1,11 @@
-//! Foreign bytes where a pair of files would be: a header, and the image beside it.
+//! Foreign bytes as a header with one or several files of data beside it.
 
 use crate::files::read_some;
 
-/// Bytes of the image, which only its size matters of.
+/// Size of each file of data; its contents do not matter.
 const IMAGE_BYTES: usize = 4096;
 
-/// Opens `header` as that of an image, by the image's name.
+/// Opens an image whose header has these bytes, by the image's name.
 pub fn open_and_read(header: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder for the files");
     std::fs::write(folder.path().join("x.hdr"), header).expect("the header is written");
@@ -14,7 +14,7 @@ pub fn open_and_read(header: &[u8]) {
     read_some(&image);
 }
 
-/// Opens `header` as one of several files of data beside it.
+/// Opens a header with these bytes and four files of data beside it.
 pub fn open_and_read_parts(header: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder for the files");
     for number in 0..4 {

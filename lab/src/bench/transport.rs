@@ -2,8 +2,8 @@
 //! made beforehand (`corridor lab`, or a real one) and both sides are named, this program running on the receiver's; or
 //! it is told how links are made, and makes those that it needs ([`links`]).
 //!
-//! Messages are from memory: no array, no disk. They are encrypted and checked as everything is. The group `get` is the whole
-//! program instead, with no option given, beside messages in the same run.
+//! Messages are from memory: no array, no disk. They are encrypted and checked as everything is. The group `get` runs the whole
+//! program without options instead, and messages beside it.
 
 mod advice;
 mod blind;

@@ -20,8 +20,8 @@ const UNHURRIED_BYTES: u64 = 8 << 20;
 /// empty. Beyond that no more is queued than keeps the link busy, for what is queued is not compressed any more, and no
 /// more than has left so far, for the first measurements are of buffers rather than of the link.
 const LEAST_QUEUE_BYTES: u64 = 768 << 10;
-/// Time that what is queued takes, beside what is on its way: some carriers keep bytes until they are acknowledged, which takes
-/// a round trip, and of those that are sent again one more each time.
+/// Time to send what may be queued, plus round trips: some carriers hold bytes until they are acknowledged, which takes a round
+/// trip, and one more for each retransmission.
 const QUEUE_SECS: f64 = 0.25;
 const ROUND_TRIPS_UNDER_WAY: f64 = 4.0;
 /// Weight of the newest measurement.
@@ -106,8 +106,8 @@ impl Goodput {
         self.bytes_per_sec
     }
 
-    /// False while no more compressible data should be queued, because how to send them will be known better soon.
-    /// `queued_bytes`: those of them that have not left, over a path of this round trip.
+    /// False while no more compressible data should be queued, because a better way to send them will be known soon.
+    /// `queued_bytes` counts the compressible data that have not left yet.
     #[must_use]
     pub fn has_room(&self, queued_bytes: u64, round_trip: Duration) -> bool {
         let queue_secs = QUEUE_SECS + ROUND_TRIPS_UNDER_WAY * round_trip.as_secs_f64();

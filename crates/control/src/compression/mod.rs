@@ -76,8 +76,8 @@ pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
     fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
 }
 
-/// True when one of these ways makes so much less of the data that it helps over some link. What is incompressible needs
-/// no measurement of the link, and none may hold it up.
+/// True when one of these ways shrinks the data enough to help over some link. Incompressible data need no measurement of
+/// the link, and must not wait for one.
 #[must_use]
 pub fn is_compressible(ways: &[Sampled]) -> bool {
     ways.iter().any(|way| way.ratio >= LEAST_GAIN)

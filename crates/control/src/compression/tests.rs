@@ -37,7 +37,7 @@ struct Sender {
     samples: u32,
     sampling: Sampling,
     round_trip: Duration,
-    /// What is sent is kept so long after it has left, until it is acknowledged.
+    /// Time from sending to the acknowledgement, during which sent bytes are held.
     kept: Duration,
     most_queued_bytes: u64,
 }
@@ -280,13 +280,13 @@ fn what_leaves_at_the_same_moment_left_before_it() {
     assert!((0.9..1.05).contains(&(found / SLOW)), "{found}");
 }
 
-/// A carrier that keeps bytes until they are acknowledged has them for a round trip, and for some where packets are lost.
+/// A carrier that holds bytes until they are acknowledged holds them for a round trip, or several where packets are lost.
 #[test]
 fn a_long_path_is_not_held_up_by_the_measurement() {
     for round_trips in [1, 3] {
         let round_trip = Duration::from_millis(150);
         let mut sender = Sender { round_trip, most_queued_bytes: 64 << 20, ..Sender::new(1.0) };
-        // What goes by is known, though the bytes are kept for longer.
+        // The rate is known, though bytes are held for longer.
         sender.goodput = Goodput::knowing(BRISK);
         sender.kept = round_trip * round_trips;
         sender.send(BRISK, 64 << 20);

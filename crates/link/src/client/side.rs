@@ -95,9 +95,9 @@ pub(crate) struct ClientSide {
     by_parts: bool,
     /// Its place among the connections of one receiver, as long as it is open.
     member: Option<Member>,
-    /// What tells whether packets come after gaps.
+    /// Statistics of the connection, which count packets received after gaps; `None` where gaps do not matter.
     flow: Option<Arc<dyn Flow>>,
-    /// Round trips of the window, and packets after gaps, when that was looked at.
+    /// Round trips of the window, and packets received after gaps, at the last look.
     looked: (u64, u64),
     pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,

@@ -94,7 +94,7 @@ impl<'a> Scene<'a> {
         rounded(LEAST_WINDOW_BYTES.max(WINDOW_PRODUCTS * product))
     }
 
-    /// How long a long flow may take.
+    /// Longest time that a flow of so many bytes may take.
     fn within(&self, bytes: u64) -> Duration {
         let least = |rate: f64| Duration::from_secs_f64(PATIENCE * bytes as f64 / rate);
         self.options.link.rate.map_or(DEFAULT_WITHIN, |rate| least(rate).max(LEAST_PATIENCE))
@@ -124,7 +124,7 @@ impl<'a> Scene<'a> {
         self.ours_of(way, self.bytes).await
     }
 
-    /// The same of so many bytes.
+    /// A long flow as [`Scene::ours`] makes one, of so many bytes.
     pub(super) async fn ours_of(&self, way: Way, bytes: u64) -> Result<Flowed> {
         let client = Client::connect(&self.ready, way, self.window_bytes()).await?;
         let arrived = Arc::<AtomicU64>::default();

@@ -1,8 +1,8 @@
-//! What a user gets: `corridor get` of random data with no option given, and blocks as a viewer asks for them, over a path that
-//! nothing is remembered of and once more after that; beside bare messages over the same link in the same run.
+//! The whole program as a user runs it: `corridor get` of random data without options, over a path that nothing is remembered of and
+//! once more after that, and blocks as a viewer requests them. Bare messages over the same link in the same run are measured beside.
 //!
-//! Times are from the start of the command to its end: processes, connection, description and the file's writing are in
-//! them. Messages begin when their handshake is over. Every copy is compared with the file.
+//! Times are from the start of the command to its end, so they include processes, connection, description and writing the file.
+//! Times of messages begin after their handshake. Every copy is compared with the file.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -21,29 +21,30 @@ use super::super::report::{Better, Case, median};
 use super::flows::{Flowed, Scene, measured};
 use super::messages::Way;
 use super::{goodput, limited};
+use crate::dice::Dice;
 
-/// Data of one copy, bytes, and where it only has to work: one megabyte of eights, so that slabs are not all alike.
+/// Data of one copy, and of one in a quick run, bytes: whole multiples of [`SIDE`] squared.
 const BYTES: u64 = 419_430_400;
 const QUICK_BYTES: u64 = 40 << 20;
-/// Shares of the least time that copies are to reach, by loss. What is lost is in that time already.
+/// Goals by loss, as shares of the rate that the link allows; retransmissions are accounted for in that rate.
 const GOALS: &[(f64, f64)] = &[(0.0, 0.90), (1e-3, 0.88), (1e-2, 0.85)];
-/// Round trips that a first copy may take beside its data: connection, description, first request.
+/// Round trips that a first copy may take besides its data: connection, description, first request.
 const ROUND_TRIPS: f64 = 3.0;
-/// From this rate on processors are the limit here, bytes per second; then this share of the faster bare messages is sought.
+/// Rate from which processors are the limit, bytes per second; the goal is then this share of the faster bare messages.
 const BOUND_BY_PROCESSORS: f64 = 60e6;
 const OF_MESSAGES: f64 = 0.8;
-/// Memory of whoever asks for blocks, bytes.
+/// Memory for the receiver of blocks, bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// Columns of the array; a row of blocks is then about a mebibyte.
+/// Rows and columns of a plane of the array: a mebibyte.
 const SIDE: u64 = 1024;
 
-/// One way of getting the data, and what came of it in each run.
+/// One way of getting the data, and its measurements.
 struct Contestant {
     name: &'static str,
     flows: Vec<Flowed>,
 }
 
-/// See the module.
+/// Runs the group `get`.
 pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let bytes = if scene.options.is_quick { QUICK_BYTES } else { BYTES };
     let folder = tempfile::tempdir()?;
@@ -85,7 +86,7 @@ fn cases(scene: &Scene<'_>, of: &Contestant, peers: &[(&str, Contestant)], bytes
     [aimed(scene, speed, bytes), case(&cost, "s/GB", Better::Lower, Flowed::cpu_secs_per_gb)]
 }
 
-/// A share of the link's own time and some round trips; where processors are the limit, a share of what bare messages got.
+/// Adds the goal: a share of the link's rate after some round trips or, where processors are the limit, of the rate of bare messages.
 fn aimed(scene: &Scene<'_>, case: Case, bytes: u64) -> Case {
     let link = &scene.options.link;
     let Some((goodput, rate)) = goodput(link).zip(link.rate) else { return case };
@@ -99,7 +100,7 @@ fn aimed(scene: &Scene<'_>, case: Case, bytes: u64) -> Case {
     case.aiming(share * bytes as f64 / least_secs)
 }
 
-/// One `corridor get` by a user who remembers what is in `home`.
+/// One `corridor get` with the state directory `home`.
 async fn copy(
     scene: &Scene<'_>,
     server: &Running,
@@ -124,7 +125,7 @@ async fn copy(
     Ok(flowed)
 }
 
-/// All blocks of the array, wanted at once, by somebody who remembers nothing.
+/// All blocks of the array, requested at once, with an empty state directory.
 async fn blocks(server: &Running, bytes: u64) -> Result<Flowed> {
     let home = tempfile::tempdir()?;
     let location: Location = server.text("url")?.parse()?;
@@ -158,7 +159,7 @@ async fn blocks(server: &Running, bytes: u64) -> Result<Flowed> {
     measured(server, work).await
 }
 
-/// An array of bytes that no way of compressing makes fewer, as numpy writes it.
+/// Writes an incompressible array of bytes as numpy does.
 fn write_noise(file: &Path, bytes: u64) -> Result<()> {
     let header = format!(
         "{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, {SIDE}, {SIDE}), }}",
@@ -170,18 +171,14 @@ fn write_noise(file: &Path, bytes: u64) -> Result<()> {
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&u16::try_from(padded.len()).unwrap_or_default().to_le_bytes())?;
     out.write_all(padded.as_bytes())?;
-    // xorshift64* (Vigna, 2016).
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut dice = Dice::new(1);
     for _ in 0..bytes / 8 {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        out.write_all(&state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes())?;
+        out.write_all(&dice.bits().to_le_bytes())?;
     }
     Ok(out.flush()?)
 }
 
-/// That the copy has the bytes of the file, behind a header that may be spaced otherwise.
+/// Checks that a copy has the data of the file; their headers may be padded differently.
 fn check_same(file: &Path, copy: &Path) -> Result<()> {
     let (mut original, mut copied) = (data(file)?, data(copy)?);
     let (mut ours, mut theirs) = (vec![0; 1 << 20], vec![0; 1 << 20]);
@@ -196,7 +193,7 @@ fn check_same(file: &Path, copy: &Path) -> Result<()> {
     }
 }
 
-/// What follows the header of an `.npy` file.
+/// Reads the data of an `.npy` file, after its header.
 fn data(file: &Path) -> Result<impl Read + use<>> {
     let mut reader = BufReader::with_capacity(1 << 20, std::fs::File::open(file)?);
     let mut start = [0; 10];

@@ -28,7 +28,8 @@ const ADVISED: [(f64, f64, f64); 6] = [
     (62.5e6, 0.02, 0.0),
     (125e6, 0.15, 1e-3),
 ];
-/// Losses with which the whole program is run, on the round trips above at the usual rate and at one that processors do not limit.
+/// Losses and an additional rate for the group `get`: on each of the round trips above, at the usual rate and at one that
+/// processors do not limit.
 const GOT: [f64; 3] = [0.0, 1e-3, 1e-2];
 const GOT_RATE: f64 = 25e6;
 /// Packets of links that limit nothing, bytes.
