@@ -80,10 +80,9 @@ pub(crate) fn label_colour(table: &[[f32; 3]], label: u32) -> [f32; 3] {
         return *colour;
     }
     let bits = mix32(label);
-    // As bright and saturated as the table's colours, so that none looks like a background.
-    let [value, saturation] = [[1.0, 0.65], [0.8, 0.8], [0.95, 0.45]][(bits >> 16) as usize % 3];
-    let value = value - 0.015 * (bits >> 24 & 7) as f32;
-    let saturation = saturation + 0.02 * (bits >> 27 & 7) as f32;
+    // Bright and saturated, so that none is the colour of a background; all bits count, so that few are alike.
+    let value = 0.75 + (bits >> 16 & 0xFF) as f32 * (0.25 / 255.0);
+    let saturation = 0.4 + (bits >> 24) as f32 * (0.5 / 255.0);
     let hue = (bits & 0xFFFF) as f32 * (6.0 / 65536.0);
     [5.0, 3.0, 1.0].map(|offset: f32| {
         let k = (offset + hue) % 6.0;

@@ -6,7 +6,7 @@
 
 use glam::{DAffine3, DVec3};
 
-use crate::anchor::EARLIER;
+use crate::anchor::MIDDLE;
 use crate::cast::Caster;
 use crate::simd::LANES;
 use crate::voxel::Voxel;
@@ -93,15 +93,15 @@ impl Rays {
             let stretch = (leaves - enters) / count;
             for axis in 0..3 {
                 let step = self.step[axis][lane];
-                self.origin[axis][lane] += step * (enters - EARLIER * stretch);
+                self.origin[axis][lane] += step * (enters - MIDDLE * stretch);
                 self.step[axis][lane] = step * stretch;
                 self.inverse[axis][lane] = 1.0 / self.step[axis][lane];
             }
-            self.depth[lane] = (enters - EARLIER * stretch) * self.length[lane];
+            self.depth[lane] = (enters - MIDDLE * stretch) * self.length[lane];
             self.length[lane] *= stretch;
             self.stretch[lane] = stretch;
             (self.next[lane], self.end[lane]) = (1.0, count + 1.0);
-            (self.reach[0][lane], self.reach[1][lane]) = (EARLIER, count + EARLIER);
+            (self.reach[0][lane], self.reach[1][lane]) = (MIDDLE, count + MIDDLE);
         }
         self.whole = self.reach;
     }

@@ -45,9 +45,9 @@ fn aim(pixel: vec2u) {
     if span.x < span.y && picture.is_thin != 0u {
         let count = max(round(span.y - span.x), 1.0);
         step_stretch = (span.y - span.x) / count;
-        ray_origin += ray_step * span.x;
+        ray_origin += ray_step * (span.x - MIDDLE * step_stretch);
         ray_step *= step_stretch;
-        reach = vec2f(0.0, count);
+        reach = vec2f(MIDDLE, count + MIDDLE);
         next = 1.0;
         end = count + 1.0;
     } else if span.x < span.y {

@@ -76,11 +76,8 @@ fn label_colour(label: u32) -> vec4f {
     bits = (bits ^ (bits >> 16u)) * 0x7FEB352Du;
     bits = (bits ^ (bits >> 15u)) * 0x846CA68Bu;
     bits = bits ^ (bits >> 16u);
-    let kind = extractBits(bits, 16u, 16u) % 3u;
-    var value = select(select(0.95, 0.8, kind == 1u), 1.0, kind == 0u);
-    var saturation = select(select(0.45, 0.8, kind == 1u), 0.65, kind == 0u);
-    value -= 0.015 * f32(extractBits(bits, 24u, 3u));
-    saturation += 0.02 * f32(extractBits(bits, 27u, 3u));
+    let value = 0.75 + f32(extractBits(bits, 16u, 8u)) * (0.25 / 255.0);
+    let saturation = 0.4 + f32(extractBits(bits, 24u, 8u)) * (0.5 / 255.0);
     let hue = f32(bits & 0xFFFFu) * (6.0 / 65536.0);
     let k = (vec3f(5.0, 3.0, 1.0) + hue) % vec3f(6.0);
     return vec4f(value * (1.0 - saturation * clamp(min(k, 4.0 - k), vec3f(0.0), vec3f(1.0))), 1.0);

@@ -188,6 +188,8 @@ const NO_GAP = 0xFFFFFFFFu;
 const FAR = 1e30;
 const NEVER = 3e38;
 const STILL = 1e-20;
+// Place of a sample within a step, for rays with steps of their own (thin volumes).
+const MIDDLE = 0.5;
 
 // The ray.
 var<private> ray_origin: vec3f;
