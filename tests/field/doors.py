@@ -25,7 +25,8 @@ class Refused:
 
 def quoted(name: str) -> str:
     """A name as a selection takes it on the command line."""
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' if name else ""
+    quote = "'" if '"' in name else '"'
+    return f"{quote}{name}{quote}" if name else ""
 
 
 def in_text(key: Key) -> str:
@@ -79,7 +80,7 @@ def by_engine(location: str, group: str) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return xr.open_dataset(location, engine="corridor", group=group or None, decode_times=False,
-                               decode_timedelta=False, decode_coords=False)
+                               decode_timedelta=False, decode_coords=False, concat_characters=False)
 
 
 def by_http(zarr_url: str, token: str) -> zarr.Group:

@@ -12,6 +12,7 @@ import nrrd
 import numpy as np
 import xarray as xr
 import zarr
+from xarray.backends.zarr import FillValueCoder
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 # Attributes that are the library's own bookkeeping.
@@ -58,7 +59,21 @@ def variables(path: pathlib.Path) -> tuple[list[Variable], dict[str, str]]:
     assert library, f"no library reads {path.name}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return readers[library](path)
+        found, others = readers[library](path)
+    return [part for variable in found for part in _parts(variable)], others
+
+
+def _parts(variable: Variable) -> list[Variable]:
+    """Complex numbers and structures are arrays part by part."""
+    values = variable.stored
+    if values.dtype.kind == "c":
+        parts = {"r": values.real, "i": values.imag}
+    elif values.dtype.names:
+        parts = {name: values[name] for name in values.dtype.names}
+    else:
+        return [variable]
+    return [Variable(f"{variable.name}.{name}", np.ascontiguousarray(part).reshape(part.shape), None,
+                     variable.dims, variable.attributes) for name, part in parts.items()]
 
 
 def native(values) -> np.ndarray:
@@ -88,8 +103,20 @@ def _by_xarray(path, group: str) -> tuple[xr.Dataset, xr.Dataset]:
     """A group's stored values, and what xarray decodes of them by scale, offset and missing values (times stay numbers)."""
     engine = {"zarr": "zarr", "netCDF4": "netcdf4"}[library_of(path)]
     options = {"engine": engine, "group": group or None, "decode_times": False, "decode_timedelta": False,
-               "decode_coords": False}
+               "decode_coords": False, "concat_characters": False}
     return (xr.open_dataset(path, mask_and_scale=False, **options), xr.open_dataset(path, mask_and_scale=True, **options))
+
+
+def is_opened_by_xarray(path: pathlib.Path, group: str) -> bool:
+    """True where xarray's own engine opens this group."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stored, decoded = _by_xarray(path, group)
+    except Exception:
+        return False
+    with stored, decoded:
+        return True
 
 
 def _netcdf(path):
@@ -161,6 +188,11 @@ def _zarr(path):
         dims = item.metadata.dimension_names if item.metadata.zarr_format == 3 else item.attrs.get("_ARRAY_DIMENSIONS")
         named = tuple(dims) if dims and all(dims) else None
         attributes = {k: v for k, v in item.attrs.asdict().items() if k != "_ARRAY_DIMENSIONS"}
+        if values.dtype.kind in "mM":  # times are numbers, with what they count from among the attributes
+            values, decoded[name] = values.view("i8"), None
+        fill = attributes.get("_FillValue")
+        if isinstance(fill, str) and values.dtype.kind == "f":  # as xarray writes it
+            attributes["_FillValue"] = FillValueCoder.decode(fill, values.dtype)
         found.append(Variable(name, native(values), decoded.get(name), named, attributes))
     return found, others
 
@@ -203,14 +235,9 @@ def _nifti(path):
     if stored.dtype.names:  # colours: one more axis, last
         return [Variable("", np.stack([stored[c] for c in stored.dtype.names], axis=-1))], {}
     if stored.dtype.kind == "c":
-        return _parts("image", stored), {}
+        return [Variable("image", native(stored))], {}
     decoded = np.asanyarray(image.dataobj).T
     return [Variable("", native(stored), native(decoded))], {}
-
-
-def _parts(name, values) -> list[Variable]:
-    """Complex numbers, of which Corridor gives both parts as arrays."""
-    return [Variable(f"{name}.r", native(values.real)), Variable(f"{name}.i", native(values.imag))]
 
 
 def _nrrd(path):
@@ -220,4 +247,4 @@ def _nrrd(path):
 
 def _npy(path):
     values = np.load(path)
-    return (_parts(path.stem, values) if values.dtype.kind == "c" else [Variable("", native(values))]), {}
+    return [Variable(path.stem if values.dtype.kind == "c" else "", native(values))], {}

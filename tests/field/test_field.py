@@ -20,7 +20,7 @@ from conftest import Program, report, running
 
 # Files of real users of which the variables are left out for a reason: (file, variable): words of the reason.
 LEFT_OUT: dict[tuple[str, str], str] = {
-    ("odd_types.h5", "sequences"): "variable length",
+    ("odd_types.h5", "sequences"): "lists of",
     ("odd_types.h5", "opaque"): "opaque",
 }
 # Random selections of each variable beside the whole.
@@ -209,12 +209,16 @@ def by_xarray(file: str) -> bool:
 def test_xarray_engine(file, read, served):
     by_name = {v.name: v for v in read[file][0]}
     for group in references.groups_of(FOLDER / file):
+        if not references.is_opened_by_xarray(FOLDER / file, group):
+            continue
         found = doors.by_engine(served[file]["url"], group)
         for name in sorted(by_name):
             path, _, own = name.rpartition("/")
             if path != group or (file, name) in LEFT_OUT:
                 continue
             variable = by_name[name]
+            if variable.decoded is None and not is_text(variable.stored):
+                continue
             assert own in found.variables, f"{file}: `{name}` is missing"
             expect = variable.decoded if variable.decoded is not None else variable.stored
             if references.library_of(FOLDER / file) == "netCDF4" and not is_text(expect):
@@ -230,11 +234,36 @@ def test_zarr_over_http(file, read, served):
     for variable in sample(read[file][0]):
         what = f"{file}: {variable.name} over HTTP"
         name = variable.name or next(iter(doors.by_python(line["url"])[1]))
-        if (file, variable.name) in LEFT_OUT:
+        # zarr-python's client does not escape these, and cuts the address there.
+        if (file, variable.name) in LEFT_OUT or set(name) & set("#?\n\t"):
             continue
         found = group[name]
-        equal(found[...], variable.stored, what, exact_type=not is_text(variable.stored))
+        expect, dims = variable.stored, variable.dims
+        if expect.dtype == "S1" and found.ndim + 1 == expect.ndim:  # characters are joined
+            expect = np.ascontiguousarray(expect).view(f"S{expect.shape[-1]}")[..., 0]
+            dims = dims and dims[:-1]
+        equal(found[...], expect, what, exact_type=not is_text(variable.stored))
         if variable.attributes is not None:
-            same_attributes(found.attrs.asdict(), variable.attributes, what)
-        if variable.dims is not None:
-            assert tuple(found.metadata.dimension_names) == variable.dims, what
+            # Missing values are judged by what xarray makes of them: see the next test.
+            others = {k: v for k, v in variable.attributes.items() if k not in ("_FillValue", "missing_value")}
+            same_attributes(found.attrs.asdict(), others, what)
+        if dims is not None:
+            assert tuple(found.metadata.dimension_names) == dims, what
+
+
+@pytest.mark.parametrize("file", [n for n in NAMES if by_xarray(n)])
+def test_xarray_over_http(file, read, served):
+    """Decoded values, to the precision of the stored ones: JSON has no single precision for scale and offset."""
+    line = served[file]
+    by_name = {v.name: v for v in read[file][0]}
+    for group in references.groups_of(FOLDER / file):
+        if not references.is_opened_by_xarray(FOLDER / file, group):
+            continue
+        found = doors.xarray_by_http(line["zarr"], line["token"], group)
+        for name, variable in by_name.items():
+            path, _, own = name.rpartition("/")
+            if path != group or (file, name) in LEFT_OUT or variable.decoded is None or is_text(variable.stored):
+                continue
+            values = found.variables[own].values
+            np.testing.assert_allclose(values, variable.decoded, rtol=1e-6, err_msg=f"{file}: {name}")
+            COUNTS["selections equal"] += 1
