@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, Either, select};
+use tokio::time::timeout;
 use wire::{Error, Result};
 
 use crate::streams::{self, Rails};
@@ -13,6 +14,10 @@ use crate::{Link, Trust, quic};
 /// Shortest round trip for which QUIC is chosen automatically. Below it TCP needs a quarter of the processor time, fills 1 Gb/s without
 /// losses (115 MB/s at 20 ms, where QUIC reached 86 on two cores), and its windows grow soon enough.
 pub const LONG_RTT: Duration = Duration::from_millis(50);
+
+/// Longest time that TCP has to connect once QUIC is ready, where TCP is preferred: many round trips of a path that is not long, and
+/// the handshake of a busy machine. A firewall that drops packets of TCP delays the link no longer than this.
+const TCP_WITHIN: Duration = Duration::from_millis(500);
 
 /// Which protocol to connect by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +124,7 @@ pub struct Raced {
 }
 
 /// Connects by TCP and QUIC at once. QUIC needs a round trip less, so it usually connects first; its round trip then decides: from
-/// `quic_from` on QUIC is used, else TCP. Where TCP connects first it is used at once, because UDP may be blocked on the way, and
+/// `quic_from` on QUIC is used, else TCP if it connects within half a second. Where TCP connects first it is used at once, because UDP may be blocked on the way, and
 /// requests should not wait until that is known. Plain connections, and those to this machine unless `quic_from` is zero, use TCP.
 ///
 /// # Errors
@@ -146,11 +151,24 @@ pub async fn race(
     let by_quic: BoxFuture<'static, Result<Link>> =
         Box::pin(async move { quic::connect(&to, port, &trusted, &options).await });
     let by_tcp = Box::pin(streams::connect(host, port, trust, streams, rails));
+    chosen(by_quic, by_tcp, quic_from).await
+}
+
+/// Chooses between two links that are connecting; see [`race`].
+async fn chosen(
+    by_quic: BoxFuture<'static, Result<Link>>,
+    by_tcp: impl Future<Output = Result<Link>> + Unpin,
+    quic_from: Duration,
+) -> Result<Raced> {
+    let only = |link| Raced { link, later: None };
     let is_long = |link: &Link| round_trip(link).is_some_and(|rtt| rtt >= quic_from);
     match select(by_quic, by_tcp).await {
         Either::Left((Ok(by_quic), _)) if is_long(&by_quic) => Ok(only(by_quic)),
         // TCP costs less on a short path, if it gets through.
-        Either::Left((Ok(by_quic), by_tcp)) => Ok(only(by_tcp.await.unwrap_or(by_quic))),
+        Either::Left((Ok(by_quic), by_tcp)) => match timeout(TCP_WITHIN, by_tcp).await {
+            Ok(Ok(by_tcp)) => Ok(only(by_tcp)),
+            _ => Ok(only(by_quic)),
+        },
         Either::Left((Err(_), by_tcp)) => by_tcp.await.map(only),
         Either::Right((Err(error), by_quic)) => by_quic.await.map(only).map_err(|_| error),
         Either::Right((Ok(by_tcp), by_quic)) => {
@@ -166,7 +184,38 @@ fn round_trip(link: &Link) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::time::{Instant, sleep};
+
     use super::*;
+
+    /// A link that is told apart by its peer.
+    fn named(peer: &str) -> Link {
+        let (mut link, _) = crate::local::pair();
+        link.peer = peer.to_owned();
+        link
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_tcp_is_swallowed_quic_is_taken_after_a_short_time() {
+        let begun = Instant::now();
+        let by_quic = Box::pin(ready(Ok::<_, Error>(named("quic"))));
+        let raced = chosen(by_quic, pending(), LONG_RTT).await.expect("a link");
+        assert!(raced.link.peer == "quic" && raced.later.is_none());
+        assert!(begun.elapsed() < 2 * TCP_WITHIN, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tcp_is_preferred_where_it_connects_soon_after_quic() {
+        let by_quic = Box::pin(ready(Ok::<_, Error>(named("quic"))));
+        let by_tcp = Box::pin(async {
+            sleep(TCP_WITHIN / 2).await;
+            Ok(named("tcp"))
+        });
+        let raced = chosen(by_quic, by_tcp, LONG_RTT).await.expect("a link");
+        assert_eq!(raced.link.peer, "tcp");
+    }
 
     #[test]
     fn protocols_have_names() {
