@@ -23,7 +23,7 @@ pub(super) struct Member {
     /// What is added to its times for those of the series.
     pub(super) times_later: f64,
     /// The same for the values of arrays that are times, by number of the array.
-    values_later: Vec<Option<f64>>,
+    values_later: Vec<f64>,
 }
 
 impl Member {
@@ -33,8 +33,7 @@ impl Member {
 
     /// What makes values of an array those of the series; `None` where they are.
     pub(super) fn shift_of(&self, number: u32, array: &ArrayInfo) -> Option<Shift> {
-        let later =
-            self.values_later.get(number as usize).copied().flatten().filter(|&later| later != 0.0)?;
+        let later = self.values_later.get(number as usize).copied().filter(|&later| later != 0.0)?;
         Some(Shift { later, dtype: array.dtype, missing: array.decoding.missing.clone() })
     }
 }
@@ -48,28 +47,44 @@ pub(super) struct Shift {
 }
 
 impl Shift {
-    /// Adds it to every element, those aside that are missing.
-    pub(super) fn apply(&self, bytes: &mut [u8]) {
+    /// Adds the number to every element that is not missing.
+    ///
+    /// # Errors
+    /// `Unsupported` where a sum is beyond the limits of the element type.
+    pub(super) fn apply(&self, bytes: &mut [u8]) -> array::Result<()> {
         let element = self.dtype.element();
         for raw in bytes.chunks_exact_mut(self.dtype.size_bytes()) {
             let Some(value) = self.dtype.scalar_at(raw, 0).filter(|value| !self.missing.contains(value))
             else {
                 continue;
             };
-            let later = match value.integer() {
-                // Whole, and within the type: looked at before data sets were joined.
-                #[expect(clippy::cast_possible_truncation, reason = "whole days or seconds")]
-                Some(whole) => {
-                    let sum = Scalar::Signed(i64::try_from(whole + self.later as i128).unwrap_or(i64::MAX));
-                    sum.to_little_endian(element)
-                }
-                None => Scalar::Float(value.as_f64() + self.later).to_little_endian(element),
+            let sum = match value.integer() {
+                Some(whole) => self.sum(whole)?,
+                None => Scalar::Float(value.as_f64() + self.later),
             };
-            raw.copy_from_slice(&later);
+            raw.copy_from_slice(&sum.to_little_endian(element));
             if self.dtype.order() == array::ByteOrder::Big {
                 raw.reverse();
             }
         }
+        Ok(())
+    }
+
+    /// Adds the number, which is whole where elements are integers, to one of them.
+    fn sum(&self, whole: i128) -> array::Result<Scalar> {
+        let (low, high) = self.dtype.element().limits();
+        #[expect(clippy::cast_possible_truncation, reason = "whole days or seconds")]
+        let sum = whole + self.later as i128;
+        let scalar = match (i64::try_from(sum), u64::try_from(sum)) {
+            (Ok(signed), _) => Some(Scalar::Signed(signed)),
+            (_, Ok(unsigned)) => Some(Scalar::Unsigned(unsigned)),
+            _ => None,
+        };
+        scalar.filter(|_| (low..=high).contains(&sum)).ok_or_else(|| {
+            array::Error::unsupported(format!(
+                "expected a time that fits its type when counted from another day, found {whole}"
+            ))
+        })
     }
 }
 
@@ -89,11 +104,12 @@ pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<St
         }
     }
     for (_, members) in groups {
+        let numbers: Vec<usize> = members.iter().map(|member| member.number).collect();
         match in_order(members, described) {
             Ok(members) => found.push(members),
-            Err((members, warning)) => {
+            Err(warning) => {
                 warnings.push(warning);
-                found.extend(members.into_iter().map(|number| vec![Member::alone(number)]));
+                found.extend(numbers.into_iter().map(|number| vec![Member::alone(number)]));
             }
         }
     }
@@ -101,59 +117,54 @@ pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<St
     found
 }
 
-/// The members of a series by time; the numbers of all, and why, where they are none.
-fn in_order(
-    mut members: Vec<Timed>,
-    described: &[(String, Arc<Dataset>)],
-) -> Result<Vec<Member>, (Vec<usize>, String)> {
-    let numbers = |members: &[Timed]| members.iter().map(|member| member.number).collect::<Vec<_>>();
-    let name = |member: &Timed| described[member.number].0.clone();
-    let later = |a: &Option<Reference>, b: &Option<Reference>| match (a, b) {
-        (Some(a), Some(b)) => a.in_terms_of(b),
-        // Their units are the same text: `timeless` has them.
-        _ => Some(0.0),
-    };
-    let base = members[0].times;
-    let Some(keys) =
-        members.iter().map(|m| Some(m.first + later(&m.times, &base)?)).collect::<Option<Vec<f64>>>()
-    else {
-        let warning =
-            format!("`{}` and others count times differently: they are not joined", name(&members[0]));
-        return Err((numbers(&members), warning));
-    };
-    let mut order: Vec<usize> = (0..members.len()).collect();
-    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
-    members = order.iter().map(|&place| members[place].clone()).collect();
-    let first = members[0].clone();
+/// Sorts the members of a series by time; the error says why they are not joined.
+fn in_order(members: Vec<Timed>, described: &[(String, Arc<Dataset>)]) -> Result<Vec<Member>, String> {
+    let name = |number: usize| described[number].0.as_str();
+    let (base, base_number) = (members[0].times, members[0].number);
+    let differently =
+        || format!("`{}` and others count times differently: they are not joined", name(base_number));
+    let mut keyed = Vec::with_capacity(members.len());
+    for member in members {
+        let key = member.first + later(member.times, base).ok_or_else(differently)?;
+        keyed.push((key, member));
+    }
+    keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let members: Vec<Timed> = keyed.into_iter().map(|(_, member)| member).collect();
+    let first = &members[0];
     let mut joined = Vec::with_capacity(members.len());
     let mut last: Option<(f64, &Timed)> = None;
     for member in &members {
-        let times_later = later(&member.times, &first.times).unwrap_or_default();
-        if let Some((end, before)) = last.filter(|(end, _)| *end >= member.first + times_later) {
-            let _ = end;
-            let warning =
-                format!("`{}` and `{}` overlap in time: they are not joined", name(before), name(member));
-            return Err((numbers(&members), warning));
+        let times_later = later(member.times, first.times).ok_or_else(differently)?;
+        if let Some((_, before)) = last.filter(|(end, _)| *end >= member.first + times_later) {
+            let (before, after) = (name(before.number), name(member.number));
+            return Err(format!("`{before}` and `{after}` overlap in time: they are not joined"));
         }
         last = Some((member.last + times_later, member));
         let arrays = &described[member.number].1.arrays;
         let mut values_later = Vec::with_capacity(arrays.len());
         for ((array, own), base) in arrays.iter().zip(&member.values).zip(&first.values) {
-            let value = own.as_ref().and_then(|_| later(own, base));
-            if value.is_some_and(|value| !can_be_added(array, value, member)) {
-                let warning = format!(
-                    "`{}` and `{}` count from different days, and `{}` cannot be told from the other: they are not joined",
-                    name(&first),
-                    name(member),
+            let value = later(*own, *base).filter(|&value| can_be_added(array, value, member));
+            values_later.push(value.ok_or_else(|| {
+                format!(
+                    "`{}` and `{}` count from different days, and `{}` cannot be told by the first one's: they are not joined",
+                    name(first.number),
+                    name(member.number),
                     array.name
-                );
-                return Err((numbers(&members), warning));
-            }
-            values_later.push(value);
+                )
+            })?);
         }
         joined.push(Member { number: member.number, times_later, values_later });
     }
     Ok(joined)
+}
+
+/// Number to add to times by `own` to get times by `base`; `None` where it cannot be expressed.
+fn later(own: Option<Reference>, base: Option<Reference>) -> Option<f64> {
+    match (own, base) {
+        (Some(own), Some(base)) => own.in_terms_of(&base),
+        // Units that are not understood are equal as text: `timeless` compares them.
+        _ => Some(0.0),
+    }
 }
 
 /// Whether a number can be added to the stored values of an array of times, exactly.

@@ -212,7 +212,7 @@ impl Catalogue {
         let (target, own) = Target::new(&request.selection.shape(), into.item_bytes())?;
         source.read(request, own).await.map_err(|error| self.heed(part, error))?;
         let mut bytes = target.into_vec()?;
-        shift.apply(&mut bytes);
+        shift.apply(&mut bytes)?;
         let mut into = into;
         into.write_all(&bytes)?;
         self.unchanged(part).await
