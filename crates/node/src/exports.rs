@@ -371,9 +371,12 @@ impl Exports {
         }
         tell_left_out(left_out.iter().map(|error| error.to_string()));
         let is_only = locations.len() == 1;
+        let mut prefixes = BTreeSet::new();
         let watched = |path: PathBuf| {
-            let own = path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
-            let prefix = if is_only { String::new() } else { own.unwrap_or_default() };
+            let own = path.file_name().filter(|_| !is_only);
+            let own = own.map(|name| unused(&name.to_string_lossy(), &prefixes));
+            prefixes.extend(own.clone());
+            let prefix = own.map_or_else(String::new, |own| format!("{own}/"));
             let folder = Arc::new(Mutex::new(Folder::new(&path)?));
             Ok(Watched { prefix, folder, state: tokio::sync::Mutex::default() })
         };
@@ -402,13 +405,17 @@ impl Exports {
         });
         let deadline = Box::pin(tokio::time::sleep(TRIED_FOR));
         let mut tried = stream::iter(tried).buffer_unordered(TRIED_AT_ONCE).take_until(deadline);
-        let mut broken = Vec::new();
+        let mut broken = BTreeMap::new();
         while let Some((export, described)) = tried.next().await {
-            if let Err(error) = described {
-                broken.push((export.name.clone(), error.to_string()));
+            match described {
+                Err(error) if is_of_the_data(&error) => {
+                    broken.insert(export.name.clone(), error.to_string());
+                }
+                // It is tried again when somebody asks for it: a missing part or a right may come later.
+                Err(error) => tracing::warn!("`{}` cannot be opened now: {error}", export.name),
+                Ok(_) => {}
             }
         }
-        let broken: BTreeMap<String, String> = broken.into_iter().collect();
         tell_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
         for watched in &self.folders {
             let mut state = watched.state.lock().await;
@@ -543,18 +550,17 @@ impl Exports {
     /// # Errors
     /// As [`find`](Self::find).
     pub(crate) async fn find_at<'a>(&self, path: &'a str) -> Result<(Arc<Export>, &'a str)> {
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        let named = |all: &[Arc<Export>], end: usize| all.iter().find(|e| e.name == path[..end]).cloned();
-        let ends: Vec<usize> = ends.collect();
+        let is_named = |export: &&Arc<Export>| {
+            path.strip_prefix(&export.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         for is_again in [false, true] {
             if is_again {
                 self.look_again().await;
             }
             let all = self.all();
             // The longest one: a data set may have the name of the folder that another one is in.
-            if let Some((export, end)) = ends.iter().rev().find_map(|&end| named(&all, end).map(|e| (e, end)))
-            {
-                return Ok((export, path.get(end + 1..).unwrap_or_default()));
+            if let Some(export) = all.iter().filter(is_named).max_by_key(|export| export.name.len()) {
+                return Ok((Arc::clone(export), path.get(export.name.len() + 1..).unwrap_or_default()));
             }
         }
         self.known(path).map(|export| (export, ""))

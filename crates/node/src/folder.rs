@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use array::{Error, Result};
-use store::OpenOptions;
+use store::{Description, OpenOptions};
 use tokio::time::Instant;
 
 /// Most files and folders that are looked at.
@@ -141,13 +141,14 @@ impl Looking<'_> {
             let seen = self.seen_at(&entry, "no format is known that begins so");
             found.push((entry, seen));
         }
-        let describing: Vec<PathBuf> = found
+        // Each is read once: there may be thousands of them, and of files beside them.
+        let describing: Vec<Description> = found
             .iter()
             .filter(|(_, seen)| matches!(seen, Seen::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
-            .map(|(entry, _)| entry.path.clone())
+            .filter_map(|(entry, _)| Description::read(&entry.path))
             .collect();
         for (entry, seen) in found {
-            let is_part = describing.iter().any(|of| store::is_part_of(&entry.name, of));
+            let is_part = describing.iter().any(|of| of.has_part(&entry.name));
             match seen {
                 _ if is_part => tracing::debug!("`{}` is a part of the data set beside it", below(&entry)),
                 Seen::Data(format) => self.add(below(&entry), entry, format),
@@ -234,17 +235,18 @@ impl Looking<'_> {
     fn seen_at(&mut self, entry: &Entry, unknown: &str) -> Seen {
         let state = State::of(&entry.about);
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
-        let seen = known.map_or_else(
-            || match store::recognise(&entry.path, &self.folder.options) {
+        let seen = match known {
+            Some((_, seen)) => seen,
+            None => match store::recognise(&entry.path, &self.folder.options) {
                 Ok(Some(format)) => Seen::Data(format),
                 Ok(None) if entry.about.is_file() && entry.about.len() == 0 => {
                     Seen::None("it is empty".into())
                 }
                 Ok(None) => Seen::None(unknown.to_owned()),
-                Err(error) => Seen::None(error.to_string()),
+                // Not remembered: whether it can be read may change while its state does not.
+                Err(error) => return Seen::None(error.to_string()),
             },
-            |(_, seen)| seen,
-        );
+        };
         self.seen.insert(entry.path.clone(), (state, seen.clone()));
         seen
     }

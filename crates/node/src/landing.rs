@@ -143,6 +143,7 @@ impl Receiver for Landing {
             Some(Open::Compressed { rows, how, carried }) => {
                 let row_bytes = u64::from(how.plain_bytes) / rows.count();
                 self.restore(rows.clone(), how, carried)?;
+                // Whoever looks at what is noted waits until everything is restored.
                 rows.into_iter().try_for_each(|start| self.note(start, row_bytes))
             }
             None => Ok(()),

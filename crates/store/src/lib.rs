@@ -50,7 +50,7 @@ pub use jobs::MAX_BYTES_IN_HAND;
 pub use levels::{BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, PIECE_BYTES, PIECES_AT_ONCE};
 pub use open::{OnProgress, OpenOptions, Progress, open, open_format};
 pub use pool::{on_pool, soon};
-pub use recognise::{is_part_of, recognise};
+pub use recognise::{Description, recognise};
 pub use scratch::{DEFAULT_SCRATCH_BYTES, Scratch};
 pub use side::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use source::FormatSource;

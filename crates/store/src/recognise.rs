@@ -44,25 +44,40 @@ pub fn recognise(path: &Path, options: &OpenOptions) -> Result<Option<&'static s
     Ok(by_bytes(&head))
 }
 
-/// Whether `name`, a file beside `description`, is a part of the data set that this one describes: it has its stem
-/// (`a.nhdr` and `a.raw`), or stands in its text.
-#[must_use]
-pub fn is_part_of(name: &str, description: &Path) -> bool {
-    let stem = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        name.split('.').next().unwrap_or_default().to_owned()
-    };
-    let own = description.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let describes = DESCRIPTIONS.iter().any(|ending| own.to_ascii_lowercase().ends_with(ending));
-    if !describes || name == own {
-        return false;
+/// File that describes data in other files beside it.
+#[derive(Debug)]
+pub struct Description {
+    name: String,
+    stem: String,
+    text: String,
+}
+
+impl Description {
+    /// Reads the beginning of a file; `None` where its name is not that of a description.
+    #[must_use]
+    pub fn read(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        let lower = name.to_ascii_lowercase();
+        if !DESCRIPTIONS.iter().any(|ending| lower.ends_with(ending)) {
+            return None;
+        }
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(FIRST_BYTES * 16).read_to_end(&mut text));
+        if read.is_err() {
+            text.clear();
+        }
+        Some(Self { stem: stem(&name), name, text: String::from_utf8_lossy(&text).into_owned() })
     }
-    if stem(name) == stem(&own) {
-        return true;
+
+    /// Whether a file beside it is a part of its data set: it has its stem (`a.nhdr` and `a.raw`), or stands in its text.
+    #[must_use]
+    pub fn has_part(&self, name: &str) -> bool {
+        name != self.name && (stem(name) == self.stem || self.text.lines().any(|line| names(line, name)))
     }
-    let mut text = Vec::new();
-    let read = File::open(description).and_then(|file| file.take(FIRST_BYTES * 16).read_to_end(&mut text));
-    read.is_ok() && String::from_utf8_lossy(&text).lines().any(|line| names(line, name))
+}
+
+fn stem(name: &str) -> String {
+    name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Endings of files that describe data in other files.
@@ -111,9 +126,9 @@ mod tests {
         for (name, expected) in
             [("head.raw.gz", true), ("other.raw", true), ("another.raw", false), ("head.nhdr", false)]
         {
-            assert_eq!(is_part_of(name, &header), expected, "{name}");
+            assert_eq!(Description::read(&header).unwrap().has_part(name), expected, "{name}");
         }
         std::fs::write(dir.path().join("words.txt"), "other.raw").unwrap();
-        assert!(!is_part_of("other.raw", &dir.path().join("words.txt")));
+        assert!(Description::read(&dir.path().join("words.txt")).is_none());
     }
 }

@@ -146,7 +146,7 @@ fn in_order(members: Vec<Timed>, described: &[(String, Arc<Dataset>)]) -> Result
             let value = later(*own, *base).filter(|&value| can_be_added(array, value, member));
             values_later.push(value.ok_or_else(|| {
                 format!(
-                    "`{}` and `{}` count from different days, and `{}` cannot be told by the first one's: they are not joined",
+                    "`{}` and `{}` count from different days, and `{}` cannot be told by the first one's day: they are not joined",
                     name(first.number),
                     name(member.number),
                     array.name

@@ -91,26 +91,19 @@ const LABELS: &str = "labels";
 /// Labels of an image, by their names below it: those that lie in its group, or beside it where it is the whole store's.
 pub(super) fn labels_of(dataset: &Dataset, number: u32) -> Vec<(&str, u32)> {
     let Some(image) = dataset.arrays.get(number as usize) else { return Vec::new() };
-    // The stored levels lie in the group whose name the image has.
-    let has_levels = |path: &str| {
-        let is_below =
-            |other: &ArrayInfo| path_of(other).strip_prefix(path).is_some_and(|r| r.starts_with('/'));
-        dataset.arrays.iter().any(is_below)
-    };
-    let is_labels =
-        |(_, array): &(u32, &ArrayInfo)| array.meaning == Meaning::Labels && has_levels(path_of(array));
-    let all = (0..).zip(&dataset.arrays).filter(is_labels);
-    let inside = format!("{}/{LABELS}/", path_of(image));
-    let beside = format!("{LABELS}/");
-    let name = |array: &'_ ArrayInfo| -> Option<usize> {
-        let path = path_of(array);
-        let prefix = [&inside, &beside].into_iter().find(|prefix| path.starts_with(prefix.as_str()))?;
-        Some(prefix.len())
-    };
     if image.meaning == Meaning::Labels {
         return Vec::new();
     }
-    all.filter_map(|(number, array)| Some((&path_of(array)[name(array)?..], number))).collect()
+    let (inside, beside) = (format!("{}/{LABELS}/", path_of(image)), format!("{LABELS}/"));
+    let name = |array| {
+        let path = path_of(array);
+        path.strip_prefix(&inside).or_else(|| path.strip_prefix(&beside))
+    };
+    let labels = (0u32..).zip(&dataset.arrays).filter(|(_, array)| array.meaning == Meaning::Labels);
+    let named = labels.filter_map(|(number, array)| Some((name(array)?, number)));
+    // The stored levels lie in the group whose name the labels have.
+    let has_levels = |number: u32| first_below(dataset, path_of(&dataset.arrays[number as usize])).is_some();
+    named.filter(|&(_, number)| has_levels(number)).collect()
 }
 
 /// The array whose levels lie at a path: by its name, or as labels of another.
