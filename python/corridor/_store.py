@@ -68,8 +68,8 @@ class CorridorStore(AbstractDataStore):
             if has_own:
                 continue
             for place, dim in enumerate(dims):
-                is_free = not {dim} & (self._arrays.keys() | variables.keys() | self._dropped)
-                if is_free and _coordinates(array, place) != _INDEX:
+                is_taken = dim in self._arrays or dim in variables or dim in self._dropped
+                if not is_taken and _coordinates(array, place) != _INDEX:
                     units = array._info["axes"][place]["units"]
                     attrs = {"units": units} if units else {}
                     variables[dim] = xr.Variable((dim,), array.coordinates(place), attrs)

@@ -131,8 +131,9 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             return
         callback.set_size(size)
         os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
-        try:
-            with open(lpath, "wb") as file:
+        # A file that cannot be opened for writing stays as it is.
+        with open(lpath, "wb") as file:
+            try:
                 for first in range(0, size, _DOWNLOADED_BYTES):
                     part = first, min(first + _DOWNLOADED_BYTES, size)
                     raw = await asyncio.wrap_future(_begun(native, key, part))
@@ -140,10 +141,10 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
                         raise _missing(rpath)
                     await asyncio.to_thread(file.write, raw)
                     callback.relative_update(len(raw))
-        except BaseException:
-            # Half a file is no file.
-            os.unlink(lpath)
-            raise
+            except BaseException:
+                # Half a file is no file.
+                os.unlink(lpath)
+                raise
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Open the data sets of the host of a path anew, or those of all hosts, for files that are opened later."""

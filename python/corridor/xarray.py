@@ -5,7 +5,7 @@ encoding, and values decoded by xarray.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from ._store import CorridorStore
 
 # Locations that nobody else can open.
 _OURS = ("corridor://", "ssh://", "await://", "synthetic:")
+# Parameters that are those of `corridor.open`.
+_OPENING = ("token", "memory", "rule", "compression", "link", "controller")
 # Most groups that an error names.
 _MAX_LISTED = 20
 
@@ -108,18 +110,12 @@ class CorridorBackend(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
         level: int = 0,
-        token: str | None = None,
-        memory: str | None = None,
-        rule: str = "auto",
-        compression: str | None = None,
-        link: str | None = None,
-        controller: str | None = None,
-        **decoding: Any,
+        **options: Any,
     ) -> dict[str, xr.Dataset]:
         """Every group as a data set of its own, by its path (:func:`xarray.open_groups`); data sets of a server are groups of
         it. Parameters as for :meth:`open_dataset`; with ``group`` only those in it, by their paths from there."""
-        way = _opening.Options(token, memory, rule, compression, link, controller)
-        file = _File.open(filename_or_obj, way, level, _names(drop_variables), decoding)
+        way = _opening.Options(**{name: options.pop(name) for name in _OPENING if name in options})
+        file = _File.open(filename_or_obj, way, level, _names(drop_variables), options)
         return file.groups(group)
 
     def open_datatree(
@@ -224,7 +220,7 @@ class _File(NamedTuple):
         store = CorridorStore(
             group,
             at_level,
-            _attributes_of(self.dataset.attrs, group.path),
+            _attributes_of(self.dataset.attrs, group.path, self.found),
             dropped=self.dropped,
             is_decoded=bool(self.decoding.get("mask_and_scale", True)),
             source=self.source,
@@ -263,11 +259,20 @@ def _names(given: str | Iterable[str] | None) -> frozenset[str]:
     return frozenset({given} if isinstance(given, str) else given or ())
 
 
-def _attributes_of(attributes: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Those of one group: Corridor names those of other groups by their paths."""
+def _attributes_of(attributes: Mapping[str, Any], group: str, groups: Container[str]) -> dict[str, Any]:
+    """Attributes of one group: Corridor puts the paths of groups in front of the names of their attributes.
+
+    >>> _attributes_of({"title": 1, "m/s": 2, "a/title": 3}, "", {"", "a"}), _attributes_of({"a/title": 3}, "a", {"", "a"})
+    ({'title': 1, 'm/s': 2}, {'title': 3})
+    """
     prefix = f"{group}/" if group else ""
-    own = {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)}
-    return {name: value for name, value in own.items() if "/" not in name}
+
+    def is_own(name: str) -> bool:
+        ends = (place for place, letter in enumerate(name) if letter == "/")
+        return not any(f"{prefix}{name[:end]}" in groups for end in ends)
+
+    inside = {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)}
+    return {name: value for name, value in inside.items() if is_own(name)}
 
 
 def _fits(one: xr.Dataset, merged: xr.Dataset) -> bool:
