@@ -60,7 +60,7 @@ pub struct Context {
     pub paths: Paths,
     /// How often at most other servers are asked again what they have, and who else has it, by whoever serves or shows it.
     pub ask_again_after: Duration,
-    /// What a person says that arrays of files mean.
+    /// Meaning of the arrays of files, as given by the user.
     pub meaning: Option<Meaning>,
     /// The exported folder, in which files may lead to one another; `None`: each within its own.
     folder: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl Context {
         }
     }
 
-    /// The same, for what lies in an exported folder.
+    /// Returns this context for files in an exported folder.
     pub(crate) fn in_folder(self, folder: PathBuf) -> Self {
         Self { folder: Some(folder), ..self }
     }
@@ -106,7 +106,7 @@ impl Context {
         Self { sharing, ..self }
     }
 
-    /// The same for files of which a person said what their arrays mean.
+    /// Returns this context with the user's meaning of the arrays of files.
     #[must_use]
     pub fn meaning(self, meaning: Option<Meaning>) -> Self {
         Self { meaning, ..self }

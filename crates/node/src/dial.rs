@@ -349,7 +349,7 @@ impl Dialer {
         Ok(self.current().await?.client)
     }
 
-    /// The same, for whoever wants to know when another connection takes its place.
+    /// Returns the live connection as [`client`](Self::client) does, with a signal of its replacement.
     ///
     /// # Errors
     /// As [`client`](Self::client).
@@ -577,7 +577,7 @@ pub(crate) struct Opened {
     pub(crate) driving: BoxFuture<'static, ()>,
     /// What it says of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
-    /// What may still come of another protocol.
+    /// Link by another protocol that may still connect.
     later: Option<Later>,
 }
 

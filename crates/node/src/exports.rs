@@ -35,7 +35,7 @@ pub const MAX_OPEN: usize = 16;
 const TRIED_AT_START: usize = 128;
 /// How long that may take.
 const TRIED_FOR: Duration = Duration::from_secs(10);
-/// Of these at a time.
+/// Data sets that are tried at a time.
 const TRIED_AT_ONCE: usize = 4;
 
 /// One data set under its name.
@@ -44,9 +44,9 @@ pub struct Export {
     pub name: String,
     location: Location,
     context: Context,
-    /// What serves it; none while one of a folder is not open.
+    /// Stack that serves it; `None` while a data set of a folder is closed.
     current: Arc<Mutex<Option<Arc<Stack>>>>,
-    /// Of one in a folder: what it seems to be, its state there, and whoever else of the folders is open.
+    /// Present for a data set of a folder, which is opened on demand.
     lazy: Option<Lazy>,
     /// Whoever opens it holds this.
     opening: tokio::sync::Mutex<()>,
@@ -67,7 +67,7 @@ pub struct Export {
     pub(crate) chain_heard: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// What is known of a data set in a folder before it is opened.
+/// Facts about a data set of a folder before it is opened, and the list of those that are open.
 struct Lazy {
     format: &'static str,
     arrays: Mutex<Option<usize>>,
@@ -113,8 +113,8 @@ impl Export {
         }
     }
 
-    /// What serves it now, if it is open: one that was named by itself always is. Where that is other servers they are asked again
-    /// from time to time, beside whoever asks for it.
+    /// Returns the stack if it is open, which that of a data set named by itself always is. Where other servers have the data,
+    /// they are asked again from time to time in the background.
     #[must_use]
     pub fn open_stack(&self) -> Option<Arc<Stack>> {
         if matches!(self.location, Location::Remote(_)) && self.is_time(self.context.ask_again_after) {
@@ -123,7 +123,7 @@ impl Export {
         self.current.lock().clone()
     }
 
-    /// What serves it now, opened where it is not.
+    /// Returns the stack; opens it if it is closed.
     ///
     /// # Errors
     /// Those of opening.
@@ -146,7 +146,7 @@ impl Export {
         Ok(stack)
     }
 
-    /// Of a folder's: it is open, and the one that was used longest ago may have to close. Who reads from that one goes on.
+    /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.
     fn used(self: &Arc<Self>) {
         let Some(lazy) = &self.lazy else { return };
         let mut open = lazy.open.lock();

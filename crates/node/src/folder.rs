@@ -28,7 +28,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(60);
 pub(crate) struct Found {
     /// Path below the folder, with `/`: its name.
     pub(crate) name: String,
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
     /// The format that it seems to be of.
     pub(crate) format: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct Found {
     pub(crate) state: State,
 }
 
-/// What tells one state of a file or folder from another.
+/// State of a file or folder: equal states mean that it has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State([i128; 4]);
 
@@ -47,12 +47,12 @@ impl State {
     }
 }
 
-/// What became of one look.
+/// Result of one look through a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
     /// By name.
     pub(crate) found: Vec<Found>,
-    /// What is no data set, and why.
+    /// Files and folders that are no data sets, with the reasons.
     pub(crate) left_out: Vec<(String, String)>,
     /// Why it is not all that there is.
     pub(crate) is_cut: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) struct Look {
 pub(crate) struct Folder {
     root: PathBuf,
     options: OpenOptions,
-    /// What was seen of each path, and in which state.
+    /// Results of the last look, by path, with the states that they hold for.
     seen: BTreeMap<PathBuf, (State, Seen)>,
 }
 
@@ -84,7 +84,7 @@ struct Looking<'a> {
 }
 
 impl Folder {
-    /// Of a folder that is there. Links lead nowhere else than into it.
+    /// Prepares looks through a folder that exists. Links are followed only where they stay in it.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
@@ -94,7 +94,7 @@ impl Folder {
         Ok(Self { root, options: OpenOptions::default(), seen: BTreeMap::new() })
     }
 
-    /// Where it lies.
+    /// Its path.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -184,7 +184,7 @@ impl Looking<'_> {
         self.look.found.push(Found { name, path: entry.path, format, state });
     }
 
-    /// What lies in a folder, in order of names; links only where they stay in the folder that is exported.
+    /// Lists a folder in order of names; links only where they stay in the folder that is exported.
     fn entries_of(&mut self, folder: &Path, name: &str) -> Option<Vec<Entry>> {
         let listed = match std::fs::read_dir(folder) {
             Ok(listed) => listed,
@@ -231,7 +231,7 @@ impl Looking<'_> {
         Some(entries)
     }
 
-    /// What is known of an entry in its state, or found now. A folder is in another state once something is made in it.
+    /// Returns the remembered result for an entry in this state, or recognises it now. Creating a file in a folder changes its state.
     fn seen_at(&mut self, entry: &Entry, unknown: &str) -> Seen {
         let state = State::of(&entry.about);
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);

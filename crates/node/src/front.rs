@@ -110,7 +110,7 @@ impl Network {
     }
 }
 
-/// What stands before a server.
+/// Proxies in front of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
     /// Under which addresses people reach it; the first one is printed.
@@ -248,7 +248,7 @@ impl Names {
             && client.is_some_and(|client| !client.to_canonical().is_loopback())
     }
 
-    /// Where a page of ours may connect to, for its policy. `host` has been checked.
+    /// WebSocket addresses that a page of ours may connect to, for its policy. `host` has been checked.
     pub(crate) fn sockets(&self, host: &str) -> String {
         let of = |authority: &str| format!(" ws://{authority} wss://{authority}");
         let public = self.front.public.iter().map(|url| of(&url.authority));
@@ -280,12 +280,12 @@ impl Names {
     }
 }
 
-/// What becomes of a path with something before it.
+/// Result of removing a prefix from a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stripped {
-    /// What is asked for.
+    /// The path without the prefix.
     Path(Uri),
-    /// To be asked for with a slash at the end, from where it is.
+    /// Relative redirection to the same path with a slash at the end.
     Slash(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a browser gets: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
+//! Answers to browsers: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
 //! these, data sets as [`zarr`](crate::zarr), with a guard of their own.
 //!
 //! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host is checked
@@ -51,8 +51,8 @@ pub(crate) fn router(site: Site) -> Router {
     open.merge(ours).layer(middleware::from_fn_with_state(names, guard))
 }
 
-/// What a port beyond loopback answers to plain HTTP: the way to the encrypted site. A token that came so has crossed the network
-/// for everybody to read; that is said, and nothing is done with it.
+/// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on the network
+/// could read the token.
 pub(crate) fn redirect_router(names: Arc<Names>) -> Router {
     Router::new().fallback(move |request: Request| async move {
         let (headers, uri) = (request.headers(), request.uri());
@@ -113,7 +113,7 @@ pub(crate) fn refused(why: &str) -> Response {
     (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
 }
 
-/// The same, as a page for people.
+/// Refuses with a page for people, or with plain text for programs.
 pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
     if !is_for_people {
         return refused(why);

@@ -21,16 +21,16 @@ pub(crate) struct Landing {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
     items: BTreeMap<u32, Open>,
-    /// Of which the items have begun to come.
+    /// Stretches whose items have begun to arrive.
     there: Stretches,
-    /// Of which they are complete and proven, where somebody wants to know.
+    /// Stretches that have arrived completely, where somebody wants to know.
     done: Option<Done>,
     tally: Arc<Tally>,
     /// Who restores compressed pieces beside whoever brings them; they are restored at once where there is nobody.
     restoring: Option<Arc<Restoring>>,
 }
 
-/// What of a result has come whole, for whoever asks for the rest of it elsewhere.
+/// Stretches of a result that have arrived completely; the rest can be requested elsewhere.
 #[derive(Clone, Default)]
 pub(crate) struct Done(Arc<Mutex<Stretches>>);
 
@@ -49,7 +49,7 @@ impl Done {
 /// An item whose bulk has not all come.
 enum Open {
     Plain {
-        /// Where it begins in the result.
+        /// Its first byte in the result.
         start: u64,
         bytes: u64,
     },
@@ -85,13 +85,13 @@ impl Landing {
         (Self { restoring: Some(restoring), ..self }, restored)
     }
 
-    /// The same, noting what has come whole: known also after this is gone.
+    /// Notes the stretches that have arrived completely in the second value, which outlives this one.
     pub(crate) fn noting(self) -> (Self, Done) {
         let done = Done::default();
         (Self { done: Some(done.clone()), ..self }, done)
     }
 
-    /// It has come whole.
+    /// Notes a stretch that has arrived completely.
     fn note(&self, start: u64, bytes: u64) -> Result<()> {
         self.done.as_ref().map_or(Ok(()), |done| done.add(start, bytes))
     }

@@ -1,4 +1,4 @@
-//! What a server has done since it started, as counters, and as the text that Prometheus reads.
+//! Counters of a server since it started, and their text for Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -61,7 +61,7 @@ pub struct Options {
     pub identity: IdentityChoice,
     /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
     pub names: Vec<String>,
-    /// What stands before it.
+    /// Proxies in front of it.
     pub front: Front,
     /// Folders, memory, progress.
     pub context: Context,
@@ -246,7 +246,7 @@ impl Node {
         format!("{}{}", self.site().trim_end_matches('/'), zarr::path(export))
     }
 
-    /// Where browsers find it, as far as that is known, with a slash at the end.
+    /// Address for browsers, as far as it is known, with a slash at the end.
     fn site(&self) -> String {
         let public = self.port.sites.names.front.public.first();
         let own = || format!("{}://{}/", self.scheme(), self.url("").authority());

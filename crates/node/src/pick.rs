@@ -1,4 +1,4 @@
-//! What people write to pick elements: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
+//! Selections of elements as text: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
 //! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::sel).
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Pick {
     pub array: String,
     /// What stood between the brackets.
     pub indexing: Indexing,
-    /// What stood between parentheses, in place of the brackets.
+    /// Text between parentheses, in place of the brackets.
     pub by_coordinate: Option<ByCoordinate>,
     /// Line of the list that it stood in, the first is 1; none where it stood alone.
     pub line: Option<usize>,
@@ -68,7 +68,7 @@ impl Pick {
             .collect()
     }
 
-    /// The same by index, where it is by coordinates: of the full resolution.
+    /// Converts a selection by coordinates to one by index, at full resolution; others stay as they are.
     ///
     /// # Errors
     /// Those of [`ByCoordinate::located`]; `Invalid` for another level.
@@ -124,7 +124,7 @@ impl Pick {
     }
 }
 
-/// Where the parenthesis of a selection by coordinates begins: one that closes at the end and holds nothing else than `AXIS=...`.
+/// Position of the parenthesis of a selection by coordinates, which closes at the end of the text and holds `AXIS=...` or nothing.
 fn by_coordinate_at(text: &str) -> Option<usize> {
     let at = text.find('(')?;
     let inside = text[at + 1..].strip_suffix(')')?;

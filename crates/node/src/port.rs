@@ -110,7 +110,7 @@ pub struct Port {
     desk: Desk,
     /// Clients that this server connects to.
     offerings: Vec<Offering>,
-    /// What HTTP answers.
+    /// Answers to HTTP.
     pub(crate) sites: Sites,
     service: Arc<Service>,
 }

@@ -1,8 +1,8 @@
-//! What people write to pick elements by coordinates: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
+//! Selections of elements by coordinates, as text: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
 //!
 //! As xarray's `sel` has it: ranges take both ends in; a date that names a year, a month or a day stands for all of it; a single value is
-//! the nearest sample, and drops its axis. A value that lies outside of what there is is an error that says what there is: never the edge
-//! in its place. Coordinates are numbers in the axis's units, or dates where these are a time of one of CF's calendars.
+//! the nearest sample, and drops its axis. A value outside of the samples is an error that names their range, never the sample at the
+//! edge. Coordinates are numbers in the axis's units, or dates where these are a time of one of CF's calendars.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const MAX_READ: u64 = 1 << 24;
 /// Most axes named in one selection.
 const MAX_NAMED: usize = array::MAX_AXES;
 
-/// What is wanted along some axes.
+/// Selections along some axes, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByCoordinate(Vec<(String, Wanted)>);
 
@@ -76,7 +76,7 @@ impl ByCoordinate {
         Ok(Self(wanted))
     }
 
-    /// The same by index, for an array of a data set at full resolution. Reads coordinates that the description does not have.
+    /// Converts it to a selection by index, for an array at full resolution. Reads coordinates that the description lacks.
     ///
     /// # Errors
     /// `NotFound` for axes that are not there, `Invalid` for values outside of them; those of the source.
@@ -127,10 +127,10 @@ pub(crate) fn coordinate_array<'a>(
     all.max_by_key(|(_, other)| depth(other))
 }
 
-/// Where the samples of an axis lie.
+/// Coordinates of the samples of an axis.
 pub(crate) struct Scale {
     pub(crate) values: Vec<f64>,
-    /// Of a time axis.
+    /// Units and calendar, for a time axis.
     pub(crate) time: Option<TimeUnits>,
     units: String,
 }
@@ -168,7 +168,7 @@ impl Scale {
         Ok(Self { values, time, units })
     }
 
-    /// Where a sample lies.
+    /// Coordinate of a sample; NaN where there is none.
     pub(crate) fn value(&self, index: u64) -> f64 {
         usize::try_from(index).ok().and_then(|index| self.values.get(index).copied()).unwrap_or(f64::NAN)
     }
@@ -214,7 +214,7 @@ impl Scale {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
     }
 
-    /// What there is, for sentences.
+    /// Range of the coordinates, for error messages.
     fn span(&self) -> String {
         let (low, high) = self.extent();
         let units = if self.time.is_some() || self.units.is_empty() {

@@ -1,4 +1,4 @@
-//! Where an array lies in the world, as programs are told: by a matrix from voxels to the world.
+//! Position of an array in the world, as a matrix from voxels to the world.
 
 use array::{Affine, ArrayInfo, AxisKind, Coordinates, Dataset, Level};
 use serde_json::{Value, json};

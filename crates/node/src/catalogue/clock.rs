@@ -20,9 +20,9 @@ const FAR: f64 = 1e9;
 pub(super) struct Member {
     /// Its number among all.
     pub(super) number: usize,
-    /// What is added to its times for those of the series.
+    /// Number to add to its times to get those of the series.
     pub(super) times_later: f64,
-    /// The same for the values of arrays that are times, by number of the array.
+    /// Number to add to the values of each array, by number of the array; 0 where they are no times.
     values_later: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Member {
         Self { number, times_later: 0.0, values_later: Vec::new() }
     }
 
-    /// What makes values of an array those of the series; `None` where they are.
+    /// Returns the shift that converts values of an array to those of the series; `None` where none is needed.
     pub(super) fn shift_of(&self, number: u32, array: &ArrayInfo) -> Option<Shift> {
         let later = self.values_later.get(number as usize).copied().filter(|&later| later != 0.0)?;
         Some(Shift { later, dtype: array.dtype, missing: array.decoding.missing.clone() })
@@ -203,7 +203,7 @@ struct Timed {
     last: f64,
     /// How the times along its axis are counted.
     times: Option<Reference>,
-    /// Of each array whose values are such times, how these are.
+    /// How the values of each array are counted, where they are such times.
     values: Vec<Option<Reference>>,
 }
 
@@ -225,7 +225,7 @@ impl Timed {
         Some(Self { number, first, last, times: times_of(dataset, array), values })
     }
 
-    /// What must be equal of data sets that continue one another.
+    /// Returns the properties that are equal for data sets that continue one another.
     fn timeless(&self, dataset: &Dataset) -> Vec<ArrayInfo> {
         dataset
             .arrays
@@ -291,7 +291,7 @@ fn values_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
     if is_bounds { times_of(dataset, array) } else { None }
 }
 
-/// What must be equal of arrays that continue one another.
+/// Returns the properties that are equal for arrays that continue one another.
 fn timeless(dataset: &Dataset, array: &ArrayInfo, values: &Option<Reference>) -> ArrayInfo {
     let calendar = calendar(dataset, array);
     let reference = times_of(dataset, array);

@@ -36,7 +36,7 @@ pub(super) struct Part {
     to: u64,
     /// Blocks per level there.
     blocks: Vec<Vec<u64>>,
-    /// What makes its values those of the series.
+    /// Shift that converts its values to those of the series.
     pub(super) shift: Option<Shift>,
 }
 

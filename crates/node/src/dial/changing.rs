@@ -46,7 +46,7 @@ impl Current {
 pub(super) struct Changing {
     pub(super) server: Server,
     pub(super) state: Weak<Mutex<State>>,
-    /// Of the connection, among those of its dialer.
+    /// Number of the connection among those of its dialer.
     pub(super) number: u64,
     pub(super) moved: Arc<watch::Sender<u64>>,
 }

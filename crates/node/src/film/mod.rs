@@ -103,7 +103,7 @@ pub struct Drawn {
     pub truth: Truth,
     /// Its view, with everything filled in that was left open.
     pub view: View,
-    /// What is known of the values that it shows.
+    /// Statistics of the values that it shows, if known.
     pub values: Option<Values>,
 }
 

@@ -132,7 +132,7 @@ pub struct Shared {
     pub rejecting: OnceLock<Rejecting>,
     /// What is remembered of the ways to clients.
     pub paths: Paths,
-    /// What has been done so far.
+    /// Counters since the start.
     pub metrics: Metrics,
 }
 

@@ -314,7 +314,7 @@ impl Tried {
 /// Bytes under way. Dropped when they have left for the kernel, or are not wanted any more.
 struct Leaving {
     bytes: Bytes,
-    /// Of them, those that could have been compressed.
+    /// Number of them that could have been compressed.
     open_bytes: u64,
     outlet: Arc<Outlet>,
 }

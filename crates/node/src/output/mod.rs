@@ -66,9 +66,9 @@ impl FileKind {
     }
 }
 
-/// What the file says of an array, in the words that all readers take: `_FillValue` is one number that an element can have,
-/// in the type of the elements (signed where `_Unsigned` turns it, which is how readers turn it back). What else is named so
-/// is a `missing_value`, which may be anything; without NaN, which names nothing, and for which JSON has no number.
+/// Attributes of an array in the form that all readers accept: `_FillValue` is one number that an element can have, in the
+/// type of the elements (signed where `_Unsigned` changes the sign, as readers expect). Another fill value becomes
+/// `missing_value`, which may be any value but NaN: NaN equals nothing, and JSON has no number for it.
 pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
     if array.meaning == Meaning::Text {

@@ -127,7 +127,7 @@ impl Header {
         self.0[place..place + begin.len()].copy_from_slice(&begin);
     }
 
-    /// What is known of a variable. Several texts become lines of one: the format has no others.
+    /// Writes the attributes of a variable. Several texts become lines of one, because the format has no lists of texts.
     fn attributes(&mut self, attributes: &Attributes, element: ElementType) -> Result<()> {
         self.list(ATTRIBUTES, attributes.len() as u64);
         for (name, value) in attributes {

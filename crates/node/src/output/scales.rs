@@ -1,5 +1,5 @@
-//! What goes along with a copy: where its elements lie. Coordinates of its axes, their bounds, and those that the array names in its
-//! attribute `coordinates` (CF), each cut as the copy is.
+//! Coordinates that are copied with an array: those of its axes, their bounds, and those named in its attribute `coordinates` (CF),
+//! for the selection that is copied.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Scale {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is copied, and of what.
+/// Array that is copied, and the selection.
 pub(crate) struct Copied<'a> {
     pub(crate) source: &'a Arc<dyn Source>,
     pub(crate) dataset: &'a Dataset,

@@ -17,7 +17,7 @@ use crate::token::{Right, ZarrReaders};
 
 /// Where it is said what is known of the path to whoever asks; not Zarr.
 pub(super) const PATH: &str = "/path";
-/// What the server has done, for Prometheus; not Zarr either.
+/// Counters of the server for Prometheus; not Zarr either.
 pub(super) const METRICS: &str = "/metrics";
 /// How long a browser may remember that it may ask, seconds.
 const PREFLIGHT_SECS: &str = "86400";

@@ -77,7 +77,7 @@ fn group(attributes: &Attributes) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": said})
 }
 
-/// What OME-Zarr puts under one name since version 0.5, the first that is Zarr v3; before, each had its own.
+/// Attributes of OME-Zarr before version 0.5 under the one name `ome`, as version 0.5, the first for Zarr v3, has them.
 fn ome_of_older(said: &Value) -> Option<Value> {
     const OWN: [&str; 7] =
         ["multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout"];
