@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Get(Get),
     /// What is known of the network path to a host, and how to send over it.
     Path(Path),
-    /// Where made levels and indexes are kept, and how much; `clear` deletes them.
+    /// Shows the folder of made levels and indexes, and its size; `clear` deletes them.
     Cache(Cache),
     /// Reproducible measurements.
     Bench(Bench),
@@ -186,7 +186,7 @@ pub(crate) enum Device {
     Gpu,
 }
 
-/// What arrays mean, whatever their files say.
+/// Meaning of the values of arrays, whatever their files say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Meaning {
     Labels,
@@ -233,8 +233,8 @@ pub(crate) struct Reaching {
     /// another in time are one array; or `auto`: as they say themselves [default: auto].
     #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
     pub(crate) rule: Option<String>,
-    /// What values of files mean: `labels`, categories, whose coarser levels are modes; or `intensity`, whose coarser levels are
-    /// means [default: as the file says, else labels where whole numbers are named `labels`, `seg` or alike].
+    /// Meaning of the values of files: `labels` (categories, whose coarser levels are modes) or `intensity` (whose coarser levels are
+    /// means) [default: as the file says, else labels where whole numbers are named `labels`, `seg` or alike].
     #[arg(long, value_name = "MEANING")]
     pub(crate) meaning: Option<Meaning>,
 }
@@ -266,8 +266,8 @@ Examples:
 With --json the first lines are one object per export:
   {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ..., \"zarr_token\": ...}")]
 pub(crate) struct Serve {
-    /// What to export. Of a folder all data sets in it, at any depth, by their paths in it, those too that come later; a URL is another
-    /// server, whose data are offered here again, blocks kept in this one's memory.
+    /// Data to export. A folder stands for all data sets in it, at any depth, named by their paths in it, also those added later; a
+    /// URL is another server, whose data are offered here again, with blocks kept in this one's memory.
     #[arg(required_unless_present = "stdio", value_name = "PATH|URL")]
     pub(crate) locations: Vec<String>,
     /// Serve one client on standard input and output, what it names and until it ends: what `ssh://` starts on the other
@@ -617,7 +617,7 @@ pub(crate) struct Get {
     /// The file to write; its ending says which kind, see below. `-` is standard output, see --format.
     #[arg(short, long, value_name = "FILE|-")]
     pub(crate) output: PathBuf,
-    /// What goes to standard output, where that is the output.
+    /// Format on standard output, with `-o -`.
     #[arg(long, value_enum, default_value_t = Format::Npy)]
     pub(crate) format: Format,
     /// Level to read from; 0 is full resolution.
@@ -643,7 +643,7 @@ pub(crate) struct Get {
     pub(crate) json: bool,
 }
 
-/// What `get` writes to standard output.
+/// Format that `get` writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// numpy's format.
@@ -663,7 +663,7 @@ Examples:
 
 Whatever lies there may be deleted at any time, also while data are shown: it is made again when it is needed.")]
 pub(crate) struct Cache {
-    /// What to do [default: say where it is and how much there is].
+    /// Action [default: show the folder and its size].
     #[command(subcommand)]
     pub(crate) action: Option<CacheAction>,
     /// Another folder than the user's.
@@ -674,7 +674,7 @@ pub(crate) struct Cache {
     pub(crate) json: bool,
 }
 
-/// What to do with what is kept.
+/// Action on the cache.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum CacheAction {
     /// Delete it.

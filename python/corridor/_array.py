@@ -115,7 +115,7 @@ class Array:
 
     @cached_property
     def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Where voxels of this level lie in the world: a 4 x 4 matrix of doubles.
+        """Map from voxels of this level to the world: a 4 x 4 matrix of doubles.
 
         It takes the middle of the voxel at index ``(k, j, i)`` of the axes z, y, x to ``(x, y, z)`` in the world, which is
         right-handed and points to right, anterior, superior (RAS) where the format knows::
@@ -341,7 +341,7 @@ class Array:
         return picked.view(self._text.elements(elements.reshape(picked.shape() + rest)))
 
     def _of_axes(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
-        """What is said of each axis, without that of the bytes of texts."""
+        """Values for each axis, without the one for the axis of bytes of texts."""
         return tuple(each[:-1] if self._text is not None and self._text.hides_axis else each)
 
 

@@ -21,7 +21,7 @@ _BLOSC = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", 
 
 
 def storage_of(array: Array) -> Storage:
-    """What its description says of its file."""
+    """Storage of an array in its file, from the description; empty if unknown."""
     return array._info.get("storage", {})
 
 
@@ -134,7 +134,7 @@ def _as_zarr(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -
 
 @lru_cache(maxsize=256)
 def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | None:
-    """What zarr-python makes of the words of a document: objects that are alike are one."""
+    """Codecs of a Zarr document as objects of zarr-python; equal documents share them."""
     try:
         import zarr
         from zarr.core.buffer import default_buffer_prototype

@@ -56,7 +56,7 @@ def _add(found: dict[str, Group], path: str, said: dict[str, GroupInfo], whole: 
 
 
 def own_name(name: str, group: str) -> str | None:
-    """What a full name is called within a group; ``None`` where it lies elsewhere, or deeper.
+    """Name within a group, for a full name; ``None`` where it lies elsewhere, or deeper.
 
     >>> own_name("grid/rho", "grid"), own_name("grid/rho", ""), own_name("/t", "")
     ('rho', None, 't')

@@ -19,7 +19,7 @@ _MAX_REASON = 200
 
 
 class Options(NamedTuple):
-    """What :func:`corridor.open` is told beside the location."""
+    """Parameters of :func:`corridor.open` beside the location."""
 
     token: str | None = None
     memory: str | None = None
@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
 
 def opened(location: str | os.PathLike[str] | Sequence[str], options: Options) -> Dataset | Array:
-    """What a location names."""
+    """Opens a data set, or the array that the location ends with."""
     locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
     token, memory, rule, *way = options
     compression, link, controller, meaning = way

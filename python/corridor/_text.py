@@ -18,7 +18,7 @@ class Text(NamedTuple):
 
     kind: Kind
     size_bytes: int
-    """Of the longest text, in UTF-8."""
+    """Size of the longest text in UTF-8."""
     dtype: np.dtype[Any]
 
     @property
@@ -57,7 +57,7 @@ def text_of(info: Mapping[str, Any]) -> Text | None:
 
 
 def _dtype_of_zarr(document: Mapping[str, Any]) -> np.dtype[Any] | None:
-    """What a document of Zarr calls the type, where it has a length.
+    """Type of fixed length in a Zarr document; ``None`` for other types.
 
     >>> _dtype_of_zarr({"data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}})
     dtype('<U3')

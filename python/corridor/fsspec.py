@@ -158,7 +158,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return CorridorFile(self, path, mode, **options)
 
     async def _names(self, host: str) -> list[str]:
-        """Of a server's data sets."""
+        """Names of a server's data sets."""
         if not host:
             raise InvalidError("expected `corridor://HOST`, found no host: servers cannot be listed")
         names: list[str] = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)

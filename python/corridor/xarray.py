@@ -158,7 +158,7 @@ class _File(NamedTuple):
         return cls(dataset, groups_of(dataset), only, level, dropped, decoding, text.split("#", 1)[0])
 
     def whole(self, path: str | None) -> xr.Dataset:
-        """What a path names; without one the root group, or all data sets of a catalogue."""
+        """Opens the group at a path; without one the root group, or all data sets of a catalogue."""
         if self.only is not None and path is None:
             return self._around(self.only)
         if path is None and is_catalogue(self.dataset):
@@ -168,7 +168,7 @@ class _File(NamedTuple):
         return self._opened(group, arrays_in(self.dataset, group.path))
 
     def groups(self, path: str | None) -> dict[str, xr.Dataset]:
-        """Those at a path and below, by their paths from there."""
+        """Opens the groups at a path and below it, by their paths from there."""
         top = self._group(path)
         inside = [g for g in self.found.values() if _lies_in(g.path, top.path)]
         self._warn(*inside)
@@ -230,7 +230,7 @@ class _File(NamedTuple):
         return opened
 
     def _warn(self, *groups: Group) -> None:
-        """Of variables in these groups that are left out."""
+        """Warns of variables in these groups that are left out."""
         paths = {group.path for group in groups}
         left = {}
         for name, what in self.dataset.left_out.items():
@@ -303,7 +303,7 @@ def _is_ours(location: Any) -> bool:
 
 
 def _leave_ours(engine: type[BackendEntrypoint]) -> None:
-    """That of netCDF4 claims every URL, before others are asked; none of these can it open."""
+    """Keeps an engine from claiming locations of Corridor: netCDF4's claims every URL, before other engines are asked."""
     claims: Callable[..., bool] = engine.guess_can_open
     if getattr(claims, "leaves_corridor", False):
         return

@@ -1,16 +1,16 @@
-//! What `corridor lab` understands.
+//! Options of `corridor lab`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
 /// `corridor lab`
 #[derive(Args, Debug)]
 pub(crate) struct Lab {
-    /// What to do with a link.
+    /// Action on a link.
     #[command(subcommand)]
     pub(crate) action: LabAction,
 }
 
-/// What to do with an emulated link.
+/// Action on an emulated link.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabAction {
     /// Make a link; it lives as long as COMMAND, or until it is asked to end.
@@ -34,7 +34,7 @@ pub(crate) enum LabAction {
     },
     /// Compare links with theory, with real packets; fails when something is further off than it may be.
     Check {
-        /// What emulates the links.
+        /// Emulator of the links.
         #[arg(long, value_enum, default_value_t = Engine::Auto)]
         engine: Engine,
         /// Print one JSON object instead of a table.
@@ -62,16 +62,16 @@ pub(crate) struct LabUp {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) link: LabLink,
-    /// What emulates the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can; `veth`
+    /// Emulator of the link: `netem` is the kernel's, `tun` is this program, `auto` takes netem where it can; `veth`
     /// emulates nothing, and is as fast as this machine (`--rate none --rtt 0ms`).
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
-    /// What to run while the link is up.
+    /// Command to run while the link is up.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// What emulates a link.
+/// Emulator of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
     /// The kernel's where it is there and can do the link, else ours.
@@ -100,7 +100,7 @@ pub(crate) struct LabLink {
     pub(crate) seed: u64,
 }
 
-/// What of a link can change while it is up.
+/// Properties of a link that can change while it is up.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LinkNature {
     /// Bytes of IP per time, such as `1gbit` or `100mbit/10mbit`; `none` only delays [at first: 1gbit].

@@ -97,8 +97,8 @@ fn line(node: &Node, export: &str, is_json: bool) -> String {
     )
 }
 
-/// What opens an export in xarray without this program, over HTTP. A certificate that nobody vouches for is known by its
-/// fingerprint, also there.
+/// Python expression that opens an export in xarray over HTTP, without Corridor's package. A self-signed certificate is checked by
+/// its fingerprint there too.
 fn xarray(node: &Node, export: &str) -> String {
     let zarr = node.zarr(export);
     let token = node.zarr_token().or_else(|| node.token());

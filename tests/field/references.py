@@ -1,4 +1,4 @@
-"""What the field's own libraries read: the values every door of Corridor must give."""
+"""Values that the field's own libraries read, which every interface of Corridor must give."""
 
 import pathlib
 import warnings
@@ -77,7 +77,7 @@ def _parts(variable: Variable) -> list[Variable]:
 
 
 def native(values) -> np.ndarray:
-    """The same values in the host's byte order."""
+    """Values converted to the host's byte order."""
     values = np.asanyarray(values)
     return values.astype(values.dtype.newbyteorder("=")) if values.dtype.byteorder in "<>" else values
 
@@ -161,7 +161,7 @@ def _netcdf4_alone(path):
 
 
 def _decoded_by_xarray(path) -> dict[str, np.ndarray]:
-    """What xarray decodes of the groups of a store that it opens."""
+    """Values that xarray decodes from the groups of a store."""
     found = {}
     for group in groups_of(path):
         try:

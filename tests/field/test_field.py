@@ -40,7 +40,7 @@ NAMES = sorted(p.name for p in FOLDER.iterdir() if references.library_of(p))
 
 @pytest.fixture(scope="module")
 def read() -> dict[str, tuple[list[references.Variable], dict[str, str]]]:
-    """What the libraries read of each file."""
+    """Values that the libraries read from each file."""
     return {name: references.variables(FOLDER / name) for name in NAMES}
 
 

@@ -98,7 +98,7 @@ def served(store: pathlib.Path) -> Iterator[Served]:
 
 
 def parts(name: str, data: np.ndarray) -> dict[str, np.ndarray]:
-    """What an array is said as."""
+    """Arrays by name that Corridor shows for one array: parts of complex numbers, members of compound types."""
     if data.dtype.kind == "c":
         return {f"{name}.r": data.real, f"{name}.i": data.imag}
     if data.dtype.names:

@@ -1,4 +1,4 @@
-"""What the suites share: servers of files, and which tests had anything opened by Corridor."""
+"""Shared parts of the suites: servers of files, and a record of the tests that opened something by Corridor."""
 
 import itertools
 import json
@@ -38,7 +38,7 @@ def served(running: ExitStack, path: Path) -> str:
 
 
 def described(url: str) -> dict[str, Any]:
-    """What `corridor info` says of a data set."""
+    """Description of a data set, from `corridor info`."""
     with tempfile.TemporaryDirectory() as home:
         said: dict[str, Any] = json.loads(shared.corridor(Path(home), "info", "--json", url).stdout)
     return said

@@ -80,7 +80,7 @@ def download(requirement: str) -> Path:
 
 
 def helpers() -> Path:
-    """What those suites need beside our own tests, in a folder of its own."""
+    """Installs the packages that only these suites need, in a folder of their own."""
     folder, wanted = BUILT / "lib", HERE / "requirements.txt"
     mark = folder / "requirements.txt"
     if not mark.exists() or mark.read_text() != wanted.read_text():
@@ -137,7 +137,7 @@ def reason(test: str, reasons: dict[str, str]) -> str | None:
 
 
 def row(name: str, outcomes: dict[str, Any], reasons: dict[str, str]) -> list[str]:
-    """What the table says of a suite."""
+    """Row of the report for one suite: counts, and failures that have a reason."""
     count = Counter(one["outcome"] for one in outcomes.values())
     ours = sum(one["outcome"] == "passed" and one["is_ours"] for one in outcomes.values())
     failed = [test for test, one in outcomes.items() if one["outcome"] == "failed"]

@@ -32,7 +32,7 @@ running = ExitStack()
 
 
 def located(path: Any) -> Any:
-    """Where a file is opened: at its path, or from a server that has it."""
+    """Location of a file: its path, or the URL of a server that has it."""
     if os.environ.get("CORRIDOR_PEERS_SERVED"):
         return peers.served(running, Path(os.fspath(path)))
     return path
@@ -44,7 +44,7 @@ def is_on_disk(path: Any) -> bool:
 
 
 def by_corridor(function: Callable[..., Any], engine_of: str | None = None) -> Callable[..., Any]:
-    """The same function of xarray, with Corridor's engine for what lies on the disk."""
+    """Wraps a function of xarray so that it opens files with Corridor's engine."""
 
     known = OURS | DROPPED | set(inspect.signature(function).parameters)
 

@@ -74,7 +74,7 @@ class Renamed(HTTPFileSystem):
         return await super()._exists(place, headers={"Authorization": f"Bearer {token}"}, **options)
 
     def _place(self, url: str) -> tuple[str, str]:
-        """Of what was never set it is one that no array has."""
+        """Address and token of a key; of a key that was never set, an address below no array."""
         chunk, token = served().chunk(b"\x01\x02\x03\x04")
         return self.places.get(url, (chunk[: -len("c/0")] + "absent/" + url.removeprefix(HOST).strip("/"), token))
 

@@ -61,7 +61,7 @@ def test_equals_the_format_s_own_engine(file: pathlib.Path, served: str) -> None
 
 
 def test_is_chosen_by_the_location() -> None:
-    """That of netCDF4 claims everything with `://` but what nobody but Corridor opens."""
+    """netCDF4's engine claims everything with `://` but locations of Corridor."""
     assert "waves" in xr.open_dataset("synthetic:waves?shape=8,8,8&dtype=f32")
     assert "corridor" in xr.backends.list_engines()
     assert xr.backends.list_engines()["corridor"].guess_can_open("corridor://host/run42.nc")

@@ -140,7 +140,7 @@ def served(folder: pathlib.Path) -> Iterator[dict[str, str]]:
 
 
 def encoded(variable: xr.Variable) -> dict[str, str]:
-    """What is said of how a variable is stored, comparable."""
+    """Encoding of a variable in a comparable form."""
     said = {key: f"{type(value).__name__} {value!r}" for key, value in variable.encoding.items() if key != "source"}
     return said | {"dtype": np.dtype(variable.encoding["dtype"]).str}
 
@@ -295,7 +295,7 @@ def test_what_is_pickled_is_read_elsewhere(served: dict[str, str]) -> None:
 
 
 def test_attributes_reach_a_copy(folder: pathlib.Path, served: dict[str, str], tmp_path: pathlib.Path) -> None:
-    """What is opened and written again is the same file, packing included."""
+    """A file that is opened and written again is the same, packing included."""
     xr.open_dataset(served["p.nc"]).to_netcdf(tmp_path / "copy.nc", engine="netcdf4")
     with xr.open_dataset(folder / "p.nc", engine="netcdf4", decode_cf=False) as expected:
         with xr.open_dataset(tmp_path / "copy.nc", engine="netcdf4", decode_cf=False) as copy:

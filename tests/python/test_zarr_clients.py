@@ -1,4 +1,4 @@
-"""What `serve` prints for people with xarray and without this package works as it is printed."""
+"""The xarray expression that `serve` prints works without this package."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def opened(line: str) -> xr.Dataset:
-    """What a person gets who types the line."""
+    """Evaluates the printed line as a user would."""
     return eval(line, {"xr": xr, "aiohttp": aiohttp}).compute()
 
 

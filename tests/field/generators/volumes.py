@@ -119,7 +119,7 @@ def by_pynrrd(folder: pathlib.Path) -> None:
 
 
 def by_hand(folder: pathlib.Path) -> None:
-    """What pynrrd reads, but does not write."""
+    """Encodings that pynrrd reads, but does not write."""
     raw = VOLUME.tobytes(order="F")
 
     def put(name, text, data=b""):

@@ -30,7 +30,7 @@ def write(folder: pathlib.Path) -> None:
 
 
 def by_xarray(path):
-    """What xarray writes: a NaN fill value, fill values as base64 text."""
+    """Stores as xarray writes them: a NaN fill value, fill values as base64 text."""
     ds = xr.Dataset({"t": ("x", np.array([1.5, np.nan, 3.5, 4.5], "f4")), "i": ("x", np.array([1.0, np.nan, 3.0, 4.0]))})
     encoding = {"t": {"_FillValue": np.float32(-9999)}, "i": {"dtype": "i2", "_FillValue": -99, "scale_factor": 0.5}}
     ds.to_zarr(path, zarr_format=3, encoding=encoding, consolidated=False)

@@ -26,7 +26,7 @@ export interface Toast {
   readonly action: { readonly label: string; readonly run: () => void } | null;
 }
 
-/** What statistics are of. */
+/** Data that statistics describe. */
 export interface StatsPlace {
   readonly array: string;
   readonly level: number;
@@ -50,7 +50,7 @@ export interface State {
   readonly frame: FrameInfo | null;
   /** Whether that frame shows the view as it is now. */
   readonly isCurrent: boolean;
-  /** Of the array shown, perhaps still of the step or channel before; null while not known. */
+  /** Statistics of the array shown, perhaps still of the previous step or channel; null while not known. */
   readonly stats: ArrayStats | null;
   /** Device pixels of the place that the picture fills. */
   readonly screen: PixelSize;

@@ -40,7 +40,7 @@ export class Viewer implements Actions {
   /** What the link asked for, until the first connection has passed it on; then the whole view. */
   #wanted: ViewPatch;
   #isScheduled = false;
-  /** What the newest question for statistics was about. */
+  /** Data of the newest request for statistics. */
   #statsAsked: StatsPlace | null = null;
   #statsId = 0;
   #toastId = 0;

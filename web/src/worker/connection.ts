@@ -23,7 +23,7 @@ const SILENT_AFTER_MILLIS = 8000;
 const GONE_AFTER_MILLIS = 20_000;
 /** Longest wait for the socket and the server's welcome. */
 const WELCOME_WITHIN_MILLIS = 8000;
-/** What would be answered the same when asked again; all else is tried again, whatever ended the connection. */
+/** Errors that a new attempt would get again; after all others the page connects again. */
 const FINAL: readonly number[] = [
   ErrorKind.invalid,
   ErrorKind.notFound,
