@@ -7,7 +7,7 @@ from collections import OrderedDict
 from . import _native
 from ._errors import Error
 
-# Compression, link and controller.
+# Compression, link, controller and meaning.
 Way = tuple[str | None, str | None, str | None, str | None]
 # Locations, token, memory, rule and way.
 OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, Way]

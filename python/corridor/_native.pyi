@@ -11,7 +11,7 @@ _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Asked = tuple["Connection", _Wanted, bool]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
-# Compression, link and controller.
+# Compression, link, controller and meaning.
 Way = tuple[str | None, str | None, str | None, str | None]
 
 def open(

@@ -22,11 +22,11 @@ use crate::progress::{Meter, Progress, Unit};
 /// Longest list of selections read, bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// How often a copy begins again because its data have become others meanwhile, and after which pause.
+/// How often a copy begins again because its data changed during it, and after which pause.
 const MOST_AGAIN: u32 = 4;
-/// Leftovers of the same process number that are stepped over.
-const MOST_ROOMS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(600);
+/// Folders left by processes with the same number that are skipped.
+const MOST_ROOMS: u32 = 100;
 
 pub(crate) async fn run(options: &Get) -> Result<()> {
     if options.output.as_os_str() != "-" {

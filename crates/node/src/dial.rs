@@ -260,7 +260,7 @@ impl Way {
 #[derive(Clone)]
 struct Connection {
     number: u64,
-    /// Changes of a dialer's connections until this handle.
+    /// Number of replaced connections of the dialer before this handle.
     moves: u64,
     handle: ClientHandle,
     is_welcomed: Arc<AtomicBool>,
@@ -362,11 +362,11 @@ impl Dialer {
         Ok(Current { client: connection.handle, moves: connection.moves, moved: self.moved.subscribe() })
     }
 
-    /// Lets a connection by this protocol carry from now on; as happens by itself where the path asks for it. What is under way
-    /// is asked for there as far as it has not come. False where there is no connection to take the place of.
+    /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests under way are
+    /// sent again over it for the data that have not arrived. False where there is no connection to replace.
     ///
     /// # Errors
-    /// It does not get through: everything stays as it was.
+    /// Those of connecting; the connection then stays as it was.
     ///
     /// # Cancel safety
     /// Dropping it leaves things as they are.
@@ -626,8 +626,8 @@ async fn ways_of(server: &Server) -> Ways {
     Ways { streams, rails }
 }
 
-/// Whether the protocol of such a connection may be changed while it carries data: where nobody chose one, and the path is longer
-/// than this machine.
+/// Whether the protocol of a connection may be changed while it carries data: where the user chose none, and the server is on
+/// another machine.
 fn may_change(server: &Server, flow: &dyn Flow) -> bool {
     let Reach { protocol, choice, streams, rails, .. } = server.reach;
     let is_open =

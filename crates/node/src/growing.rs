@@ -1,8 +1,8 @@
 //! Data that grow while they are read: what was there before stays readable.
 //!
-//! A file that changed is stale: whoever opened it must not get bytes of two states for one. Where it is what it was and more at
-//! the end ([`Dataset::has_grown_from`]) a read that found it stale is made again, as a whole, on the state that there is now; so is
-//! nothing else. Blocks are not: who draws them hears that they are stale, and describes the data again.
+//! A file that changed is stale: a reader must not get bytes of two states in one result. Where the file has only grown at its end
+//! ([`Dataset::has_grown_from`]), a read that found it stale is made again, as a whole, in the current state. Blocks are not:
+//! whoever draws them hears that they are stale, and describes the data again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use tokio::time::{Instant, sleep};
 
 /// Pauses before the data are looked at again: a writer may not be done, and a server looks at its files once a second.
 const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
-/// How often they may be found to be no data at all.
+/// How often opening may fail before the search is given up.
 const MOST_FAILURES: u32 = 3;
-/// For how long it holds that nothing was found.
+/// How long a failed search is remembered.
 const HOLDS: Duration = Duration::from_secs(1);
 /// How often one read is made again: the data may grow faster than it is read.
 const MOST_AGAIN: u32 = 10;
@@ -35,7 +35,7 @@ pub(crate) type Renew = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source
 pub(crate) struct Growing {
     current: Arc<Mutex<Arc<dyn Source>>>,
     renew: Renew,
-    /// Whoever looks again holds this: of which state, and when, nothing was found that has grown from it.
+    /// Held during a search: the state for which the last search failed, and when.
     looking: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
 }
 
@@ -52,10 +52,10 @@ impl Growing {
         Arc::clone(&self.current.lock())
     }
 
-    /// Waits until the data are others than `before`, and takes them if they are the same and more.
+    /// Waits until the data have changed from `before`, and uses them from now on if they have grown.
     ///
     /// # Errors
-    /// `stale` where they are others, or nothing is found in time.
+    /// `stale` where they have changed in another way, or nothing is found in time.
     ///
     /// # Cancel safety
     /// Safe.
@@ -74,7 +74,7 @@ impl Growing {
         if found { Ok(()) } else { Err(stale) }
     }
 
-    /// Whether there is something that has grown from `before`; it is taken.
+    /// Searches for data that have grown from `before`, and uses them from now on; false where there are none.
     async fn find(&self, before: &Dataset) -> bool {
         let is_before =
             |dataset: &Dataset| (dataset.id, dataset.generation) == (before.id, before.generation);

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-/// Counters of one server. Each only grows, but for what is connected now.
+/// Counters of one server. All but `connected` only grow.
 #[derive(Debug)]
 pub struct Metrics {
     started: Instant,
-    /// Connections that came, by TCP or QUIC.
+    /// Accepted connections, by TCP or QUIC.
     pub connections: AtomicU64,
-    /// Those that are there now.
+    /// Connections that are open now.
     pub connected: AtomicU64,
     /// Clients of the wire that were let in.
     pub clients: AtomicU64,
-    /// Those that were not: no token, or a wrong one; requests by HTTP too.
+    /// Clients and HTTP requests that were denied: no token, or a wrong one.
     pub denied: AtomicU64,
     /// Requests by HTTP.
     pub http_requests: AtomicU64,
-    /// Those of them that were answered with a status of 400 or more.
+    /// HTTP requests that were answered with a status of 400 or more.
     pub http_errors: AtomicU64,
     /// Bytes of the bodies of answers by HTTP.
     pub http_bytes: AtomicU64,
@@ -50,31 +50,31 @@ impl Default for Metrics {
     }
 }
 
-/// Counts.
+/// Adds to a counter.
 pub(crate) fn add(counter: &AtomicU64, count: u64) {
     counter.fetch_add(count, Ordering::Relaxed);
 }
 
-/// One that is connected until it is dropped.
+/// Counts as an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Connected<'a>(&'a Metrics);
 
 impl Metrics {
-    /// One more connection.
+    /// Counts a connection.
     pub(crate) fn connect(&self) -> Connected<'_> {
         add(&self.connections, 1);
         add(&self.connected, 1);
         Connected(self)
     }
 
-    /// An answer by HTTP.
+    /// Counts an answer by HTTP.
     pub(crate) fn count_http(&self, status: u16, body_bytes: u64) {
         add(&self.http_requests, 1);
         add(&self.http_errors, u64::from(status >= 400));
         add(&self.http_bytes, body_bytes);
     }
 
-    /// In Prometheus' text format, with how many data sets there are.
+    /// Returns the counters in Prometheus' text format, with the number of data sets.
     #[must_use]
     pub fn text(&self, datasets: usize) -> String {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -232,7 +232,7 @@ impl Scale {
                 let none = || Error::invalid(format!("`{text}` is no date of the calendar of this axis"));
                 let begins = date.begins(time.calendar).ok_or_else(none)?;
                 let ends = date.ends(time.calendar).ok_or_else(none)?;
-                // Half a microsecond before the next: what begins there is not taken in.
+                // Half a millisecond before the next period, whose first moment is not part of this one.
                 return Ok((begins, if date.precision == Precision::Second { begins } else { ends - 5e-4 }));
             }
             return Err(Error::invalid(format!(

@@ -78,7 +78,7 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
     case "refused":
       return refusal(link.reason, link.isToken);
     case "unsupported":
-      return { tone: "bad", title: "This browser cannot show it", text: link.reason, action: null };
+      return { tone: "bad", title: "The viewer cannot run here", text: link.reason, action: null };
     case "open":
       return link.isSilent ? silent() : opened(state);
   }

@@ -2,8 +2,9 @@
 //!
 //! Data sets that differ in nothing but time are a *series*: the same arrays, of which those whose first axis is time
 //! continue one another. They are joined in the order of their first times, which must have the same units and must not
-//! overlap; reference dates may differ where calendars agree, and then times are told by the first one's. Then each such array is one, and of the others (a grid's latitudes) the first data set's stand for all. A
-//! data set that continues nothing is a series of itself.
+//! overlap; reference dates may differ where calendars agree, and times are then converted to the first data set's. Each
+//! such array becomes one; of the others (a grid's latitudes) the first data set's stand for all. A data set that continues
+//! nothing is a series of itself.
 //!
 //! Where everything is one series, arrays have their own names; else `SERIES/ARRAY`, a series of several being called
 //! `FIRST..LAST`.
@@ -144,11 +145,10 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
         groups.push(Group::default());
     }
     for members in &all_series {
-        let numbers: Vec<usize> = members.iter().map(|member| member.number).collect();
-        let name = series_name(described, &numbers);
+        let name = series_name(described, members);
         let named =
             |own: &str| if is_one { own.to_owned() } else { format!("{name}/{}", own.trim_matches('/')) };
-        let first = &described[numbers[0]].1;
+        let first = &described[members[0].number].1;
         for (number, array) in (0u32..).zip(&first.arrays) {
             let (joined, lies) = joined_array(described, members, number, array)?;
             arrays.push(ArrayInfo { name: named(&array.name), ..joined });
@@ -164,11 +164,7 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
     let dataset = Dataset {
         id: identity(described),
         generation: Generation(0),
-        name: if is_one {
-            series_name(described, &(all_series[0].iter().map(|m| m.number).collect::<Vec<_>>()))
-        } else {
-            "catalogue".into()
-        },
+        name: if is_one { series_name(described, &all_series[0]) } else { "catalogue".into() },
         format: format!("catalogue of {} data sets", described.len()),
         arrays,
         attributes,
@@ -200,11 +196,11 @@ fn identity(described: &[(String, Arc<Dataset>)]) -> DatasetId {
     DatasetId::of(std::iter::once("catalogue".to_owned()).chain(described.iter().map(part)))
 }
 
-fn series_name(described: &[(String, Arc<Dataset>)], members: &[usize]) -> String {
-    let name = |n: usize| described[n].0.as_str();
+fn series_name(described: &[(String, Arc<Dataset>)], members: &[Member]) -> String {
+    let name = |member: &Member| described[member.number].0.as_str();
     match members {
-        [first, .., last] => format!("{}..{}", name(*first), name(*last)),
-        [only] => name(*only).to_owned(),
+        [first, .., last] => format!("{}..{}", name(first), name(last)),
+        [only] => name(only).to_owned(),
         [] => String::new(),
     }
 }

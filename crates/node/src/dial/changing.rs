@@ -1,9 +1,9 @@
-//! The protocol of a connection is changed while it carries data, where its receiving end sees that the other one may bring
-//! them sooner, or that nothing comes any more ([`LinkWatch`]). New operations go by the new connection; reads and blocks that
-//! are under way are withdrawn and asked for again there, as far as they have not come ([`Current::left`]). The old connection
-//! ends with its last operation.
+//! Changes of the protocol of a connection while it carries data: where the receiving end sees that the other protocol may be faster,
+//! or that nothing arrives any more ([`LinkWatch`]). New operations use the new connection. Reads and blocks under way are
+//! withdrawn, and what has not arrived of them is requested again over it ([`Current::left`]). The old connection ends with its
+//! last operation.
 //!
-//! Until the new connection has been welcomed everything goes on as it was: a change costs whoever waits no round trip.
+//! Until the new connection has been welcomed the old one is used: a change costs no round trip.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a new connection has until it is welcomed.
 const WELCOMED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The connection of the moment, for whoever wants to know when another one takes its place.
+/// Current connection, with a signal of its replacement.
 pub(crate) struct Current {
     pub(crate) client: ClientHandle,
     pub(super) moves: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Current {
 }
 
 impl Current {
-    /// Waits until another connection carries instead, to which whatever has not come should move.
+    /// Waits until another connection has replaced this one; requests for data that have not arrived belong there.
     ///
     /// # Cancel safety
     /// Safe.
@@ -42,7 +42,7 @@ impl Current {
     }
 }
 
-/// Watches what carries the data of one server.
+/// Watches the connection to one server, and changes its protocol.
 pub(super) struct Changing {
     pub(super) server: Server,
     pub(super) state: Weak<Mutex<State>>,
@@ -52,7 +52,7 @@ pub(super) struct Changing {
 }
 
 impl Changing {
-    /// Until the connection is over, or another one was made.
+    /// Runs until the connection ends, or the dialer makes another one.
     ///
     /// # Cancel safety
     /// Dropping it leaves things as they are.
@@ -77,7 +77,7 @@ impl Changing {
                 is_waiting,
             };
             let asks_for_change = watch.look(begun.elapsed(), &standing);
-            // It came too late to be waited for, and is ready where it is needed: else it is let go.
+            // A link that connected late is used where the connection needs it, and dropped otherwise.
             let link = ready.take().filter(|_| asks_for_change || watch.has_gaps());
             if !asks_for_change && link.is_none() {
                 continue;
@@ -104,7 +104,7 @@ impl Changing {
         }
     }
 
-    /// Makes a connection by the other protocol, and lets it carry once it is welcomed; `None` where nobody needs it any more.
+    /// Makes a connection by the other protocol, and replaces the current one once it is welcomed; `None` where nobody needs it any more.
     pub(super) async fn change(
         &self,
         to: Carrying,

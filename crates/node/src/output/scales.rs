@@ -11,17 +11,17 @@ use array::{
 use crate::get::{attributes, reverse_axis};
 use crate::sel::coordinate_array;
 
-/// Largest of them that is taken along, and all together, bytes.
+/// Largest coordinate array that is copied, and all of them together, bytes.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_ALL_BYTES: u64 = 256 << 20;
 
-/// One of them.
+/// A coordinate array.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub(crate) name: String,
     /// Axes of the copied array, in order.
     pub(crate) axes: Vec<usize>,
-    /// An axis of its own behind these, as bounds have.
+    /// Name and size of an additional last axis, as bounds have one.
     pub(crate) own: Option<(String, u64)>,
     /// Type, in this machine's byte order.
     pub(crate) dtype: DType,
@@ -39,7 +39,7 @@ pub(crate) struct Copied<'a> {
 }
 
 impl Copied<'_> {
-    /// All of them that there are.
+    /// Reads all of them.
     ///
     /// # Errors
     /// Those of reading.
@@ -87,7 +87,7 @@ impl Copied<'_> {
         all.find(|(_, info)| info.name.trim_matches('/') == full.trim_matches('/'))
     }
 
-    /// An array, cut along `axes` of the copied one as that is; one more axis is whole.
+    /// Reads an array, with the selection of the copied one along `axes`; an additional axis is read completely.
     async fn take(
         &self,
         found: &mut Vec<Scale>,
@@ -121,7 +121,7 @@ impl Copied<'_> {
         Ok(())
     }
 
-    /// Coordinates that only the description has.
+    /// Makes a coordinate array from coordinates that only the description has.
     fn described(&self, axis: usize, name: String) -> Result<Option<Scale>> {
         let about = &self.array.axes[axis];
         if about.coordinates == Coordinates::Index || name.is_empty() {
