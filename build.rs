@@ -1,14 +1,11 @@
-//! Older versions of glibc have threads and loading in libraries of their own, which newer ones keep empty: a program that is linked on a newer
-//! one has to name them (crates/node/glibc).
+//! Names glibc's libraries for threads and loading, which a new glibc keeps empty: programs linked on it need them to run on an old one
+//! (crates/node/glibc).
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let of_target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
-    if (of_target("ARCH").as_str(), of_target("OS").as_str(), of_target("ENV").as_str())
-        == ("x86_64", "linux", "gnu")
-    {
+    if env::var("TARGET").as_deref() == Ok("x86_64-unknown-linux-gnu") {
         println!(
             "cargo::rustc-link-arg-bins=-Wl,--push-state,--no-as-needed,-l:libpthread.so.0,-l:libdl.so.2,--pop-state"
         );

@@ -21,6 +21,7 @@ use link::{Choice, ClientHandle, Flow, OpStream, Remembered, Trust, Ways};
 use tokio::sync::{Mutex, watch as signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 use wire::{ClientConfig, SentAhead};
 
 use advised::{Connected, Later};
@@ -614,7 +615,7 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     Ok(Opened { later, ..opened })
 }
 
-/// How many TCP connections a link to this server takes, and by which ways.
+/// Returns how many TCP connections a link to this server takes, and by which ways.
 async fn ways_of(server: &Server) -> Ways {
     let Reach { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
@@ -636,11 +637,11 @@ fn may_change(server: &Server, flow: &dyn Flow) -> bool {
     is_open && is_far && !matches!(server.trust, Trust::Plain)
 }
 
-fn late() -> Error {
-    Error::new(ErrorKind::TimedOut, "expected the other protocol to get through in time")
+fn late<T>(_: Elapsed) -> Result<T> {
+    Err(Error::new(ErrorKind::TimedOut, "expected the other protocol to get through in time"))
 }
 
-/// Puts a client on a link by `protocol`, with all that is known of the path.
+/// Starts a client on a link by `protocol`, with all that is known of the path.
 async fn put_on(server: &Server, protocol: Protocol, link: link::Link) -> Result<Opened> {
     let Reach { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {

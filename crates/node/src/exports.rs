@@ -1,7 +1,7 @@
 //! The data sets a node offers, by name. Nothing else can be reached from outside.
 //!
-//! Some were named one by one, and are open from the start to the end. Those of a folder come and go with its files
-//! ([`folder`](crate::folder)): each is opened when somebody asks for it, and only so many are open at a time.
+//! Those named one by one are open as long as the node runs. Those of a folder come and go with its files
+//! ([`folder`](crate::folder)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::url::Location;
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// A folder is looked through at most this share of the time.
+/// Pause between two looks through a folder, as a multiple of the time that a look takes.
 const LOOKING_SHARE: u32 = 10;
 /// How often at most other servers are asked again what they have, and who else has it.
 pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub struct Export {
     current: Arc<Mutex<Option<Arc<Stack>>>>,
     /// Present for a data set of a folder, which is opened on demand.
     lazy: Option<Lazy>,
-    /// Whoever opens it holds this.
+    /// Held while it is opened.
     opening: tokio::sync::Mutex<()>,
     /// What it described last, so that nobody else is asked whose data these are.
     described: Mutex<Option<(DatasetId, Generation)>>,
@@ -203,7 +203,7 @@ impl Export {
         Ok(dataset)
     }
 
-    /// Has the next description look whether the data have changed: somebody found that they have.
+    /// Makes the next description check whether the data have changed, because a reader found that they have.
     pub(crate) fn suspect(&self) {
         let mut looked_at = self.looked_at.lock();
         *looked_at = looked_at.checked_sub(LOOK_AGAIN_AFTER).unwrap_or(*looked_at);
@@ -279,7 +279,7 @@ async fn fresh(location: &Location, context: &Context, server_name: Option<&str>
 
 /// A folder that is exported, and what it held when it was looked at last.
 struct Watched {
-    /// Before the names of its data sets, with a `/`; empty where it is the only location.
+    /// Prefix of the names of its data sets, with a `/`; empty where it is the only location.
     prefix: String,
     folder: Arc<Mutex<Folder>>,
     state: tokio::sync::Mutex<Watching>,
@@ -291,7 +291,7 @@ struct Watching {
     took: Duration,
     /// By the name that they have in the folder.
     exports: BTreeMap<String, (State, Arc<Export>)>,
-    /// Those that turned out to be no data, in this state.
+    /// Files that are no data in this state, with the reasons.
     broken: BTreeMap<String, (State, String)>,
     left_out: usize,
 }
@@ -318,7 +318,7 @@ fn is_of_the_data(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
 }
 
-/// A folder that is no data set itself.
+/// Returns the path of a folder that is no data set itself.
 async fn as_folder(location: &Location) -> Option<PathBuf> {
     let Location::Path(path) = location else { return None };
     let path = path.clone();
@@ -395,7 +395,7 @@ impl Exports {
         Ok(this)
     }
 
-    /// Opens the first ones of the folders, so that what is broken is left out, and told, at the start.
+    /// Opens the first data sets of the folders, so that broken ones are left out and reported at the start.
     async fn try_at_start(&self) {
         let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
         let first: Vec<_> = self.all().iter().filter(is_lazy).take(TRIED_AT_START).cloned().collect();
@@ -484,7 +484,7 @@ impl Exports {
         (state.exports, state.looked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
     }
 
-    /// Puts together what there is now.
+    /// Renews the list of all data sets.
     async fn renew(&self) {
         let mut all = self.fixed.clone();
         let mut names: BTreeSet<String> = all.iter().map(|export| export.name.clone()).collect();
@@ -516,7 +516,7 @@ impl Exports {
         Arc::clone(&self.all.lock())
     }
 
-    /// Whether there are folders, of which the data sets may become others.
+    /// Whether there are folders, whose data sets may change.
     #[must_use]
     pub fn has_folders(&self) -> bool {
         !self.folders.is_empty()
@@ -613,7 +613,7 @@ impl Exports {
     }
 }
 
-/// One line for all that is left out; each by itself for who wants to know more.
+/// Logs one warning for everything that is left out, and each file by itself at the level `info`.
 fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
     let count = what.len();
     for (number, line) in what.enumerate() {

@@ -76,7 +76,7 @@ fn normal(scheme: &str, authority: &str) -> Option<String> {
     }
 }
 
-/// Addresses of which the headers of proxies are believed: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`.
+/// Addresses of proxies whose headers are trusted: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -113,17 +113,17 @@ impl Network {
 /// Proxies in front of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
-    /// Under which addresses people reach it; the first one is printed.
+    /// Addresses at which people reach it; the first one is printed.
     pub public: Vec<PublicUrl>,
-    /// Whose headers are believed, besides those of this machine.
+    /// Proxies whose headers are trusted, besides those on this machine.
     pub trusted: Vec<Network>,
 }
 
 impl Front {
-    /// From what a person says.
+    /// Parses the user's options.
     ///
     /// # Errors
-    /// `Invalid` for what is no address, and for more than anybody needs.
+    /// `Invalid` for a malformed address, and for too many.
     pub fn new(public: &[String], trusted: &[String]) -> Result<Self> {
         if public.len() > MAX_PUBLIC || trusted.len() > MAX_PUBLIC {
             return Err(Error::invalid(format!(
@@ -135,14 +135,14 @@ impl Front {
     }
 }
 
-/// By whom a request came.
+/// Connection that a request came over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CameFrom {
     pub(crate) address: IpAddr,
     pub(crate) is_encrypted: bool,
 }
 
-/// All that decides whether a request is for this server.
+/// Names and proxies of this server, by which requests are checked.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// Names besides addresses and `localhost`; `*.example.org` for those of a domain.
@@ -237,7 +237,7 @@ impl Names {
         self.is_guarded && is_cut(host) && ![80, 443].contains(&self.port) && name(&page) == name(host)
     }
 
-    /// Whether a proxy says that what it passes on came to it over a network, unencrypted.
+    /// Whether a proxy says that the request reached it over a network without encryption.
     pub(crate) fn came_in_the_open(&self, headers: &HeaderMap, from: CameFrom) -> bool {
         let scheme = first(headers, "x-forwarded-proto");
         let client = first(headers, "x-forwarded-for").and_then(|client| client.parse::<IpAddr>().ok());
@@ -255,7 +255,7 @@ impl Names {
         std::iter::once(of(host)).chain(public).collect()
     }
 
-    /// The path without what a proxy left before it; a redirection where the slash at the end is missing.
+    /// Removes the prefix that a proxy left in the path; redirects where the slash at the end is missing.
     pub(crate) fn stripped(&self, uri: &Uri) -> Option<Stripped> {
         let path = uri.path();
         // JupyterHub's proxy that passes on paths as they are.

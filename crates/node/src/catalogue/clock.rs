@@ -1,9 +1,9 @@
-//! Which data sets follow one another in time, and what makes the times of one those of another. Pure.
+//! Decides which data sets follow one another in time, and how times of one are converted to those of another. Pure.
 //!
-//! Times are numbers since a day, by a calendar. Two data sets are on one clock where calendar and unit agree; days may
-//! differ, and then the times of one are those of the other and a number more, which is added wherever times are values: of
-//! the coordinate, of its bounds, of whatever else counts in such units along time. Where adding is not exact (a type too
-//! narrow, a packed value, a fill value near times) data sets are not joined.
+//! Times are numbers since a reference date, in a calendar. Two data sets are on one clock where calendar and unit agree. Where
+//! only the dates differ, a constant is added to the times of one: to the coordinate, its bounds, and all other arrays along
+//! time in such units. Where adding is not exact (a type too narrow, a packed value, a fill value near times) data sets are
+//! not joined.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use array::{
     ArrayInfo, Attribute, Attributes, AxisKind, Coordinates, DType, Dataset, ElementType, Scalar, Storage,
 };
 
-/// Fill values nearer to zero might be the times of somebody.
+/// Least magnitude of a fill value that cannot be a time.
 const FAR: f64 = 1e9;
 
 /// A data set of a series.

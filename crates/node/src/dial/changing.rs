@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::advised::{self, Later, QUIC_WITHIN};
-use super::{Opened, Server, State, put_on, ways_of};
+use super::{Opened, Server, State, late, put_on, ways_of};
 
 /// How often a connection is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -123,7 +123,6 @@ impl Changing {
                 () = &mut driving => Err(handle.closed().await),
             }
         };
-        let late = |_| Err(crate::dial::late());
         timeout(WELCOMED_WITHIN, welcomed).await.unwrap_or_else(late)?;
         let Some(state) = self.state.upgrade() else { return Ok(None) };
         let mut state = state.lock().await;
@@ -143,7 +142,6 @@ impl Changing {
     async fn dial(&self, to: Carrying) -> Result<Link> {
         let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
         if to == Carrying::Quic {
-            let late = |_| Err(crate::dial::late());
             return timeout(QUIC_WITHIN, advised::by_quic(&self.server, &options)).await.unwrap_or_else(late);
         }
         let Server { host, port, trust, .. } = &self.server;

@@ -83,7 +83,7 @@ struct Tried {
 struct State {
     goodput: Goodput,
     tried: BTreeMap<Kind, Tried>,
-    /// Bytes queued that could have been compressed: what is queued is not any more.
+    /// Queued bytes of compressible data, which were queued without compression.
     open_bytes: u64,
     round_trip: Duration,
     round_trip_at: Option<Instant>,
@@ -153,7 +153,7 @@ impl Outlet {
         !self.wanted.is_nothing() && !self.wanted.always
     }
 
-    /// Looks at data that are about to be sent, in memory, whenever a sample of their array is due.
+    /// Samples data that are about to be sent, whenever a sample of their array is due.
     ///
     /// # Errors
     /// When no thread takes the work.
@@ -179,8 +179,8 @@ impl Outlet {
         Ok(())
     }
 
-    /// Waits while more of what can be compressed should not be queued: how to send it will be known better soon. What leaves
-    /// wakes one of those who wait, who wakes the next if there is room: a thousand waiting cost no more than one.
+    /// Waits while the queue of compressible data is full, because how to send them will be known better soon. Data that leave
+    /// wake one waiting caller, which wakes the next if there is room: a thousand waiting cost no more than one.
     ///
     /// # Cancel safety
     /// Safe: nothing is held.
