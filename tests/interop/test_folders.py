@@ -147,3 +147,17 @@ def test_an_empty_folder_is_served_until_something_comes(home, tmp_path):
 
         until(comes)
         assert np.load(out).tolist() == [0, 1]
+
+
+def test_two_folders_of_one_name_are_told_apart(home, tmp_path):
+    folders = [tmp_path / parent / "runs" for parent in ("a", "b")]
+    for number, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        np.save(folder / "x.npy", np.full(3, number))
+    paths = [str(folder) for folder in folders]
+    with running(home, "serve", *paths, "--listen", "127.0.0.1:0", "--json", lines=2) as server:
+        out = home / "out.npy"
+        for number, line in enumerate(server.lines):
+            done = corridor(home, "get", line["url"], "-o", str(out))
+            assert done.returncode == 0, done.stderr
+            assert np.load(out).tolist() == [number] * 3

@@ -317,3 +317,18 @@ fn timeless(dataset: &Dataset, array: &ArrayInfo, values: &Option<Reference>) ->
     }
     array
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_beyond_the_type_is_an_error() {
+        let missing = vec![Scalar::Signed(-1)];
+        let shift = Shift { later: 100.0, dtype: "|i1".parse().unwrap(), missing };
+        let mut bytes = [1, 255];
+        shift.apply(&mut bytes).unwrap();
+        assert_eq!(bytes, [101, 255], "what is missing stays so");
+        assert!(shift.apply(&mut [100]).is_err());
+    }
+}
