@@ -124,8 +124,9 @@ pub struct Raced {
 }
 
 /// Connects by TCP and QUIC at once. QUIC needs a round trip less, so it usually connects first; its round trip then decides: from
-/// `quic_from` on QUIC is used, else TCP if it connects within half a second. Where TCP connects first it is used at once, because UDP may be blocked on the way, and
-/// requests should not wait until that is known. Plain connections, and those to this machine unless `quic_from` is zero, use TCP.
+/// `quic_from` on QUIC is used, else TCP if it connects within half a second. Where TCP connects first it is used at once, because
+/// UDP may be blocked on the way, and requests should not wait until that is known. Plain connections, and those to this machine
+/// unless `quic_from` is zero, use TCP.
 ///
 /// # Errors
 /// TCP's, where neither gets through.
