@@ -81,8 +81,9 @@ impl How {
                 found(Arc::clone(data) as Arc<dyn ByteStore>, offset, Access::Flat)
             }
             (Encoding::Raw, None) => {
-                let from_end =
-                    data.size_bytes().checked_sub(size_bytes).ok_or_else(|| short(data, size_bytes))?;
+                // The header of a file that is cut short is no data.
+                let from_end = data.size_bytes().checked_sub(size_bytes).filter(|&offset| offset >= start);
+                let from_end = from_end.ok_or_else(|| short(data, start.saturating_add(size_bytes)))?;
                 found(Arc::clone(data) as Arc<dyn ByteStore>, from_end, Access::Flat)
             }
             (Encoding::Gzip, Some(bytes)) => {
@@ -187,9 +188,9 @@ impl Whole {
             cancel.check()?;
             let count = match stream.read(&mut step) {
                 Ok(count) => count,
-                // What follows the data is nobody's.
-                Err(_) if out.len() >= self.size => 0,
-                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
+                // What follows the data is nobody's. Where they are counted from the end, all of the stream is needed.
+                Err(_) if !is_end_wanted && out.len() >= self.size => 0,
+                Err(error) if !is_end_wanted && error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
                 Err(error) => return Err(as_corrupt(error)),
             };
             if count == 0 {

@@ -328,7 +328,8 @@ fn numbered(pattern: &str, range: [&str; 3]) -> Result<Vec<String>> {
             "expected one conversion such as `%d` or `%03d` in the name of data files, found `{pattern}`"
         ))
     })?;
-    let steps = last.checked_sub(first).filter(|_| step != 0).map(|length| length / step).unwrap_or(-1);
+    // No division by zero, and none of the smallest number by -1.
+    let steps = last.checked_sub(first).and_then(|length| length.checked_div(step)).unwrap_or(-1);
     let Ok(steps) = u64::try_from(steps) else {
         return Err(Error::corrupt(format!(
             "expected numbers of data files that lead from the first to the last, found {first} to {last} in steps of {step}"

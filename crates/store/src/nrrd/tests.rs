@@ -103,6 +103,13 @@ fn what_is_wrong_is_said() {
         (format!("{PLAIN}data file: I.%d 1 2 0\n"), ErrorKind::Corrupt, "lead from the first"),
         (format!("{PLAIN}data file: I.%d 1 2 -1\n"), ErrorKind::Corrupt, "lead from the first"),
         (format!("{PLAIN}data file: I.%d 1 99999999999 1\n"), ErrorKind::Corrupt, "at most 65536"),
+        (
+            format!("{PLAIN}data file: I.%d 0 -9223372036854775808 -1\n"),
+            ErrorKind::Corrupt,
+            "lead from the first",
+        ),
+        // So long a header and 24 bytes hold 100 bytes, but not of data.
+        (PLAIN.replace("4 3 2", "4 5 5") + "byte skip: -1\n", ErrorKind::Corrupt, "cut short"),
         (PLAIN.replace("raw", "bzip2").replace("4 3 2", "65536 65536 2"), ErrorKind::TooLarge, "as a whole"),
         (format!("{PLAIN}data file: ../a.raw\n"), ErrorKind::Denied, "same directory"),
         (format!("{PLAIN}kinds: space\n"), ErrorKind::Corrupt, "3 entries"),
@@ -168,6 +175,13 @@ fn every_encoding_gives_the_same() {
         let header = PLAIN.replace("raw", encoding);
         let file = open_text(&format!("{header}byte skip: -1\n\n"), &bytes, None).unwrap();
         assert_eq!(read(&file, ""), data, "{encoding}");
+        // The end of a stream that is cut short is not the end of the data.
+        let cut = &bytes[..bytes.len() - 4];
+        let file = open_text(&format!("{header}byte skip: -1\n\n"), cut, None).unwrap();
+        let (target, region) = Target::new(&[2, 3, 4], 1).unwrap();
+        let error = file.read(0, 0, &Selection::all(&[2, 3, 4]), region, &Cancel::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{encoding}: {error}");
+        drop(target);
     }
 }
 
