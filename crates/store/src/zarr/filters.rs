@@ -143,7 +143,8 @@ fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<Reading>> {
             let item_bytes = rest.parse::<usize>().ok()?.checked_mul(CHARACTER_BYTES)?;
             Some(vec![one(Form::Unicode { item_bytes, is_big_endian })])
         }
-        "c" => complex(swapped(if rest == "8" { "f4" } else { "f8" })?),
+        "c" if rest == "8" => complex(swapped("f4")?),
+        "c" if rest == "16" => complex(swapped("f8")?),
         "M" | "m" => {
             let inside = rest.strip_prefix('8')?;
             let inside = inside.strip_prefix('[').and_then(|r| r.strip_suffix(']')).unwrap_or("generic");
@@ -219,7 +220,13 @@ fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Readi
 /// Members one behind another, without gaps. A member that is itself several things, or text, is not read.
 fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Option<Vec<Reading>> {
     let fields = fields.take(MAX_MEMBERS + 1).collect::<Option<Vec<_>>>()?;
-    let size = |readings: &[Reading]| readings.first().and_then(|r| r.form.item_bytes());
+    if fields.len() > MAX_MEMBERS {
+        return None;
+    }
+    // Sizes are bounded before they are added: the document may say any number.
+    let size = |readings: &[Reading]| {
+        readings.first().and_then(|r| r.form.item_bytes()).filter(|&size_bytes| size_bytes <= MAX_ITEM_BYTES)
+    };
     let item_bytes = fields.iter().map(|(_, readings)| size(readings)).sum::<Option<usize>>()?;
     let (mut at, mut all) = (0, Vec::new());
     for (name, readings) in fields {
@@ -302,6 +309,11 @@ impl Chain {
             other => return Err(Error::unsupported(format!("codec `{other}` of this element type"))),
         };
         let is_transpose = |codec: &&Value| name(codec) == "transpose";
+        // Filters are undone before axes are put in order, which gives other sums of differences.
+        let first_delta = before.iter().position(|codec| name(codec) == "delta");
+        if first_delta < before.iter().rposition(|codec| is_transpose(&codec)) && first_delta.is_some() {
+            return Err(Error::unsupported("filter `delta` before a transposition"));
+        }
         let filters = filters(before.iter().filter(|codec| !is_transpose(codec)), &form)?;
         let mut order: Option<Vec<usize>> = None;
         for codec in before.iter().filter(is_transpose) {

@@ -281,6 +281,20 @@ fn an_array_of_which_something_unknown_must_be_understood_is_left_out() {
 }
 
 #[test]
+fn structures_of_impossible_sizes_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    // Together four bytes, if the sum wraps around.
+    let dtype = json!([["a", "|S18446744073709551612"], ["b", "<f8"]]);
+    let metadata = json!({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": dtype, "compressor": null,
+        "fill_value": "AAAAAA==", "order": "C", "filters": null});
+    write(&dir.path().join("a/.zarray"), &metadata);
+    write(&dir.path().join(".zgroup"), &json!({"zarr_format": 2}));
+    let store = open_at(dir.path()).unwrap();
+    assert_eq!(store.dataset.left_out[0].name, "a");
+    assert!(store.dataset.arrays.is_empty());
+}
+
+#[test]
 fn crafted_sizes_take_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     counting_v2(dir.path(), [3, 4], [3, 4], &json!({}));
@@ -404,6 +418,18 @@ fn compressors_at_unusual_places_are_left_out() {
     one_chunk_v3(dir.path(), &json!([bytes_codec(), gzip, blosc]), &[]);
     let store = open_at(dir.path()).unwrap();
     assert!(store.dataset.left_out[0].what.contains("compressor `gzip`"), "{:?}", store.dataset.left_out);
+}
+
+#[test]
+fn differences_along_other_axes_than_those_of_the_file_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let delta = json!({"name": "numcodecs.delta", "configuration": {"dtype": "<i2"}});
+    let transpose = json!({"name": "transpose", "configuration": {"order": [1, 0]}});
+    one_chunk_v3(dir.path(), &json!([delta, transpose, bytes_codec()]), &[0; 24]);
+    let store = open_at(dir.path()).unwrap();
+    assert!(store.dataset.left_out[0].what.contains("filter `delta`"), "{:?}", store.dataset.left_out);
+    one_chunk_v3(dir.path(), &json!([transpose, delta, bytes_codec()]), &[0; 24]);
+    assert!(open_at(dir.path()).unwrap().dataset.left_out.is_empty());
 }
 
 #[test]
