@@ -165,7 +165,9 @@ fn scatter(chunk: &Chunk<'_>, axes: &Blocks, out: &mut [u8]) -> Result<()> {
     let item_bytes = items.and_then(|items| out.len().checked_div(items)).unwrap_or(0);
     let blocks = product(&grid);
     let is_whole = items.and_then(|items| items.checked_mul(item_bytes)) == Some(out.len()) && item_bytes > 0;
-    let is_blocks = block_items.and_then(|n| n.checked_mul(item_bytes)) == Some(chunk.block_bytes)
+    // A block is unpacked in memory of its size, which must not be more than that of the chunk.
+    let is_blocks = chunk.block_bytes <= out.len()
+        && block_items.and_then(|n| n.checked_mul(item_bytes)) == Some(chunk.block_bytes)
         && blocks == Some(chunk.blocks())
         && blocks.and_then(|n| n.checked_mul(chunk.block_bytes)) == Some(chunk.size_bytes);
     if !is_whole || !is_blocks {

@@ -32,7 +32,8 @@ impl Szip {
         };
         let is_usual = (1..=MAX_BLOCK).contains(&pixels_per_block)
             && pixels_per_block.is_multiple_of(2)
-            && (1..=MAX_BLOCK * MAX_BLOCKS_PER_LINE).contains(&pixels_per_line)
+            // The library makes no line shorter than a block, which padding would make much longer.
+            && (pixels_per_block..=MAX_BLOCK * MAX_BLOCKS_PER_LINE).contains(&pixels_per_line)
             && matches!(bits_per_pixel, 1..=24 | 32 | 64);
         is_usual.then_some(Self { options, pixels_per_block, bits_per_pixel, pixels_per_line })
     }
