@@ -72,7 +72,9 @@ fn meant(stored: &Arc<Dataset>, said: Option<Meaning>) -> Arc<Dataset> {
         .enumerate()
         .map(|(number, array)| {
             let by_name = || if is_named_as_labels(stored, array) { Meaning::Labels } else { array.meaning };
-            (number, said.filter(|_| array.axes.len() > 1).unwrap_or_else(by_name))
+            // Texts are bytes along an axis, and stay so whatever a person says of the file.
+            let is_asked = array.axes.len() > 1 && array.meaning != Meaning::Text;
+            (number, said.filter(|_| is_asked).unwrap_or_else(by_name))
         })
         .filter(|&(number, meaning)| stored.arrays[number].meaning != meaning)
         .collect();
