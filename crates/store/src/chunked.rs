@@ -19,6 +19,13 @@ impl Part<'_> {
         self.inside.iter().zip(shape).all(|(r, &n)| r.count == n)
     }
 
+    /// The elements of the part, counted from the first one of the array, whose chunks are of shape `chunk`.
+    pub(crate) fn ranges(&self, chunk: &[u64]) -> Vec<AxisRange> {
+        let axes = self.inside.iter().zip(self.position).zip(chunk);
+        axes.map(|((range, position), size)| AxisRange { start: position * size + range.start, ..*range })
+            .collect()
+    }
+
     /// Copies the part out of the decoded chunk.
     ///
     /// # Errors

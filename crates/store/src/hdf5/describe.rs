@@ -45,12 +45,12 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
     dataset.groups = groups(&tree);
-    let mut left_out = Vec::new();
+    let mut texts = Texts { left_bytes: MAX_KEPT_TEXT_BYTES, left_out: Vec::new() };
     let arrays = if netcdf::is_netcdf(&tree) {
         dataset.format = "NetCDF-4".into();
-        netcdf_arrays(hdf5, &tree, &mut left_out)
+        netcdf_arrays(hdf5, &tree, &mut texts)
     } else {
-        let mut array = |v| plain_array(&tree, v).or_else(|| text_array(hdf5, v, None, &mut left_out));
+        let mut array = |v| plain_array(&tree, v).or_else(|| text_array(hdf5, v, None, &mut texts));
         tree.variables.iter().filter_map(&mut array).collect()
     };
     let mut stored: Vec<Stored> = Vec::with_capacity(arrays.len());
@@ -73,7 +73,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
         stored.push(array);
         dataset.arrays.push(info);
     }
-    dataset.left_out.extend(left_out);
+    dataset.left_out.extend(texts.left_out);
     dataset.left_out.extend(tree.left_out);
     dataset.warnings = tree.warnings;
     (dataset, stored)
@@ -129,17 +129,47 @@ struct Described<'a> {
     texts: Option<Vec<u8>>,
 }
 
+/// Most bytes of texts of any length that are kept for one file: of as many names of them as fit in.
+const MAX_KEPT_TEXT_BYTES: u64 = 8 * MAX_TEXT_BYTES;
+/// Share of that for texts that cannot be kept: reading them took time.
+const UNREADABLE_TEXT_BYTES: u64 = MAX_TEXT_BYTES / 16;
+
+/// Texts of any length of a file, which are read while it is described.
+struct Texts {
+    left_bytes: u64,
+    left_out: Vec<LeftOut>,
+}
+
+impl Texts {
+    /// As [`rows`], within what is left for the file.
+    fn rows(&mut self, hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
+        if self.left_bytes == 0 {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_KEPT_TEXT_BYTES} bytes of texts of any length in one file"
+            )));
+        }
+        let read = rows(hdf5, variable);
+        let taken_bytes = read.as_ref().map_or(UNREADABLE_TEXT_BYTES, |(_, rows)| rows.len() as u64);
+        self.left_bytes = self.left_bytes.saturating_sub(taken_bytes);
+        read
+    }
+}
+
 /// A variable of texts. `dimensions`: of a file with netCDF's conventions.
 fn text_array<'a>(
     hdf5: &Hdf5,
     variable: &'a Variable,
     dimensions: Option<(&Dimensions<'_>, usize)>,
-    left_out: &mut Vec<LeftOut>,
+    all: &mut Texts,
 ) -> Option<Described<'a>> {
+    // What is left out is still here where it names a dimension.
+    if let Element::Other(_) = variable.facts.element {
+        return None;
+    }
     let (form, extent) = (variable.facts.text?, variable.extent()?);
-    let name = netcdf::shown_path(&variable.path);
-    let (mut shape, mut names) = (extent.to_vec(), Vec::new());
+    let (mut name, mut shape, mut names) = (variable.path.clone(), extent.to_vec(), Vec::new());
     if let Some((dimensions, number)) = dimensions {
+        name = netcdf::shown_path(&variable.path);
         shape = dimensions.shape(number, extent);
         let found = dimensions.of(number, extent.len()).into_iter().enumerate();
         names = found.map(|(axis, d)| d.map_or_else(|| format!("dim{axis}"), |d| d.name)).collect();
@@ -147,15 +177,15 @@ fn text_array<'a>(
     let mut texts = None;
     match form {
         TextForm::Characters => {}
-        TextForm::Fixed => shape.extend(variable.facts.shape.as_ref()?.last()),
-        TextForm::Variable => match rows(hdf5, variable) {
+        TextForm::Fixed(_) => shape.extend(variable.facts.shape.as_ref()?.last()),
+        TextForm::Variable => match all.rows(hdf5, variable) {
             Ok((size_bytes, rows)) => {
                 shape.push(size_bytes);
                 texts = Some(rows);
             }
             Err(e) => {
                 let what = format!("texts that cannot be read ({})", e.message());
-                left_out.push(LeftOut { name, what, value: None });
+                all.left_out.push(LeftOut { name, what, value: None });
                 return None;
             }
         },
@@ -164,7 +194,7 @@ fn text_array<'a>(
     let mut info = text::array(&name, &shape, &names, chunk);
     info.attributes = cf::attributes(&cf_values(&variable.attributes));
     info.storage.text = match form {
-        TextForm::Fixed => Some("fixed".into()),
+        TextForm::Fixed(_) => Some("fixed".into()),
         TextForm::Characters => Some("characters".into()),
         TextForm::Variable => None,
     };
@@ -190,7 +220,7 @@ fn rows(hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
     Ok((longest as u64, rows))
 }
 
-fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, left_out: &mut Vec<LeftOut>) -> Vec<Described<'a>> {
+fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, texts: &mut Texts) -> Vec<Described<'a>> {
     let dimensions = Dimensions::new(tree);
     let mut coordinates = CoordinateReader::new(hdf5, tree);
     let mut arrays = Vec::new();
@@ -199,7 +229,7 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, left_out: &mut Vec<LeftOut>) -
             continue;
         }
         let Some((dtype, shape)) = number_array(variable) else {
-            arrays.extend(text_array(hdf5, variable, Some((&dimensions, number)), left_out));
+            arrays.extend(text_array(hdf5, variable, Some((&dimensions, number)), texts));
             continue;
         };
         let found = coordinates.dimensions(dimensions.of(number, shape.len()));

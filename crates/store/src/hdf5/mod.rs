@@ -35,12 +35,12 @@ use std::sync::Arc;
 use array::{AxisRange, Dataset, Error, PackedChunk, Region, Result, Selection, Target, c_strides};
 
 use self::files::{Files, ObjectId};
-use self::library::{Element, Facts};
+use self::library::{Element, Facts, TextEnd, TextForm};
 pub use self::library::{NewHdf5, create_hdf5};
 use self::storage::{Reader, Storage};
 use self::vds::VirtualPart;
 use self::walk::Variable;
-use crate::chunked::for_each_chunk;
+use crate::chunked::{Part, for_each_chunk};
 use crate::kept::ChunkStore;
 use crate::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
@@ -129,6 +129,14 @@ impl Stored {
         self.storage = Once::made(Storage::Kept(rows));
     }
 
+    /// Where texts of one length end, if that is not at their last byte.
+    fn text_end(&self) -> Option<TextEnd> {
+        match self.facts.text {
+            Some(TextForm::Fixed(end)) if end != TextEnd::Last => Some(end),
+            _ => None,
+        }
+    }
+
     fn is_longer(&self) -> bool {
         self.shape != self.extent
     }
@@ -186,6 +194,9 @@ impl Hdf5 {
         if stored.facts.within.is_some() || stored.facts.padded.is_some() {
             return self.read_within(stored, &selection, within, cancel);
         }
+        if let Some(end) = stored.text_end() {
+            return self.read_texts(stored, end, &selection, within, cancel);
+        }
         self.with_storage(stored, cancel, |storage, reader| {
             storage.read(&stored.extent, &selection, within, reader)
         })
@@ -202,11 +213,7 @@ impl Hdf5 {
         let size = stored.item_bytes;
         let tile = storage::tile(&stored.extent, size);
         for_each_chunk(selection, &tile, into, &mut |part, mut into| {
-            let ranges = part.inside.iter().zip(part.position).zip(&tile);
-            let selection = Selection::new(ranges.map(|((range, position), tile)| AxisRange {
-                start: position * tile + range.start,
-                ..*range
-            }))?;
+            let selection = Selection::new(part.ranges(&tile))?;
             let (target, region) = Target::new(&selection.shape(), size)?;
             self.with_storage(stored, cancel, |storage, reader| {
                 storage.read(&stored.extent, &selection, region, reader)
@@ -218,6 +225,38 @@ impl Hdf5 {
             let offset = stored.facts.within.map_or(0, |(_, offset)| offset);
             let strides = c_strides(into.shape(), size);
             into.write_strided(elements.get(offset..).unwrap_or_default(), &strides)
+        })
+    }
+
+    /// Reads whole texts, piece by piece, clears what lies behind their ends, and takes the bytes that are meant.
+    fn read_texts(
+        &self,
+        stored: &Stored,
+        end: TextEnd,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let size_bytes = stored.extent.last().copied().unwrap_or(1);
+        let text_bytes = usize::try_from(size_bytes).unwrap_or(usize::MAX).max(1);
+        let tile = storage::tile(&stored.extent, stored.item_bytes);
+        for_each_chunk(selection, &tile, into, &mut |part, into| {
+            let mut ranges = part.ranges(&tile);
+            let mut meant: Vec<AxisRange> =
+                ranges.iter().map(|range| AxisRange { start: 0, step: 1, ..*range }).collect();
+            if let (Some(range), Some(meant)) = (ranges.last_mut(), meant.last_mut()) {
+                *meant = *range;
+                *range = AxisRange { start: 0, count: size_bytes, step: 1 };
+            }
+            let texts = Selection::new(ranges)?;
+            let shape = texts.shape();
+            let (target, region) = Target::new(&shape, stored.item_bytes)?;
+            self.with_storage(stored, cancel, |storage, reader| {
+                storage.read(&stored.extent, &texts, region, reader)
+            })?;
+            let mut bytes = target.into_vec()?;
+            bytes.chunks_exact_mut(text_bytes).for_each(|text| end.clear_rest(text));
+            Part { position: &[], inside: &meant }.copy(&bytes, &shape, into)
         })
     }
 
@@ -286,7 +325,8 @@ impl Format for Hdf5 {
         cancel: &Cancel,
     ) -> Result<Option<PackedChunk>> {
         let stored = self.stored(array)?;
-        let is_plain = stored.facts.within.is_none() && stored.facts.padded.is_none();
+        let is_plain =
+            stored.facts.within.is_none() && stored.facts.padded.is_none() && stored.text_end().is_none();
         if stored.parts.is_some() || stored.is_longer() || !is_plain {
             return Ok(None);
         }

@@ -64,7 +64,7 @@ pub(super) fn is_of_characters(facts: &Facts, attributes: &Values) -> bool {
         .any(|name| attributes.contains_key(*name))
         || text(attributes, "CLASS") == Some("DIMENSION_SCALE");
     let is_one_byte = facts.shape.as_ref().is_some_and(|shape| shape.len() > 1 && shape.ends_with(&[1]));
-    facts.text == Some(TextForm::Fixed) && has_dimensions && is_one_byte
+    matches!(facts.text, Some(TextForm::Fixed(_))) && has_dimensions && is_one_byte
 }
 
 /// The path of a variable as netCDF shows it.

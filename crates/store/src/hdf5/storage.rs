@@ -245,12 +245,7 @@ fn read_by_library(
     into: Region,
     reader: &Reader<'_>,
 ) -> Result<()> {
-    let ranges = part.inside.iter().zip(part.position).zip(piece);
-    let absolute = ranges.map(|((range, &position), &size)| array::AxisRange {
-        start: position * size + range.start,
-        ..*range
-    });
-    let selection = Selection::new(absolute)?;
+    let selection = Selection::new(part.ranges(piece))?;
     let shape = selection.shape();
     // The library holds a chunk as stored and as decoded.
     let chunk_bytes = buffer_size(piece, into.item_bytes())? as u64;

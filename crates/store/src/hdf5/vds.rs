@@ -360,13 +360,7 @@ fn read_tile(
         return Err(Error::internal("expected a fill value of one element"));
     }
     let strides = c_strides(into.shape(), item);
-    let wanted: Vec<AxisRange> = part
-        .inside
-        .iter()
-        .zip(part.position)
-        .zip(tile)
-        .map(|((range, position), size)| AxisRange { start: position * size + range.start, ..*range })
-        .collect();
+    let wanted = part.ranges(tile);
     for virtual_part in parts {
         let runs: Option<Vec<Vec<Run>>> =
             virtual_part.axes.iter().zip(&wanted).map(|(axis, range)| runs(*axis, range)).collect();

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use array::{LeftOut, MAX_TEXT_ELEMENTS, Result};
+use array::{LeftOut, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, Result};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Files, ObjectId};
 use super::filters::{self, Pipeline};
 use super::library::{
-    Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, TextForm, Value, trim_text,
+    Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, TextEnd, TextForm, Value, trim_text,
 };
 use super::links::resolve;
 use super::vds::{SourceData, Sources, VirtualPart};
@@ -63,7 +63,7 @@ impl Variable {
     pub(super) fn extent(&self) -> Option<&[u64]> {
         let shape = self.facts.shape.as_deref()?;
         match self.facts.text {
-            Some(TextForm::Fixed) => shape.split_last().map(|(_, outer)| outer),
+            Some(TextForm::Fixed(_)) => shape.split_last().map(|(_, outer)| outer),
             _ => Some(shape),
         }
     }
@@ -308,7 +308,9 @@ impl Walk<'_> {
                 // It may still be what gives a dimension its name and its length.
                 let attributes = self.attributes(object);
                 let element = match facts.element {
-                    Element::Number(_) => Element::Other("numbers that are left out".into()),
+                    Element::Number(_) | Element::VariableText => {
+                        Element::Other("elements that are left out".into())
+                    }
                     other => other,
                 };
                 let variable =
@@ -411,6 +413,11 @@ pub(super) fn obstacle(facts: &Facts) -> Option<String> {
             let Some(shape) = &facts.shape else { return Some("empty data set".into()) };
             if shape.len() > array::MAX_AXES {
                 return Some(format!("array of {} axes, more than {}", shape.len(), array::MAX_AXES));
+            }
+            // Those whose rest is cleared are read as a whole.
+            let is_cleared = matches!(facts.text, Some(TextForm::Fixed(end)) if end != TextEnd::Last);
+            if is_cleared && shape.last().is_some_and(|&size_bytes| size_bytes > MAX_TEXT_BYTES) {
+                return Some(format!("texts of more than {MAX_TEXT_BYTES} bytes each"));
             }
             if facts.text == Some(TextForm::Variable) {
                 let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size));

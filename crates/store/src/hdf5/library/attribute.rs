@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::index::hexadecimal;
 use super::dataset::{split_fixed_text, trim_text};
-use super::element::Element;
+use super::element::{Element, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.
@@ -112,8 +112,9 @@ impl Read {
             Element::Number(dtype) | Element::Enumeration { dtype, .. } => {
                 Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())? })
             }
-            Element::FixedText { size_bytes, spaces } => {
-                Ok(Value::Texts(split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, spaces)))
+            Element::FixedText { size_bytes, end } => {
+                let has_spaces = end == TextEnd::Spaces;
+                Ok(Value::Texts(split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, has_spaces)))
             }
             Element::VariableText => Ok(Value::Texts(self.variable_texts(count)?)),
             Element::Reference => Ok(Value::References(addresses(&self.bytes(count, 8)?))),

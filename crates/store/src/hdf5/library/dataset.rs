@@ -24,7 +24,7 @@ use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 use serde::{Deserialize, Serialize};
 
-use super::element::{Element, PaddedBits};
+use super::element::{Element, PaddedBits, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
@@ -58,11 +58,11 @@ pub(in super::super) enum Layout {
 /// How the texts of a data set are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum TextForm {
-    /// Of one length, with the bytes of a text along an axis that the file does not have.
-    Fixed,
-    /// As characters along the last axis of the data set.
+    /// Strings of one length, with the bytes of a string along an axis that the file does not have.
+    Fixed(TextEnd),
+    /// Characters along the last axis of the data set.
     Characters,
-    /// Of any length.
+    /// Strings of any length.
     Variable,
 }
 
@@ -128,7 +128,7 @@ impl Object {
             chunk.extend(&inner);
         }
         let text = match &element {
-            Element::FixedText { .. } => Some(TextForm::Fixed),
+            Element::FixedText { end, .. } => Some(TextForm::Fixed(*end)),
             Element::VariableText => Some(TextForm::Variable),
             _ => None,
         };

@@ -63,7 +63,30 @@ impl PaddedBits {
     }
 }
 
-/// What one element is.
+/// End of a string within its fixed number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) enum TextEnd {
+    /// The last byte: the string is padded by zeros.
+    Last,
+    /// The first zero, as in C: what follows it may be anything.
+    FirstZero,
+    /// The last byte that is no space, as in Fortran.
+    Spaces,
+}
+
+impl TextEnd {
+    /// Sets all bytes behind the end of a string to zero.
+    pub(in super::super) fn clear_rest(self, text: &mut [u8]) {
+        let end = match self {
+            Self::Last => text.len(),
+            Self::FirstZero => text.iter().position(|&byte| byte == 0).unwrap_or(text.len()),
+            Self::Spaces => text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1),
+        };
+        text[end..].fill(0);
+    }
+}
+
+/// Type of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum Element {
     /// A number whose stored form is an IEEE 754 or two's complement one without padding.
@@ -82,11 +105,7 @@ pub(in super::super) enum Element {
     /// Numbers of several types. `others` are members that are no numbers, with what they are.
     Compound { size_bytes: usize, members: Vec<Member>, others: Vec<(String, String)> },
     /// Strings of a fixed size in bytes.
-    FixedText {
-        size_bytes: usize,
-        /// Padded with spaces rather than zeros.
-        spaces: bool,
-    },
+    FixedText { size_bytes: usize, end: TextEnd },
     /// Strings of any length.
     VariableText,
     /// References to objects of the file.
@@ -358,7 +377,12 @@ fn text(datatype: &Handle, size: usize) -> Element {
     if variable > 0 {
         return Element::VariableText;
     }
-    Element::FixedText { size_bytes: size, spaces: pad == H5T_str_t::H5T_STR_SPACEPAD }
+    let end = match pad {
+        H5T_str_t::H5T_STR_NULLTERM => TextEnd::FirstZero,
+        H5T_str_t::H5T_STR_SPACEPAD => TextEnd::Spaces,
+        _ => TextEnd::Last,
+    };
+    Element::FixedText { size_bytes: size, end }
 }
 
 fn list(datatype: &Handle) -> Element {
@@ -368,5 +392,28 @@ fn list(datatype: &Handle) -> Element {
         Ok(Element::Reference) => Element::ReferenceList,
         Ok(Element::Number(dtype)) => Element::Other(format!("lists of {dtype}")),
         _ => Element::Other("lists".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_the_end_of_a_string_is_cleared() {
+        // As h5py reads strings of these kinds.
+        for (end, stored, expected) in [
+            (TextEnd::Last, b"ab\0garb ", b"ab\0garb "),
+            (TextEnd::FirstZero, b"ab\0garb ", b"ab\0\0\0\0\0\0"),
+            (TextEnd::FirstZero, b"ab      ", b"ab      "),
+            (TextEnd::Spaces, b"ab      ", b"ab\0\0\0\0\0\0"),
+            (TextEnd::Spaces, b"ab\0garb ", b"ab\0garb\0"),
+            (TextEnd::Spaces, b"        ", b"\0\0\0\0\0\0\0\0"),
+            (TextEnd::FirstZero, b"12345678", b"12345678"),
+        ] {
+            let mut text = *stored;
+            end.clear_rest(&mut text);
+            assert_eq!(&text, expected, "{end:?} of {stored:?}");
+        }
     }
 }

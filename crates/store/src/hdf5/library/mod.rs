@@ -31,7 +31,7 @@ pub(super) use attribute::Value;
 pub(super) use chunks::ChunkPlace;
 pub use create::{NewHdf5, create_hdf5};
 pub(super) use dataset::{Facts, Filter, Layout, TextForm, trim_text};
-pub(super) use element::{Element, Member};
+pub(super) use element::{Element, Member, TextEnd};
 pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
 pub(super) use sources::{Mapping, Picked, PickedAxis};
 
