@@ -239,8 +239,8 @@ impl FileBytes {
         Self::open(&place)
     }
 
-    /// Where a file lies that this one names: seen from its own folder, and in `folder` or below, links of the file system
-    /// followed. Nothing outside is even looked for.
+    /// Path of a file that this one names, relative to its own folder; it must lie in `folder` or below, after links of the file
+    /// system are followed. Nothing outside is even looked for.
     ///
     /// # Errors
     /// `Denied` for other places, `NotFound`.

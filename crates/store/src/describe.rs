@@ -57,9 +57,9 @@ pub(crate) fn level_zero(
 /// World space as axes give it.
 pub(crate) struct World {
     pub(crate) world_from_voxel: Affine,
-    /// Of the axes that are to scale.
+    /// Units of the axes that are to scale.
     pub(crate) units: String,
-    /// What a person should know of it.
+    /// Notes for people.
     pub(crate) notes: Vec<String>,
 }
 

@@ -51,7 +51,7 @@ impl FlatArray {
         Ok(Self::c_order(offset, item_bytes, &turned)?.turned())
     }
 
-    /// The same elements with axes in the other order.
+    /// Reverses the order of the axes; the elements stay where they are.
     fn turned(mut self) -> Self {
         self.shape.reverse();
         self.strides.reverse();

@@ -48,12 +48,12 @@ const WORDS: &[&str] = &[
 pub(crate) struct Meant {
     inner: Arc<dyn Format>,
     said: Option<Meaning>,
-    /// What the format described last, and what was made of it.
+    /// Last description of the format, and the one that was made of it.
     last: Mutex<(Arc<Dataset>, Arc<Dataset>)>,
 }
 
 impl Meant {
-    /// The same format, if no array means anything else than it says.
+    /// Wraps a format; returns `inner` itself if no array changes its meaning.
     pub(crate) fn over(inner: Arc<dyn Format>, said: Option<Meaning>) -> Arc<dyn Format> {
         let stored = inner.dataset();
         let meant = meant(&stored, said);

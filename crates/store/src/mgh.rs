@@ -47,7 +47,7 @@ struct Header {
     sizes: Vec<u64>,
     /// Distance between voxels along each axis.
     steps: [f32; 3],
-    /// Where each axis points.
+    /// Direction of each axis.
     directions: [[f32; 3]; 3],
     /// The world's place of the volume's middle.
     middle: [f32; 3],

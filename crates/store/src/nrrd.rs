@@ -108,8 +108,8 @@ fn default_name(kind: AxisKind, place: usize) -> String {
     }
 }
 
-/// What each axis means, in the file's order: by its direction in space, else by its kind, else by its place. Where axes have
-/// directions, one without is none of space, whatever its kind.
+/// Kinds of the axes, in the file's order: by direction in space, else by the axis's kind, else by its place. Where some axes
+/// have directions, an axis without one is not spatial, whatever its kind.
 fn axis_kinds(header: &Header) -> Vec<AxisKind> {
     let is_oriented = header.axes.iter().any(|a| a.direction.is_some());
     let mut space = [AxisKind::X, AxisKind::Y, AxisKind::Z, AxisKind::Time].into_iter();

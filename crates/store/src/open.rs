@@ -44,7 +44,7 @@ pub struct OpenOptions {
     pub scratch: Scratch,
     /// Where a viewer may look how long work goes: keep a clone.
     pub work: LongWork,
-    /// What a person says that arrays mean; else formats and names say it.
+    /// Meaning of arrays that a person chose; `None` leaves it to formats and names.
     pub meaning: Option<Meaning>,
 }
 

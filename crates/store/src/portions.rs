@@ -19,7 +19,7 @@ impl Portions {
         Self { rest: vec![(selection.clone(), into)], max_bytes, is_last_first: false }
     }
 
-    /// The same for arrays whose last axis is the slowest in the file.
+    /// As [`new`](Self::new), for arrays whose last axis is the slowest in the file.
     pub(crate) fn last_first(selection: &Selection, into: Region, max_bytes: usize) -> Self {
         Self { is_last_first: true, ..Self::new(selection, into, max_bytes) }
     }

@@ -1,4 +1,4 @@
-//! What a path seems to be, told without opening it as data: for whoever looks through whole folders.
+//! Guesses the format of a path without opening it as data, for programs that look through whole folders.
 //!
 //! A file is told by its first bytes, else by how its name ends; a folder by the files that make it a data set. That is no
 //! promise that it can be opened.

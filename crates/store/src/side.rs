@@ -124,7 +124,7 @@ impl SideCache {
         })
     }
 
-    /// What it holds: entries, and their bytes.
+    /// Number of entries and of their bytes.
     #[must_use]
     pub fn usage(&self) -> (u64, u64) {
         let mut found = Vec::new();

@@ -133,8 +133,8 @@ fn are_known(samples: &[f64]) -> bool {
 }
 
 impl Dimension {
-    /// The same for an axis of `count` samples; without coordinates, and with a word to people, where those do not say where
-    /// each of them lies.
+    /// Returns the dimension for an axis of `count` samples. Coordinates that are not known for every sample are dropped, with a
+    /// note for people.
     pub(super) fn of_length(&self, count: u64, notes: &mut Vec<String>) -> Self {
         let mut dimension = self.clone();
         if let Some(Coordinate { samples, .. }) = &mut dimension.coordinate

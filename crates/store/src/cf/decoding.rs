@@ -1,7 +1,7 @@
-//! What xarray makes of stored values (`decode_cf` without times): `_FillValue`, `missing_value`, `scale_factor`,
-//! `add_offset`, `_Unsigned`; values and types are its to the last bit.
+//! Decoding of stored values as in xarray (`decode_cf` without times): `_FillValue`, `missing_value`, `scale_factor`,
+//! `add_offset`, `_Unsigned`; values and types equal xarray's to the last bit.
 //!
-//! Where netCDF4 (`set_auto_maskandscale(True)`) gives something else, xarray is followed:
+//! Differences to netCDF4 (`set_auto_maskandscale(True)`), where xarray is followed:
 //!
 //! - what lies outside `valid_range`, `valid_min`, `valid_max`, and the library's own fill values where the file names none,
 //!   are values. They have no place in pictures, levels and statistics ([`Decoding::is_missing`]);
@@ -64,7 +64,7 @@ pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Deco
     decoding
 }
 
-/// Where the samples of a coordinate lie: the meant values of elements of `dtype`, NaN where that is not known.
+/// Positions of the samples of a coordinate: the meant values of elements of `dtype`, NaN where one is not known.
 pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: DefaultFill) -> Vec<f64> {
     let decoding = decoding(dtype, values, fill);
     if decoding.obstacle.is_some() {
@@ -222,7 +222,7 @@ fn ends(element: ElementType) -> (Scalar, Scalar) {
     }
 }
 
-/// What the library writes where nothing was written, as one element of a type.
+/// One element as the library fills what was never written; `None` for types without a default fill value.
 pub(crate) fn default_fill(dtype: DType) -> Option<Vec<u8>> {
     let mut bytes = vec![0; dtype.size_bytes()];
     let fill = default_fill_of(dtype.element())?;

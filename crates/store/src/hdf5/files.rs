@@ -1,7 +1,7 @@
 //! The files of one data set: the one that was opened, and those that its links and virtual data sets lead to.
 //!
-//! What a file names is foreign: it may lie in the exported folder or below it and nowhere else, links of the file system
-//! included, and there are at most so many.
+//! Names in files are foreign input: they may lead into the exported folder and below it only, after links of the file system
+//! are followed, and to a bounded number of files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(super) struct LinkedFile {
 pub(super) struct Files {
     open: Vec<LinkedFile>,
     by_path: HashMap<PathBuf, std::result::Result<usize, NotFollowed>>,
-    /// Where all of them must lie.
+    /// Folder in which all of them must lie.
     folder: PathBuf,
 }
 
@@ -93,7 +93,7 @@ impl Files {
     /// An object of one of the files.
     ///
     /// # Errors
-    /// What the library says.
+    /// Those of the library.
     pub(super) fn object(&self, id: ObjectId) -> Result<Object> {
         self.get(id.file)?.library.object(id.token)
     }

@@ -1,4 +1,4 @@
-//! Where links lead: paths through groups, soft links in them, and other files, with an end to it.
+//! Follows links: paths through groups, soft links, and links to other files, up to a limit.
 
 use super::files::{Files, NotFollowed, ObjectId};
 use super::library::{LinkTarget, ObjectKind};
@@ -8,7 +8,7 @@ const MAX_LINKS: usize = 32;
 /// Most groups on that way.
 const MAX_STEPS: usize = 256;
 
-/// What a way leads to.
+/// Object at the end of a way, else why there is none.
 type Found = Result<ObjectId, NotFollowed>;
 
 /// The object that a link in the group `within` stands for, else why there is none.

@@ -84,7 +84,7 @@ pub(crate) struct Hdf5 {
     dataset: Arc<Dataset>,
     /// Beside the arrays of `dataset`.
     arrays: Vec<Stored>,
-    /// What virtual data sets are put together from.
+    /// Sources of virtual data sets.
     sources: Vec<Stored>,
     chunks: ChunkStore,
 }
@@ -103,7 +103,7 @@ struct Stored {
     item_bytes: usize,
     /// Tells its decoded chunks from those of others.
     number: u32,
-    /// Of a virtual data set.
+    /// Parts, where it is a virtual data set.
     parts: Option<Arc<Vec<VirtualPart>>>,
     /// Looked up at the first read.
     storage: Once<Storage>,
@@ -129,7 +129,7 @@ impl Stored {
         self.storage = Once::made(Storage::Kept(rows));
     }
 
-    /// Where texts of one length end, if that is not at their last byte.
+    /// End of strings of one length, where their last bytes may be no part of them.
     fn text_end(&self) -> Option<TextEnd> {
         match self.facts.text {
             Some(TextForm::Fixed(end)) if end != TextEnd::Last => Some(end),

@@ -79,7 +79,7 @@ pub(super) struct Dimensions<'a> {
     tree: &'a Tree,
     /// The file is one of netCDF's own.
     is_netcdf: bool,
-    /// Of scales, by the number of their variable.
+    /// Lengths of scales, by the number of their variable.
     lengths: HashMap<usize, u64>,
     anonymous: HashMap<(usize, usize), String>,
     /// By file and address; of several names the first.

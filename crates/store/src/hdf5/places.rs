@@ -1,4 +1,4 @@
-//! Where the chunks of one data set lie: a list of all of them, checked, else looked up one by one.
+//! Places of the chunks of one data set: a list of all of them, checked, else looked up one by one.
 //!
 //! A list is quick to make and needs no lock to be read, but it is a second opinion: elements are what the library's own
 //! look-up finds. So some of the list is compared with it, and a list that differs is not believed.
@@ -119,7 +119,7 @@ impl Places {
         Some(position)
     }
 
-    /// Where the chunk at `position` lies; `None` where nothing was written.
+    /// Place of the chunk at `position`; `None` where nothing was written.
     ///
     /// # Errors
     /// Those of looking it up.

@@ -38,7 +38,7 @@ pub(super) struct VirtualPart {
     source: usize,
     /// The first element of each axis of the source.
     start: Vec<u64>,
-    /// Of the virtual data set, in its order.
+    /// Axes of the virtual data set, in its order.
     axes: Vec<PartAxis>,
 }
 
@@ -60,7 +60,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Of an axis of `size` elements; those that follow their source end there.
+    /// Makes steps along an axis of `size` elements; steps without a count end there.
     fn of(picked: PickedAxis, size: u64) -> Option<Self> {
         let PickedAxis { start, stride, count, block } = picked;
         let stride = if stride == 0 { 1 } else { stride };

@@ -53,7 +53,7 @@ pub(super) struct Variable {
     pub(super) id: ObjectId,
     pub(super) facts: Facts,
     pub(super) attributes: Values,
-    /// What a virtual data set is put together from.
+    /// Parts, where it is a virtual data set.
     #[serde(skip)]
     pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
 }
@@ -141,7 +141,7 @@ struct LaterLink {
     target: LinkTarget,
 }
 
-/// What became of an object under its first name.
+/// Outcome for an object, under its first name.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Group,

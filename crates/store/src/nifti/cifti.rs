@@ -20,7 +20,7 @@ pub(super) struct Matrix {
     pub(super) is_labels: bool,
 }
 
-/// What the XML says of an axis.
+/// Description of an axis in the XML.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Map {
     name: String,

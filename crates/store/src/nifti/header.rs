@@ -1,6 +1,6 @@
 //! The binary header of NIfTI-1, NIfTI-2 and Analyze 7.5, in either byte order.
 //!
-//! Where a header is odd, nibabel's reading is taken: its world space, its scaling, its repairs of sizes of voxels.
+//! Odd headers are read as nibabel reads them: world space, scaling, repairs of sizes of voxels.
 
 use array::{ByteOrder, DType, ElementType, Error, Result};
 
@@ -39,7 +39,7 @@ pub(super) struct Header {
     pub(super) intent_name: String,
     /// x, y, z of the world for voxel x, y, z.
     pub(super) world_from_voxel: [[f64; 4]; 3],
-    /// What of the header was passed over.
+    /// Parts of the header that were ignored, and why.
     pub(super) warnings: Vec<String>,
     /// The voxels lie in a file of their own.
     pub(super) is_pair: bool,
@@ -208,7 +208,7 @@ impl Header {
     }
 }
 
-/// What a header says of world space.
+/// World space as the header gives it.
 struct Place {
     /// Sizes of voxels along x, y, z, and 1 or -1 in front: the handedness of the quaternion form.
     steps: [f64; 4],
@@ -384,7 +384,7 @@ fn scaling(f: &Fields<'_>) -> Scaling {
     if intercept.is_finite() { Scaling::of(slope, intercept) } else { Scaling::Broken }
 }
 
-/// What SPM wrote into Analyze headers; else the two ranges of values, stored and meant, where both are there.
+/// Scaling that SPM wrote into Analyze headers; else that of the two ranges of values, stored and meant, if both are there.
 fn analyze_scaling(f: &Fields<'_>) -> Scaling {
     let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
     if slope != 0.0 && slope.is_finite() {

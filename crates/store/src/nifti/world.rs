@@ -1,6 +1,6 @@
 //! Maps from voxels to the world as nibabel makes them of a header's numbers.
 
-/// What lies at the origin of a map that follows from sizes of voxels alone.
+/// Origin of a map that follows from sizes of voxels alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Origin {
     /// The middle of the volume.

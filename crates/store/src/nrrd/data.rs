@@ -1,4 +1,4 @@
-//! Where the elements of a NRRD file lie: behind the header, in another file, or in several, each encoded by itself.
+//! Finds the elements of a NRRD file: behind the header, in another file, or in several, each encoded by itself.
 //!
 //! Raw and gzip data are read in pieces. What is packed by bzip2 or written as text has no places to begin at: it is decoded
 //! as a whole, within the scratch budget, and kept as decoded chunks of other formats are.
@@ -16,7 +16,7 @@ use crate::kept::{ChunkStore, Decoded};
 use crate::scratch::MAX_CHUNK_BYTES;
 use crate::{Access, ByteStore, Cancel, FileBytes, GzipBytes, IoCounts, OpenOptions};
 
-/// Of several files, so many are open at a time.
+/// Most files that are open at a time where data lie in several.
 const MAX_OPEN: usize = 64;
 /// Bytes decoded at a time.
 const STEP_BYTES: usize = 1 << 20;
@@ -178,7 +178,7 @@ impl Whole {
         }
     }
 
-    /// Of an unpacked stream: what follows the bytes to skip, or its end.
+    /// Takes the data from an unpacked stream: those behind the bytes to skip, or those at its end.
     fn unpack(&self, stream: &mut dyn Read, cancel: &Cancel) -> Result<Vec<u8>> {
         let mut left = self.how.skip.bytes.unwrap_or(0);
         let is_end_wanted = self.how.skip.bytes.is_none();

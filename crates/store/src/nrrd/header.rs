@@ -20,7 +20,7 @@ pub(super) enum Encoding {
     Hex,
 }
 
-/// What the elements are.
+/// Type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Numbers(DType),
@@ -28,7 +28,7 @@ pub(super) enum Stored {
     Blocks,
 }
 
-/// Where the data lie.
+/// Place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data {
     /// Behind the header.
@@ -39,7 +39,7 @@ pub(super) enum Data {
     Several(Vec<String>),
 }
 
-/// What samples of an axis are measured at.
+/// Position of samples relative to the ends of their axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Center {
     #[default]
@@ -118,7 +118,7 @@ impl Header {
 struct Lines {
     fields: BTreeMap<String, String>,
     keys: BTreeMap<String, String>,
-    /// What follows `data file: LIST`, to the end of the header: names of files.
+    /// Names of files after `data file: LIST`, to the end of the header.
     list: Vec<String>,
     end: usize,
 }

@@ -106,7 +106,7 @@ pub(super) fn known_step(axis: &AxisFields, size: u64) -> Option<f64> {
     spacing.filter(|step| step.is_finite() && *step != 0.0)
 }
 
-/// Where the first sample lies along an axis: its beginning, or half a step behind it where that is a border.
+/// Position of the first sample along an axis: the axis's beginning, or half a step behind it where that is a border.
 pub(super) fn first(axis: &AxisFields, size: u64) -> f64 {
     let Some(min) = axis.min else { return 0.0 };
     // Where nothing is said, both ends are taken for borders, as the format's own library does.

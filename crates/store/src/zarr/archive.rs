@@ -39,7 +39,7 @@ pub(super) struct Archive {
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Where its own header begins.
+    /// Place of its own header.
     header: u64,
     packed_bytes: u64,
     size_bytes: u64,
@@ -155,7 +155,7 @@ impl Archive {
     }
 }
 
-/// Where the list of members lies: start, bytes, and how many.
+/// Place of the list of members: start, bytes, and number of members.
 fn list_place(file: &FileBytes) -> Result<(u64, u64, u64)> {
     let size = file.size_bytes();
     let from = size.saturating_sub(MAX_COMMENT_BYTES + (END_BYTES + LOCATOR_BYTES) as u64);

@@ -19,7 +19,7 @@ const MAX_NUMBER_TEXT: usize = 24;
 const WORD: &str = "\0";
 const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// The same text with bare words for numbers as texts that are known to have been such.
+/// Replaces bare words for numbers by texts that are recognised as such later.
 pub(super) fn quoted(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 64);
     let (mut rest, mut is_within, mut is_escaped) = (text, false, false);
@@ -83,7 +83,7 @@ const MAX_NAMED: usize = 20;
 /// Attributes of a store, as far as there is room for them.
 pub(super) struct Reader {
     left_bytes: usize,
-    /// What was left out, and why.
+    /// Attributes that were left out, and why.
     pub(super) left_out: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ fn attribute(value: &Value) -> array::Result<Attribute> {
     Attribute::from_json(value)
 }
 
-/// What says how values are decoded, as CF's conventions take it.
+/// Attributes by which values are decoded, as CF's conventions read them.
 pub(super) fn cf_values(map: &Map<String, Value>) -> cf::Values {
     let shown = map.iter().filter(|(name, _)| *name != DIMENSIONS);
     shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
@@ -198,7 +198,7 @@ pub(super) fn with_fill(values: &mut cf::Values, dtype: DType, fill: Scalar) {
     values.insert(FILL_VALUE.into(), cf::Value::Numbers(dtype.element(), vec![fill]));
 }
 
-/// The same among those of a description.
+/// Puts a fill value among the attributes of a description, whatever they say.
 pub(super) fn say_fill(attributes: &mut Attributes, dtype: DType, fill: Scalar) {
     attributes.insert(FILL_VALUE.into(), Attribute::Number(fill, Some(dtype.element())));
 }

@@ -95,7 +95,7 @@ fn format_name(nodes: &Nodes) -> String {
     if pyramid { "OME-Zarr".into() } else { "Zarr".into() }
 }
 
-/// What of an array's elements is one stored array: all, or a member.
+/// Part of an array's elements that is one stored array: all of them, or a member.
 struct Part<'a> {
     path: &'a str,
     /// Behind the array's path.
@@ -358,7 +358,7 @@ fn samples(stored: &Stored, values: &cf::Values, scratch: &Scratch) -> Result<Ve
 /// Longest words of a document on codecs that a description carries, bytes.
 const MAX_CODECS_BYTES: usize = 8 << 10;
 
-/// What the document says of chunks and codecs, in its own words, where that is short.
+/// Returns the document's fields on chunks and codecs, if they are short.
 fn stored_as(node: &Node) -> Option<serde_json::Value> {
     let (Kind::ArrayV2(document) | Kind::ArrayV3(document)) = &node.kind else { return None };
     let words = [
@@ -390,8 +390,8 @@ fn dimension_names(node: &Node) -> Option<Vec<Option<String>>> {
     Some(listed?.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect())
 }
 
-/// What stands where there is no value, as xarray takes it: in version 2 the fill value of the store, in version 3 an
-/// attribute, which is text for floats.
+/// Returns the fill value as xarray takes it: in version 2 that of the store, in version 3 an attribute, which is text for
+/// floats.
 fn fill_value(node: &Node, dtype: DType) -> Option<Scalar> {
     match &node.kind {
         Kind::ArrayV2(document) => fill_v2(document, dtype),

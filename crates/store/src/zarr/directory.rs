@@ -135,7 +135,7 @@ pub(super) struct Listing {
 pub(super) struct Directory {
     /// Without symbolic links.
     root: PathBuf,
-    /// Where the store is one.
+    /// Archive, where the store is one.
     archive: Option<Archive>,
     /// Of chunks.
     states: States,

@@ -1,9 +1,9 @@
 //! Chunks whose element type or codecs zarrs has not: the filters of numcodecs, order, and elements that are texts, complex
 //! numbers, dates or structures.
 //!
-//! What packed a chunk last is undone before (`packing`); what is left are filters over elements, each with the type that it
-//! gives, and then the elements in the order of the file. They are given as this crate has them: numbers of one type, or texts
-//! as rows of bytes (UTF-8, padded by zeros).
+//! `packing` undoes the last compressor first. What is left are filters over elements, each with the type that it gives, and
+//! the elements in the order of the file. The result has this crate's form: numbers of one type, or texts as rows of bytes
+//! (UTF-8, padded by zeros).
 
 use array::{DType, ElementType, Error, Result, Scalar};
 use base64::Engine;
@@ -19,7 +19,7 @@ const MAX_MEMBERS: usize = 256;
 /// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 
-/// What one element of a file is, and what is made of it.
+/// Form of one element in a file, and what is made of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
     /// A number.
@@ -77,7 +77,7 @@ pub(super) struct Reading {
     pub(super) time: Option<TimeType>,
 }
 
-/// What a type of numpy's says of its integers.
+/// Meaning of the integers of numpy's types of dates and durations.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TimeType {
     /// `nanoseconds`.
@@ -276,7 +276,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Of an array of version 2, where it has filters or a type that needs them.
+    /// Makes the chain of an array of version 2.
     ///
     /// # Errors
     /// `Unsupported`, naming a filter.
@@ -289,7 +289,7 @@ impl Chain {
         Ok(Self { form, filters, order, fill })
     }
 
-    /// Of the codecs that are left of an array of version 3.
+    /// Makes the chain of the codecs that are left of an array of version 3.
     ///
     /// # Errors
     /// `Unsupported`, naming a codec.

@@ -51,7 +51,7 @@ pub(super) fn is_label(attributes: &Map<String, Value>) -> bool {
     root(attributes).contains_key("image-label")
 }
 
-/// What a group says of its image or labels beside their levels.
+/// Metadata of a group's image or labels beside their levels.
 pub(super) fn besides(attributes: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &Value)> {
     let all = root(attributes);
     ["omero", "image-label"].into_iter().filter_map(|name| Some((name, all.get(name)?)))
@@ -191,7 +191,7 @@ pub(super) fn placed(
     (factor, map)
 }
 
-/// Where a level lies, from where the first one does: an axis that is not to scale there is none here either.
+/// Map of a level, made of the first level's map: an axis that is not to scale there is not to scale here.
 fn coarser(first: &Affine, base: &Transform, own: &Transform, axes: &[Axis]) -> Affine {
     let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
     for (place, number) in in_space(axes).into_iter().enumerate() {

@@ -59,7 +59,7 @@ impl Packing {
         Self::take(codecs, false)
     }
 
-    /// The same where nothing is left for zarrs.
+    /// As [`take_from`](Self::take_from), where nothing is left for zarrs.
     pub(super) fn take_all_from(codecs: &mut Vec<Value>) -> Self {
         Self::take(codecs, true)
     }
@@ -199,7 +199,7 @@ fn step(codec: &Value) -> Option<Step> {
 /// Largest element that is shuffled, bytes.
 const MAX_SHUFFLED: usize = 64 << 10;
 
-/// What a codec is set to; version 2 has its settings beside its name.
+/// Setting of a codec; in version 2 settings stand beside the name.
 fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
     codec.get("configuration").unwrap_or(codec).get(name)
 }
@@ -337,7 +337,7 @@ fn unpack_blosc(packed: Vec<u8>, most: usize) -> Result<Vec<u8>> {
     Ok(bytes.into_owned())
 }
 
-/// What lies behind the last whole element is not shuffled.
+/// Undoes a shuffle; bytes behind the last whole element are not shuffled.
 pub(super) fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
     let count = bytes.len() / size;
     let mut out = bytes.to_vec();

@@ -34,7 +34,7 @@ pub(super) struct Stored {
     shape: Vec<u64>,
     /// Elements per axis of what is decoded at once.
     pub(super) chunk: Vec<u64>,
-    /// The same without the bytes of texts.
+    /// Elements per axis of what is decoded at once, without the bytes of texts.
     chunk_shape: ChunkShape,
     /// Files per axis, of chunks or shards.
     files: Vec<u64>,
@@ -409,7 +409,7 @@ fn has_filters(document: &Value) -> bool {
         || codecs.iter().filter_map(inner).flatten().any(|codec| is_own(&codec))
 }
 
-/// What is known of an array that is read without zarrs.
+/// Parsed metadata of an array that is read without zarrs.
 struct Parsed {
     chain: Chain,
     packing: Packing,

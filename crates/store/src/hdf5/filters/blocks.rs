@@ -98,7 +98,7 @@ pub(super) fn lz4(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// What bitshuffle packs its blocks with.
+/// Compressor of the blocks of bitshuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockPacking {
     Plain,

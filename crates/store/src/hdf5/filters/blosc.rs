@@ -14,10 +14,10 @@ const HEADER_BYTES: usize = 16;
 const LONG_HEADER_BYTES: usize = 32;
 /// Filters of the second edition.
 const MAX_FILTERS: usize = 6;
-/// Of the first edition, blocks of more streams or with fewer elements in one were never split.
+/// Most streams of a split block, and fewest elements of each, in the first edition; other blocks were never split.
 const MAX_STREAMS: usize = 16;
 const LEAST_STREAM_ITEMS: usize = 128;
-/// Where longer distances begin in its own compressor.
+/// Distance from which on BloscLZ writes longer distances.
 const FAR: usize = 8191;
 
 const SHUFFLE: u8 = 1;
@@ -51,7 +51,7 @@ pub(super) struct Chunk<'a> {
     bytes: &'a [u8],
     header_bytes: usize,
     item_bytes: usize,
-    /// What comes out.
+    /// Bytes after unpacking.
     pub(super) size_bytes: usize,
     /// All blocks but the last have this size.
     pub(super) block_bytes: usize,
@@ -66,7 +66,7 @@ pub(super) struct Chunk<'a> {
 enum Body {
     Packed(Codec),
     Plain,
-    /// The same few bytes again and again: where they lie, or none for zeros.
+    /// One value again and again; the place of its bytes.
     Repeated {
         start: usize,
         len: usize,
@@ -277,7 +277,7 @@ fn unsupported(what: &str) -> Error {
     Error::unsupported(format!("expected a chunk that can be unpacked here, found {what}"))
 }
 
-/// What the first edition's flags say.
+/// Filters that the first edition's flags name.
 fn short_filters(flags: u8, item_bytes: usize) -> Vec<(u8, u8)> {
     match (flags & 1 != 0, flags & 4 != 0) {
         (true, _) if item_bytes > 1 => vec![(SHUFFLE, 0)],

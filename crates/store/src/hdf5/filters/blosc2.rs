@@ -7,7 +7,7 @@ use array::{Error, Result};
 use super::blosc::Chunk;
 use super::room;
 
-/// Where fields of the header lie. Its numbers are big-endian.
+/// Places of fields in the header. Its numbers are big-endian.
 const HEADER_SIZE_AT: usize = 11;
 const CHUNKS_SIZE_AT: usize = 39;
 const NAMES_AT: usize = 87;
@@ -82,7 +82,7 @@ enum Stored {
     NotANumber,
 }
 
-/// Where the one chunk lies: the index of chunks, itself a chunk, follows the chunks.
+/// Finds the one chunk: the index of chunks, itself a chunk, follows the chunks.
 fn chunk_place(packed: &[u8], header_bytes: usize) -> Result<Stored> {
     let index_at = header_bytes.checked_add(eight(packed, CHUNKS_SIZE_AT)?);
     let index = index_at.and_then(|at| packed.get(at..)).ok_or_else(|| bad("its end too early"))?;
@@ -117,7 +117,7 @@ struct Blocks {
     block: Vec<usize>,
 }
 
-/// What the header says of axes; `None` where it says nothing.
+/// Reads the shapes that the header names; `None` where it names none.
 fn blocks_of(header: &[u8]) -> Result<Option<Blocks>> {
     // An array of three: the size of the entries, a map from names to where they lie, and the entries.
     let mut at = NAMES_AT + 1 + 3;

@@ -15,7 +15,7 @@ const BIG_ENDIAN: u32 = 16;
 const MAX_BLOCK: u32 = 32;
 const MAX_BLOCKS_PER_LINE: u32 = 128;
 
-/// What the file says of a pipeline's szip.
+/// Parameters of szip in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Szip {
     options: u32,

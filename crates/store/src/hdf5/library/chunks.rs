@@ -22,7 +22,7 @@ const EXTENSIBLE_ARRAY: c_int = 4;
 const NOT_STORED: [&str; 3] =
     ["chunk address isn't defined", "storage is not initialized", "chunk storage is not allocated"];
 
-/// Where one chunk lies.
+/// Place of one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct ChunkPlace {
     /// Byte in the file.
@@ -53,8 +53,8 @@ impl Object {
         Ok(())
     }
 
-    /// Where the chunk at `position` in the grid of chunks lies, as the library's own reads find it; `None` where
-    /// nothing is stored. Reads no elements.
+    /// Looks up the chunk at `position` in the grid of chunks as the library's own reads do; `None` where nothing is stored.
+    /// Reads no elements.
     pub(in super::super) fn chunk_place(
         &self,
         position: &[u64],

@@ -35,7 +35,7 @@ static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 /// could not.
 static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 
-/// Where elements were asked for last; set only while the lock is held, and then nothing of them is read.
+/// Place of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
 static PROBED: Mutex<Option<Probed>> = Mutex::new(None);
 
 /// First byte and number of bytes of what was asked for; nothing yet.

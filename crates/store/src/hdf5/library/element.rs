@@ -32,10 +32,10 @@ pub(in super::super) struct Member {
     pub(in super::super) dtype: DType,
 }
 
-/// Where the bits of an integer lie in its bytes.
+/// Place of the bits of an integer in its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct PaddedBits {
-    /// What [`widen`](Self::widen) makes of it: all bytes, little-endian.
+    /// Type after [`widen`](Self::widen): all bytes, little-endian.
     pub(in super::super) dtype: DType,
     bits: usize,
     offset: usize,

@@ -130,7 +130,7 @@ impl Object {
             .or_else(|_| self.links_by(H5_index_t::H5_INDEX_NAME, limit))
     }
 
-    /// What one name in this group stands for.
+    /// Looks up one name in this group; `None` where there is none.
     pub(in super::super) fn link(&self, name: &str) -> Option<LinkTarget> {
         let name = CString::new(name).ok()?;
         let mut info = std::mem::MaybeUninit::<H5L_info2_t>::uninit();
@@ -184,7 +184,7 @@ unsafe extern "C" fn collect(
     0
 }
 
-/// What a name in a group stands for.
+/// Target of a name in a group.
 ///
 /// # Safety
 /// `info` is a valid record of the link `name` in the valid group `group`; the lock is held.

@@ -49,7 +49,7 @@ pub(in super::super) struct Mapping {
 }
 
 impl Object {
-    /// Where the parts of a virtual data set come from. Opens no other file.
+    /// Lists the parts of a virtual data set and their sources. Opens no other file.
     pub(in super::super) fn mappings(&self, limit: usize) -> Result<Vec<Mapping>> {
         // SAFETY: a valid data set.
         let properties =
