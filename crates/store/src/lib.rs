@@ -32,6 +32,7 @@ mod portions;
 mod raw;
 mod recognise;
 mod scratch;
+mod shuffle;
 mod side;
 mod source;
 mod synthetic;

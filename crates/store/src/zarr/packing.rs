@@ -12,6 +12,8 @@ use array::{Error, Result};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayToBytesCodecTraits, CodecChain, CodecOptions, FillValue, data_type};
 
+use crate::shuffle::unshuffle;
+
 /// Codecs of which zarrs would believe anything.
 const COMPRESSORS: [&str; 5] = ["gzip", "zlib", "bz2", "zstd", "blosc"];
 /// Codecs of arrays that keep the number of bytes.
@@ -339,11 +341,8 @@ fn unpack_blosc(packed: Vec<u8>, most: usize) -> Result<Vec<u8>> {
 
 /// Undoes a shuffle; bytes behind the last whole element are not shuffled.
 pub(super) fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
-    let count = bytes.len() / size;
-    let mut out = bytes.to_vec();
-    for (place, column) in bytes[..count * size].chunks_exact(count.max(1)).enumerate() {
-        column.iter().enumerate().for_each(|(item, byte)| out[item * size + place] = *byte);
-    }
+    let mut out = vec![0; bytes.len()];
+    unshuffle(bytes, size, &mut out);
     out
 }
 

@@ -6,8 +6,8 @@ use std::io::Read;
 
 use array::{Error, Result};
 
-use super::bits::unshuffle_bits;
 use super::room;
+use crate::shuffle::unshuffle_bits;
 
 /// Bytes that bitshuffle puts apart together where the file names no size.
 const BITSHUFFLE_BLOCK_BYTES: usize = 8192;

@@ -6,8 +6,8 @@
 use array::{Error, Result};
 use flate2::{Decompress, FlushDecompress};
 
-use super::bits::{unshuffle, unshuffle_bits};
 use super::room;
+use crate::shuffle::{unshuffle, unshuffle_bits};
 
 /// The first edition's header, and the second's.
 const HEADER_BYTES: usize = 16;

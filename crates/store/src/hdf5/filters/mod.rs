@@ -5,7 +5,6 @@
 //! memory than its data set's chunk shape says.
 
 mod aec;
-mod bits;
 mod blocks;
 mod blosc;
 mod blosc2;
@@ -14,10 +13,10 @@ mod szip;
 use array::{Error, Packing, Result};
 use flate2::{Decompress, FlushDecompress, Status};
 
-use self::bits::unshuffle;
 use self::blocks::BlockPacking;
 use self::szip::Szip;
 use super::library::Filter;
+use crate::shuffle::unshuffle;
 
 /// Deflate never packs more than this many bytes into one.
 const MAX_DEFLATE_RATIO: usize = 1032;

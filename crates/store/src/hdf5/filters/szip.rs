@@ -6,6 +6,7 @@ use array::{Error, Result};
 
 use super::aec::Coding;
 use super::room;
+use crate::shuffle::unshuffle;
 
 /// Differences between neighbours are coded rather than the pixels.
 const NEAREST_NEIGHBOUR: u32 = 32;
@@ -93,7 +94,7 @@ impl Szip {
         // The first bytes of all pixels, then the second ones, ...
         let mut out = room(expected)?;
         out.resize(expected, 0);
-        super::bits::unshuffle(&coded, self.bits_per_pixel as usize / 8, &mut out);
+        unshuffle(&coded, self.bits_per_pixel as usize / 8, &mut out);
         Ok(out)
     }
 }

@@ -4,7 +4,7 @@
 const GROUP: usize = 8;
 
 /// Shuffled: the first bytes of all elements, then the second ones, ...; a rest stays as it is.
-pub(super) fn unshuffle(bytes: &[u8], item_bytes: usize, out: &mut [u8]) {
+pub(crate) fn unshuffle(bytes: &[u8], item_bytes: usize, out: &mut [u8]) {
     let count = bytes.len().checked_div(item_bytes).unwrap_or(0);
     if item_bytes <= 1 || count <= 1 {
         out.copy_from_slice(bytes);
@@ -36,7 +36,7 @@ fn unshuffle_items<const N: usize>(bytes: &[u8], out: &mut [u8]) {
 
 /// Bit-shuffled: the lowest bits of the first bytes of all elements, then the next bits, ... Elements beyond the last whole
 /// eight, and a rest, stay as they are.
-pub(super) fn unshuffle_bits(bytes: &[u8], item_bytes: usize, out: &mut [u8]) {
+pub(crate) fn unshuffle_bits(bytes: &[u8], item_bytes: usize, out: &mut [u8]) {
     let count = bytes.len().checked_div(item_bytes).unwrap_or(0) / GROUP * GROUP;
     let groups = count / GROUP;
     // One row for each bit of an element, a bit for each element.
