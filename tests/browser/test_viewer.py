@@ -81,6 +81,14 @@ def test_another_array_gives_the_colours(home, tmp_path):
         visit(viewer.url, "viewer-colours", "colours", CORRIDOR_E2E_COLOURS="heat")
 
 
+def test_people_say_what_values_mean(home, tmp_path):
+    """Eight cubes of whole numbers, of which neither the file nor its name says that they are labels."""
+    z, y, x = np.mgrid[0:40, 0:40, 0:40] // 20
+    np.save(tmp_path / "cubes.npy", (1 + x + 2 * y + 4 * z).astype(np.uint8))
+    with running(home, "view", str(tmp_path / "cubes.npy"), "--listen", "127.0.0.1:0", "--json") as viewer:
+        visit(viewer.url, "viewer-meaning", "meaning", CORRIDOR_E2E_MEANING="intensity")
+
+
 def visit(url: str, name: str, *arguments: str, **expected: str) -> None:
     """Runs the tests of the page in a browser; its screenshots are kept under a name."""
     out = OUT / name

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Result};
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Meaning, Result};
 use bytes::Bytes;
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
@@ -44,6 +44,8 @@ pub struct Export {
     pub name: String,
     location: Location,
     context: Context,
+    /// Meaning of its values as a person said it; `None` as the file and its names say.
+    meaning: Mutex<Option<Meaning>>,
     /// Stack that serves it; `None` while a data set of a folder is closed.
     current: Arc<Mutex<Option<Arc<Stack>>>>,
     /// Present for a data set of a folder, which is opened on demand.
@@ -98,6 +100,7 @@ impl Export {
         Self {
             name,
             location,
+            meaning: Mutex::new(context.meaning),
             context,
             current: Arc::default(),
             lazy,
@@ -139,11 +142,34 @@ impl Export {
         if let Some(stack) = self.open_stack() {
             return Ok(stack);
         }
-        let stack = Arc::new(assemble(&self.location, &self.context).await?);
+        let stack = Arc::new(assemble(&self.location, &self.context()).await?);
         *self.looked_at.lock() = Instant::now();
         *self.current.lock() = Some(Arc::clone(&stack));
         self.used();
         Ok(stack)
+    }
+
+    fn context(&self) -> Context {
+        self.context.clone().meaning(*self.meaning.lock())
+    }
+
+    /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say.
+    ///
+    /// # Errors
+    /// `Unsupported` for the data of other servers; those of opening.
+    ///
+    /// # Cancel safety
+    /// Safe: the next description is made with the meaning that was said last.
+    pub(crate) async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<()> {
+        if !matches!(self.location, Location::Path(_)) {
+            return Err(Error::unsupported(
+                "expected a file on this machine: of a server's data it is said there, \
+                 `corridor serve --meaning labels`",
+            ));
+        }
+        *self.meaning.lock() = meaning;
+        self.suspect();
+        self.describe().await.map(drop)
     }
 
     /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.
@@ -189,7 +215,7 @@ impl Export {
     pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
         let stack = self.stack().await?;
         if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
-            let fresh = assemble(&self.location, &self.context).await?;
+            let fresh = assemble(&self.location, &self.context()).await?;
             let (old, new) = (stack.source.describe().await?, fresh.source.describe().await?);
             if (old.id, old.generation) != (new.id, new.generation) {
                 *self.current.lock() = Some(Arc::new(fresh));

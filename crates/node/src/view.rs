@@ -12,6 +12,7 @@ use stream::{Device, Means, Ranks, Session, follow};
 
 use crate::by_size;
 use crate::exports::Export;
+use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::ops::Registry;
@@ -40,12 +41,18 @@ pub async fn start(
     let means = Means::open(device, memory_bytes).await?;
     let worked = Arc::clone(&export);
     let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.share(task)));
+    // Each rank opens the file for itself.
+    let has_ranks = ranks.is_some();
     let session = match ranks {
         Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
         None => Session::begin(dataset, source, means, first_view, work)?,
     };
     let mut registry = Registry::of_data_server();
-    registry.add(Join::new(Arc::new(session)));
+    let session = Arc::new(session);
+    if !has_ranks {
+        registry.add(Interpret::new(Arc::clone(&session)));
+    }
+    registry.add(Join::new(session));
     registry.add(TellServers);
     node::start(options, shared, registry).await
 }

@@ -294,6 +294,8 @@ pub enum Item {
         /// The statistics.
         values: Values,
     },
+    /// The data are not what they were when they were described: describe them again.
+    Changed,
     /// Something to tell a person.
     Message {
         /// How much it matters.

@@ -192,6 +192,14 @@ impl Room {
         }
     }
 
+    /// Tells all participants that the data are to be described again.
+    pub fn tell_changed(&mut self) {
+        let ids: Vec<ParticipantId> = self.participants.keys().copied().collect();
+        for id in ids {
+            self.push(Event::Tell(id, Item::Changed));
+        }
+    }
+
     /// Somebody goes; nothing more comes out for them.
     pub fn leave(&mut self, who: ParticipantId) {
         if self.participants.remove(&who).is_some() {

@@ -234,6 +234,25 @@ impl View {
         all
     }
 
+    /// The fields to merge when the data set `old` has become `new`: where the array of the view has another meaning now, its colours and
+    /// isosurfaces go back to their defaults.
+    #[must_use]
+    pub fn in_changed(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let meaning_in = |dataset: &Dataset| dataset.find(&self.array).ok().map(|(_, array)| array.meaning);
+        if let (Some(before), Some(after)) = (meaning_in(old), meaning_in(new))
+            && before != after
+        {
+            for name in ["transfer", "surfaces", "colour_by"] {
+                fields.insert(name.into(), Value::Null);
+            }
+            if after == Meaning::Labels && self.mode.is_extreme() {
+                fields.insert("mode".into(), Value::Null);
+            }
+        }
+        self.with_consequences(&fields, new)
+    }
+
     /// What another array asks for, but for its colours.
     fn with_consequences_of_array(
         &self,
@@ -607,6 +626,20 @@ pub(crate) mod tests {
         let view = view.merged(json!({"mode": "surfaces"}).as_object().unwrap()).unwrap();
         let fields = view.with_consequences(json!({"array": "cells"}).as_object().unwrap(), &data);
         assert_eq!(view.merged(&fields).unwrap().mode, Mode::Surfaces);
+    }
+
+    #[test]
+    fn where_values_mean_something_else_colours_are_chosen_anew() {
+        use AxisKind::{X, Y, Z};
+        let old = data(&[("rho", &[(Z, 2), (Y, 3), (X, 4)])]);
+        let mut new = old.clone();
+        new.arrays[0].meaning = Meaning::Labels;
+        let transfer = json!({"range": [0, 9], "map": "magma", "opacity": [[0, 0], [9, 1]]});
+        let given = json!({"array": "rho", "mode": "maximum", "transfer": transfer});
+        let view = View::parse(&given.to_string()).unwrap();
+        let changed = view.merged(&view.in_changed(&old, &new)).unwrap();
+        assert_eq!((changed.mode, changed.transfer), (Mode::Composite, None));
+        assert_eq!(view.merged(&view.in_changed(&old, &old)).unwrap(), view);
     }
 
     #[test]

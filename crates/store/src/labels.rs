@@ -240,6 +240,23 @@ mod tests {
     }
 
     #[test]
+    fn texts_stay_texts_whatever_a_person_says() {
+        let array = crate::text::array("names", &[3, 8], &[], None);
+        let stored = Arc::new(Dataset {
+            id: DatasetId(1),
+            generation: array::Generation(0),
+            name: "stations.nc".into(),
+            format: "netcdf".into(),
+            arrays: vec![array],
+            attributes: array::Attributes::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+            groups: Vec::new(),
+        });
+        assert!(Arc::ptr_eq(&meant(&stored, Some(Meaning::Labels)), &stored));
+    }
+
+    #[test]
     fn a_person_decides() {
         let (meaning, id, origin) = opened("ct.npy", "<i2", Some(Meaning::Labels));
         assert_eq!((meaning, origin), (Meaning::Labels, LevelOrigin::Mode));

@@ -141,7 +141,7 @@ impl Host {
             }
             match self.source.describe().await.and_then(|new| new.check().map(|()| new)) {
                 Ok(new) if (new.id, new.generation) != (old.id, old.generation) => {
-                    return self.show_changed(new);
+                    return self.show_changed(old, new);
                 }
                 Ok(_same) => {}
                 Err(error) => reason = error.to_string(),
@@ -153,10 +153,11 @@ impl Host {
     }
 
     /// Everybody looks at the same place of other data.
-    fn show_changed(&self, new: Arc<Dataset>) {
-        *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = new;
+    fn show_changed(&self, old: &Dataset, new: Arc<Dataset>) {
+        *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
         let mut people = self.people();
-        people.look_again(&self.dataset());
+        people.room.tell_changed();
+        people.look_again(old, &new);
         people.tell_all(Severity::Info, "The data changed: this is what they are now.");
     }
 
@@ -228,10 +229,10 @@ impl People {
     }
 
     /// Gives every view a new number, as if its owner had asked for it once more.
-    fn look_again(&mut self, dataset: &Dataset) {
+    fn look_again(&mut self, old: &Dataset, new: &Dataset) {
         for person in self.room.participants() {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
-            let fields = view.with_consequences(&Map::new(), dataset);
+            let fields = view.in_changed(old, new);
             if let Err(error) = self.room.set(person.id, seq, &fields) {
                 self.room.tell(person.id, Severity::Warning, error.to_string());
             }

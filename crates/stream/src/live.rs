@@ -102,6 +102,11 @@ impl Session {
         Ok(Participant { who, host: Arc::clone(&self.host), seat })
     }
 
+    /// Describes the data again, because they have changed, and shows everybody what they are now.
+    pub fn describe_again(&self) {
+        self.host.feed.suspect(self.host.data());
+    }
+
     /// The other ranks.
     #[cfg(test)]
     pub(crate) fn crew(&self) -> Option<Arc<Crew>> {

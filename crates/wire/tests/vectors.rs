@@ -413,6 +413,7 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
             "body.join.message",
             item(Item::Message { severity: Severity::Warning, text: "the last 3 slices are missing".into() }),
         ),
+        ("body.join.changed", item(Item::Changed)),
         ("note.join.view", note(Note::View(ViewChange { seq: 5, view: later, moving: true }))),
         ("note.join.resize", note(Note::Resize { width: 640, height: 480 })),
         ("note.join.shown", note(Note::Shown { frame: 9 })),

@@ -1,10 +1,10 @@
 //! All that the page's parts show, and all that they may ask for. Parts read a state and call actions; only
 //! the viewer changes the state.
 
-import type { ArrayInfo, Dataset } from "../dataset/dataset.ts";
+import type { ArrayInfo, Dataset, SayableMeaning } from "../dataset/dataset.ts";
 import { placeKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
-import type { FrameInfo, Participant, Severity, Truth } from "../session/messages.ts";
+import type { FrameInfo, Participant, Severity, Truth, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
@@ -52,6 +52,8 @@ export interface State {
   readonly isCurrent: boolean;
   /** Statistics of the array shown, perhaps still of the previous step or channel; null while not known. */
   readonly stats: ArrayStats | null;
+  /** What the node said last of the values shown. */
+  readonly values: ValuesNote | null;
   /** Device pixels of the place that the picture fills. */
   readonly screen: PixelSize;
   readonly colormaps: ReadonlyMap<string, Colormap>;
@@ -74,6 +76,7 @@ export const FIRST_STATE: State = {
   frame: null,
   isCurrent: false,
   stats: null,
+  values: null,
   screen: { width: 1, height: 1 },
   colormaps: new Map(),
   participants: [],
@@ -107,6 +110,12 @@ export function statsShown(state: State): ArrayStats | null {
   return stats && array && stats.array === array.name && stats.place === placeKey(array, view) ? stats : null;
 }
 
+/** What is unusual about the values that the view shows; empty where nothing is, or nothing is known yet. */
+export function valuesNote({ values, array, view }: State): string {
+  if (!values || values.array !== array?.name) return "";
+  return placeKey(array, values) === placeKey(array, view) ? values.note : "";
+}
+
 /** What parts may ask for. */
 export interface Actions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
@@ -116,6 +125,8 @@ export interface Actions {
   readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean) => void;
   /** Shows another array, with a camera and a transfer function that suit it. */
   readonly showArray: (name: string) => void;
+  /** Has everybody see the file's values as of this meaning. */
+  readonly interpret: (meaning: SayableMeaning) => void;
   readonly togglePlay: () => void;
   readonly resetCamera: () => void;
   /** One of the six views along the axes, from 0. */

@@ -2,7 +2,13 @@
 //! from the state; everything about the network happens in the worker.
 
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
-import { canColour, findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
+import {
+  canColour,
+  findArray,
+  type ArrayInfo,
+  type Dataset,
+  type SayableMeaning,
+} from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
@@ -127,6 +133,10 @@ export class Viewer implements Actions {
     this.change({ ...patch, colour_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
   };
 
+  interpret = (meaning: SayableMeaning): void => {
+    this.#dialling.send({ kind: "interpret", meaning });
+  };
+
   togglePlay = (): void => {
     const isPlaying =
       !this.#state.isPlaying && this.#state.array !== null && timeSteps(this.#state.array) > 1;
@@ -240,6 +250,9 @@ export class Viewer implements Actions {
       case "message":
         this.#toast(message.severity, message.text);
         return;
+      case "values":
+        this.#set({ values: message.values });
+        return;
       case "servers":
         this.#set({ servers: message.servers });
         return;
@@ -281,7 +294,9 @@ export class Viewer implements Actions {
 
   #describe(dataset: Dataset): void {
     document.title = `${dataset.name} · Corridor`;
-    this.#set({ dataset });
+    const known = this.#state.dataset;
+    if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsAsked = null;
+    this.#set(this.#statsAsked ? { dataset } : { dataset, stats: null, values: null });
     this.#viewChanged();
     for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
   }

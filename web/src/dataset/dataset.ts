@@ -27,6 +27,9 @@ export interface Level {
   readonly worldFromVoxel: Affine;
 }
 
+/** What a person may say that values are. */
+export type SayableMeaning = "intensity" | "labels";
+
 export interface ArrayInfo {
   /** Its number in the description. */
   readonly number: number;
@@ -34,7 +37,7 @@ export interface ArrayInfo {
   readonly dtype: string;
   readonly axes: readonly Axis[];
   readonly units: string;
-  readonly meaning: "intensity" | "labels";
+  readonly meaning: SayableMeaning | "text";
   /** What the file calls it at length; empty if it does not. */
   readonly title: string;
   /** `standard` unless the file says otherwise. */
@@ -77,13 +80,14 @@ export function parseDataset(value: Json): Dataset {
 export function findArray(dataset: Dataset, name: string): ArrayInfo | null {
   const trim = (text: string) => text.replace(/^\/+|\/+$/g, "");
   if (trim(name) !== "") return dataset.arrays.find((array) => trim(array.name) === trim(name)) ?? null;
-  const withSides = (sides: number) => dataset.arrays.find((array) => thickSides(array) === sides);
+  const withSides = (sides: number) =>
+    dataset.arrays.find((array) => isDrawable(array) && thickSides(array) === sides);
   return withSides(3) ?? withSides(2) ?? dataset.arrays.find(isDrawable) ?? dataset.arrays[0] ?? null;
 }
 
 /** Whether the node draws it. */
 export function isDrawable(array: ArrayInfo): boolean {
-  return thickSides(array) > 0;
+  return array.meaning !== "text" && thickSides(array) > 0;
 }
 
 /** How many sides of the volume that it is drawn as are longer than one voxel; 0 without elements. The node's rule too. */
@@ -137,7 +141,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     dtype: textOr(value.dtype, ""),
     axes,
     units: textOr(value.units, ""),
-    meaning: value.meaning === "labels" ? "labels" : "intensity",
+    meaning: value.meaning === "labels" || value.meaning === "text" ? value.meaning : "intensity",
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
     levels,

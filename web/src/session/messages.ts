@@ -38,6 +38,15 @@ export interface Participant {
   readonly role: string;
 }
 
+/** What is worth saying of the values shown: of this array, time and place along other axes. */
+export interface ValuesNote {
+  readonly array: string;
+  readonly time: number;
+  readonly at: Readonly<Record<string, number>>;
+  /** One sentence; empty where nothing is unusual. */
+  readonly note: string;
+}
+
 export type Severity = "info" | "warning" | "error";
 
 export type SessionItem =
@@ -53,6 +62,9 @@ export type SessionItem =
   | { readonly kind: "frame"; readonly frame: FrameInfo }
   | { readonly kind: "truth"; readonly truth: Truth }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
+  | { readonly kind: "values"; readonly values: ValuesNote }
+  /** The data are to be described again. */
+  | { readonly kind: "changed" }
   /** Of a newer node; ignored. */
   | { readonly kind: "unknown" };
 
@@ -98,6 +110,10 @@ export function parseItem(body: Uint8Array): SessionItem {
       const severity = value.severity === "error" || value.severity === "warning" ? value.severity : "info";
       return { kind: "message", severity, text: textOr(value.text, "") };
     }
+    case "values":
+      return { kind: "values", values: parseValues(value) };
+    case "changed":
+      return { kind: "changed" };
     default:
       return { kind: "unknown" };
   }
@@ -114,6 +130,17 @@ function parseFrame(value: JsonObject): FrameInfo {
     height: count(value, "height"),
     codec: value.codec,
     truth: parseTruth(value.truth),
+  };
+}
+
+function parseValues(value: JsonObject): ValuesNote {
+  const at = isObject(value.at) ? value.at : {};
+  const indices = Object.entries(at).filter((entry): entry is [string, number] => isCount(entry[1]));
+  return {
+    array: textOr(value.array, ""),
+    time: count(value, "time"),
+    at: Object.fromEntries(indices),
+    note: isObject(value.values) ? textOr(value.values.note, "") : "",
   };
 }
 

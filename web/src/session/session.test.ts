@@ -156,3 +156,13 @@ describe("size of the picture", () => {
     expect(long).toEqual({ width: 4096, height: 204 });
   });
 });
+
+describe("what is said of values", () => {
+  it("is read with the place that it is about", () => {
+    const note = "7 % of the values are above the range of colours.";
+    const item = { kind: "values", array: "rho", time: 2, at: { channel: 1, wrong: "x" }, values: { note } };
+    const values = { array: "rho", time: 2, at: { channel: 1 }, note };
+    expect(parseItem(bytes(item))).toEqual({ kind: "values", values });
+    expect(parseItem(bytes({ ...item, values: { note: null } }))).toMatchObject({ values: { note: "" } });
+  });
+});

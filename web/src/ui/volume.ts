@@ -1,6 +1,7 @@
 //! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
 import type { Actions, Part, State } from "../app/state.ts";
+import type { SayableMeaning } from "../dataset/dataset.ts";
 import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
@@ -10,6 +11,10 @@ const LABELS: Readonly<Record<Mode, string>> = {
   minimum: "Smallest value along each ray",
   surfaces: "Not at all",
 };
+const MEANINGS: readonly { readonly value: SayableMeaning; readonly label: string }[] = [
+  { value: "intensity", label: "Values are amounts" },
+  { value: "labels", label: "Values are labels" },
+];
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
 export function volumeControl(actions: Actions): Part {
@@ -18,6 +23,13 @@ export function volumeControl(actions: Actions): Part {
     const mode = MODES.find((name) => name === select.value);
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, colour_by: null } : { mode });
   });
+  const meaning = el("select", { "aria-label": "What the values mean", id: "meaning" });
+  meaning.addEventListener("change", () => {
+    const chosen = MEANINGS.find(({ value }) => value === meaning.value);
+    if (chosen) actions.interpret(chosen.value);
+  });
+  const meaningChooser = el("label", { class: "select" }, meaning);
+  meaningChooser.title = "Amounts are blended between voxels; labels are not, and each has its own colour";
   const light = checkbox("Light the volume", (isOn) => {
     actions.change({ shading: isOn });
   });
@@ -33,6 +45,7 @@ export function volumeControl(actions: Actions): Part {
     { class: "group" },
     el("h2", {}, "Volume"),
     el("label", { class: "select" }, select),
+    meaningChooser,
     light.element,
     grids.element,
     pair.element,
@@ -42,6 +55,9 @@ export function volumeControl(actions: Actions): Part {
     const isDisabled = (mode: Mode) => array?.meaning === "labels" && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
     setOptions(select, options, view.mode);
+    // Labels are whole numbers.
+    meaningChooser.hidden = array === null || array.meaning === "text" || /f\d/.test(array.dtype);
+    setOptions(meaning, MEANINGS, array?.meaning ?? "intensity");
     light.element.hidden = view.mode !== "composite";
     light.set(view.shading);
     grids.element.hidden = array?.hasGrids !== true;

@@ -1,7 +1,7 @@
 //! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
 //! description, joins the session, and reports in the page's words.
 
-import { parseDataset } from "../dataset/dataset.ts";
+import { parseDataset, type SayableMeaning } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
@@ -39,6 +39,7 @@ type Purpose =
   | { readonly kind: "join" }
   | { readonly kind: "describe" }
   | { readonly kind: "servers" }
+  | { readonly kind: "interpret" }
   | { readonly kind: "stats"; readonly id: number };
 type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
@@ -70,7 +71,7 @@ export class Connection {
       },
     });
     this.#client = new WireClient({ token, program: PROGRAM });
-    this.#ask("describe", describeParameters(""), WAITED_FOR, { kind: "describe" });
+    this.#askForDescription();
     this.#joinOp = this.#ask("join", encodeJson({ ...join }), WAITED_FOR, { kind: "join" });
     // It goes on telling as long as the connection lives. An older node does not know it, and nothing is shown.
     this.#ask("servers", new Uint8Array(0), ON_SCREEN, { kind: "servers" });
@@ -110,6 +111,12 @@ export class Connection {
     this.#flush();
   }
 
+  interpret(meaning: SayableMeaning): void {
+    if (this.#hasEnded) return;
+    this.#ask("interpret", encodeJson({ meaning }), WAITED_FOR, { kind: "interpret" });
+    this.#flush();
+  }
+
   close(): void {
     this.#hasEnded = true;
     clearTimeout(this.#greetingTimer);
@@ -122,6 +129,10 @@ export class Connection {
     const op = this.#client.request(name, parameters, priority);
     this.#purposes.set(op, purpose);
     return op;
+  }
+
+  #askForDescription(): void {
+    this.#ask("describe", describeParameters(""), WAITED_FOR, { kind: "describe" });
   }
 
   #flush(): void {
@@ -198,7 +209,8 @@ export class Connection {
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);
-    if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
+    if (item.kind === "changed") this.#askForDescription();
+    else if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
     else if (item.kind !== "unknown") this.#post(item);
   }
 
@@ -227,6 +239,8 @@ export class Connection {
     if (purpose?.kind === "stats" && error) {
       this.#post({ kind: "statsFailed", id: purpose.id, reason: describeError(error) });
     }
+    if (purpose?.kind === "interpret" && error)
+      this.#post({ kind: "message", severity: "warning", text: describeError(error) });
     if (purpose?.kind === "describe" && error) this.#refuse(error);
     if (purpose?.kind !== "join") return;
     if (error) this.#refuse(error);

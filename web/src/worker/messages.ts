@@ -1,15 +1,17 @@
 //! What the page and its worker say to each other.
 
-import type { Dataset } from "../dataset/dataset.ts";
+import type { Dataset, SayableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { Json } from "../json.ts";
-import type { FrameInfo, Join, Note, Participant, Severity, Truth } from "../session/messages.ts";
+import type { FrameInfo, Join, Note, Participant, Severity, Truth, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { BlockPlace, Range } from "../wire/operations.ts";
 
 export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
   | { readonly kind: "note"; readonly note: Note }
+  /** Asks the node to take the file's values as of this meaning, for everybody. */
+  | { readonly kind: "interpret"; readonly meaning: SayableMeaning }
   /** A newer request withdraws the older one. */
   | {
       readonly kind: "stats";
@@ -27,6 +29,7 @@ export type FromWorker =
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
   | { readonly kind: "truth"; readonly truth: Truth }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
+  | { readonly kind: "values"; readonly values: ValuesNote }
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }

@@ -23,6 +23,9 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
     case "note":
       connection?.note(message.note);
       return;
+    case "interpret":
+      connection?.interpret(message.meaning);
+      return;
     case "stats":
       connection?.stats(message);
       return;

@@ -32,6 +32,8 @@ pub const JOIN: &str = "join";
 /// Which servers a viewing node reads from, and how they are.
 pub const SERVERS: &str = "servers";
 
+/// What the values of a viewing node's file mean.
+pub const INTERPRET: &str = "interpret";
 /// What a server knows of the network path to whoever asks.
 pub const PATH: &str = "path";
 /// One packet train to measure the path by; see [`crate::probe`].

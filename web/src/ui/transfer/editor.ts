@@ -1,6 +1,6 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
-import { statsShown, type Actions, type Part, type State } from "../../app/state.ts";
+import { statsShown, valuesNote, type Actions, type Part, type State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
   addPoint,
@@ -20,6 +20,7 @@ import { rangeInputs } from "./range.ts";
 export function transferEditor(actions: Actions): Part {
   const readout = el("output", { class: "tf-readout" });
   const source = el("p", { class: "hint" });
+  const unusual = el("p", { class: "hint", id: "values-note" });
   let state: State | null = null;
   let selected = -1;
   const transfer = () => state?.view.transfer ?? null;
@@ -85,6 +86,7 @@ export function transferEditor(actions: Actions): Part {
     plot.element,
     range.element,
     el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...presets),
+    unusual,
     source,
   );
   const draw = () => {
@@ -101,6 +103,8 @@ export function transferEditor(actions: Actions): Part {
     range.element.hidden = !isColoured;
     full.disabled = statsShown(state) === null;
     setText(source, sourceOf(state));
+    setText(unusual, valuesNote(state));
+    unusual.hidden = unusual.textContent === "";
   };
   const update = (next: State) => {
     state = next;
