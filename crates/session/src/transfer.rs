@@ -71,6 +71,8 @@ impl Transfer {
             Looks::Map | Looks::Layers => looks.visible_over([low, high]),
             Looks::Volume => {
                 let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
+                // A constant that is not zero is a thing.
+                let first = if is_constant(values) && values.low != 0.0 { low } else { first };
                 let first = first.clamp(low, low + 0.9 * (high - low));
                 vec![[low, 0.0], [first, 0.0], [first + 0.5 * (high - first), 0.3 * dense], [high, dense]]
             }
@@ -140,6 +142,10 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+fn is_constant(values: &Spread) -> bool {
+    values.count > 0 && values.low >= values.high
 }
 
 /// # Errors
@@ -290,6 +296,9 @@ mod tests {
         for value in [0.0f64, 5.0, -1e9] {
             let [low, high] = Transfer::sensible(&spread([value; 40]), Meaning::Intensity, [8; 3]).range;
             assert!(low < value && value < high && high - low >= 1.0, "{value}: {low} to {high}");
+            let opacity = Transfer::sensible(&spread([value; 40]), Meaning::Intensity, [8; 3]).opacity;
+            let is_seen = opacity.iter().any(|&[at, alpha]| at <= value && alpha > 0.0);
+            assert_eq!(is_seen, value != 0.0, "{value}: zero is nothing, anything else is a thing");
         }
     }
 

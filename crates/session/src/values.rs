@@ -64,6 +64,9 @@ impl Values {
             return Some("There is no value here: all are missing or no numbers.".into());
         }
         let mut parts = Vec::new();
+        if spread.low >= spread.high && spread.infinite == 0 {
+            parts.push(format!("All values are {}", number(spread.low)));
+        }
         let width = high - low;
         let (mut below, mut above) = (self.below, self.above);
         if let Some([value, share]) = self.padding {
@@ -163,6 +166,7 @@ mod tests {
             "60 % of the values are -9999, which looks like padding."
         );
         assert_eq!(note(&with(&[f64::INFINITY]), [0.0, 1.0]).unwrap(), "1 are infinite.");
+        assert_eq!(note(&[7.5; 9], [3.75, 11.25]).unwrap(), "All values are 7.5.");
         assert!(note(&[f64::NAN], [0.0, 1.0]).unwrap().contains("no value here"));
     }
 

@@ -1,8 +1,8 @@
 //! Small helpers with which formats write their descriptions.
 
 use array::{
-    Affine, ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Decoding, Level,
-    LevelOrigin, Meaning, choose_blocks,
+    Affine, ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Decoding, ElementType,
+    Level, LevelOrigin, Meaning, choose_blocks,
 };
 
 use crate::units;
@@ -128,9 +128,35 @@ pub(crate) fn guessed_axes(count: usize) -> Vec<Axis> {
         .collect()
 }
 
+/// Names and kinds as [`guessed_axes`] gives them, but with the colours of images last: bytes in three or four channels.
+#[must_use]
+pub(crate) fn guessed_axes_of(dtype: DType, shape: &[u64]) -> Vec<Axis> {
+    let has_colours =
+        dtype.element() == ElementType::U8 && shape.len() > 2 && matches!(shape.last(), Some(3 | 4));
+    if !has_colours {
+        return guessed_axes(shape.len());
+    }
+    let mut axes = guessed_axes(shape.len() - 1);
+    axes.push(Axis::new(format!("dim{}", shape.len() - 1), AxisKind::Channel));
+    axes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_in_three_or_four_last_are_colours() {
+        use AxisKind::{Channel, Time, X, Y, Z};
+        let kinds = |element, shape: &[u64]| {
+            guessed_axes_of(DType::native(element), shape).iter().map(|axis| axis.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(ElementType::U8, &[480, 640, 3]), [Y, X, Channel]);
+        assert_eq!(kinds(ElementType::U8, &[9, 8, 480, 640, 4]), [Time, Z, Y, X, Channel]);
+        assert_eq!(kinds(ElementType::U8, &[640, 3]), [Y, X]);
+        assert_eq!(kinds(ElementType::U8, &[5, 640, 2]), [Z, Y, X]);
+        assert_eq!(kinds(ElementType::F32, &[5, 640, 3]), [Z, Y, X]);
+    }
 
     fn world(axes: [(AxisKind, &str, f64); 3]) -> World {
         let axis = |(kind, units, step): (AxisKind, &str, f64)| Axis {

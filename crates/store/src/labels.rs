@@ -107,8 +107,10 @@ fn is_named_as_labels(dataset: &Dataset, array: &ArrayInfo) -> bool {
         return false;
     }
     let own = array.name.rsplit('/').next().unwrap_or_default();
-    // Formats of one image call it so; the file's name is then its name.
-    let name = if matches!(own, "" | "image" | "data") { dataset.name.as_str() } else { own };
+    // Formats of one image call it so; the file's name is then its name, unless it may speak of other arrays in the file.
+    let has_labels = || dataset.arrays.iter().any(|array| array.meaning == Meaning::Labels);
+    let is_named_by_file = matches!(own, "" | "image" | "data") && !has_labels();
+    let name = if is_named_by_file { dataset.name.as_str() } else { own };
     words(name).any(|word| WORDS.contains(&word.as_str()))
 }
 
@@ -239,21 +241,37 @@ mod tests {
         }
     }
 
-    #[test]
-    fn texts_stay_texts_whatever_a_person_says() {
-        let array = crate::text::array("names", &[3, 8], &[], None);
-        let stored = Arc::new(Dataset {
+    fn dataset(name: &str, arrays: Vec<ArrayInfo>) -> Arc<Dataset> {
+        Arc::new(Dataset {
             id: DatasetId(1),
             generation: array::Generation(0),
-            name: "stations.nc".into(),
-            format: "netcdf".into(),
-            arrays: vec![array],
+            name: name.into(),
+            format: "Zarr".into(),
+            arrays,
             attributes: array::Attributes::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
             groups: Vec::new(),
-        });
+        })
+    }
+
+    #[test]
+    fn texts_stay_texts_whatever_a_person_says() {
+        let stored = dataset("stations.nc", vec![crate::text::array("names", &[3, 8], &[], None)]);
         assert!(Arc::ptr_eq(&meant(&stored, Some(Meaning::Labels)), &stored));
+    }
+
+    #[test]
+    fn an_image_beside_labels_is_not_named_by_its_file() {
+        let image = |name: &str| {
+            let dtype = array::DType::native(ElementType::U8);
+            crate::describe::array(name, dtype, crate::describe::guessed_axes(3), &[4, 5, 6], None)
+        };
+        let cells = ArrayInfo { meaning: Meaning::Labels, ..image("labels/cells") };
+        let both = meant(&dataset("labels.zarr", vec![image("image"), cells]), None);
+        assert_eq!(both.arrays[0].meaning, Meaning::Intensity);
+        let alone = meant(&dataset("labels.zarr", vec![image("image")]), None);
+        assert_eq!(alone.arrays[0].meaning, Meaning::Labels);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! numpy's `.npy` files: a short header that is a Python dictionary, then the elements.
 //!
 //! Arrays in Fortran order are read as numpy reads them, their axes in the order of their shape. Complex numbers are two
-//! arrays, `NAME.r` and `NAME.i`. Not read: structured types, Python objects, texts and dates. The format: NumPy
+//! arrays, `NAME.r` and `NAME.i`. Bytes whose last axis has three or four elements are the colours of an image. Not read: structured types, Python objects, texts and dates. The format: NumPy
 //! Enhancement Proposal 1.
 
 use std::sync::Arc;
 
-use array::{DType, Error, MAX_AXES, Result};
+use array::{AxisKind, DType, Error, MAX_AXES, Result};
 
 use crate::flat::FlatArray;
 use crate::flat_file::{self, About, FlatFile, Packing, Placed};
@@ -39,11 +39,14 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let name = name.strip_suffix(".npy").unwrap_or(&name);
     let names =
         if parts == 1 { vec![name.to_owned()] } else { vec![format!("{name}.r"), format!("{name}.i")] };
-    let placed = names.iter().zip(whole.members(parts)).map(|(name, place)| Placed {
-        info: describe::array(name, dtype, describe::guessed_axes(shape.len()), &shape, None),
-        place,
-        store: Arc::clone(&store),
-        access,
+    let placed = names.iter().zip(whole.members(parts)).map(|(name, place)| {
+        let axes = describe::guessed_axes_of(dtype, &shape);
+        let colours = axes.last().filter(|axis| axis.kind == AxisKind::Channel).and(shape.last().copied());
+        let mut info = describe::array(name, dtype, axes, &shape, None);
+        if let Some(parts) = colours {
+            info.attributes.insert("channels".into(), describe::colour_names(parts));
+        }
+        Placed { info, place, store: Arc::clone(&store), access }
     });
     FlatFile::new(&[&file], About { format: "NumPy", ..About::default() }, placed.collect())
 }

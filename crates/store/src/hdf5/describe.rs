@@ -283,7 +283,7 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>>
     let mesh = mesh_axes(tree, variable, shape.len());
     let is_mesh = mesh.is_some();
     let axes = mesh.or_else(|| labelled_axes(variable, shape.len()));
-    let axes = axes.unwrap_or_else(|| describe::guessed_axes(shape.len()));
+    let axes = axes.unwrap_or_else(|| describe::guessed_axes_of(dtype, shape));
     let mut info = describe::array(&variable.path, dtype, axes, shape, chunk(variable));
     let values = cf_values(&variable.attributes);
     info.units = cf::text(&values, "units").unwrap_or_default().to_owned();

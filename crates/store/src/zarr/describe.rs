@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
             return self.text_info(path, node, number);
         }
         let axes = self.level_axes.get(&number).cloned();
-        let axes = axes.unwrap_or_else(|| describe::guessed_axes(shape.len()));
+        let axes = axes.unwrap_or_else(|| describe::guessed_axes_of(stored.dtype, &shape));
         let mut values = cf_values(&node.attributes);
         let dtype = stored.dtype;
         let mut info = describe::array(path, dtype, axes, &shape, Some(chunk));
