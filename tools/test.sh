@@ -40,8 +40,8 @@ stage "program" cargo build --workspace --exclude corridor-python --all-targets 
 stage "ranks by MPI" cargo test --workspace --exclude corridor-python --quiet --features "$all" --test mpirun
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"
 case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corridor" ;; esac
-stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
 stage "Python package" .venv/bin/maturin develop --quiet --manifest-path python/Cargo.toml
+stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
 stage "Python package: types, examples, tests" python_tests
 stage "field files, through every door" .venv/bin/python -m pytest -q -rs tests/field
 stage "in the browser" .venv/bin/python -m pytest -q -rs tests/browser

@@ -181,11 +181,14 @@ class Judge:
             ours = read(self.client, described, number)
         except WireError as error:
             return self.refused(what, error)
-        if expect is not None:
+        if expect is None and before is None:
+            # Texts and parts of complex numbers, which the readers do not compare.
+            self.verdicts["values of other kinds"] += 1
+        elif expect is not None:
             assert same(ours, expect), f"{what} differs from what the library reads"
             self.verdicts["values of the library"] += 1
         else:
-            assert before is not None and same(ours, before), f"{what} has values, which the library refuses to read"
+            assert same(ours, before), f"{what} has values, which the library refuses to read"
             self.verdicts["unharmed values, where the library refuses the file"] += 1
 
     def refused(self, what: str, error: WireError) -> None:

@@ -16,7 +16,8 @@ def picture(home: pathlib.Path, file: pathlib.Path, *arguments: str, size: str =
     out = file.with_suffix(".png")
     done = corridor(home, "render", str(file), "--size", size, "--json", "--device", "cpu", "-o", str(out), *arguments)
     assert done.returncode == 0, done.stderr
-    return pixels(out).astype(int), json.loads(done.stdout)
+    # Progress comes before, where the picture took a while.
+    return pixels(out).astype(int), json.loads(done.stdout.splitlines()[-1])
 
 
 def is_filled(image: np.ndarray) -> np.ndarray:

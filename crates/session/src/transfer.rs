@@ -16,6 +16,11 @@ const MAX_MAP_BYTES: usize = 64;
 const HIDDEN_SHARE: f64 = 0.72;
 /// Shares of the voxels below and above which colours saturate, so that a few outliers do not bleach the rest.
 const TAIL_SHARE: f64 = 0.002;
+/// Narrowest range of usual values, as a share of their size. A narrower one holds one value and its rounding, such as the thin
+/// atmosphere around a star.
+const NARROWEST_SHARE: f64 = 1e-5;
+/// Of so many values at least one must be another, for the range to be that of the others.
+const FEWEST_OTHERS_OF: usize = 2000;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
@@ -208,21 +213,29 @@ fn span(values: &Spread) -> [f64; 2] {
         let [low, high] = [values.quantile(TAIL_SHARE)?, values.quantile(1.0 - TAIL_SHARE)?];
         check_range([bounded(low), bounded(high)]).is_ok().then_some([bounded(low), bounded(high)])
     };
-    if let Some(ends) = ends(values) {
-        return ends;
+    let usual = ends(values);
+    let is_wide = |[low, high]: &[f64; 2]| high - low > NARROWEST_SHARE * low.abs().max(high.abs());
+    if let Some(usual) = usual.filter(is_wide) {
+        return usual;
     }
-    // Nearly all values are the same: the range is that of the others.
+    // Nearly all values are the same: the range is that of the others, unless those are a few outliers.
     if let Some(common) = values.quantile(0.5) {
         #[expect(clippy::float_cmp, reason = "the very same value")]
-        let is_other = |v: &f64| *v != common;
+        let is_other = |v: &f64| *v != common && (*v - common).abs() > NARROWEST_SHARE * common.abs();
         let rest: Vec<f64> = values.sorted.iter().copied().filter(is_other).collect();
+        let is_enough = usual.is_none() || rest.len() * FEWEST_OTHERS_OF >= values.sorted.len();
         let rest = Spread { sorted: rest, ..values.clone() };
-        if let (Some(low), Some(high)) = (rest.quantile(TAIL_SHARE), rest.quantile(1.0 - TAIL_SHARE)) {
+        if let (Some(low), Some(high), true) =
+            (rest.quantile(TAIL_SHARE), rest.quantile(1.0 - TAIL_SHARE), is_enough)
+        {
             let ends = [bounded(low.min(common)), bounded(high.max(common))];
             if check_range(ends).is_ok() {
                 return ends;
             }
         }
+    }
+    if let Some(usual) = usual {
+        return usual;
     }
     // A constant: room on both sides that survives rounding.
     let Some(value) = values.quantile(0.5).map(bounded) else { return [0.0, 1.0] };
@@ -319,6 +332,21 @@ mod tests {
         let t = Transfer::sensible(&powers, Meaning::Intensity, [96; 3]);
         t.check().unwrap();
         assert!(t.range[1] < 1e-24 && t.opacity.iter().any(|&[v, a]| a > 0.0 && v <= t.range[1]));
+    }
+
+    #[test]
+    fn one_value_and_its_rounding_is_no_range() {
+        let atmosphere = (0..9980).map(|i| 1e-10 * (1.0 + f64::from(i % 7) * 1e-16));
+        let star = (0..20).map(|i| 1e-4 * f64::from(i + 1));
+        let [low, high] =
+            Transfer::sensible(&spread(atmosphere.chain(star)), Meaning::Intensity, [60; 3]).range;
+        assert!(low <= 1e-10 && high > 1e-3, "{low} to {high}");
+        // The rounding is all there is, or all but one value.
+        for outlier in [None, Some(1e30)] {
+            let values = spread((0..9999).map(|i| 300.0 + f64::from(i % 100) * 1e-6).chain(outlier));
+            let [low, high] = Transfer::sensible(&values, Meaning::Intensity, [60; 3]).range;
+            assert!(low >= 300.0 && high <= 300.0001 && low < high, "{low} to {high}");
+        }
     }
 
     #[test]
