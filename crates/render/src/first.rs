@@ -9,7 +9,7 @@ use glam::DVec3;
 use crate::volume::xyz;
 use crate::{Bounds, Camera, ImageSize, Projection, VolumeView};
 
-/// A volume is flat if its thinnest side is so many times shorter than the next one.
+/// A volume of several layers is flat if its thinnest side is so many times shorter than the next one.
 const FLAT: f64 = 8.0;
 /// Longest side that is shown whole, as a multiple of the second longest; of a longer one the middle is shown, as the whole would be a
 /// hair.
@@ -19,7 +19,7 @@ const LONGEST: f64 = 64.0;
 #[must_use]
 pub fn first_camera(view: &VolumeView, size: ImageSize) -> Camera {
     let edges = edges(view);
-    match flat_axis(edges) {
+    match flat_axis(view) {
         Some(axis) => facing(view, edges, axis, size),
         None => Camera::framing(&seen(view, edges), Camera::DEFAULT_DIRECTION).widened(size),
     }
@@ -29,7 +29,7 @@ impl VolumeView {
     /// True for a volume that [`first_camera`] looks at from its broad side.
     #[must_use]
     pub fn is_flat(&self) -> bool {
-        flat_axis(edges(self)).is_some()
+        flat_axis(self).is_some()
     }
 }
 
@@ -39,8 +39,15 @@ fn edges(view: &VolumeView) -> [DVec3; 3] {
     [0, 1, 2].map(|axis| map.col(axis) * counts[axis])
 }
 
-/// The axis that a flat volume is thin along.
-fn flat_axis(edges: [DVec3; 3]) -> Option<usize> {
+/// The axis that a flat volume is thin along: that of its only layer, or the thinnest by far.
+fn flat_axis(view: &VolumeView) -> Option<usize> {
+    let counts = xyz(view.levels[0].shape);
+    let single = |axis: usize| counts[axis % 3] <= 1.0;
+    let is_layer = |&axis: &usize| single(axis) && !single(axis + 1) && !single(axis + 2);
+    if let Some(axis) = (0..3).find(is_layer) {
+        return Some(axis);
+    }
+    let edges = edges(view);
     let length = |axis: usize| edges[axis % 3].length();
     // Of several the thinnest.
     let thinnest = (0..3).min_by(|&a, &b| length(a).total_cmp(&length(b)))?;
@@ -157,6 +164,7 @@ mod tests {
             assert!(left < 0.05 && right > 0.95, "{shape:?}: {left} to {right}");
             assert!(top < 0.2 && bottom > 0.8, "{shape:?}: {top} to {bottom}");
         }
+        assert!(volume([1, 5, 9], Affine::from_spacing([1.0, 1.0, 40.0], [0.0; 3]), false).is_flat());
         let tall = volume([1, 200, 90], Affine::IDENTITY, false);
         assert!(place(&tall, [0.0; 3])[1] < 0.05 && place(&tall, [0.0, 199.0, 0.0])[1] > 0.95);
     }

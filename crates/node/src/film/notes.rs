@@ -33,7 +33,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         text: format!("grids of level {level}"),
     };
     let surfaces: Vec<Key> =
-        view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, &array.units)).collect();
+        view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, written(&array.units))).collect();
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
@@ -53,7 +53,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         camera: camera_in(view, dataset, size)?,
         bounds: VolumeView::new(dataset, number, &position)?.bounds(),
         axes: [name(AxisKind::X, "x"), name(AxisKind::Y, "y"), name(AxisKind::Z, "z")],
-        world_units: array.world_units.clone(),
+        world_units: written(&array.world_units).to_owned(),
         spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
         title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
@@ -65,12 +65,20 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
 
 /// What an array's values at a position are: name and units, and where along the axes that are neither space nor time.
 fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
-    let units = if array.units.is_empty() { String::new() } else { format!(" [{}]", array.units) };
+    let units = match written(&array.units) {
+        "" => String::new(),
+        units => format!(" [{units}]"),
+    };
     let axes = array.axes.iter().zip(array.shape()).zip(position);
     let others = axes
         .filter(|((axis, count), _)| **count > 1 && axis.kind != AxisKind::Time && !axis.kind.is_spatial());
     let places = others.map(|((axis, _), at)| format!(", {} {at}", axis.name));
     format!("{}{units}{}", array.name, places.collect::<String>())
+}
+
+/// Units as a picture has them: CF's `1` of plain numbers is none.
+fn written(units: &str) -> &str {
+    if units.trim() == "1" { "" } else { units }
 }
 
 /// Which time a step is, in words; `None` for an array without time.
@@ -117,7 +125,7 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let length = (0..3).map(|row| world.0[row][place].powi(2)).sum::<f64>().sqrt();
     let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
     let is_to_scale = is_in_place || is_even && is_elsewhere && near(length * last, (to - from).abs());
-    (!is_to_scale).then(|| Span { from, to, units: axis.units.clone() })
+    (!is_to_scale).then(|| Span { from, to, units: written(&axis.units).to_owned() })
 }
 
 #[cfg(test)]
@@ -188,5 +196,13 @@ mod tests {
         let view = json!({"array": dataset.arrays[0].name, "colour_by": at});
         let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         assert_eq!(found.values, "heat [K], c 2");
+    }
+
+    #[test]
+    fn plain_numbers_have_no_units_in_a_picture() {
+        let mut dataset = mesh();
+        dataset.arrays[0].units = "1".into();
+        let name = dataset.arrays[0].name.clone();
+        assert_eq!(values_of(&dataset.arrays[0], &[0; 4]), name);
     }
 }
