@@ -21,7 +21,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Reads a pick. A name with brackets stands in single or double quotes.
+    /// Reads a pick. A name with brackets, or with spaces at its ends, stands in single or double quotes.
     ///
     /// # Errors
     /// `Invalid`, saying what was expected.
@@ -34,13 +34,15 @@ impl Pick {
         let trimmed = text.trim();
         let (name, rest) = match trimmed.chars().next() {
             Some(quote @ ('"' | '\'')) => trimmed[1..].split_once(quote).ok_or_else(bad)?,
-            _ => trimmed
-                .split_at(trimmed.find('[').or_else(|| by_coordinate_at(trimmed)).unwrap_or(trimmed.len())),
+            _ => {
+                let end = trimmed.find('[').or_else(|| by_coordinate_at(trimmed)).unwrap_or(trimmed.len());
+                (trimmed[..end].trim_end(), &trimmed[end..])
+            }
         };
         if let Some(inside) = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
             let by_coordinate = Some(ByCoordinate::parse(inside)?);
             let indexing = Indexing::parse("")?;
-            return Ok(Self { array: name.trim().to_owned(), indexing, by_coordinate, line: None });
+            return Ok(Self { array: name.to_owned(), indexing, by_coordinate, line: None });
         }
         if rest.is_empty() && name.contains(']') && !trimmed.starts_with(['"', '\'']) {
             return Err(bad());
@@ -50,7 +52,7 @@ impl Pick {
             rest => rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')).ok_or_else(bad)?,
         };
         let indexing = Indexing::parse(inside)?;
-        Ok(Self { array: name.trim().to_owned(), indexing, by_coordinate: None, line: None })
+        Ok(Self { array: name.to_owned(), indexing, by_coordinate: None, line: None })
     }
 
     /// Reads a list of picks, one per line; empty lines and those that begin with `#` are passed over.
@@ -150,6 +152,8 @@ mod tests {
         check("[3]", " | 3:4, 0:8");
         check("\"a [b]\"[1]", "a [b] | 1:2, 0:8");
         check("'x'", "x | 0:8, 0:8");
+        check(" 'end ' [1]", "end  | 1:2, 0:8");
+        check("x [1]", "x | 1:2, 0:8");
         check("mass (total)", "mass (total) | 0:8, 0:8");
         let pick = Pick::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
         assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("g/tas", true));
