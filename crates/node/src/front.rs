@@ -6,7 +6,7 @@
 //! not this server's is never believed from a header, for a page that has such a name could send it. What is refused says what to set.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use array::{Error, Result};
@@ -240,7 +240,7 @@ impl Names {
     /// Whether a proxy says that the request reached it over a network without encryption.
     pub(crate) fn came_in_the_open(&self, headers: &HeaderMap, from: CameFrom) -> bool {
         let scheme = first(headers, "x-forwarded-proto");
-        let client = first(headers, "x-forwarded-for").and_then(|client| client.parse::<IpAddr>().ok());
+        let client = first(headers, "x-forwarded-for").and_then(address_of);
         self.is_trusted(from.address)
             && scheme.is_some_and(|scheme| {
                 scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("ws")
@@ -313,6 +313,12 @@ fn split_port(host: &str) -> Option<(&str, &str)> {
         return Some((name, if rest.is_empty() { "" } else { rest.strip_prefix(':')? }));
     }
     Some(host.split_once(':').unwrap_or((host, "")))
+}
+
+/// The address that a proxy names a client by; some add the port.
+fn address_of(client: &str) -> Option<IpAddr> {
+    let bare = client.trim_start_matches('[').trim_end_matches(']');
+    bare.parse().ok().or_else(|| client.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 #[cfg(test)]
@@ -452,6 +458,9 @@ mod tests {
         let names = names(&[]);
         let told = |pairs| names.came_in_the_open(&headers(pairs), LOOPBACK);
         assert!(told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "192.0.2.7, 10.0.0.1")]));
+        for client in ["192.0.2.7:50123", "2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:50123"] {
+            assert!(told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", client)]), "{client}");
+        }
         assert!(!told(&[("x-forwarded-proto", "https"), ("x-forwarded-for", "192.0.2.7")]));
         assert!(!told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "127.0.0.1")]));
         assert!(!told(&[]));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, ErrorKind, Priority, ReadRequest,
-    Resolved, Result, Selection, Source, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, ErrorKind, Meaning, Priority,
+    ReadRequest, Resolved, Result, Selection, Source, Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -294,7 +294,12 @@ impl Copy {
             ReadRequest { array: self.number, level: self.level, selection, priority: Priority::NORMAL };
         copied.source.read(read, region).await?;
         let bytes = self.finished(target.into_vec()?, &shape)?;
-        let text = csv::table(&self.written.name, &columns, self.written.dtype, &bytes)?;
+        let is_text = self.array.meaning == Meaning::Text && self.resolved.dropped.last() == Some(&false);
+        let bytes_axis = if is_text { columns.pop() } else { None };
+        let text = csv::table(&self.written.name, &columns, |number| match &bytes_axis {
+            Some(axis) => csv::text(&bytes, axis.values.len(), number),
+            None => csv::number(self.written.dtype, &bytes, number),
+        })?;
         Flat::create(&request.output, text.as_bytes(), 0)?.finish()
     }
 

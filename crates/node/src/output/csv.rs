@@ -13,13 +13,15 @@ pub(crate) struct Column {
     pub(crate) values: Vec<String>,
 }
 
-/// The table. `columns` are the axes that are left, `bytes` their elements in C order, in this machine's byte order. What is no number is
-/// an empty field.
+/// The table. `columns` are the axes that are left; `value_at` gives the text of an element by its number in C order.
 ///
 /// # Errors
-/// `Internal` for bytes that do not fit.
-pub(crate) fn table(name: &str, columns: &[Column], dtype: DType, bytes: &[u8]) -> Result<String> {
-    let dtype = DType::native(dtype.element());
+/// Those of `value_at`.
+pub(crate) fn table(
+    name: &str,
+    columns: &[Column],
+    value_at: impl Fn(usize) -> Result<String>,
+) -> Result<String> {
     let head = columns.iter().map(|column| field(&column.name)).chain([field(name)]).collect::<Vec<_>>();
     let mut text = head.join(",");
     text.push('\n');
@@ -36,23 +38,39 @@ pub(crate) fn table(name: &str, columns: &[Column], dtype: DType, bytes: &[u8]) 
             text.push_str(&field(value));
             text.push(',');
         }
-        let value = dtype.scalar_at(bytes, number).ok_or_else(|| Error::internal("an element is missing"))?;
-        text.push_str(&shown(dtype, value));
+        text.push_str(&field(&value_at(number)?));
         text.push('\n');
     }
     Ok(text)
 }
 
+/// One of the numbers in `bytes`, which have this machine's byte order; empty for NaN.
+///
+/// # Errors
+/// `Internal` where there are fewer.
 #[expect(clippy::cast_possible_truncation, reason = "a value of single precision is one")]
-fn shown(dtype: DType, value: array::Scalar) -> String {
-    match value {
+pub(crate) fn number(dtype: DType, bytes: &[u8], number: usize) -> Result<String> {
+    let dtype = DType::native(dtype.element());
+    let value = dtype.scalar_at(bytes, number).ok_or_else(|| Error::internal("an element is missing"))?;
+    Ok(match value {
         array::Scalar::Unsigned(value) => value.to_string(),
         array::Scalar::Signed(value) => value.to_string(),
         array::Scalar::Float(value) if value.is_nan() => String::new(),
         // The shortest digits that are read again as the same value.
         array::Scalar::Float(value) if dtype.size_bytes() <= 4 => (value as f32).to_string(),
         array::Scalar::Float(value) => value.to_string(),
-    }
+    })
+}
+
+/// One of the texts of `length` bytes in `bytes`, without the zeros at its end.
+///
+/// # Errors
+/// `Internal` where there are fewer.
+pub(crate) fn text(bytes: &[u8], length: usize, number: usize) -> Result<String> {
+    let padded = bytes.get(number * length..(number + 1) * length);
+    let padded = padded.ok_or_else(|| Error::internal("a text is missing"))?;
+    let end = padded.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    Ok(String::from_utf8_lossy(&padded[..end]).into_owned())
 }
 
 /// As RFC 4180 has it.
@@ -76,11 +94,19 @@ mod tests {
         };
         let bytes: Vec<u8> = [1.5f32, f32::NAN, 0.1, 4.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
         let columns = [column("t", &["2001-01-01", "2001-01-02"]), column("a,b", &["x", "y\"z"])];
-        let text = table("v", &columns, "<f4".parse().unwrap(), &bytes).unwrap();
+        let text = table("v", &columns, |at| number("<f4".parse().unwrap(), &bytes, at)).unwrap();
         assert_eq!(
             text,
             "t,\"a,b\",v\n2001-01-01,x,1.5\n2001-01-01,\"y\"\"z\",\n2001-01-02,x,0.1\n2001-01-02,\"y\"\"z\",4\n"
         );
-        assert_eq!(table("s", &[], "<i2".parse().unwrap(), &7i16.to_ne_bytes()).unwrap(), "s\n7\n");
+        let seven = |at| number("<i2".parse().unwrap(), &7i16.to_ne_bytes(), at);
+        assert_eq!(table("s", &[], seven).unwrap(), "s\n7\n");
+    }
+
+    #[test]
+    fn texts_have_one_field_each() {
+        let column = Column { name: "station".into(), values: vec!["0".into(), "1".into(), "2".into()] };
+        let found = table("name", &[column], |at| text("a,b\0\0\0\0\0\u{fc}\0\0".as_bytes(), 4, at)).unwrap();
+        assert_eq!(found, "station,name\n0,\"a,b\"\n1,\n2,\u{fc}\n");
     }
 }
