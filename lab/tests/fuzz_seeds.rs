@@ -13,6 +13,9 @@ use std::path::Path;
 use link::lossy;
 use node::{pick, url};
 
+// The decoders of `chunk` name it from the root of their crate.
+#[path = "../../crates/store/src/shuffle.rs"]
+mod shuffle;
 #[path = "../fuzz/src/chunk.rs"]
 mod chunk;
 #[path = "../fuzz/src/client.rs"]

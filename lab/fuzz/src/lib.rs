@@ -29,6 +29,9 @@ pub mod zarr;
 #[path = "../../../crates/node/src/pick.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
+// The decoders of `chunk` name it from the root of their crate.
+#[path = "../../../crates/store/src/shuffle.rs"]
+mod shuffle;
 #[path = "../../../crates/link/src/apart.rs"]
 mod apart;
 #[path = "../../../crates/link/src/lossy/mod.rs"]
