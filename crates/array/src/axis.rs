@@ -30,6 +30,19 @@ impl AxisKind {
     }
 }
 
+/// Which axis units of degrees of latitude (`degrees_north`) or longitude (`degrees_east`) belong to: `Y` or `X`; `None` for
+/// other units.
+#[must_use]
+pub fn kind_of_degrees(units: &str) -> Option<AxisKind> {
+    let lower = units.to_ascii_lowercase();
+    let side = lower.strip_prefix("degrees").or_else(|| lower.strip_prefix("degree"))?;
+    match side.trim_matches(['_', ' ']) {
+        "east" | "e" => Some(AxisKind::X),
+        "north" | "n" => Some(AxisKind::Y),
+        _ => None,
+    }
+}
+
 /// Positions of the samples of level 0 along one axis, in the axis's units. Floats compare by
 /// [`same_float`](crate::same_float).
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub mod time;
 mod want;
 
 pub use attribute::{Attribute, Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_DEPTH};
-pub use axis::{Axis, AxisKind, Coordinates};
+pub use axis::{Axis, AxisKind, Coordinates, kind_of_degrees};
 pub use block::{Block, BlockInfo, BlockKey, Content, ValueRange};
 pub use dataset::{
     ArrayInfo, Dataset, DatasetId, Decoding, Generation, LeftOut, MAX_LEVELS, MAX_TEXT_BYTES,

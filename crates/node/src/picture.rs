@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use array::{ArrayInfo, AxisKind, Dataset, Error, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 pub use session::{Limit, Mode as ViewMode};
 use session::{MAX_PARALLAX, SpaceAxis, View};
 pub use stream::Still;
-use stream::{ColourRange, Film, FilmRequest, Means, Pixels, SlabWish};
+use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish};
 
 use crate::assemble::Stack;
 
@@ -110,8 +110,8 @@ pub fn parse_slice(text: &str) -> Result<SliceRequest> {
     Ok(SliceRequest { axis: axis.trim().to_owned(), at: at.ok_or_else(bad)? })
 }
 
-/// A slice of a view.
-fn slice_field(slice: &SliceRequest, array: &ArrayInfo) -> Result<Value> {
+/// A slice of a view; indices are those of the file, also where the array is drawn on an even grid.
+fn slice_field(slice: &SliceRequest, number: u32, array: &ArrayInfo, drawn: &Regridded) -> Result<Value> {
     const AXES: [(&str, AxisKind, SpaceAxis); 3] = [
         ("x", AxisKind::X, SpaceAxis::X),
         ("y", AxisKind::Y, SpaceAxis::Y),
@@ -122,7 +122,7 @@ fn slice_field(slice: &SliceRequest, array: &ArrayInfo) -> Result<Value> {
         Some(own) if own.kind.is_spatial() => own.kind == kind,
         _ => name == slice.axis,
     };
-    let (_, _, axis) = AXES.into_iter().find(is_meant).ok_or_else(|| {
+    let (_, kind, axis) = AXES.into_iter().find(is_meant).ok_or_else(|| {
         let names: Vec<&str> =
             array.axes.iter().filter(|a| a.kind.is_spatial()).map(|a| a.name.as_str()).collect();
         Error::invalid(format!(
@@ -131,7 +131,10 @@ fn slice_field(slice: &SliceRequest, array: &ArrayInfo) -> Result<Value> {
         ))
     })?;
     let at = match slice.at {
-        SliceAt::Index(index) => index,
+        SliceAt::Index(index) => match array.axes.iter().position(|axis| axis.kind == kind) {
+            Some(axis) => drawn.voxel_of(number, axis, index)?,
+            None => index,
+        },
         SliceAt::Share(share) => share * axis.size_in(array).saturating_sub(1) as f64,
     };
     Ok(json!({"axis": axis, "at": at}))
@@ -234,8 +237,9 @@ pub async fn still(
     slabs: Option<SlabWish>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let dataset = stack.source.describe().await?;
-    let views = vec![view_of(request, size, &dataset)?];
+    let source = stack.regridded().await?;
+    let dataset = source.describe().await?;
+    let views = vec![view_of(request, size, &dataset, &source)?];
     let request = FilmRequest {
         views,
         colour_map: colour_map(request)?,
@@ -246,12 +250,17 @@ pub async fn still(
         company: None,
         pixels: Pixels::default(),
     };
-    let still = Film::open(Arc::clone(&stack.source), request).await?.next(progress).await?;
+    let still = Film::open(Arc::new(source), request).await?.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
 }
 
-/// The view that is asked for.
-pub(crate) fn view_of(request: &PictureRequest, size: ImageSize, dataset: &Dataset) -> Result<View> {
+/// The view that is asked for, of what `drawn` describes.
+pub(crate) fn view_of(
+    request: &PictureRequest,
+    size: ImageSize,
+    dataset: &Dataset,
+    drawn: &Regridded,
+) -> Result<View> {
     let mut view = match &request.view {
         Some(text) => View::parse(text)?,
         None => View::first_of(dataset)?,
@@ -260,7 +269,7 @@ pub(crate) fn view_of(request: &PictureRequest, size: ImageSize, dataset: &Datas
         let (_, array) = dataset.find(name)?;
         view.array.clone_from(&array.name);
     }
-    view.merged(&fields(request, size, &view, dataset)?)
+    view.merged(&fields(request, size, &view, dataset, drawn)?)
 }
 
 /// The fields that options replace.
@@ -269,6 +278,7 @@ fn fields(
     size: ImageSize,
     view: &View,
     dataset: &Dataset,
+    drawn: &Regridded,
 ) -> Result<Map<String, Value>> {
     let mut fields = Map::new();
     if let Some(time) = request.time {
@@ -290,8 +300,9 @@ fn fields(
         fields.insert("surfaces".into(), Value::Array(surfaces));
     }
     if !request.slices.is_empty() {
-        let (_, array) = dataset.find(&view.array)?;
-        let slices = request.slices.iter().map(|slice| slice_field(slice, array)).collect::<Result<_>>()?;
+        let (number, array) = dataset.find(&view.array)?;
+        let slices = request.slices.iter().map(|slice| slice_field(slice, number, array, drawn));
+        let slices = slices.collect::<Result<_>>()?;
         fields.insert("slices".into(), Value::Array(slices));
     }
     if let Some(text) = &request.colour_by {

@@ -8,7 +8,7 @@ use array::{
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use session::View;
-use stream::{Device, Means, Ranks, Session, follow};
+use stream::{Device, Means, Ranks, Regridded, Session, follow};
 
 use crate::by_size;
 use crate::exports::Export;
@@ -32,7 +32,7 @@ pub async fn start(
     store::step_back();
     let shared = node::open(options).await?;
     let export = shared.exports.find("").await?;
-    let source = Arc::new(Latest(Arc::clone(&export)));
+    let source = Arc::new(Regridded::open(Arc::new(Latest(Arc::clone(&export)))).await?);
     let dataset = source.describe().await?;
     let named = export.stack().await?.array.clone();
     let first_view =
@@ -68,7 +68,7 @@ pub async fn start(
 pub async fn assist(options: &Options, ranks: Ranks) -> Result<()> {
     store::step_back();
     let shared = node::open(options).await?;
-    let source = Arc::new(Latest(shared.exports.find("").await?));
+    let source = Arc::new(Regridded::open(Arc::new(Latest(shared.exports.find("").await?))).await?);
     let means = Means::open(Device::Cpu, options.context.budget.render).await?;
     follow(source, means, ranks).await
 }

@@ -10,14 +10,14 @@ mod sink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use array::{Dataset, Error, Result};
+use array::{Dataset, Error, Result, Source};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
 use session::{Truth, Values, View};
 pub use stream::Company;
 pub use stream::Quality;
 pub use stream::compose::{self, Communicator, Method};
-use stream::{Film, FilmRequest, Means, Pixels, SlabWish, camera_in, encode_slabs, follow};
+use stream::{Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow};
 
 pub use self::journey::{Journey, Times};
 pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
@@ -128,11 +128,12 @@ pub async fn draw(
 ) -> Result<Option<Drawn>> {
     let kind = Kind::of(output)?;
     if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
-        follow(Arc::clone(&stack.source), means, ranks.clone()).await?;
+        follow(Arc::new(stack.regridded().await?), means, ranks.clone()).await?;
         return Ok(None);
     }
-    let dataset = stack.source.describe().await?;
-    let views = views(request, size, &dataset, kind)?;
+    let source = stack.regridded().await?;
+    let dataset = source.describe().await?;
+    let views = views(request, size, &dataset, &source, kind)?;
     let count = u32::try_from(views.len()).unwrap_or(u32::MAX);
     if kind.is_film() {
         check_several(count, request.pictures, "name several time steps with `--time`, let")?;
@@ -145,7 +146,7 @@ pub async fn draw(
     let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film =
         FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
-    let mut film = Film::open(Arc::clone(&stack.source), film).await?;
+    let mut film = Film::open(Arc::new(source), film).await?;
     let (mut done, mut last) = (0, None);
     let is_several = request.is_several() || kind.is_film();
     if is_several {
@@ -216,9 +217,15 @@ fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
 }
 
 /// One view for each picture.
-fn views(request: &PicturesRequest, size: ImageSize, dataset: &Dataset, kind: Kind) -> Result<Vec<View>> {
+fn views(
+    request: &PicturesRequest,
+    size: ImageSize,
+    dataset: &Dataset,
+    drawn: &Regridded,
+    kind: Kind,
+) -> Result<Vec<View>> {
     // Each picture's time is set below; the box that a camera frames is that of all.
-    let base = view_of(&request.picture, size, dataset)?;
+    let base = view_of(&request.picture, size, dataset, drawn)?;
     let is_of_all = kind.is_film() && request.journey.is_none() && request.picture.time.is_none();
     let steps = match request.times.or(is_of_all.then(Times::default)) {
         None => vec![base.time],

@@ -1,6 +1,6 @@
 //! Which axis is which, where its samples lie, and what follows for world space.
 
-use array::{Affine, Axis, AxisKind, Coordinates};
+use array::{Affine, Axis, AxisKind, Coordinates, kind_of_degrees};
 
 use super::{Values, text};
 
@@ -90,17 +90,13 @@ fn by_standard_name(name: &str) -> Option<AxisKind> {
 }
 
 fn by_units(units: &str) -> Option<AxisKind> {
-    let lower = units.to_ascii_lowercase();
-    let degrees = lower.strip_prefix("degrees").or_else(|| lower.strip_prefix("degree"));
-    match degrees.map(|d| d.trim_matches(['_', ' '])) {
-        Some("east" | "e") => return Some(AxisKind::X),
-        Some("north" | "n") => return Some(AxisKind::Y),
-        _ => {}
+    if let Some(kind) = kind_of_degrees(units) {
+        return Some(kind);
     }
-    if lower.contains(" since ") {
+    if units.to_ascii_lowercase().contains(" since ") {
         return Some(AxisKind::Time);
     }
-    is_pressure(&lower).then_some(AxisKind::Z)
+    is_pressure(units).then_some(AxisKind::Z)
 }
 
 fn is_pressure(units: &str) -> bool {
@@ -248,9 +244,5 @@ fn upwards(dimension: &Dimension) -> f64 {
 
 /// `degrees_east` and `degrees_north` are both degrees.
 fn base_unit(units: &str) -> String {
-    if by_units(units).is_some_and(|k| matches!(k, AxisKind::X | AxisKind::Y)) {
-        "degrees".into()
-    } else {
-        units.into()
-    }
+    if kind_of_degrees(units).is_some() { "degrees".into() } else { units.into() }
 }

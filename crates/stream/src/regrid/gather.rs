@@ -1,0 +1,226 @@
+//! Copies what a block of an even grid takes out of blocks of the source. Values are moved, never computed.
+
+use std::collections::BTreeMap;
+
+use array::{ByteOrder, DType, Element, ElementType, Error, Level, Result, Scalar, elements, with_element};
+
+use super::globe::NOWHERE;
+
+/// The source indices along one axis of an even level; `None` where they are its own.
+pub(super) type Indices<'a> = Option<&'a [u32]>;
+
+/// Where the pixels of a level of an even longitude-latitude grid come from.
+pub(super) struct Pixels<'a> {
+    /// The axes of latitude and longitude.
+    pub(super) axes: [usize; 2],
+    /// Pixels along longitude.
+    pub(super) columns: usize,
+    /// Cells of the source's level along its second axis.
+    pub(super) source_columns: u32,
+    /// For each pixel `row * source_columns + column` of the source's level, or [`NOWHERE`].
+    pub(super) cells: &'a [u32],
+}
+
+/// Elements to copy along one axis, or along two that are looked up together: places in the block that is made and in the
+/// source's block, in elements.
+type Steps = Vec<(usize, usize)>;
+
+/// The same before the shape of the source's block is known: its elements by their place in it, on each axis.
+type Places = Vec<(usize, [usize; 2])>;
+
+/// One axis (named twice), or two: for each place of a source's block along them, what is taken from it.
+struct Factor {
+    axes: [usize; 2],
+    parts: Vec<([u64; 2], Places)>,
+}
+
+/// What a block takes from one block of the source.
+pub(super) struct Take {
+    /// Index of the source's block.
+    pub(super) index: u64,
+    steps: Vec<Steps>,
+    /// Elements of the source's block.
+    source_elements: usize,
+}
+
+/// What the block of `shape` that begins at `start` takes from the blocks of `source`; indices per axis of the level.
+///
+/// # Errors
+/// `TooLarge` for a block beyond what memory can address.
+pub(super) fn takes(
+    source: &Level,
+    [start, shape]: [&[u64]; 2],
+    indices: &[Indices<'_>],
+    pixels: Option<&Pixels<'_>>,
+) -> Result<Vec<Take>> {
+    let strides = strides(shape)?;
+    let is_alone = |axis: &usize| pixels.is_none_or(|pixels| !pixels.axes.contains(axis));
+    let mut factors: Vec<Factor> = (0..shape.len())
+        .filter(is_alone)
+        .map(|axis| along(source.block[axis], axis, start[axis], shape[axis], indices[axis], strides[axis]))
+        .collect();
+    factors.extend(pixels.map(|pixels| over(&source.block, pixels, start, shape, &strides)));
+    let count = factors.iter().map(|factor| factor.parts.len()).product::<usize>();
+    (0..count).map(|number| take(source, &factors, number)).collect()
+}
+
+/// What is taken from one block of the source: a combination of a part of each factor.
+fn take(source: &Level, factors: &[Factor], mut number: usize) -> Result<Take> {
+    let mut place = vec![0; source.shape.len()];
+    let mut parts = Vec::with_capacity(factors.len());
+    for Factor { axes, parts: all } in factors {
+        let (at, places) = &all[number % all.len()];
+        number /= all.len();
+        axes.iter().zip(at).for_each(|(&axis, &at)| place[axis] = at);
+        parts.push((axes, places));
+    }
+    let index = source.block_index(&place);
+    let block = source.block_selection(index)?.shape();
+    let strides = strides(&block)?;
+    let flat = |(axes, places): (&[usize; 2], &Places)| -> Steps {
+        let strides = axes.map(|axis| strides[axis]);
+        places.iter().map(|&(to, from)| (to, from[0] * strides[0] + from[1] * strides[1])).collect()
+    };
+    let mut steps: Vec<Steps> = parts.into_iter().map(flat).collect();
+    // The longest innermost.
+    steps.sort_by_key(Vec::len);
+    Ok(Take { index, steps, source_elements: count_of(&block)? })
+}
+
+/// One axis: which of the source's blocks have its elements, and where.
+fn along(block: u64, axis: usize, start: u64, count: u64, indices: Indices<'_>, stride: usize) -> Factor {
+    let mut parts: BTreeMap<u64, Places> = BTreeMap::new();
+    for (place, index) in (start..start + count).enumerate() {
+        let own = usize::try_from(index).ok();
+        let source = match indices {
+            None => index,
+            Some(indices) => own.and_then(|own| indices.get(own)).map_or(0, |&index| index.into()),
+        };
+        let within = usize::try_from(source % block).unwrap_or(0);
+        parts.entry(source / block).or_default().push((place * stride, [within, 0]));
+    }
+    Factor { axes: [axis; 2], parts: parts.into_iter().map(|(at, places)| ([at; 2], places)).collect() }
+}
+
+/// Latitude and longitude together.
+fn over(block: &[u64], pixels: &Pixels<'_>, start: &[u64], shape: &[u64], strides: &[usize]) -> Factor {
+    let [y, x] = pixels.axes;
+    let mut parts: BTreeMap<[u64; 2], Places> = BTreeMap::new();
+    for (to_row, row) in (start[y]..start[y] + shape[y]).enumerate() {
+        let first = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(pixels.columns);
+        for (to_column, column) in (start[x]..start[x] + shape[x]).enumerate() {
+            let at = first.saturating_add(usize::try_from(column).unwrap_or(usize::MAX));
+            let cell = pixels.cells.get(at).copied().unwrap_or(NOWHERE);
+            if cell == NOWHERE {
+                continue;
+            }
+            let source = [cell / pixels.source_columns, cell % pixels.source_columns].map(u64::from);
+            let (at, within) =
+                ([source[0] / block[y], source[1] / block[x]], [source[0] % block[y], source[1] % block[x]]);
+            let within = within.map(|within| usize::try_from(within).unwrap_or(0));
+            parts.entry(at).or_default().push((to_row * strides[y] + to_column * strides[x], within));
+        }
+    }
+    Factor { axes: pixels.axes, parts: parts.into_iter().collect() }
+}
+
+impl Take {
+    /// Copies from the source's block `from` to the block `to` that is made, both C order with elements of `item_bytes`.
+    ///
+    /// # Errors
+    /// `Corrupt` for a block of another size than its level says.
+    pub(super) fn copy(&self, from: &[u8], to: &mut [u8], item_bytes: usize) -> Result<()> {
+        let expected = self.source_elements * item_bytes;
+        if from.len() != expected {
+            return Err(Error::corrupt(format!(
+                "expected a block of {expected} bytes, found {}",
+                from.len()
+            )));
+        }
+        match item_bytes {
+            1 => copy::<1>(&self.steps, from, to, [0, 0]),
+            2 => copy::<2>(&self.steps, from, to, [0, 0]),
+            4 => copy::<4>(&self.steps, from, to, [0, 0]),
+            _ => copy::<8>(&self.steps, from, to, [0, 0]),
+        }
+        Ok(())
+    }
+}
+
+/// `at`: places in elements, in `to` and in `from`.
+fn copy<const SIZE: usize>(steps: &[Steps], from: &[u8], to: &mut [u8], at: [usize; 2]) {
+    let Some((first, rest)) = steps.split_first() else { return };
+    for &(there, here) in first {
+        let [there, here] = [at[0] + there, at[1] + here];
+        if rest.is_empty() {
+            to[there * SIZE..][..SIZE].copy_from_slice(&from[here * SIZE..][..SIZE]);
+        } else {
+            copy::<SIZE>(rest, from, to, [there, here]);
+        }
+    }
+}
+
+/// C-order strides, in elements.
+fn strides(shape: &[u64]) -> Result<Vec<usize>> {
+    (0..shape.len()).map(|axis| count_of(&shape[axis + 1..])).collect()
+}
+
+/// # Errors
+/// `TooLarge` beyond what memory can address.
+pub(super) fn count_of(shape: &[u64]) -> Result<usize> {
+    let count = shape.iter().try_fold(1u64, |n, &count| n.checked_mul(count));
+    let count = count.and_then(|n| usize::try_from(n).ok());
+    count.ok_or_else(|| {
+        Error::too_large(format!("a block of shape {shape:?} is more than this machine can hold"))
+    })
+}
+
+/// How elements outside all cells are written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Missing {
+    /// One such element, as stored.
+    pub(super) element: Vec<u8>,
+    /// The type that has room for it, where the source's has a meaning for every value: values are copied into it.
+    pub(super) wider: Option<Wider>,
+}
+
+/// A wider type for integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wider {
+    /// The source's type, with the sign that is meant.
+    pub(super) from: DType,
+    /// A signed integer type of twice the size, little-endian.
+    pub(super) to: DType,
+}
+
+impl Wider {
+    /// The type twice as wide as an integer type (or booleans); `None` for 64 bits.
+    pub(super) fn of(from: DType) -> Option<Self> {
+        let element = match from.element() {
+            ElementType::Bool | ElementType::U8 | ElementType::I8 => ElementType::I16,
+            ElementType::U16 | ElementType::I16 => ElementType::I32,
+            ElementType::U32 | ElementType::I32 => ElementType::I64,
+            _ => return None,
+        };
+        Some(Self { from, to: DType::new(element, ByteOrder::Little) })
+    }
+
+    /// The elements of `block` in the wider type.
+    pub(super) fn convert(self, block: &[u8]) -> Vec<u8> {
+        fn each<T: Element>(block: &[u8], wider: Wider) -> Vec<u8> {
+            let size = wider.to.size_bytes();
+            let mut out = Vec::with_capacity(block.len() * 2);
+            for value in elements::<T>(block, wider.from.order()) {
+                let value = match value.to_scalar() {
+                    Scalar::Unsigned(value) => i64::try_from(value).unwrap_or(i64::MAX),
+                    Scalar::Signed(value) => value,
+                    Scalar::Float(_) => 0,
+                };
+                let raw = value.to_le_bytes();
+                out.extend_from_slice(&raw[..size]);
+            }
+            out
+        }
+        with_element!(self.from.element(), T => each::<T>(block, self))
+    }
+}

@@ -1,0 +1,407 @@
+//! The even longitude-latitude grid that stands in for a curvilinear one, and which source cell each of its pixels takes.
+//!
+//! Each source cell is a quadrilateral whose corners lie midway between the centres around it. A pixel takes the cell that
+//! contains its centre. Longitudes are compared modulo 360 degrees, so cells across the date line are like any other; a cell
+//! that reaches more than a quarter around the globe (one that holds a pole) is left out.
+
+/// Most cells of a curvilinear grid that is drawn at its true places: a twelfth of a degree around the globe has 13 million.
+pub(super) const MAX_CELLS: u64 = 16 << 20;
+/// Most pixels of the even grid for each cell of the source.
+const MAX_PIXELS_PER_CELL: f64 = 4.0;
+/// Pixels that the even grid of a small source may have in any case.
+const SMALL_GRID: f64 = 65_536.0;
+/// Longest way from the centre of a cell to a corner, in degrees of longitude.
+const MAX_REACH_DEGREES: f64 = 90.0;
+/// Cells are enlarged by this factor: no pixel falls between two because of rounding.
+const SEAM: f64 = 1.0 + 1e-6;
+/// Looks at pixels, for each pixel or cell of the grid, until the cells count as none: those of a grid overlap little.
+const MAX_LOOKS: usize = 64;
+/// Marks pixels in no cell.
+pub(super) const NOWHERE: u32 = u32::MAX;
+/// Parts of the circle of longitudes in which cells are looked for.
+const SECTORS: usize = 3600;
+
+/// Longitudes and latitudes of the cells' centres, degrees, shape `[rows, columns]`; NaN where a cell has no place.
+pub(super) struct Centres {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) longitudes: Vec<f64>,
+    pub(super) latitudes: Vec<f64>,
+}
+
+/// An even grid of longitudes and latitudes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Globe {
+    /// Pixels along latitude, southernmost first.
+    pub(super) rows: usize,
+    /// Pixels along longitude.
+    pub(super) columns: usize,
+    /// Latitude and longitude of the centre of the first pixel, degrees.
+    pub(super) origin: [f64; 2],
+    /// Distance of pixels along latitude and longitude, degrees.
+    pub(super) step: [f64; 2],
+    /// Mean side of a source cell, degrees.
+    pub(super) cell_side: f64,
+    /// Share of the source's cells that lie in no pixel.
+    pub(super) hidden: f64,
+    /// Number of the source cell of each pixel, `row * columns + column` of the source, or [`NOWHERE`].
+    pub(super) cells: Vec<u32>,
+}
+
+/// The corners of a cell, as longitude and latitude from its centre, in order around it.
+type Corners = [[f64; 2]; 4];
+
+impl Globe {
+    /// Finds the cell of every pixel. Takes seconds for the largest grids: call it where threads may be blocked.
+    ///
+    /// # Errors
+    /// Why there is no such grid, as the end of a sentence.
+    pub(super) fn of(centres: &Centres) -> Result<Self, &'static str> {
+        if centres.rows < 2 || centres.columns < 2 {
+            return Err("its grid of places has one row or column");
+        }
+        if (centres.rows * centres.columns) as u64 > MAX_CELLS {
+            return Err("its grid of places has too many cells");
+        }
+        let mut globe = Self::around(centres)?;
+        globe.cells = vec![NOWHERE; globe.rows * globe.columns];
+        let mut looks = MAX_LOOKS * globe.cells.len().max(centres.longitudes.len());
+        for (number, corners) in centres.all() {
+            globe.draw(centres, number, &corners, &mut looks).ok_or("its cells overlap")?;
+        }
+        globe.hidden = hidden(centres, &globe.cells);
+        Ok(globe)
+    }
+
+    /// The grid around all cells, with nothing in it.
+    fn around(centres: &Centres) -> Result<Self, &'static str> {
+        let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
+        let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut sectors = vec![false; SECTORS];
+        for (number, corners) in centres.all() {
+            let latitude = centres.latitudes[number];
+            cells += 1.0;
+            area += area_of(&corners);
+            widths += extent(&corners, 0).1 - extent(&corners, 0).0;
+            heights += extent(&corners, 1).1 - extent(&corners, 1).0;
+            for corner in corners {
+                south = south.min(latitude + corner[1]);
+                north = north.max(latitude + corner[1]);
+            }
+            sectors[sector(centres.longitudes[number])] = true;
+        }
+        let (south, north) = (south.max(-90.0), north.min(90.0));
+        if !(area > 0.0 && widths > 0.0 && heights > 0.0 && south < north) {
+            return Err("its latitudes and longitudes are those of no grid");
+        }
+        let west = first_longitude(&sectors, centres);
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (number, corners) in centres.all() {
+            let centre = (centres.longitudes[number] - west).rem_euclid(360.0);
+            for corner in corners {
+                low = low.min(centre + corner[0]);
+                high = high.max(centre + corner[0]);
+            }
+        }
+        // Cells at the ends of a grid around the globe reach over the cut: what lies beyond is at the other end.
+        let (low, high) = if high - low >= 360.0 { (0.0, 360.0) } else { (low, high) };
+        let cell_side = (area / cells).sqrt();
+        let (width, height) = (high - low, north - south);
+        let most = SMALL_GRID.max(MAX_PIXELS_PER_CELL * cells);
+        // As large as a cell, and as much longer than high.
+        let longer = (widths / heights).sqrt();
+        let side = cell_side.max((width * height / most).sqrt());
+        let pixels = |length: f64, side: f64| ((length / side - 1e-6).ceil().max(1.0)).min(most);
+        let (columns, rows) = (pixels(width, side * longer), pixels(height, side / longer));
+        if columns * rows > 2.0 * most {
+            return Err("its cells are too narrow");
+        }
+        let step = [height / rows, width / columns];
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+        let (rows, columns) = (rows as usize, columns as usize);
+        let origin = [south + 0.5 * step[0], west + low + 0.5 * step[1]];
+        Ok(Self { rows, columns, origin, step, cell_side, hidden: 0.0, cells: Vec::new() })
+    }
+
+    /// Gives the pixels whose centres lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
+    /// are left.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the grid")]
+    #[expect(clippy::cast_precision_loss, reason = "pixels below 2^32")]
+    fn draw(&mut self, centres: &Centres, number: usize, corners: &Corners, looks: &mut usize) -> Option<()> {
+        let corners = corners.map(|corner| corner.map(|v| v * SEAM));
+        let ((west, east), (south, north)) = (extent(&corners, 0), extent(&corners, 1));
+        let latitude = centres.latitudes[number];
+        let row = |at: f64| (latitude + at - self.origin[0]) / self.step[0];
+        let first_row = row(south).ceil().max(0.0) as usize;
+        let last_row = row(north).floor().min(self.rows as f64 - 1.0);
+        let centre = (centres.longitudes[number] - self.origin[1]).rem_euclid(360.0);
+        // A cell at one end of a grid around the globe may also reach in at the other.
+        for turn in [-360.0, 0.0, 360.0] {
+            let column = |at: f64| (centre + turn + at) / self.step[1];
+            let first_column = column(west).ceil().max(0.0) as usize;
+            let last_column = column(east).floor().min(self.columns as f64 - 1.0);
+            for row in (first_row..).take_while(|&row| row as f64 <= last_row) {
+                for column in (first_column..).take_while(|&column| column as f64 <= last_column) {
+                    *looks = looks.checked_sub(1)?;
+                    let pixel = &mut self.cells[row * self.columns + column];
+                    let x = column as f64 * self.step[1] - centre - turn;
+                    let y = self.origin[0] + row as f64 * self.step[0] - latitude;
+                    if *pixel == NOWHERE && is_inside(&corners, [x, y]) {
+                        *pixel = u32::try_from(number).unwrap_or(NOWHERE);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+impl Centres {
+    /// All cells that have a place, with their corners.
+    fn all(&self) -> impl Iterator<Item = (usize, Corners)> {
+        let cells = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
+        cells.filter_map(|(row, column)| {
+            self.corners(row, column).map(|corners| (row * self.columns + column, corners))
+        })
+    }
+
+    /// A cell's corners, each the mean of the four centres around it; `None` where the cell or its neighbours have no places,
+    /// or it reaches too far around the globe.
+    fn corners(&self, row: usize, column: usize) -> Option<Corners> {
+        let place = |row: usize, column: usize| {
+            let at = row * self.columns + column;
+            let (longitude, latitude) = (self.longitudes[at], self.latitudes[at]);
+            (longitude.is_finite() && (-90.5..=90.5).contains(&latitude)).then_some([longitude, latitude])
+        };
+        let centre = place(row, column)?;
+        // Way from the centre to a neighbour's; where there is none, as far as to the one on the other side.
+        let seen = |down: isize, right: isize| {
+            let row = row.checked_add_signed(down).filter(|&row| row < self.rows)?;
+            let column = column.checked_add_signed(right).filter(|&column| column < self.columns)?;
+            let there = place(row, column)?;
+            let longitude = (there[0] - centre[0] + 180.0).rem_euclid(360.0) - 180.0;
+            Some([longitude, there[1] - centre[1]])
+        };
+        let way = |down: isize, right: isize| {
+            seen(down, right).or_else(|| seen(-down, -right).map(|way| way.map(|v| -v)))
+        };
+        let (vertical, horizontal) = ([way(-1, 0)?, way(1, 0)?], [way(0, -1)?, way(0, 1)?]);
+        let corner = |down: usize, right: usize| {
+            let signed = |side: usize| if side == 0 { -1 } else { 1 };
+            let (v, h) = (vertical[down], horizontal[right]);
+            let diagonal = seen(signed(down), signed(right)).unwrap_or([v[0] + h[0], v[1] + h[1]]);
+            [0, 1].map(|axis| 0.25 * (v[axis] + h[axis] + diagonal[axis]))
+        };
+        let corners = [corner(0, 0), corner(0, 1), corner(1, 1), corner(1, 0)];
+        corners.iter().all(|corner| corner[0].abs() <= MAX_REACH_DEGREES).then_some(corners)
+    }
+}
+
+/// Share of the cells that have a place but no pixel.
+#[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
+fn hidden(centres: &Centres, pixels: &[u32]) -> f64 {
+    let mut is_seen = vec![false; centres.longitudes.len()];
+    pixels.iter().for_each(|&cell| is_seen.get_mut(cell as usize).into_iter().for_each(|seen| *seen = true));
+    let (mut all, mut hidden) = (0, 0);
+    for (number, _) in centres.all() {
+        all += 1;
+        hidden += usize::from(!is_seen[number]);
+    }
+    hidden as f64 / f64::from(all.max(1))
+}
+
+/// The lowest and the highest of the corners along longitude (0) or latitude (1).
+fn extent(corners: &Corners, axis: usize) -> (f64, f64) {
+    let values = corners.iter().map(|corner| corner[axis]);
+    (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// Area of a polygon, square degrees.
+fn area_of(corners: &Corners) -> f64 {
+    let next = corners.iter().cycle().skip(1);
+    let twice: f64 = corners.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum();
+    0.5 * twice.abs()
+}
+
+/// Whether a polygon contains a point: a ray from it crosses an odd number of edges.
+fn is_inside(corners: &Corners, point: [f64; 2]) -> bool {
+    let next = corners.iter().cycle().skip(1);
+    let crosses = |(a, b): (&[f64; 2], &[f64; 2])| {
+        (a[1] > point[1]) != (b[1] > point[1])
+            && point[0] < a[0] + (point[1] - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
+    };
+    corners.iter().zip(next).filter(|&pair| crosses(pair)).count() % 2 == 1
+}
+
+/// The part of the circle that a longitude lies in.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of sectors")]
+fn sector(longitude: f64) -> usize {
+    ((longitude.rem_euclid(360.0) / 360.0 * SECTORS as f64) as usize).min(SECTORS - 1)
+}
+
+/// The longitude at which the grid begins, as near to the source's own as can be: after the widest part of the circle without
+/// cells, or, around the globe, where the source's longitudes begin: at -180 or 0 degrees.
+#[expect(clippy::cast_precision_loss, reason = "few sectors")]
+fn first_longitude(sectors: &[bool], centres: &Centres) -> f64 {
+    let (mut longest, mut end) = (0, 0);
+    let mut run = 0;
+    for at in 0..2 * SECTORS {
+        run = if sectors[at % SECTORS] { 0 } else { run + 1 };
+        if run > longest && run <= SECTORS {
+            (longest, end) = (run, (at + 1) % SECTORS);
+        }
+    }
+    let finite = || centres.longitudes.iter().copied().filter(|v| v.is_finite());
+    let is_signed = finite().any(|longitude| (-180.0..0.0).contains(&longitude));
+    // Cells of a few degrees leave sectors empty between their centres.
+    let is_around = longest * 8 < SECTORS;
+    if is_around {
+        return if is_signed { -180.0 } else { 0.0 };
+    }
+    let start = end as f64 / SECTORS as f64 * 360.0;
+    if is_signed && start >= 180.0 { start - 360.0 } else { start }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn centres(rows: usize, columns: usize, place: impl Fn(f64, f64) -> [f64; 2]) -> Centres {
+        let all = (0..rows * columns).map(|n| place((n / columns) as f64, (n % columns) as f64));
+        let (longitudes, latitudes) = all.map(|[x, y]| (x, y)).unzip();
+        Centres { rows, columns, longitudes, latitudes }
+    }
+
+    /// Source row and column at a longitude and latitude.
+    fn at(globe: &Globe, columns: usize, longitude: f64, latitude: f64) -> Option<(usize, usize)> {
+        let column = (longitude - globe.origin[1] + 0.5 * globe.step[1]).rem_euclid(360.0) / globe.step[1];
+        let row = (latitude - globe.origin[0]) / globe.step[0] + 0.5;
+        let column = Some(column as usize).filter(|&c| c < globe.columns)?;
+        let row = Some(row).filter(|&r| r >= 0.0 && r < globe.rows as f64)? as usize;
+        let cell = globe.cells[row * globe.columns + column];
+        (cell != NOWHERE).then(|| (cell as usize / columns, cell as usize % columns))
+    }
+
+    #[test]
+    fn a_grid_that_is_even_already_stays_as_it_is() {
+        let even = centres(20, 30, |row, column| [100.0 + column, -10.0 + row]);
+        let globe = Globe::of(&even).unwrap();
+        assert_eq!((globe.rows, globe.columns), (20, 30));
+        assert!((globe.origin[0] + 10.0).abs() < 1e-9 && (globe.origin[1] - 100.0).abs() < 1e-9, "{globe:?}");
+        assert!(globe.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
+    }
+
+    #[test]
+    fn pixels_of_a_rotated_grid_take_the_nearest_cell() {
+        let (sine, cosine) = 0.5f64.sin_cos();
+        let place = |row: f64, column: f64| {
+            let (x, y) = (column - 30.0, row - 20.0);
+            [cosine * x - sine * y + 10.0, sine * x + cosine * y + 40.0]
+        };
+        let rotated = centres(41, 61, place);
+        let globe = Globe::of(&rotated).unwrap();
+        let mut seen = 0;
+        for row in 0..globe.rows {
+            for column in 0..globe.columns {
+                let x = globe.origin[1] + column as f64 * globe.step[1] - 10.0;
+                let y = globe.origin[0] + row as f64 * globe.step[0] - 40.0;
+                let (u, v) = (cosine * x + sine * y + 30.0, cosine * y - sine * x + 20.0);
+                let cell = globe.cells[row * globe.columns + column];
+                let is_near_border = |p: f64| (p - p.floor() - 0.5).abs() < 1e-3;
+                if is_near_border(u) || is_near_border(v) {
+                    continue;
+                }
+                let (u, v) = (u.round(), v.round());
+                let is_there = (0.0..=60.0).contains(&u) && (0.0..=40.0).contains(&v);
+                assert_eq!(cell, if is_there { (v * 61.0 + u) as u32 } else { NOWHERE }, "{u} {v}");
+                seen += usize::from(is_there);
+            }
+        }
+        assert!(seen > 2000, "{seen}");
+    }
+
+    #[test]
+    fn cells_across_the_date_line_are_like_any_other() {
+        let wrapped = |longitude: f64| (longitude + 180.0).rem_euclid(360.0) - 180.0;
+        let pacific = centres(20, 40, |row, column| [wrapped(160.0 + column), -10.0 + row]);
+        let globe = Globe::of(&pacific).unwrap();
+        assert_eq!((globe.rows, globe.columns), (20, 40));
+        assert!(globe.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
+        assert_eq!(at(&globe, 40, -175.0, 0.0), Some((10, 25)));
+    }
+
+    #[test]
+    fn a_grid_around_the_globe_begins_where_its_longitudes_do() {
+        for first in [-180.0, 0.0, 73.0] {
+            let wrap = |v: f64| {
+                if first < 0.0 { (v + 180.0).rem_euclid(360.0) - 180.0 } else { v.rem_euclid(360.0) }
+            };
+            let around =
+                centres(17, 72, |row, column| [wrap(first + 2.5 + 5.0 * column), -80.0 + 10.0 * row]);
+            let globe = Globe::of(&around).unwrap();
+            let west = globe.origin[1] - 0.5 * globe.step[1];
+            assert!((west - first.min(0.0)).abs() < 1e-9, "{first}: {west}");
+            assert!((globe.step[1] * globe.columns as f64 - 360.0).abs() < 1e-9);
+            assert!(globe.cells.iter().all(|&cell| cell != NOWHERE), "no seam");
+            for (longitude, column) in [(1.0, 0.0), (101.0, 100.0), (359.0, 355.0)] {
+                let expected = ((column - first).rem_euclid(360.0) / 5.0) as usize;
+                assert_eq!(at(&globe, 72, wrap(longitude), 1.0).unwrap().1, expected, "{first}: {longitude}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cell_that_holds_a_pole_is_left_out_and_the_others_are_drawn() {
+        // A grid whose middle is the north pole: columns and rows are metres on the ground.
+        let polar = centres(31, 31, |row, column| {
+            let (x, y) = (column - 15.0, row - 15.0);
+            [y.atan2(x).to_degrees(), 90.0 - x.hypot(y)]
+        });
+        let globe = Globe::of(&polar).unwrap();
+        assert!(globe.cells.iter().all(|&cell| cell != 15 * 31 + 15), "the pole itself");
+        let column = |longitude: f64| at(&globe, 31, longitude, 80.0).map(|(_, column)| column);
+        assert!(matches!(column(0.0), Some(24..=26)), "{:?}", column(0.0));
+        assert!(matches!(column(180.0), Some(4..=6)), "{:?}", column(180.0));
+        let far = globe.cells.iter().enumerate().filter(|&(pixel, &cell)| {
+            let latitude = globe.origin[0] + (pixel / globe.columns) as f64 * globe.step[0];
+            cell != NOWHERE && (latitude - polar.latitudes[cell as usize]).abs() > 1.5
+        });
+        assert_eq!(far.count(), 0, "no cell is drawn far from its place");
+    }
+
+    #[test]
+    fn cells_without_a_place_leave_holes() {
+        let mut partly = centres(10, 10, |row, column| [column, row]);
+        partly.longitudes[44] = f64::NAN;
+        partly.latitudes[0] = 1e30;
+        let globe = Globe::of(&partly).unwrap();
+        assert_eq!(globe.cells.iter().filter(|&&cell| cell == NOWHERE).count(), 2);
+    }
+
+    #[test]
+    fn hostile_places_are_refused_with_a_reason() {
+        type Place = fn(f64, f64) -> [f64; 2];
+        let places: [(Place, &str); 6] = [
+            (|_, _| [f64::NAN; 2], "no grid"),
+            (|_, _| [3.0, 4.0], "no grid"),
+            (|_, _| [f64::INFINITY, 0.0], "no grid"),
+            (|row, column| [column * 1e300, row * 1e300], "no grid"),
+            (|row, _| [row, row], "no grid"),
+            (|row, column| [column * 120.0, row * 1e-3], "no grid"),
+        ];
+        for (place, reason) in places {
+            match Globe::of(&centres(8, 9, place)) {
+                Err(error) => assert!(error.contains(reason), "{error}"),
+                Ok(globe) => assert!(globe.rows * globe.columns <= 1 << 20),
+            }
+        }
+        assert!(Globe::of(&centres(1, 9, |row, column| [column, row])).is_err());
+        // Numbers without an order still give a picture, of bounded size.
+        let noise = centres(50, 60, |row, column| {
+            [(row * 7919.0 + column * 104_729.0) % 360.0, (column * 31.0 + row * 17.0) % 90.0]
+        });
+        if let Ok(globe) = Globe::of(&noise) {
+            assert!(globe.cells.len() < 1 << 20);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Arrays with uneven axes or on curvilinear grids, on even grids: for drawing only.
+//!
+//! Casters draw evenly spaced voxels. Before a data set is drawn it is therefore wrapped in a [`Regridded`]: arrays whose axes
+//! are uneven (pressure levels, stretched grids) or whose places are given by two-dimensional latitudes and longitudes get an
+//! even grid, all others stay as they are. Nothing is interpolated: each voxel of an even grid takes the value of the source's
+//! cell that contains its centre, so that values in pictures are values of the file. Blocks are made when they are wanted, from
+//! blocks of the same level of the source, which caches behind this one hold once. Where there is no cell the value is missing.
+//!
+//! Reading data is not what this is for: whoever reads an array asks the source.
+//!
+//! | file | what |
+//! |---|---|
+//! | `places.rs` | which arrays say where samples lie: bounds, latitudes, longitudes |
+//! | `even_axis.rs` | the even axis for an uneven one |
+//! | `globe.rs` | the even longitude-latitude grid for a curvilinear one |
+//! | `plan.rs` | the description on even grids, and the maps from it to the source |
+//! | `gather.rs` | copying the elements of a block |
+
+mod even_axis;
+mod gather;
+mod globe;
+mod places;
+mod plan;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{
+    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, PackedChunk, ReadRequest,
+    Region, Result, Source, WINDOW_BLOCKS, Want, gather as gather_blocks, stats, want,
+};
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt, ready};
+use futures::stream::{FuturesUnordered, StreamExt};
+
+use self::gather::takes;
+use self::plan::{Grid, Plan};
+
+/// A source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other axes that are not
+/// space their indices. The data set has an identity of its own where an array differs from the source's.
+#[derive(Clone)]
+pub struct Regridded {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    source: Arc<dyn Source>,
+    /// Of what the source described last.
+    plan: Mutex<Arc<Plan>>,
+}
+
+impl Regridded {
+    /// Describes `source` and reads what says where samples of uneven and curvilinear grids lie: of other data sets nothing.
+    ///
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// Those of describing. Places that cannot be read only leave a note.
+    pub async fn open(source: Arc<dyn Source>) -> Result<Self> {
+        let described = source.describe().await?;
+        let plan = Arc::new(Plan::of(&*source, described).await);
+        Ok(Self { inner: Arc::new(Inner { source, plan: Mutex::new(plan) }) })
+    }
+
+    /// The voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array `array`: `index` itself
+    /// where the axis is drawn as it is, and on the axes of curvilinear grids, whose rows are no rows of the even grid.
+    ///
+    /// # Errors
+    /// `Invalid` for an index that an uneven axis has not got.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub fn voxel_of(&self, array: u32, axis: usize, index: f64) -> Result<f64> {
+        let plan = self.inner.plan();
+        let grid = plan.grids.get(array as usize).and_then(Option::as_ref);
+        let level = grid.and_then(|grid| grid.levels.first());
+        let Some(voxel) = level.and_then(|level| level.voxel_of(axis, index)) else { return Ok(index) };
+        let source = plan.source.array(array)?;
+        let last = source.shape()[axis].saturating_sub(1);
+        if (0.0..=last as f64).contains(&index) {
+            return Ok(voxel);
+        }
+        let name = &source.axes[axis].name;
+        Err(Error::invalid(format!("axis `{name}` has indices from 0 to {last}; found {index}")))
+    }
+}
+
+impl Inner {
+    fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn describe(&self) -> Result<Arc<Dataset>> {
+        let described = self.source.describe().await?;
+        let known = self.plan();
+        if Arc::ptr_eq(&known.source, &described) || known.source == described {
+            return Ok(Arc::clone(&known.dataset));
+        }
+        let plan = Arc::new(Plan::of(&*self.source, described).await);
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&plan);
+        Ok(Arc::clone(&plan.dataset))
+    }
+
+    /// Answers one want; `None` once nobody waits for it.
+    async fn answer(&self, plan: &Plan, want: &Want) -> Option<Completion> {
+        let key = want.key();
+        let made = match plan.dataset.block(key) {
+            Err(error) => Err(error),
+            Ok(info) => match &plan.grids[key.array as usize] {
+                Some(grid) => self.make(plan, grid, &info, want).await?,
+                None => self.forward(plan, want).await?,
+            },
+        };
+        Some(Completion { key, result: made.map(Arc::new) })
+    }
+
+    /// A block of an array that is as in the source.
+    async fn forward(&self, plan: &Plan, want: &Want) -> Option<Result<Block>> {
+        let (mut content, index) = (None, [want.key().index]);
+        let taken = self.fetch(plan, want, &index, |_, found| {
+            content = Some(found.clone());
+            Ok(())
+        });
+        let taken = taken.await?;
+        let content = content.ok_or_else(|| Error::internal("expected a block of the source, found none"));
+        Some(taken.and(content).map(|content| Block { key: want.key(), content }))
+    }
+
+    /// A block of an even grid.
+    async fn make(
+        &self,
+        plan: &Plan,
+        grid: &Grid,
+        info: &BlockInfo<'_>,
+        want: &Want,
+    ) -> Option<Result<Block>> {
+        let key = want.key();
+        let mut canvas = match Canvas::new(plan, grid, info, key) {
+            Ok(canvas) => canvas,
+            Err(error) => return Some(Err(error)),
+        };
+        let indices: Vec<u64> = canvas.takes.iter().map(|take| take.index).collect();
+        let mut is_covered = true;
+        let taken = self.fetch(plan, want, &indices, |number, content| match content {
+            Content::Data { bytes, .. } => canvas.draw(number, bytes),
+            Content::NotCovered => {
+                is_covered = false;
+                Ok(())
+            }
+        });
+        let taken = taken.await?;
+        Some(
+            taken.map(|()| Block {
+                key,
+                content: if is_covered { canvas.finish() } else { Content::NotCovered },
+            }),
+        )
+    }
+
+    /// Fetches blocks of the source with these indices, of the array and level of a want, and with its urgency, and has each
+    /// taken by `take` with its place in the list. `None` once nobody waits any more.
+    async fn fetch(
+        &self,
+        plan: &Plan,
+        for_want: &Want,
+        indices: &[u64],
+        mut take: impl FnMut(usize, &Content) -> Result<()>,
+    ) -> Option<Result<()>> {
+        let Dataset { id: dataset, generation, .. } = *plan.source;
+        let key = BlockKey { dataset, generation, ..for_want.key() };
+        for (window, some) in indices.chunks(WINDOW_BLOCKS).enumerate() {
+            let pairs = some.iter().map(|&index| want(BlockKey { index, ..key }, for_want.urgency()));
+            let (wants, handles): (Vec<_>, Vec<_>) = pairs.unzip();
+            let mut answers = self.source.blocks(wants);
+            let (mut left, mut seen) = (some.len(), 0);
+            while left > 0 {
+                tokio::select! {
+                    answer = answers.next() => {
+                        let Some(Completion { key, result }) = answer else {
+                            let what = "a source ended its stream without answering every want";
+                            return Some(Err(Error::internal(what)));
+                        };
+                        let place = some.iter().position(|&index| index == key.index);
+                        let taken = match (result, place) {
+                            (Ok(block), Some(place)) => take(window * WINDOW_BLOCKS + place, &block.content),
+                            (Ok(_), None) => Err(Error::internal("a source answered a block that nobody wanted")),
+                            (Err(error), _) => Err(error),
+                        };
+                        if let Err(error) = taken {
+                            return Some(Err(error));
+                        }
+                        left -= 1;
+                    }
+                    version = for_want.changed(seen) => {
+                        seen = version;
+                        if for_want.is_cancelled() {
+                            return None;
+                        }
+                        handles.iter().for_each(|handle| handle.adjust(for_want.urgency()));
+                    }
+                }
+            }
+        }
+        Some(Ok(()))
+    }
+}
+
+/// A block that is being made.
+struct Canvas<'a> {
+    grid: &'a Grid,
+    info: &'a BlockInfo<'a>,
+    /// What comes from each block of the source.
+    takes: Vec<gather::Take>,
+    /// Bytes of one element of the source.
+    item_bytes: usize,
+    bytes: Vec<u8>,
+    /// Which elements have a value: 1 or 0. Empty where those that have none are marked in `bytes` already.
+    has_value: Vec<u8>,
+}
+
+impl<'a> Canvas<'a> {
+    fn new(plan: &Plan, grid: &'a Grid, info: &'a BlockInfo<'a>, key: BlockKey) -> Result<Self> {
+        let array = plan.source.array(key.array)?;
+        let source = array.level(key.level)?;
+        let level = grid.levels.get(usize::from(key.level));
+        let level = level.ok_or_else(|| Error::internal("expected a map for every level, found too few"))?;
+        let start: Vec<u64> = info.selection.ranges().iter().map(|range| range.start).collect();
+        let shape = info.selection.shape();
+        let takes = takes(source, [&start, &shape], &level.indices(), level.pixels().as_ref())?;
+        let (elements, item_bytes) = (gather::count_of(&shape)?, array.dtype.size_bytes());
+        let bytes = match &grid.missing {
+            Some(missing) if missing.wider.is_none() => missing.element.repeat(elements),
+            _ => vec![0; elements * item_bytes],
+        };
+        let is_wider = grid.missing.as_ref().is_some_and(|missing| missing.wider.is_some());
+        let has_value = if is_wider { vec![0; elements] } else { Vec::new() };
+        Ok(Self { grid, info, takes, item_bytes, bytes, has_value })
+    }
+
+    /// Takes what it needs of a block of the source.
+    fn draw(&mut self, number: usize, from: &[u8]) -> Result<()> {
+        let take = &self.takes[number];
+        take.copy(from, &mut self.bytes, self.item_bytes)?;
+        if !self.has_value.is_empty() {
+            let all = vec![1; from.len() / self.item_bytes];
+            take.copy(&all, &mut self.has_value, 1)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Content {
+        let array = self.info.array;
+        let mut bytes = self.bytes;
+        if let Some((missing, wider)) =
+            self.grid.missing.as_ref().and_then(|m| m.wider.map(|wider| (m, wider)))
+        {
+            bytes = wider.convert(&bytes);
+            for (element, _) in bytes
+                .chunks_exact_mut(missing.element.len())
+                .zip(&self.has_value)
+                .filter(|(_, has)| **has == 0)
+            {
+                element.copy_from_slice(&missing.element);
+            }
+        }
+        let range = stats::value_range(&bytes, array.dtype, &array.decoding);
+        Content::Data { bytes: Bytes::from(bytes), range }
+    }
+}
+
+impl Source for Regridded {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.describe().await }.boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let plan = self.inner.plan();
+        if plan.is_plain() {
+            return self.inner.source.blocks(wants);
+        }
+        let answer = |want: Want| {
+            let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
+            async move { inner.answer(&plan, &want).await }.boxed()
+        };
+        let answers: FuturesUnordered<_> = wants.into_iter().map(answer).collect();
+        answers.filter_map(ready).boxed()
+    }
+
+    /// Elements of the even grid where the array has one.
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let plan = self.inner.plan();
+        match plan.grids.get(request.array as usize) {
+            Some(Some(_)) => gather_blocks(Arc::new(self.clone()), request, into),
+            _ => self.inner.source.read(request, into),
+        }
+    }
+
+    /// Nothing rests as it is on an even grid.
+    fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
+        let plan = self.inner.plan();
+        match plan.grids.get(request.array as usize) {
+            Some(Some(_)) => ready(Ok(None)).boxed(),
+            _ => self.inner.source.packed(request),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,565 @@
+//! Which arrays of a data set are drawn on even grids, and what these are like.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use array::{
+    Affine, ArrayInfo, AxisKind, Coordinates, DType, Dataset, DatasetId, Decoding, ElementType, Error,
+    Meaning, Result, Scalar, Source, choose_blocks, kind_of_degrees,
+};
+
+use super::even_axis::{Coarsening, EvenAxis, coarse_count};
+use super::gather::{Indices, Missing, Pixels, Wider};
+use super::globe::{Centres, Globe, MAX_CELLS, NOWHERE};
+use super::places::{Curvilinear, Names, values};
+
+/// Cells of all curvilinear grids of a data set together that are looked at: a map takes four bytes for each.
+const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
+/// Part of the identity of a data set on even grids; a new one whenever the same source gives other voxels.
+const IDENTITY: &str = "on even grids 1";
+/// What the formats say of arrays on curvilinear grids.
+const BY_INDEX: &str = "curvilinear grid, drawn in index space";
+
+/// A description with arrays on even grids, and what each is made of.
+pub(super) struct Plan {
+    /// What the source describes.
+    pub(super) source: Arc<Dataset>,
+    /// The same on even grids, with notes on what is drawn how.
+    pub(super) dataset: Arc<Dataset>,
+    /// Per array; `None` where it is the source's.
+    pub(super) grids: Vec<Option<Grid>>,
+}
+
+/// How an array's even grid takes values from the source.
+pub(super) struct Grid {
+    /// Per level.
+    pub(super) levels: Vec<LevelGrid>,
+    /// Elements outside all cells; `None` where there is no outside.
+    pub(super) missing: Option<Missing>,
+}
+
+/// The same for one level.
+pub(super) struct LevelGrid {
+    /// Per axis the source's indices; `None` where they are the even level's own.
+    axes: Vec<Option<Arc<[u32]>>>,
+    /// Latitude and longitude.
+    pixels: Option<LevelPixels>,
+}
+
+struct LevelPixels {
+    axes: [usize; 2],
+    columns: usize,
+    source_columns: u32,
+    cells: Arc<[u32]>,
+}
+
+impl LevelGrid {
+    pub(super) fn indices(&self) -> Vec<Indices<'_>> {
+        self.axes.iter().map(Option::as_deref).collect()
+    }
+
+    /// The middle of the voxels that take a source index along an axis, or those beside it where none does; between whole
+    /// numbers as far between these. `None` where the axis is as in the source, or one of a curvilinear grid.
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^18 voxels")]
+    pub(super) fn voxel_of(&self, axis: usize, index: f64) -> Option<f64> {
+        let indices = self.axes.get(axis)?.as_deref()?;
+        let middle = |index: f64| {
+            let first = indices.partition_point(|&found| f64::from(found) < index);
+            let end = indices.partition_point(|&found| f64::from(found) <= index);
+            (0.5 * (first + end) as f64 - 0.5).clamp(0.0, (indices.len() - 1) as f64)
+        };
+        let (low, high) = (middle(index.floor()), middle(index.ceil()));
+        Some(low + (high - low) * (index - index.floor()))
+    }
+
+    pub(super) fn pixels(&self) -> Option<Pixels<'_>> {
+        self.pixels.as_ref().map(|pixels| Pixels {
+            axes: pixels.axes,
+            columns: pixels.columns,
+            source_columns: pixels.source_columns,
+            cells: &pixels.cells,
+        })
+    }
+}
+
+/// What is known of places in the source, so that nothing is read or worked out twice.
+#[derive(Default)]
+struct Known {
+    bounds: HashMap<u32, Option<Arc<[[f64; 2]]>>>,
+    globes: HashMap<[u32; 2], std::result::Result<Arc<Globe>, String>>,
+    cells: u64,
+    axes: Vec<Arc<EvenAxis>>,
+    maps: Vec<(MapKey, Arc<[u32]>)>,
+}
+
+/// Of which level a map is: of an axis, or of the pixels of a globe, by address, which stays as long as they are known.
+#[derive(Clone, PartialEq)]
+struct MapKey {
+    of: usize,
+    factors: [f64; 2],
+    coarsenings: [Coarsening; 2],
+}
+
+impl Plan {
+    /// Reads what says where samples lie, and makes the grids.
+    pub(super) async fn of(source: &dyn Source, described: Arc<Dataset>) -> Self {
+        let names = Names::of(&described);
+        let mut known = Known::default();
+        let (mut arrays, mut grids) = (Vec::with_capacity(described.arrays.len()), Vec::new());
+        for array in &described.arrays {
+            let mut info = array.clone();
+            let shape = Shape::of(source, &described, &names, array, &mut known, &mut info.notes).await;
+            let grid = shape.and_then(|shape| shape.applied(&mut info, &mut known));
+            arrays.push(info);
+            grids.push(grid);
+        }
+        drop(names);
+        if arrays == described.arrays {
+            return Self { dataset: Arc::clone(&described), source: described, grids };
+        }
+        let own = || DatasetId::of([IDENTITY.as_bytes(), &described.id.0.to_le_bytes()]);
+        let id = if grids.iter().all(Option::is_none) { described.id } else { own() };
+        let dataset = Dataset { id, arrays, ..Dataset::clone(&described) };
+        Self { dataset: Arc::new(dataset), source: described, grids }
+    }
+
+    /// Whether all blocks are the source's.
+    pub(super) fn is_plain(&self) -> bool {
+        self.grids.iter().all(Option::is_none)
+    }
+}
+
+/// How an array's axes become even.
+struct Shape {
+    /// Per axis of the array; and whether it is to scale with the world.
+    axes: Vec<Option<(Arc<EvenAxis>, bool)>>,
+    globe: Option<(Curvilinear, Arc<Globe>, [String; 2])>,
+}
+
+impl Shape {
+    /// `None` where the array stays as it is. Says in `notes` what is drawn how.
+    async fn of(
+        source: &dyn Source,
+        dataset: &Dataset,
+        names: &Names<'_>,
+        array: &ArrayInfo,
+        known: &mut Known,
+        notes: &mut Vec<String>,
+    ) -> Option<Self> {
+        if array.meaning == Meaning::Text || array.shape().contains(&0) || !is_aligned(array) {
+            return None;
+        }
+        let globe = match names.curvilinear(array) {
+            None => None,
+            Some(places) => {
+                notes.retain(|note| note != BY_INDEX);
+                match known.globe(source, dataset, places).await {
+                    Ok(globe) => {
+                        let name = |number: u32| {
+                            dataset.array(number).map_or_else(|_| String::new(), |a| last_part(&a.name))
+                        };
+                        let own = [name(places.latitude), name(places.longitude)];
+                        notes.push(said_of_globe(&globe));
+                        Some((places, globe, own))
+                    }
+                    Err(reason) => {
+                        notes.push(format!("{BY_INDEX}: {reason}"));
+                        None
+                    }
+                }
+            }
+        };
+        let mut axes = vec![None; array.axes.len()];
+        for (number, axis) in array.axes.iter().enumerate() {
+            let Coordinates::Explicit(samples) = &axis.coordinates else { continue };
+            let is_in_globe = globe.as_ref().is_some_and(|(places, ..)| places.axes.contains(&number));
+            if !axis.kind.is_spatial() || samples.len() < 2 || is_in_globe {
+                continue;
+            }
+            let about = format!("axis `{}` is ", axis.name);
+            notes.retain(|note| !note.starts_with(&about));
+            let has_places = fits_the_world(array, number);
+            let even = match has_places {
+                Err(reason) => Err(reason),
+                Ok(_) if samples.len() as u64 != array.shape()[number] => {
+                    Err(format!("it has {} coordinates for {} samples", samples.len(), array.shape()[number]))
+                }
+                Ok(is_to_scale) => {
+                    let bounds = match names.bounds(array, number) {
+                        Some(bounds) => known.bounds(source, dataset, bounds).await,
+                        None => None,
+                    };
+                    let even = EvenAxis::new(samples, bounds.as_deref()).map_err(str::to_owned);
+                    even.map(|even| (known.axis(even), is_to_scale && globe.is_none()))
+                }
+            };
+            match even {
+                Ok((even, is_to_scale)) => {
+                    notes.push(said_of(&axis.name, samples.len(), &even, is_to_scale));
+                    axes[number] = Some((even, is_to_scale));
+                }
+                Err(reason) => {
+                    notes.push(format!("axis `{}` is uneven and drawn evenly: {reason}", axis.name))
+                }
+            }
+        }
+        let is_some = globe.is_some() || axes.iter().any(Option::is_some);
+        is_some.then_some(Self { axes, globe })
+    }
+
+    /// Puts the array on the even grid; `None`, with the array as it was but for a note, where that makes no legal array.
+    fn applied(self, info: &mut ArrayInfo, known: &mut Known) -> Option<Grid> {
+        let before = info.clone();
+        match self.try_apply(info, known) {
+            Ok(grid) => Some(grid),
+            Err(error) => {
+                *info = before;
+                info.notes.push(format!("drawn evenly: its even grid cannot be made: {error}"));
+                None
+            }
+        }
+    }
+
+    fn try_apply(&self, info: &mut ArrayInfo, known: &mut Known) -> Result<Grid> {
+        let source = info.clone();
+        let missing = self.globe.is_some().then(|| missing(info));
+        let world = self.world(&source);
+        let kinds: Vec<AxisKind> = info.axes.iter().map(|axis| axis.kind).collect();
+        let mut grids = Vec::with_capacity(info.levels.len());
+        for (level, from) in info.levels.iter_mut().zip(&source.levels) {
+            if !from.factor.iter().all(|factor| factor.is_finite() && *factor >= 1.0) {
+                return Err(Error::corrupt(format!(
+                    "expected factors of at least 1, found {:?}",
+                    from.factor
+                )));
+            }
+            let coarsenings: Vec<Coarsening> =
+                (0..kinds.len()).map(|axis| coarsening(&source, from, axis)).collect();
+            let mut grid = LevelGrid { axes: vec![None; kinds.len()], pixels: None };
+            for (axis, even) in self.axes.iter().enumerate() {
+                let Some((even, _)) = even else { continue };
+                let map = known.axis_map(even, from.factor[axis], coarsenings[axis]);
+                level.shape[axis] = map.len() as u64;
+                grid.axes[axis] = Some(map);
+            }
+            if let Some((Curvilinear { axes, .. }, globe, _)) = &self.globe {
+                let factors = axes.map(|axis| from.factor[axis]);
+                let cells = known.globe_map(
+                    globe,
+                    source.shape()[axes[1]],
+                    factors,
+                    axes.map(|axis| coarsenings[axis]),
+                );
+                let counts = [
+                    coarse_count(globe.rows as u64, factors[0]),
+                    coarse_count(globe.columns as u64, factors[1]),
+                ];
+                axes.iter().zip(counts).for_each(|(&axis, count)| level.shape[axis] = count);
+                let columns = usize::try_from(counts[1]).unwrap_or(usize::MAX);
+                let source_columns = u32::try_from(from.shape[axes[1]]).unwrap_or(u32::MAX);
+                grid.pixels = Some(LevelPixels { axes: *axes, columns, source_columns, cells });
+            }
+            level.block = choose_blocks(&level.shape, &kinds, info.dtype, None);
+            level.chunk = None;
+            let [scale, shift] = self.steps(&source, from, &coarsenings);
+            level.world_from_voxel = world.coarsened(scale, shift);
+            grids.push(grid);
+        }
+        for (axis, even) in info.axes.iter_mut().zip(&self.axes) {
+            if let Some((even, _)) = even {
+                axis.coordinates = Coordinates::Regular { origin: even.origin, step: even.step };
+            }
+        }
+        if let Some((Curvilinear { axes, .. }, globe, names)) = &self.globe {
+            for (place, units) in ["degrees_north", "degrees_east"].into_iter().enumerate() {
+                let axis = &mut info.axes[axes[place]];
+                axis.name.clone_from(&names[place]);
+                axis.units = units.to_owned();
+                axis.coordinates =
+                    Coordinates::Regular { origin: globe.origin[place], step: globe.step[place] };
+            }
+            info.world_units = "degrees".to_owned();
+        }
+        info.check()?;
+        Ok(Grid { levels: grids, missing })
+    }
+
+    /// The map of level 0: true coordinates where axes share their units, else the extent that the source's map gives.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    fn world(&self, source: &ArrayInfo) -> Affine {
+        let mut world = source.levels[0].world_from_voxel;
+        // The source's world is made of horizontal cells where it has no units; they become those of the globe.
+        let cell = (world.0[0][0] * world.0[1][1]).abs().sqrt();
+        let enlarged = self.globe.as_ref().map_or(1.0, |(_, globe, _)| globe.cell_side / cell);
+        for (place, kind) in [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().enumerate() {
+            let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
+            let (spacing, origin) = (world.0[place][place] * enlarged, world.0[place][3] * enlarged);
+            let (spacing, origin) = match &self.axes[axis] {
+                // Depths that grow downwards are drawn downwards: the picture's height is minus the depth.
+                Some((even, true)) if spacing * even.step < 0.0 => (-even.step, -even.origin),
+                Some((even, true)) => (even.step, even.origin),
+                Some((even, false)) => {
+                    let shorter = spacing * source.shape()[axis] as f64 / even.count as f64;
+                    (shorter, origin - 0.5 * spacing + 0.5 * shorter)
+                }
+                None => (spacing, origin),
+            };
+            (world.0[place][place], world.0[place][3]) = (spacing, origin);
+        }
+        if let Some((_, globe, _)) = &self.globe {
+            for (place, axis) in [(0, 1), (1, 0)] {
+                (world.0[place][place], world.0[place][3]) = (globe.step[axis], globe.origin[axis]);
+            }
+        }
+        world
+    }
+
+    /// Scale and shift of a level to level 0, in the order x, y, z.
+    fn steps(&self, source: &ArrayInfo, level: &array::Level, coarsenings: &[Coarsening]) -> [[f64; 3]; 2] {
+        let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
+        for (place, kind) in [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().enumerate() {
+            let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
+            let is_in_globe = self.globe.as_ref().is_some_and(|(places, ..)| places.axes.contains(&axis));
+            (scale[place], shift[place]) = if is_in_globe || self.axes[axis].is_some() {
+                (level.factor[axis], 0.5 * (level.factor[axis] - 1.0))
+            } else {
+                (coarsenings[axis].scale, coarsenings[axis].shift)
+            };
+        }
+        [scale, shift]
+    }
+}
+
+impl Known {
+    async fn bounds(
+        &mut self,
+        source: &dyn Source,
+        dataset: &Dataset,
+        number: u32,
+    ) -> Option<Arc<[[f64; 2]]>> {
+        if let Some(known) = self.bounds.get(&number) {
+            return known.clone();
+        }
+        // Bounds that cannot be read are as good as none.
+        let read = values(source, dataset, number).await.ok();
+        let bounds = read.map(|values| values.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect());
+        self.bounds.insert(number, bounds.clone());
+        bounds
+    }
+
+    /// # Errors
+    /// Why there is none, as the end of a sentence.
+    async fn globe(
+        &mut self,
+        source: &dyn Source,
+        dataset: &Dataset,
+        places: Curvilinear,
+    ) -> std::result::Result<Arc<Globe>, String> {
+        let key = [places.latitude, places.longitude];
+        if let Some(known) = self.globes.get(&key) {
+            return known.clone();
+        }
+        let made = self.make_globe(source, dataset, places).await;
+        self.globes.insert(key, made.clone());
+        made
+    }
+
+    async fn make_globe(
+        &mut self,
+        source: &dyn Source,
+        dataset: &Dataset,
+        places: Curvilinear,
+    ) -> std::result::Result<Arc<Globe>, String> {
+        let shape = dataset.array(places.latitude).map_err(|e| e.to_string())?.shape().to_vec();
+        let cells = shape.iter().fold(1u64, |n, &count| n.saturating_mul(count));
+        if cells > MAX_CELLS || cells > MAX_CELLS_TOGETHER - self.cells {
+            return Err(format!("its {cells} places are more than can be looked at"));
+        }
+        self.cells += cells;
+        let read = |number| async move { values(source, dataset, number).await.map_err(|e| e.to_string()) };
+        let (latitudes, longitudes) = futures::try_join!(read(places.latitude), read(places.longitude))?;
+        let side = |axis: usize| usize::try_from(shape[axis]).unwrap_or(usize::MAX);
+        let centres = Centres { rows: side(0), columns: side(1), longitudes, latitudes };
+        let made =
+            crate::frame_loop::blocking(move || Globe::of(&centres)).await.map_err(|e| e.to_string())?;
+        made.map(Arc::new).map_err(str::to_owned)
+    }
+
+    /// The same axis once.
+    fn axis(&mut self, even: EvenAxis) -> Arc<EvenAxis> {
+        if let Some(known) = self.axes.iter().find(|known| ***known == even) {
+            return Arc::clone(known);
+        }
+        let even = Arc::new(even);
+        self.axes.push(Arc::clone(&even));
+        even
+    }
+
+    fn axis_map(&mut self, even: &Arc<EvenAxis>, factor: f64, coarsening: Coarsening) -> Arc<[u32]> {
+        let of = Arc::as_ptr(even).addr();
+        let key = MapKey { of, factors: [factor; 2], coarsenings: [coarsening; 2] };
+        self.map(key, || even.indices(factor, coarsening))
+    }
+
+    /// Cells of a level for the pixels of a level: that which holds the source cell at the pixel's centre.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "within the grid"
+    )]
+    fn globe_map(
+        &mut self,
+        globe: &Arc<Globe>,
+        source_columns: u64,
+        factors: [f64; 2],
+        coarsenings: [Coarsening; 2],
+    ) -> Arc<[u32]> {
+        let key = MapKey { of: Arc::as_ptr(globe).addr(), factors, coarsenings };
+        self.map(key, || {
+            let centres = |count: usize, factor: f64| {
+                let centre = move |at: u64| (at as f64 * factor + 0.5 * (factor - 1.0)).round() as usize;
+                (0..coarse_count(count as u64, factor)).map(move |at| centre(at).min(count - 1))
+            };
+            let source_columns = source_columns as u32;
+            let columns = coarsenings[1].count as u32;
+            let mut cells = Vec::new();
+            for row in centres(globe.rows, factors[0]) {
+                for column in centres(globe.columns, factors[1]) {
+                    let cell = globe.cells[row * globe.columns + column];
+                    let [y, x] = [cell / source_columns, cell % source_columns].map(f64::from);
+                    let there = coarsenings[0].voxel(y) * columns + coarsenings[1].voxel(x);
+                    cells.push(if cell == NOWHERE { NOWHERE } else { there });
+                }
+            }
+            cells
+        })
+    }
+
+    fn map(&mut self, key: MapKey, make: impl FnOnce() -> Vec<u32>) -> Arc<[u32]> {
+        if let Some((_, known)) = self.maps.iter().find(|(known, _)| *known == key) {
+            return Arc::clone(known);
+        }
+        let map: Arc<[u32]> = make().into();
+        self.maps.push((key, Arc::clone(&map)));
+        map
+    }
+}
+
+/// What people are told of a curvilinear grid.
+fn said_of_globe(globe: &Globe) -> String {
+    let percent = 100.0 * globe.hidden;
+    let hidden = if percent < 1.0 {
+        String::new()
+    } else {
+        format!("; {percent:.0} % of its cells are narrower than that and not drawn")
+    };
+    let Globe { rows, columns, .. } = globe;
+    format!(
+        "curvilinear grid: drawn at its true latitudes and longitudes on an even grid of {rows} x {columns}{hidden}"
+    )
+}
+
+/// What people are told of an axis.
+fn said_of(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> String {
+    let scale = if is_to_scale { "" } else { ", not to scale with the others" };
+    let hidden = match even.hidden() {
+        0 => String::new(),
+        hidden => format!("; {hidden} of its {samples} cells are thinner than that and not drawn"),
+    };
+    format!(
+        "axis `{name}` is uneven: drawn at its true places on an even grid of {} layers{scale}{hidden}",
+        even.count
+    )
+}
+
+/// Whether an axis is to scale with the world.
+///
+/// # Errors
+/// Why its places mean nothing in the picture, as the end of a sentence: a horizontal axis in other units than the world's.
+fn fits_the_world(array: &ArrayInfo, axis: usize) -> std::result::Result<bool, String> {
+    let axis = &array.axes[axis];
+    let units = if kind_of_degrees(&axis.units).is_some() { "degrees" } else { axis.units.as_str() };
+    let is_to_scale = !units.is_empty() && units == array.world_units;
+    match (is_to_scale, axis.kind) {
+        (true, _) | (_, AxisKind::Z) => Ok(is_to_scale),
+        _ if units.is_empty() => Err("its units are not known".to_owned()),
+        _ if array.world_units.is_empty() => Err("the units of the other axes are not known".to_owned()),
+        _ => Err(format!("its units are `{units}`, those of the picture `{}`", array.world_units)),
+    }
+}
+
+/// Whether all levels lie along the axes of the world, with voxels of some size.
+fn is_aligned(array: &ArrayInfo) -> bool {
+    array.levels.iter().all(|level| {
+        let map = level.world_from_voxel.0;
+        let fits = |row: usize, column: usize| {
+            let value = map[row][column];
+            if row == column {
+                value.is_finite() && value != 0.0
+            } else {
+                value == 0.0 || (column == 3 && value.is_finite())
+            }
+        };
+        (0..3).all(|row| (0..4).all(|column| fits(row, column)))
+    })
+}
+
+/// How a level of the source lies on its level 0 along an axis.
+fn coarsening(source: &ArrayInfo, level: &array::Level, axis: usize) -> Coarsening {
+    let (count, factor) = (level.shape[axis], level.factor[axis]);
+    let place =
+        [AxisKind::X, AxisKind::Y, AxisKind::Z].iter().position(|&kind| kind == source.axes[axis].kind);
+    let by_map = place.map(|place| {
+        let (of, own) = (source.levels[0].world_from_voxel.0[place], level.world_from_voxel.0[place]);
+        (own[place] / of[place], (own[3] - of[3]) / of[place])
+    });
+    let (scale, shift) = by_map
+        .filter(|(scale, shift)| scale.is_finite() && *scale > 0.0 && shift.is_finite())
+        .unwrap_or((factor, 0.5 * (factor - 1.0)));
+    Coarsening { count, scale, shift }
+}
+
+/// Chooses how elements outside all cells are written, and says so in the decoding: a value that means "missing" already, NaN,
+/// or one that is new: in a type twice as wide where every value of the type may mean something.
+fn missing(info: &mut ArrayInfo) -> Missing {
+    let meant = info.decoding.meant(info.dtype);
+    let element = meant.element();
+    let has_one =
+        info.decoding.missing.iter().chain(&info.decoding.unset).find_map(|value| value.exactly(element));
+    let of_float = element.is_float().then_some(Scalar::Float(f64::NAN));
+    let stored = |value: Scalar, dtype: DType| {
+        let mut raw = value.to_little_endian(dtype.element());
+        if dtype.order() == array::ByteOrder::Big {
+            raw.reverse();
+        }
+        raw
+    };
+    if let Some(value) = has_one.or(of_float) {
+        return Missing { element: stored(value, meant), wider: None };
+    }
+    let lowest = |element: ElementType| {
+        let (low, high) = element.limits();
+        // Of unsigned integers the highest: 0 means something.
+        if element.is_signed() {
+            Scalar::Signed(i64::try_from(low).unwrap_or(i64::MIN))
+        } else {
+            Scalar::Unsigned(u64::try_from(high).unwrap_or(u64::MAX))
+        }
+    };
+    let wider = Wider::of(meant);
+    let dtype = wider.map_or(meant, |wider| wider.to);
+    let value = lowest(dtype.element());
+    if let Some(Wider { to, .. }) = wider {
+        info.dtype = to;
+        info.decoding.unsigned = None;
+    }
+    info.decoding = Decoding { unset: vec![value], ..info.decoding.clone() };
+    Missing { element: stored(value, dtype), wider }
+}
+
+/// The name of an array without its group.
+fn last_part(name: &str) -> String {
+    let trimmed = name.trim_matches('/');
+    trimmed.rsplit('/').next().unwrap_or(trimmed).to_owned()
+}
