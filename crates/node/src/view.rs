@@ -32,7 +32,8 @@ pub async fn start(
     store::step_back();
     let shared = node::open(options).await?;
     let export = shared.exports.find("").await?;
-    let source = Arc::new(Regridded::open(Arc::new(Latest(Arc::clone(&export)))).await?);
+    let regridded = Regridded::open(Arc::new(Latest(Arc::clone(&export)))).await?;
+    let source = Arc::new(regridded.clone());
     let dataset = source.describe().await?;
     let named = export.stack().await?.array.clone();
     let first_view =
@@ -46,7 +47,8 @@ pub async fn start(
     let session = match ranks {
         Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
         None => Session::begin(dataset, source, means, first_view, work)?,
-    };
+    }
+    .telling_axes(regridded);
     let mut registry = Registry::of_data_server();
     let session = Arc::new(session);
     if !has_ranks {

@@ -17,7 +17,7 @@ mod view;
 
 pub use colour::ColourBy;
 pub use message::{
-    Codec, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
+    Codec, DrawnArray, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
     MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, Note, ParticipantInfo, PictureSize, Severity, State, Truth,
     ViewChange,
 };

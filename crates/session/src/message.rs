@@ -2,7 +2,7 @@
 //!
 //! Shapes only, bounded and checked; what they cause is decided in [`crate::Room`] and in the frame loop.
 
-use array::{Error, LevelOrigin, Result};
+use array::{Axis, Error, Level, LevelOrigin, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -249,6 +249,22 @@ pub struct FrameInfo {
     pub truth: Truth,
 }
 
+/// An array as it is drawn, where that is on other axes than those of the data: uneven axes and curvilinear grids are drawn on
+/// even ones. Indices and positions in a view are those of these axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DrawnArray {
+    /// Its name.
+    pub name: String,
+    /// Its axes, in the order of the data's.
+    pub axes: Vec<Axis>,
+    /// Its levels, as many as the data have.
+    pub levels: Vec<Level>,
+    /// Units of world space; empty if unknown.
+    pub world_units: String,
+    /// Things a person should know.
+    pub notes: Vec<String>,
+}
+
 /// What the viewing node says to a participant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -296,6 +312,8 @@ pub enum Item {
     },
     /// The data are not what they were when they were described: describe them again.
     Changed,
+    /// The arrays that are drawn on other axes than those in the description, as JSON in bulk: a list of [`DrawnArray`].
+    Drawn,
     /// Something to tell a person.
     Message {
         /// How much it matters.

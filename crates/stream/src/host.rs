@@ -1,14 +1,14 @@
 //! What all parts of one running session share: the data, the room, the seats, the feed.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use array::{Dataset, DatasetId, Generation, Result, Share, Source, Task};
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
-use session::{Event, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, View, ViewChange};
+use session::{Event, Item, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, View, ViewChange};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::grids::{Boxes, Grids};
 use crate::painter::{Means, Painter};
 use crate::picture::{camera_of, mode_of, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of};
+use crate::regrid::Regridded;
 use crate::seat::Seat;
 use crate::volume::Volumes;
 
@@ -42,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) draws: Arc<Semaphore>,
     pub(crate) painter: Arc<Painter>,
     grids: Grids,
+    /// What says which arrays are drawn on other axes than those of the data.
+    pub(crate) regridded: OnceLock<Regridded>,
     /// The other ranks, where several draw.
     pub(crate) crew: Option<Arc<Crew>>,
     people: Mutex<People>,
@@ -71,6 +74,7 @@ impl Host {
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             painter,
             grids: Grids::default(),
+            regridded: OnceLock::new(),
             crew: None,
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
@@ -157,8 +161,17 @@ impl Host {
         *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
         let mut people = self.people();
         people.room.tell_changed();
+        if let Some(drawn) = self.drawn() {
+            people.seats.values().for_each(|seat| seat.outbox.push(Item::Drawn, drawn.clone()));
+        }
         people.look_again(old, &new);
         people.tell_all(Severity::Info, "The data changed: this is what they are now.");
+    }
+
+    /// The arrays that are drawn on other axes than those of the data, as JSON; `None` where nobody can say.
+    fn drawn(&self) -> Option<Bytes> {
+        let drawn = self.regridded.get()?.differing();
+        serde_json::to_vec(&drawn).ok().map(Bytes::from)
     }
 
     pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<Seat>)> {
@@ -167,6 +180,9 @@ impl Host {
         let seat = Arc::new(Seat::new(join.size()));
         people.seats.insert(who, Arc::clone(&seat));
         people.deliver();
+        if let Some(drawn) = self.drawn() {
+            seat.outbox.push(Item::Drawn, drawn);
+        }
         Ok((who, seat))
     }
 

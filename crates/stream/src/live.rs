@@ -13,6 +13,7 @@ use crate::host::{Host, Work, check};
 use crate::outbox::Outgoing;
 use crate::painter::Means;
 use crate::picture::{camera_of, shared_camera, volume_of};
+use crate::regrid::Regridded;
 use crate::seat::Seat;
 
 /// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
@@ -88,6 +89,14 @@ impl Session {
         let followed = Arc::clone(&host);
         tasks.spawn(async move { followed.follow_changes().await });
         Ok(Self { host, tasks: Mutex::new(tasks) })
+    }
+
+    /// Tells participants which arrays are drawn on other axes than those of the data, where `source` is this one.
+    #[must_use]
+    pub fn telling_axes(self, source: Regridded) -> Self {
+        // There is one source, named once.
+        _ = self.host.regridded.set(source);
+        self
     }
 
     /// Somebody takes part, until the participant is dropped.

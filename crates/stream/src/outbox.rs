@@ -56,7 +56,11 @@ impl Outbox {
             let same = |o: &Outgoing| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
             let replaces = matches!(
                 item,
-                Item::Truth { .. } | Item::Participants { .. } | Item::View { .. } | Item::Values { .. }
+                Item::Truth { .. }
+                    | Item::Participants { .. }
+                    | Item::View { .. }
+                    | Item::Values { .. }
+                    | Item::Drawn
             );
             if is_message && w.items.iter().filter(|o| same(o)).count() >= MAX_MESSAGES
                 || replaces && w.items.iter().any(same)

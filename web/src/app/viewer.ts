@@ -3,10 +3,12 @@
 
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
 import {
+  asDrawn,
   canColour,
   findArray,
   type ArrayInfo,
   type Dataset,
+  type DrawnArray,
   type SayableMeaning,
 } from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/stats.ts";
@@ -48,6 +50,9 @@ export class Viewer implements Actions {
   #isScheduled = false;
   /** Data of the newest request for statistics. */
   #statsAsked: StatsPlace | null = null;
+  /** The data set as described, and what of it is drawn on other axes. */
+  #described: Dataset | null = null;
+  #drawnArrays: readonly DrawnArray[] = [];
   #statsId = 0;
   #toastId = 0;
   #steppedMillis = 0;
@@ -235,6 +240,11 @@ export class Viewer implements Actions {
       case "dataset":
         this.#describe(message.dataset);
         return;
+      case "drawn":
+        this.#drawnArrays = message.arrays;
+        if (this.#described) this.#set({ dataset: asDrawn(this.#described, message.arrays) });
+        this.#viewChanged();
+        return;
       case "participants":
         this.#set({ participants: message.list });
         return;
@@ -276,6 +286,7 @@ export class Viewer implements Actions {
   #joined(view: Json): void {
     this.#views.joined(view, this.#wanted);
     this.#statsAsked = null;
+    this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
     this.#set({ frame: null, truth: null });
     this.#viewChanged();
@@ -296,7 +307,9 @@ export class Viewer implements Actions {
     document.title = `${dataset.name} · Corridor`;
     const known = this.#state.dataset;
     if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsAsked = null;
-    this.#set(this.#statsAsked ? { dataset } : { dataset, stats: null, values: null });
+    this.#described = dataset;
+    const shown = asDrawn(dataset, this.#drawnArrays);
+    this.#set(this.#statsAsked ? { dataset: shown } : { dataset: shown, stats: null, values: null });
     this.#viewChanged();
     for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
   }

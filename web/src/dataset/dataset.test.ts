@@ -4,7 +4,15 @@ import { describe, expect, it } from "vitest";
 
 import { DATASET } from "../../mock/dataset.ts";
 import { parseJson, type Json } from "../json.ts";
-import { canColour, findArray, isDrawable, parseDataset } from "./dataset.ts";
+import {
+  asDrawn,
+  canColour,
+  findArray,
+  isDrawable,
+  parseDataset,
+  parseDrawn,
+  spaceShape,
+} from "./dataset.ts";
 import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
 import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
 import { worldBox } from "./world.ts";
@@ -27,6 +35,20 @@ describe("description", () => {
     levels: [{ shape }],
   });
   const parse = (...arrays: Json[]) => parseDataset({ arrays });
+
+  it("counts in the axes on which an array is drawn, and tells the shape of the file", () => {
+    const described = parse(of(["z", "y", "x"], [14, 5, 6], "t"), of(["y", "x"], [5, 6], "map"));
+    const drawn = parseDrawn([
+      { ...of(["z", "y", "x"], [1037, 5, 6], "t"), notes: ["even"], world_units: "km" },
+    ]);
+    const [t, map] = asDrawn(described, drawn).arrays;
+    expect(t && spaceShape(t)).toEqual([6, 5, 1037]);
+    expect([t?.fileShape, t?.notes, t?.worldUnits, t?.number]).toEqual([[14, 5, 6], ["even"], "km", 0]);
+    expect(map).toBe(described.arrays[1]);
+    const other = parseDrawn([of(["y", "x"], [9, 9], "t"), of(["y", "x"], [9, 9], "gone")]);
+    expect(asDrawn(described, other).arrays).toEqual(described.arrays);
+    expect(() => parseDrawn({})).toThrow("list of arrays");
+  });
 
   it("takes planes for drawable as the node does, and volumes first", () => {
     const map = of(["time", "y", "x"], [12, 90, 180], "map");

@@ -43,11 +43,16 @@ export interface ArrayInfo {
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
   readonly levels: readonly Level[];
+  /** Elements per axis in the file, where `levels` are those of an even grid that the array is drawn on. */
+  readonly fileShape: readonly number[];
   /** It is a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
   readonly worldUnits: string;
   readonly notes: readonly string[];
 }
+
+/** An array as the node draws it, on other axes than those of the data. */
+export type DrawnArray = Pick<ArrayInfo, "name" | "axes" | "levels" | "worldUnits" | "notes">;
 
 export interface Dataset {
   readonly id: string;
@@ -74,6 +79,25 @@ export function parseDataset(value: Json): Dataset {
     arrays: value.arrays.slice(0, MAX_ARRAYS).map(parseArray),
     warnings: texts(value.warnings),
   };
+}
+
+/** Reads the arrays that are drawn on other axes. Throws an `Error` that names what is wrong. */
+export function parseDrawn(value: Json): DrawnArray[] {
+  if (!isArray(value)) throw new Error("expected a list of arrays as they are drawn");
+  return value.slice(0, MAX_ARRAYS).map(parseArray);
+}
+
+/** The data set with the axes on which its arrays are drawn: views count in those. */
+export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset {
+  if (drawn.length === 0) return dataset;
+  const byName = new Map(drawn.map((array) => [array.name, array]));
+  const replaced = (array: ArrayInfo): ArrayInfo => {
+    const own = byName.get(array.name);
+    if (own?.axes.length !== array.axes.length) return array;
+    const { axes, levels, worldUnits, notes } = own;
+    return { ...array, axes, levels, worldUnits, notes };
+  };
+  return { ...dataset, arrays: dataset.arrays.map(replaced) };
 }
 
 /** The array with this name; for the empty name the first volume, or the first plane where there is none. */
@@ -145,6 +169,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
     levels,
+    fileShape: levels[0]?.shape ?? [],
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
     notes: texts(value.notes),

@@ -61,6 +61,8 @@ export type SessionItem =
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo }
   | { readonly kind: "truth"; readonly truth: Truth }
+  /** Arrays that are drawn on other axes than those described; the list is in the bulk. */
+  | { readonly kind: "drawn" }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
   | { readonly kind: "values"; readonly values: ValuesNote }
   /** The data are to be described again. */
@@ -106,6 +108,8 @@ export function parseItem(body: Uint8Array): SessionItem {
       return { kind: "frame", frame: parseFrame(value) };
     case "truth":
       return { kind: "truth", truth: parseTruth(value.truth) };
+    case "drawn":
+      return { kind: "drawn" };
     case "message": {
       const severity = value.severity === "error" || value.severity === "warning" ? value.severity : "info";
       return { kind: "message", severity, text: textOr(value.text, "") };

@@ -41,14 +41,14 @@ export function header(actions: Actions): Part {
 }
 
 function option(array: ArrayInfo): { value: string; label: string; isDisabled: boolean } {
-  const shape = formatShape(array.levels[0]?.shape ?? []);
+  const shape = formatShape(array.fileShape);
   const units = array.units === "" ? "" : `, ${formatUnits(array.units)}`;
   return { value: array.name, label: `${array.name} (${shape}${units})`, isDisabled: !isDrawable(array) };
 }
 
 /** What the chooser does not say already. */
 function factsOf(array: ArrayInfo, isAlone: boolean): string {
-  const shape = formatShape(array.levels[0]?.shape ?? []);
+  const shape = formatShape(array.fileShape);
   const alone = isAlone ? [shape, formatUnits(array.units)] : [];
   return [array.title, ...alone, formatType(array.dtype)].filter((part) => part !== "").join(" · ");
 }

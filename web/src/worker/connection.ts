@@ -1,7 +1,7 @@
 //! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
 //! description, joins the session, and reports in the page's words.
 
-import { parseDataset, type SayableMeaning } from "../dataset/dataset.ts";
+import { parseDataset, parseDrawn, type SayableMeaning } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
@@ -211,6 +211,7 @@ export class Connection {
     const item = parseItem(body);
     if (item.kind === "changed") this.#askForDescription();
     else if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
+    else if (item.kind === "drawn") this.#post({ kind: "drawn", arrays: parseDrawn(decodeJson(bulk)) });
     else if (item.kind !== "unknown") this.#post(item);
   }
 

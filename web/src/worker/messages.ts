@@ -1,6 +1,6 @@
 //! What the page and its worker say to each other.
 
-import type { Dataset, SayableMeaning } from "../dataset/dataset.ts";
+import type { Dataset, DrawnArray, SayableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { Json } from "../json.ts";
 import type { FrameInfo, Join, Note, Participant, Severity, Truth, ValuesNote } from "../session/messages.ts";
@@ -24,6 +24,8 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "joined"; readonly you: number; readonly role: string; readonly view: Json }
   | { readonly kind: "dataset"; readonly dataset: Dataset }
+  /** Arrays that are drawn on other axes than the data set has. */
+  | { readonly kind: "drawn"; readonly arrays: readonly DrawnArray[] }
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }

@@ -8,6 +8,8 @@ pub(super) const SMALL_AXIS: u64 = 4096;
 const MAX_COORDINATE: f64 = 1e15;
 /// Largest gap or overlap of neighbouring bounds, as a share of the shorter cell, that counts as none.
 const CONTIGUOUS_WITHIN: f64 = 1e-3;
+/// Part of a voxel by which an axis that is almost even may be too short: it is not to have one more because of rounding.
+const ALMOST_NOTHING: f64 = 1e-6;
 /// Largest part of a cell: keeps a position inside its cell when it is rounded.
 const BELOW_ONE: f64 = 1.0 - 1e-9;
 
@@ -72,13 +74,21 @@ impl EvenAxis {
         if !(start.abs() < MAX_COORDINATE && end.abs() < MAX_COORDINATE) {
             return Err("its coordinates are too large");
         }
-        if !(smallest > 1.0 / MAX_COORDINATE) {
+        if smallest.is_nan() || smallest <= 1.0 / MAX_COORDINATE {
             return Err("some of its coordinates are too close together");
         }
-        let extent = end - start;
-        let count = voxels(extent.abs() / smallest, samples.len() as u64);
-        let step = extent / count as f64;
-        Ok(Self { borders, count, origin: start + 0.5 * step, step })
+        let extent = (end - start).abs();
+        let most = SMALL_AXIS.max((samples.len() as u64).saturating_mul(MAX_REFINEMENT)) as f64;
+        // As the smallest cell, if there is room; then the last voxel may reach a little beyond the last cell.
+        let size = smallest.max(extent / most);
+        let count = (extent / size - ALMOST_NOTHING).ceil().clamp(samples.len() as f64, most);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        Ok(Self {
+            borders,
+            count: count as u64,
+            origin: start + 0.5 * size * direction,
+            step: size * direction,
+        })
     }
 
     /// Position on the uneven axis, in indices with cell `i` from `i - 0.5` to `i + 0.5`, of a position on the even one, in
@@ -119,15 +129,6 @@ pub(super) fn coarse_count(count: u64, factor: f64) -> u64 {
     if factor <= 1.0 { count } else { ((count as f64 / factor).ceil() as u64).max(1) }
 }
 
-/// Voxels of an even axis whose extent is so many times its smallest cell.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-#[expect(clippy::cast_precision_loss, reason = "at most 2^18 voxels")]
-fn voxels(smallest_cells: f64, samples: u64) -> u64 {
-    let most = SMALL_AXIS.max(samples.saturating_mul(MAX_REFINEMENT));
-    // An axis that is almost even is not to have a voxel more because of rounding.
-    (smallest_cells - 1e-6).ceil().clamp(samples as f64, most as f64) as u64
-}
-
 /// Borders midway between samples; the outermost cells reach as far outwards as inwards.
 fn midway(samples: &[f64]) -> Vec<f64> {
     let n = samples.len();
@@ -164,6 +165,7 @@ fn of_bounds(samples: &[f64], bounds: &[[f64; 2]], direction: f64) -> Option<Vec
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "tests have small numbers")]
 mod tests {
     use array::mix64;
 

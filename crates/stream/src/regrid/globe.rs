@@ -263,6 +263,7 @@ fn first_longitude(sectors: &[bool], centres: &Centres) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "tests have small numbers")]
 mod tests {
     use super::*;
 

@@ -25,12 +25,13 @@ mod plan;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{
-    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, PackedChunk, ReadRequest,
-    Region, Result, Source, WINDOW_BLOCKS, Want, gather as gather_blocks, stats, want,
+    ArrayInfo, Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, PackedChunk,
+    ReadRequest, Region, Result, Source, WINDOW_BLOCKS, Want, gather as gather_blocks, stats, want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{FuturesUnordered, StreamExt};
+use session::DrawnArray;
 
 use self::gather::takes;
 use self::plan::{Grid, Plan};
@@ -59,6 +60,21 @@ impl Regridded {
         let described = source.describe().await?;
         let plan = Arc::new(Plan::of(&*source, described).await);
         Ok(Self { inner: Arc::new(Inner { source, plan: Mutex::new(plan) }) })
+    }
+
+    /// The arrays that are on other axes than in the source, or have other notes.
+    #[must_use]
+    pub fn differing(&self) -> Vec<DrawnArray> {
+        let plan = self.inner.plan();
+        let pairs = plan.source.arrays.iter().zip(&plan.dataset.arrays);
+        let drawn = |array: &ArrayInfo| DrawnArray {
+            name: array.name.clone(),
+            axes: array.axes.clone(),
+            levels: array.levels.clone(),
+            world_units: array.world_units.clone(),
+            notes: array.notes.clone(),
+        };
+        pairs.filter(|(source, own)| source != own).map(|(_, own)| drawn(own)).collect()
     }
 
     /// The voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array `array`: `index` itself

@@ -1,5 +1,7 @@
 //! A source on even grids against its own elements.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests have small numbers")]
+
 use std::sync::Arc;
 
 use array::conformance::{MemorySource, check_source, one_array};
@@ -8,8 +10,13 @@ use array::{
     Scalar, Selection, Source, Target,
 };
 use bytes::Bytes;
+use render::ImageSize;
+use serde_json::json;
+use session::View;
 
 use super::*;
+use crate::picture::volume_of;
+use crate::{Session, StillRequest, render_still};
 
 /// Pressures of layers, from the ground up.
 const PRESSURES: [f64; 9] = [1000.0, 850.0, 700.0, 500.0, 300.0, 100.0, 30.0, 10.0, 5.0];
@@ -98,9 +105,10 @@ async fn drawn(source: &Regridded, array: u32, level: u8) -> (Vec<u64>, Vec<f64>
     (shape, (0..count).map(value).collect())
 }
 
+/// Of two that are as near, the later one: cells begin with their first border.
 fn nearest(places: &[f64], at: f64) -> usize {
     let distance = |i: &usize| (places[*i] - at).abs();
-    (0..places.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap()
+    (0..places.len()).rev().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap()
 }
 
 fn explicit(array: &ArrayInfo, axis: usize) -> Vec<f64> {
@@ -266,7 +274,7 @@ async fn bounds_of_the_coordinate_are_the_borders_of_the_cells() {
     let (shape, values) = drawn(&regridded, 0, 0).await;
     for z in 0..shape[0] {
         let at = origin + step * z as f64;
-        let layer = (0..9).find(|&i| borders[i] >= at && at > borders[i + 1]).unwrap();
+        let layer = (0..9).find(|&i| borders[i] >= at && at > borders[i + 1]).unwrap_or(8);
         assert_eq!((values[(z * shape[1] * shape[2]) as usize] / 10_000.0) as usize, layer, "{at}");
     }
 }
@@ -370,4 +378,115 @@ async fn places_that_make_no_grid_leave_the_array_by_index_with_a_sentence() {
         );
         assert_eq!(dataset.id, before, "the blocks are the source's");
     }
+}
+
+/// Side of a picture, pixels.
+const SIDE: u32 = 400;
+
+/// Rows and columns of a picture in which something is seen, from a camera that looks at the middle of a box of the world with
+/// sides as long as `height`; values from 0.5 to 1 are opaque.
+async fn lit(
+    source: Regridded,
+    array: &str,
+    direction: [f64; 3],
+    up: [f64; 3],
+    height: f64,
+) -> Vec<[f64; 2]> {
+    let dataset = source.describe().await.unwrap();
+    let view = View { array: array.into(), ..View::default() };
+    let bounds = volume_of(&view, &dataset).unwrap().bounds();
+    let target = bounds.centre();
+    let eye = [0, 1, 2].map(|axis| target[axis] - 1000.0 * direction[axis]);
+    let camera = json!({"eye": eye, "target": target, "up": up, "projection": {"orthographic": {"height_world": height}}});
+    let transfer = json!({"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [0.5, 0.0], [0.51, 1.0], [1.0, 1.0]]});
+    let view = json!({"array": array, "camera": camera, "transfer": transfer});
+    let request = StillRequest {
+        view: Some(View::parse(&view.to_string()).unwrap()),
+        colour_map: None,
+        size: ImageSize { width: SIDE, height: SIDE },
+        means: (64u64 << 20).into(),
+    };
+    let image = render_still(Arc::new(source), request, |_, _| {}).await.unwrap().image;
+    let places = image.rgba.iter().enumerate().filter(|(_, pixel)| pixel[3] > 0.5);
+    places.map(|(at, _)| [at as u32 / SIDE, at as u32 % SIDE].map(|n| f64::from(n) + 0.5)).collect()
+}
+
+#[tokio::test]
+async fn a_bright_layer_is_seen_at_its_true_height() {
+    let mut sample = Sample::over_pressure();
+    sample.dataset.arrays[0].levels.truncate(1);
+    // The layers of 10 and of 500 hPa.
+    let bright = |i: u64| if [3, 7].contains(&(i / 192)) { 1.0 } else { 0.0 };
+    sample.elements = vec![vec![f32s((0..9 * 192).map(bright))]];
+    let regridded = Regridded::open(sample.source()).await.unwrap();
+    let pixels = lit(regridded, "a", [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], 108.0).await;
+    let mut rows: Vec<f64> = pixels.iter().map(|[row, _]| *row).collect();
+    rows.dedup();
+    // The picture is as high as the volume: from 2.5 to 1077.5 hPa, whose cells of 5 hPa begin at 1075.
+    let row = |pressure: f64| (pressure - 2.5) / 1075.0 * f64::from(SIDE);
+    let is_bright = |row_at: f64| {
+        [[7.5, 20.0], [400.0, 600.0]]
+            .iter()
+            .any(|[low, high]| row_at > row(*low) - 2.0 && row_at < row(*high) + 2.0)
+    };
+    assert!(rows.iter().all(|&row| is_bright(row)), "{rows:?}");
+    let count =
+        |low: f64, high: f64| rows.iter().filter(|&&at| at > row(low) - 3.0 && at < row(high) + 3.0).count();
+    assert!((2..=7).contains(&count(7.5, 20.0)), "{rows:?}");
+    assert!((71..=77).contains(&count(400.0, 600.0)), "{rows:?}");
+}
+
+#[tokio::test]
+async fn a_patch_of_a_rotated_grid_is_seen_at_its_latitude_and_longitude() {
+    let (sine, cosine) = 0.4f64.sin_cos();
+    let place = |row: f64, column: f64| {
+        let (x, y) = (column - 20.0, row - 15.0);
+        [10.0 + cosine * x - sine * y, 30.0 + sine * x + cosine * y]
+    };
+    let mut sample = curvilinear("<f4", place);
+    let is_in_patch = |[longitude, latitude]: [f64; 2]| {
+        (15.0..21.0).contains(&longitude) && (33.0..39.0).contains(&latitude)
+    };
+    let value = |i: u64| if is_in_patch(place((i / 40) as f64, (i % 40) as f64)) { 1.0 } else { 0.0 };
+    sample.elements[0] = vec![f32s((0..1200).map(value))];
+    let regridded = Regridded::open(sample.source()).await.unwrap();
+    let dataset = regridded.describe().await.unwrap();
+    let view = View { array: "ocean/sst".into(), ..View::default() };
+    let centre = volume_of(&view, &dataset).unwrap().bounds().centre();
+    let pixels = lit(regridded, "ocean/sst", [0.0, 0.0, -1.0], [0.0, 1.0, 0.0], 80.0).await;
+    let degree = f64::from(SIDE) / 80.0;
+    let half = f64::from(SIDE) / 2.0;
+    let places: Vec<[f64; 2]> = pixels
+        .iter()
+        .map(|[row, column]| [centre[0] + (column - half) / degree, centre[1] + (half - row) / degree])
+        .collect();
+    let mean = |axis: usize| places.iter().map(|place| place[axis]).sum::<f64>() / places.len() as f64;
+    assert!((mean(0) - 18.0).abs() < 0.5 && (mean(1) - 36.0).abs() < 0.5, "{} {}", mean(0), mean(1));
+    let is_near = |&[x, y]: &[f64; 2]| (13.5..22.5).contains(&x) && (31.5..40.5).contains(&y);
+    assert!(places.iter().all(is_near));
+    let area = places.len() as f64 / degree / degree;
+    assert!((area - 36.0).abs() < 7.0, "{area} square degrees");
+}
+
+#[tokio::test]
+async fn participants_are_told_on_which_axes_arrays_are_drawn() {
+    let regridded = Regridded::open(Sample::over_pressure().source()).await.unwrap();
+    let dataset = regridded.describe().await.unwrap();
+    let source = Arc::new(regridded.clone());
+    let session =
+        Session::begin(Arc::clone(&dataset), source, 64u64 << 20, None, Arc::new(|_| None)).unwrap();
+    let session = session.telling_axes(regridded);
+    let join = session::Join { session: String::new(), name: "Ada".into(), width: 64, height: 48 };
+    let ada = session.join(&join, session::Role::Own).unwrap();
+    let told = loop {
+        let out = ada.next().await.unwrap();
+        if out.item == session::Item::Drawn {
+            break out;
+        }
+    };
+    assert_eq!(told.body().unwrap(), br#"{"kind":"drawn"}"#);
+    let arrays: Vec<DrawnArray> = serde_json::from_slice(&told.bulk).unwrap();
+    let [array] = &arrays[..] else { panic!("{arrays:?}") };
+    assert_eq!((&array.name, &array.axes), (&dataset.arrays[0].name, &dataset.arrays[0].axes));
+    assert_eq!((&array.levels, &array.notes), (&dataset.arrays[0].levels, &dataset.arrays[0].notes));
 }
