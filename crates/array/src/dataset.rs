@@ -223,7 +223,7 @@ pub struct ArrayInfo {
     pub levels: Vec<Level>,
     /// Units of world space (`mm`, `m`); empty if unknown.
     pub world_units: String,
-    /// Things a person should know (`curvilinear grid, drawn in index space`).
+    /// Things a person should know (``axis `plev` is uneven: pictures show it on an even grid``).
     #[serde(default)]
     pub notes: Vec<String>,
     /// How it lies in its file.

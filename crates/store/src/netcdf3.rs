@@ -85,9 +85,6 @@ impl Opened {
         if self.header.is_record(variable) {
             info.storage.unlimited = vec![0];
         }
-        if self.is_curvilinear(variable) {
-            info.notes.push("curvilinear grid, drawn in index space".into());
-        }
         info
     }
 
@@ -147,15 +144,6 @@ impl Opened {
         let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
         place.read(self.file.as_ref(), &Selection::all(&shape), region, &Cancel::default())?;
         target.into_vec()
-    }
-
-    /// Whether places are given by variables of two dimensions.
-    fn is_curvilinear(&self, variable: &Variable) -> bool {
-        let names = cf::text(&variable.attributes, "coordinates").unwrap_or_default();
-        names.split_whitespace().any(|name| {
-            let named = self.header.variables.iter().find(|v| v.name == name);
-            named.is_some_and(|v| v.dimensions.len() == 2 && variable.dimensions.ends_with(&v.dimensions))
-        })
     }
 }
 

@@ -125,7 +125,14 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let length = (0..3).map(|row| world.0[row][place].powi(2)).sum::<f64>().sqrt();
     let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
     let is_to_scale = is_in_place || is_even && is_elsewhere && near(length * last, (to - from).abs());
-    (!is_to_scale).then(|| Span { from, to, units: written(&axis.units).to_owned() })
+    // An end at -0.005 of 5000 is at 0.
+    let grain = 10f64.powf((to - from).abs().log10().floor() - 3.0);
+    let rounded = |end: f64| if grain.is_normal() { (end / grain).round() * grain + 0.0 } else { end };
+    (!is_to_scale).then(|| Span {
+        from: rounded(from),
+        to: rounded(to),
+        units: written(&axis.units).to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -172,8 +172,8 @@ pub(super) struct World {
 }
 
 /// The axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis
-/// in other units (metres over degrees, pressure) or one that is not evenly spaced is drawn with steps of one
-/// horizontal cell, upwards, because nothing else can be looked at.
+/// in other units (metres over degrees, pressure) or one that is not evenly spaced has steps of one
+/// horizontal cell, upwards, because nothing else can be looked at. Whoever draws uneven axes gives them places of their own.
 pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
     let find = |kind| axes.iter().position(|a| a.kind == kind);
     let (x, y, z) = (find(AxisKind::X), find(AxisKind::Y), find(AxisKind::Z));
@@ -191,27 +191,47 @@ pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
             Coordinates::Index => {}
             _ if place == 2 => {
                 spacing[2] = cell(&spacing) * upwards(&dimensions[number]);
-                world.notes.push(format!(
-                    "axis `{}` is drawn with steps of one horizontal cell, not to scale",
-                    axis.name
-                ));
+                world.notes.push(if is_uneven(axis) {
+                    format!("axis `{}` is uneven: pictures show it on an even grid", axis.name)
+                } else {
+                    format!("axis `{}` is drawn with steps of one horizontal cell, not to scale", axis.name)
+                });
             }
             Coordinates::Explicit(ref samples) if Some(base_unit(&axis.units)) == horizontal => {
                 let even = even(samples);
                 (spacing[place], origin[place]) = even.unwrap_or((1.0, 0.0));
-                let how = if even.is_some() {
-                    "with even steps from its first to its last sample"
-                } else {
-                    "by index"
-                };
-                world.notes.push(format!("axis `{}` is not evenly spaced and drawn {how}", axis.name));
+                let name = &axis.name;
+                match even {
+                    Some(_) => {
+                        world
+                            .notes
+                            .push(format!("axis `{name}` is uneven: pictures show it on an even grid"));
+                    }
+                    None if is_uneven(axis) => {
+                        let why = "its coordinates do not all rise or all fall";
+                        world.notes.push(format!("axis `{name}` is drawn by index: {why}"));
+                    }
+                    None => {}
+                }
             }
-            _ => world.notes.push(format!("axis `{}` is not evenly spaced and drawn by index", axis.name)),
+            _ => {
+                let why = match &horizontal {
+                    _ if axis.units.is_empty() => "it has no units".to_owned(),
+                    Some(others) => format!("it is in `{}`, another axis in `{others}`", axis.units),
+                    None => "another axis has no units".to_owned(),
+                };
+                world.notes.push(format!("axis `{}` is drawn by index: {why}", axis.name));
+            }
         }
     }
     world.units = horizontal.unwrap_or_default();
     world.world_from_voxel = Affine::from_spacing(spacing, origin);
     world
+}
+
+/// Whether samples of an axis lie at several places that are not evenly spaced.
+fn is_uneven(axis: &Axis) -> bool {
+    matches!(&axis.coordinates, Coordinates::Explicit(samples) if samples.len() > 1)
 }
 
 /// Step and origin of even samples between the ends of these; none where they do not go one way.

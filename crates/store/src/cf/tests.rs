@@ -211,7 +211,31 @@ fn axes_are_recognised_by_attribute_units_or_name() {
     // Pressure grows downwards: level 0 is at the top.
     let expected = Affine::from_spacing([0.75, -0.75, -0.75], [0.0, 90.0, 0.0]);
     assert_eq!(info.levels[0].world_from_voxel, expected);
-    assert_eq!(info.notes.len(), 1);
+    assert_eq!(info.notes, ["axis `level` is uneven: pictures show it on an even grid"]);
+}
+
+#[test]
+fn notes_say_why_an_axis_is_drawn_by_index() {
+    let notes = |units: [Option<&str>; 2], lon: &[f64]| {
+        let attributes = |units: Option<&str>| units.map(|units| ("units", text_value(units)));
+        let of = |name: &str, units: Option<&str>, samples: &[f64]| {
+            dimension(name, &attributes(units).into_iter().collect::<Vec<_>>(), samples)
+        };
+        let dimensions = [of("lat", units[0], &[0.0, 1.0, 2.0]), of("lon", units[1], lon)];
+        let mut info = describe::array("u", "<f4".parse().unwrap(), describe::guessed_axes(2), &[3, 3], None);
+        complete(&mut info, &values(&[]), &dimensions, DefaultFill::Missing);
+        info.notes
+    };
+    let (even, turned) = ([0.0, 2.0, 4.0], [0.0, 4.0, 2.0]);
+    let why = |axis: &str, why: &str| vec![format!("axis `{axis}` is drawn by index: {why}")];
+    assert_eq!(notes([Some("m"), Some("m")], &even), Vec::<String>::new());
+    assert_eq!(notes([Some("m"), Some("km")], &even), why("lat", "it is in `m`, another axis in `km`"));
+    assert_eq!(notes([None, Some("km")], &even), why("lat", "it has no units"));
+    assert_eq!(
+        notes([Some("m"), Some("m")], &turned),
+        why("lon", "its coordinates do not all rise or all fall")
+    );
+    assert_eq!(notes([None, None], &even).len(), 2);
 }
 
 #[test]

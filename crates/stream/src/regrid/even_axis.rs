@@ -79,16 +79,10 @@ impl EvenAxis {
         }
         let extent = (end - start).abs();
         let most = SMALL_AXIS.max((samples.len() as u64).saturating_mul(MAX_REFINEMENT)) as f64;
-        // As the smallest cell, if there is room; then the last voxel may reach a little beyond the last cell.
-        let size = smallest.max(extent / most);
-        let count = (extent / size - ALMOST_NOTHING).ceil().clamp(samples.len() as f64, most);
+        let count = (extent / smallest - ALMOST_NOTHING).ceil().clamp(samples.len() as f64, most);
+        let step = extent / count * direction;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        Ok(Self {
-            borders,
-            count: count as u64,
-            origin: start + 0.5 * size * direction,
-            step: size * direction,
-        })
+        Ok(Self { borders, count: count as u64, origin: start + 0.5 * step, step })
     }
 
     /// Position on the uneven axis, in indices with cell `i` from `i - 0.5` to `i + 0.5`, of a position on the even one, in

@@ -22,11 +22,11 @@ pub(super) struct Pixels<'a> {
 }
 
 /// Elements to copy along one axis, or along two that are looked up together: places in the block that is made and in the
-/// source's block, in elements.
-type Steps = Vec<(usize, usize)>;
+/// source's block, in elements. Blocks have at most 64 MiB.
+type Steps = Vec<(u32, u32)>;
 
 /// The same before the shape of the source's block is known: its elements by their place in it, on each axis.
-type Places = Vec<(usize, [usize; 2])>;
+type Places = Vec<(u32, [u32; 2])>;
 
 /// One axis (named twice), or two: for each place of a source's block along them, what is taken from it.
 struct Factor {
@@ -88,40 +88,63 @@ fn take(source: &Level, factors: &[Factor], mut number: usize) -> Result<Take> {
 }
 
 /// One axis: which of the source's blocks have its elements, and where.
-fn along(block: u64, axis: usize, start: u64, count: u64, indices: Indices<'_>, stride: usize) -> Factor {
-    let mut parts: BTreeMap<u64, Places> = BTreeMap::new();
-    for (place, index) in (start..start + count).enumerate() {
+fn along(block: u64, axis: usize, start: u64, count: u64, indices: Indices<'_>, stride: u32) -> Factor {
+    let mut parts = Parts::default();
+    for (place, index) in (0..).zip(start..start + count) {
         let own = usize::try_from(index).ok();
         let source = match indices {
             None => index,
             Some(indices) => own.and_then(|own| indices.get(own)).map_or(0, |&index| index.into()),
         };
-        let within = usize::try_from(source % block).unwrap_or(0);
-        parts.entry(source / block).or_default().push((place * stride, [within, 0]));
+        parts.add([source / block; 2], (place * stride, [within(source, block), 0]));
     }
-    Factor { axes: [axis; 2], parts: parts.into_iter().map(|(at, places)| ([at; 2], places)).collect() }
+    Factor { axes: [axis; 2], parts: parts.all }
 }
 
 /// Latitude and longitude together.
-fn over(block: &[u64], pixels: &Pixels<'_>, start: &[u64], shape: &[u64], strides: &[usize]) -> Factor {
+fn over(block: &[u64], pixels: &Pixels<'_>, start: &[u64], shape: &[u64], strides: &[u32]) -> Factor {
     let [y, x] = pixels.axes;
-    let mut parts: BTreeMap<[u64; 2], Places> = BTreeMap::new();
-    for (to_row, row) in (start[y]..start[y] + shape[y]).enumerate() {
+    let mut parts = Parts::default();
+    for (to_row, row) in (0..).zip(start[y]..start[y] + shape[y]) {
         let first = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(pixels.columns);
-        for (to_column, column) in (start[x]..start[x] + shape[x]).enumerate() {
+        for (to_column, column) in (0..).zip(start[x]..start[x] + shape[x]) {
             let at = first.saturating_add(usize::try_from(column).unwrap_or(usize::MAX));
             let cell = pixels.cells.get(at).copied().unwrap_or(NOWHERE);
             if cell == NOWHERE {
                 continue;
             }
             let source = [cell / pixels.source_columns, cell % pixels.source_columns].map(u64::from);
-            let (at, within) =
-                ([source[0] / block[y], source[1] / block[x]], [source[0] % block[y], source[1] % block[x]]);
-            let within = within.map(|within| usize::try_from(within).unwrap_or(0));
-            parts.entry(at).or_default().push((to_row * strides[y] + to_column * strides[x], within));
+            let place = [source[0] / block[y], source[1] / block[x]];
+            let from = [within(source[0], block[y]), within(source[1], block[x])];
+            parts.add(place, (to_row * strides[y] + to_column * strides[x], from));
         }
     }
-    Factor { axes: pixels.axes, parts: parts.into_iter().collect() }
+    Factor { axes: pixels.axes, parts: parts.all }
+}
+
+/// Place of an index in its block.
+fn within(index: u64, block: u64) -> u32 {
+    u32::try_from(index % block).unwrap_or(u32::MAX)
+}
+
+/// What is taken from each block, by the block's place. Elements that follow one another are mostly of the same block.
+#[derive(Default)]
+struct Parts {
+    all: Vec<([u64; 2], Places)>,
+    numbers: BTreeMap<[u64; 2], usize>,
+    last: usize,
+}
+
+impl Parts {
+    fn add(&mut self, block: [u64; 2], place: (u32, [u32; 2])) {
+        if self.all.get(self.last).is_none_or(|(last, _)| *last != block) {
+            self.last = *self.numbers.entry(block).or_insert_with(|| {
+                self.all.push((block, Vec::new()));
+                self.all.len() - 1
+            });
+        }
+        self.all[self.last].1.push(place);
+    }
 }
 
 impl Take {
@@ -151,7 +174,7 @@ impl Take {
 fn copy<const SIZE: usize>(steps: &[Steps], from: &[u8], to: &mut [u8], at: [usize; 2]) {
     let Some((first, rest)) = steps.split_first() else { return };
     for &(there, here) in first {
-        let [there, here] = [at[0] + there, at[1] + here];
+        let [there, here] = [at[0] + there as usize, at[1] + here as usize];
         if rest.is_empty() {
             to[there * SIZE..][..SIZE].copy_from_slice(&from[here * SIZE..][..SIZE]);
         } else {
@@ -161,8 +184,11 @@ fn copy<const SIZE: usize>(steps: &[Steps], from: &[u8], to: &mut [u8], at: [usi
 }
 
 /// C-order strides, in elements.
-fn strides(shape: &[u64]) -> Result<Vec<usize>> {
-    (0..shape.len()).map(|axis| count_of(&shape[axis + 1..])).collect()
+fn strides(shape: &[u64]) -> Result<Vec<u32>> {
+    let too_large = |_| Error::too_large(format!("a block of shape {shape:?} has more than 2^32 elements"));
+    // Where the whole block has few enough, so has every part of it.
+    u32::try_from(count_of(shape)?).map_err(too_large)?;
+    (0..shape.len()).map(|axis| u32::try_from(count_of(&shape[axis + 1..])?).map_err(too_large)).collect()
 }
 
 /// # Errors

@@ -56,6 +56,7 @@ impl Globe {
     ///
     /// # Errors
     /// Why there is no such grid, as the end of a sentence.
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
     pub(super) fn of(centres: &Centres) -> Result<Self, &'static str> {
         if centres.rows < 2 || centres.columns < 2 {
             return Err("its grid of places has one row or column");
@@ -63,18 +64,18 @@ impl Globe {
         if (centres.rows * centres.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
         }
-        let mut globe = Self::around(centres)?;
+        let (mut globe, cells) = Self::around(centres)?;
         globe.cells = vec![NOWHERE; globe.rows * globe.columns];
         let mut looks = MAX_LOOKS * globe.cells.len().max(centres.longitudes.len());
         for (number, corners) in centres.all() {
             globe.draw(centres, number, &corners, &mut looks).ok_or("its cells overlap")?;
         }
-        globe.hidden = hidden(centres, &globe.cells);
+        globe.hidden = 1.0 - count_seen(&globe.cells, centres.longitudes.len()) as f64 / cells;
         Ok(globe)
     }
 
-    /// The grid around all cells, with nothing in it.
-    fn around(centres: &Centres) -> Result<Self, &'static str> {
+    /// The grid around all cells, with nothing in it, and how many cells have a place.
+    fn around(centres: &Centres) -> Result<(Self, f64), &'static str> {
         let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
         let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut sectors = vec![false; SECTORS];
@@ -120,7 +121,8 @@ impl Globe {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
         let (rows, columns) = (rows as usize, columns as usize);
         let origin = [south + 0.5 * step[0], west + low + 0.5 * step[1]];
-        Ok(Self { rows, columns, origin, step, cell_side, hidden: 0.0, cells: Vec::new() })
+        let globe = Self { rows, columns, origin, step, cell_side, hidden: 0.0, cells: Vec::new() };
+        Ok((globe, cells))
     }
 
     /// Gives the pixels whose centres lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
@@ -197,17 +199,11 @@ impl Centres {
     }
 }
 
-/// Share of the cells that have a place but no pixel.
-#[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
-fn hidden(centres: &Centres, pixels: &[u32]) -> f64 {
-    let mut is_seen = vec![false; centres.longitudes.len()];
+/// How many cells have a pixel.
+fn count_seen(pixels: &[u32], cells: usize) -> usize {
+    let mut is_seen = vec![false; cells];
     pixels.iter().for_each(|&cell| is_seen.get_mut(cell as usize).into_iter().for_each(|seen| *seen = true));
-    let (mut all, mut hidden) = (0, 0);
-    for (number, _) in centres.all() {
-        all += 1;
-        hidden += usize::from(!is_seen[number]);
-    }
-    hidden as f64 / f64::from(all.max(1))
+    is_seen.iter().filter(|seen| **seen).count()
 }
 
 /// The lowest and the highest of the corners along longitude (0) or latitude (1).

@@ -422,8 +422,8 @@ async fn a_bright_layer_is_seen_at_its_true_height() {
     let pixels = lit(regridded, "a", [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], 108.0).await;
     let mut rows: Vec<f64> = pixels.iter().map(|[row, _]| *row).collect();
     rows.dedup();
-    // The picture is as high as the volume: from 2.5 to 1077.5 hPa, whose cells of 5 hPa begin at 1075.
-    let row = |pressure: f64| (pressure - 2.5) / 1075.0 * f64::from(SIDE);
+    // The picture is as high as the volume.
+    let row = |pressure: f64| (pressure - 2.5) / 1072.5 * f64::from(SIDE);
     let is_bright = |row_at: f64| {
         [[7.5, 20.0], [400.0, 600.0]]
             .iter()
