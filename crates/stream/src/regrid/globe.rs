@@ -8,6 +8,8 @@
 pub(super) const MAX_CELLS: u64 = 16 << 20;
 /// Most pixels of the even grid for each cell of the source.
 const MAX_PIXELS_PER_CELL: f64 = 4.0;
+/// Share of the cells that may lie in no pixel before the grid is made as fine as it may be.
+const MANY_HIDDEN: f64 = 0.05;
 /// Pixels that the even grid of a small source may have in any case.
 const SMALL_GRID: f64 = 65_536.0;
 /// Longest way from the centre of a cell to a corner, in degrees of longitude.
@@ -56,7 +58,6 @@ impl Globe {
     ///
     /// # Errors
     /// Why there is no such grid, as the end of a sentence.
-    #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
     pub(super) fn of(centres: &Centres) -> Result<Self, &'static str> {
         if centres.rows < 2 || centres.columns < 2 {
             return Err("its grid of places has one row or column");
@@ -64,7 +65,14 @@ impl Globe {
         if (centres.rows * centres.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
         }
-        let (mut globe, cells) = Self::around(centres)?;
+        let globe = Self::with_pixels(centres, 1.0)?;
+        if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centres, MAX_PIXELS_PER_CELL) }
+    }
+
+    /// With about so many pixels for each cell.
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
+    fn with_pixels(centres: &Centres, per_cell: f64) -> Result<Self, &'static str> {
+        let (mut globe, cells) = Self::around(centres, per_cell)?;
         globe.cells = vec![NOWHERE; globe.rows * globe.columns];
         let mut looks = MAX_LOOKS * globe.cells.len().max(centres.longitudes.len());
         for (number, corners) in centres.all() {
@@ -75,7 +83,7 @@ impl Globe {
     }
 
     /// The grid around all cells, with nothing in it, and how many cells have a place.
-    fn around(centres: &Centres) -> Result<(Self, f64), &'static str> {
+    fn around(centres: &Centres, per_cell: f64) -> Result<(Self, f64), &'static str> {
         let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
         let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut sectors = vec![false; SECTORS];
@@ -111,7 +119,7 @@ impl Globe {
         let most = SMALL_GRID.max(MAX_PIXELS_PER_CELL * cells);
         // As large as a cell, and as much longer than high.
         let longer = (widths / heights).sqrt();
-        let side = cell_side.max((width * height / most).sqrt());
+        let side = (cell_side / per_cell.sqrt()).max((width * height / most).sqrt());
         let pixels = |length: f64, side: f64| ((length / side - 1e-6).ceil().max(1.0)).min(most);
         let (columns, rows) = (pixels(width, side * longer), pixels(height, side / longer));
         if columns * rows > 2.0 * most {
@@ -364,6 +372,20 @@ mod tests {
             cell != NOWHERE && (latitude - polar.latitudes[cell as usize]).abs() > 1.5
         });
         assert_eq!(far.count(), 0, "no cell is drawn far from its place");
+    }
+
+    #[test]
+    fn a_grid_of_cells_of_many_sizes_is_made_finer() {
+        // Mercator: rows are ever narrower towards the pole.
+        let narrowing = centres(60, 60, |row, column| [3.0 * column, 85.0 * (row / 60.0).sqrt()]);
+        let (coarse, fine) = (Globe::with_pixels(&narrowing, 1.0).unwrap(), Globe::of(&narrowing).unwrap());
+        assert!(
+            coarse.hidden > MANY_HIDDEN && fine.hidden < coarse.hidden,
+            "{} {}",
+            coarse.hidden,
+            fine.hidden
+        );
+        assert!(fine.cells.len() > 2 * coarse.cells.len() && fine.cells.len() < 5 * 3600);
     }
 
     #[test]
