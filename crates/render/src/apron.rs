@@ -2,7 +2,7 @@
 //! that is, else the block's own outermost voxels.
 //!
 //! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
-//! arriving block fills its own apron and refreshes those that can be better for it. With all neighbours
+//! arriving block fills its own apron; those that can be better for it are refreshed afterwards. With all neighbours
 //! there, a picture of many blocks equals that of one. Where a finer block ends at a coarser one, the finer
 //! block's last samples lead over to the coarser values; `fade.rs` does the same where it begins.
 
@@ -17,6 +17,26 @@ use crate::voxel::Voxel;
 /// Every part of an apron.
 const PARTS: std::ops::Range<usize> = 1..8;
 
+/// A set of ranks: one bit for each of at most [`array::MAX_LEVELS`] levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranks(u64);
+
+const _: () = assert!(array::MAX_LEVELS <= u64::BITS as usize);
+
+impl Ranks {
+    pub(crate) fn add(&mut self, rank: usize) {
+        self.0 |= 1 << rank;
+    }
+
+    fn has(self, rank: usize) -> bool {
+        self.0 >> rank & 1 == 1
+    }
+
+    fn coarser_than(self, rank: usize) -> impl Iterator<Item = usize> {
+        (rank + 1..array::MAX_LEVELS).filter(move |&rank| self.has(rank))
+    }
+}
+
 impl<T: Voxel> Blocks<T> {
     /// Fills the whole apron of a block that is about to be placed.
     pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
@@ -27,22 +47,25 @@ impl<T: Voxel> Blocks<T> {
         }
     }
 
-    /// Refreshes these blocks' aprons after one of rank `arrived` was placed that [improves](Self::improvable) them.
-    pub(crate) fn refresh(&mut self, slots: &[u32], arrived: usize) {
-        for &slot in slots {
-            // The block leaves its slot so that its neighbours can be read while it changes.
-            let Some(mut shared) = self.take(slot) else { continue };
-            let block = Arc::make_mut(&mut shared);
-            for part in PARTS {
-                if self.improve(block, part, arrived) {
-                    block.update_cells(part, &self.missing);
-                }
-            }
-            self.put(slot, shared);
+    /// Refreshes the apron of the block in a slot, in its place: it is copied only where a picture holds it.
+    pub(crate) fn refresh(&mut self, slot: u32, arrived: Ranks) {
+        // The block leaves its slot so that its neighbours can be read while it changes.
+        let Some(mut shared) = self.take(slot) else { return };
+        self.refresh_block(Arc::make_mut(&mut shared), arrived);
+        self.put(slot, shared);
+    }
+
+    /// Refreshes a block's apron after blocks of these ranks were placed that [improve](Self::improvable) it.
+    pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: Ranks) {
+        let improved: Vec<usize> = PARTS.filter(|&part| self.improve(block, part, arrived)).collect();
+        // The cells that a part touches are some of those that a part along fewer axes touches.
+        let is_within = |part: usize, other: usize| part != other && part & other == other;
+        for &part in improved.iter().filter(|&&part| !improved.iter().any(|&other| is_within(part, other))) {
+            block.update_cells(part, &self.missing);
         }
     }
 
-    /// What [`Blocks::refresh`] will copy because pictures hold it, bytes.
+    /// What refreshing these blocks copies because pictures hold them, bytes.
     pub(crate) fn copies_bytes(&self, slots: &[u32]) -> usize {
         let blocks = slots.iter().filter_map(|&slot| self.all_slots()[slot as usize].as_ref());
         blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()
@@ -55,12 +78,15 @@ impl<T: Voxel> Blocks<T> {
         slots
     }
 
-    /// Fills one part better than it is, if a block of rank `arrived` allows that; false where it does not.
-    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: usize) -> bool {
-        if arrived == block.rank {
-            return block.fills[part] != Fill::Exact && self.complete(block, part);
+    /// Fills one part better than it is, if blocks of these ranks allow that; false where they do not.
+    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: Ranks) -> bool {
+        if block.fills[part] == Fill::Exact {
+            return false;
         }
-        let is_better = block.fills[part].is_better_from(arrived);
+        if arrived.has(block.rank) && self.complete(block, part) {
+            return true;
+        }
+        let is_better = arrived.coarser_than(block.rank).any(|rank| block.fills[part].is_better_from(rank));
         if is_better {
             self.approximate(block, part);
         }

@@ -3,17 +3,22 @@
 //! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
 //! and the host's byte order, with an apron (`apron.rs`). When room is short, what was not wanted longest
 //! goes first, finer before coarser, and a block that matters less than everything here is turned away.
-//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. Who begins one waits for a block that takes its
-//! place, but not while its voxels are copied and looked at.
+//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. The pool is locked for one block at a time, and
+//! voxels are copied and surveyed outside of the lock, so that whoever begins a picture hardly waits.
+//!
+//! A block that arrives makes aprons of its neighbours *stale*: they are refreshed when all blocks that came together have
+//! been placed, each once.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use array::{Block, BlockKey, Content, ElementType, Error, Result};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+use crate::apron::Ranks;
 use crate::blocks::{Blocks, Charge, IdHash};
 use crate::cast::Castable;
 use crate::demand::{Demand, Demanded};
@@ -94,7 +99,19 @@ impl BlockPool {
     /// # Errors
     /// `Corrupt` when the block has not the size that the view says.
     pub fn insert(&self, block: &Block) -> Result<Inserted> {
-        each_type!(&self.typed, shared => shared.insert(block))
+        self.insert_all(&[block]).pop().unwrap_or(Ok(Inserted::Foreign))
+    }
+
+    /// Takes over several blocks, each as [`insert`](Self::insert) does; outcomes in the order of the blocks. Costs less than
+    /// one after the other: aprons around them are refreshed once.
+    pub fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
+        each_type!(&self.typed, shared => shared.insert_all(blocks))
+    }
+
+    /// Refreshes aprons that blocks inserted earlier made stale, where the limit left no room for copies of what pictures
+    /// hold; true when none is stale any more.
+    pub fn refresh(&self) -> bool {
+        each_type!(&self.typed, shared => shared.refresh())
     }
 
     /// True when the block need not be brought: it is here, or the source has nothing there.
@@ -243,6 +260,24 @@ impl<T: Voxel> Shared<T> {
         Self { changing: Mutex::new(()), pool: RwLock::new(Pool::new(Arc::clone(view), limit_bytes)) }
     }
 
+    fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
+        let view = Arc::clone(&self.pool.read().blocks.view);
+        // Finer aprons are filled from coarser blocks, and each block's from its upper neighbours: these go first.
+        let order = |&i: &usize| Reverse(view.locate(&blocks[i].key));
+        let mut places: Vec<usize> = (0..blocks.len()).collect();
+        places.sort_by_cached_key(order);
+        let mut outcomes: Vec<Result<Inserted>> = blocks.iter().map(|_| Ok(Inserted::Foreign)).collect();
+        let rank = |&i: &usize| view.locate(&blocks[i].key).map(|(rank, _)| rank);
+        for alike in places.chunk_by(|a, b| rank(a) == rank(b)) {
+            for &i in alike {
+                outcomes[i] = self.insert(blocks[i]);
+            }
+            self.refresh();
+        }
+        outcomes
+    }
+
+    /// Takes a block over; aprons around it are stale then.
     fn insert(&self, block: &Block) -> Result<Inserted> {
         let _alone = self.changing.lock();
         let admitted = self.pool.write().admit(block);
@@ -250,9 +285,35 @@ impl<T: Voxel> Shared<T> {
             Admitted::Not(why) => Ok(why),
             Admitted::At(vacancy, bytes) => {
                 let (resident, neighbours) = vacancy.fill(bytes)?;
-                Ok(self.pool.write().place(resident, &neighbours))
+                self.change(|pool| pool.place(resident, &neighbours));
+                Ok(Inserted::Placed)
             }
         }
+    }
+
+    /// Refreshes stale aprons; false where some stay stale for want of room.
+    fn refresh(&self) -> bool {
+        let _alone = self.changing.lock();
+        let mut from = 0;
+        loop {
+            from = match self.change(|pool| pool.refresh_next(from)) {
+                Refreshed::None => return self.pool.read().stale.is_empty(),
+                Refreshed::One(slot) => slot + 1,
+                Refreshed::Held(copy) => {
+                    let (slot, resident) = copy.refresh();
+                    self.change(|pool| pool.put(slot, resident));
+                    slot + 1
+                }
+            };
+        }
+    }
+
+    /// Changes one block of the pool; whoever waits for the lock then gets it before the next change.
+    fn change<R>(&self, change: impl FnOnce(&mut Pool<T>) -> R) -> R {
+        let mut pool = self.pool.write();
+        let result = change(&mut pool);
+        RwLockWriteGuard::unlock_fair(pool);
+        result
     }
 
     fn set_limit(&self, limit_bytes: usize) {
@@ -293,6 +354,33 @@ impl<T: Voxel> Vacancy<T> {
     }
 }
 
+/// What became of the next stale apron.
+enum Refreshed<T> {
+    /// There was none.
+    None,
+    /// The one of the block in this slot was refreshed, or has to stay stale for want of room.
+    One(u32),
+    /// A picture holds the block: a copy of it is to be refreshed.
+    Held(Held<T>),
+}
+
+/// A block whose apron is stale and that a picture holds.
+struct Held<T> {
+    slot: u32,
+    block: Arc<Resident<T>>,
+    arrived: Ranks,
+    blocks: Arc<Blocks<T>>,
+}
+
+impl<T: Voxel> Held<T> {
+    /// A refreshed copy, and its slot.
+    fn refresh(self) -> (u32, Resident<T>) {
+        let mut copy = (*self.block).clone();
+        self.blocks.refresh_block(&mut copy, self.arrived);
+        (self.slot, copy)
+    }
+}
+
 /// The blocks, which matter, and the limit.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
@@ -300,6 +388,8 @@ pub(crate) struct Pool<T> {
     /// When what is in a slot was last wanted.
     last_used: Vec<u64>,
     wanted: HashSet<u64, IdHash>,
+    /// Slots of blocks whose aprons blocks of these ranks may improve.
+    stale: BTreeMap<u32, Ranks>,
     epoch: u64,
     /// Bytes of all blocks that are alive: in the table, or in that of a picture.
     meter: Arc<AtomicUsize>,
@@ -318,13 +408,14 @@ impl<T: Voxel> Pool<T> {
             blocks: Arc::new(Blocks::new(view)),
             last_used: Vec::new(),
             wanted: HashSet::default(),
+            stale: BTreeMap::new(),
             epoch: 0,
             meter: Arc::default(),
             limit_bytes,
         }
     }
 
-    /// Makes room for a block, and for what its neighbours will take when it takes its place.
+    /// Makes room for a block, and for what its neighbours will take when they are refreshed.
     fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
         let Some((rank, at)) = self.blocks.view.locate(&block.key) else {
             return Admitted::Not(Inserted::Foreign);
@@ -348,21 +439,43 @@ impl<T: Voxel> Pool<T> {
         Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, neighbours, charge }, bytes)
     }
 
-    /// Puts an [admitted](Self::admit) block to the others. Pictures that began meanwhile may have taken the room of its neighbours.
-    fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) -> Inserted {
+    /// Puts an [admitted](Self::admit) block to the others.
+    fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) {
         let rank = resident.rank;
         let id = self.blocks.id(rank, resident.at);
         let last_used = self.last_used_of(id);
-        let needed = Arc::make_mut(&mut self.blocks).copies_bytes(neighbours);
-        if !self.make_room(needed, (last_used, rank)) {
-            return Inserted::NoRoom;
-        }
         let blocks = Arc::make_mut(&mut self.blocks);
         let slot = blocks.place(id, resident);
-        blocks.refresh(neighbours, rank);
         self.last_used.resize(blocks.all_slots().len(), 0);
         self.last_used[slot as usize] = last_used;
-        Inserted::Placed
+        for &neighbour in neighbours {
+            self.stale.entry(neighbour).or_default().add(rank);
+        }
+    }
+
+    /// Refreshes the first stale apron from slot `from` on, or gives what has to be copied for it. Pictures that began since its
+    /// neighbour was admitted may have taken the room for that: then it stays stale.
+    fn refresh_next(&mut self, from: u32) -> Refreshed<T> {
+        let Some((&slot, &arrived)) = self.stale.range(from..).next() else { return Refreshed::None };
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let needed = blocks.copies_bytes(&[slot]);
+        if needed == 0 {
+            blocks.refresh(slot, arrived);
+            self.stale.remove(&slot);
+            return Refreshed::One(slot);
+        }
+        let merit = (self.last_used[slot as usize], blocks.resident(slot).rank);
+        if !self.make_room(needed, merit) {
+            return Refreshed::One(slot);
+        }
+        let Some(block) = self.blocks.all_slots()[slot as usize].clone() else { return Refreshed::One(slot) };
+        Refreshed::Held(Held { slot, block, arrived, blocks: Arc::clone(&self.blocks) })
+    }
+
+    /// Puts a refreshed copy into its block's slot.
+    fn put(&mut self, slot: u32, resident: Resident<T>) {
+        Arc::make_mut(&mut self.blocks).put(slot, Arc::new(resident));
+        self.stale.remove(&slot);
     }
 
     /// When a block that comes now was last wanted.
@@ -417,7 +530,10 @@ impl<T: Voxel> Pool<T> {
         victims.truncate(enough.unwrap_or(victims.len()));
         let blocks = Arc::make_mut(&mut self.blocks);
         blocks.forget_not_covered();
-        victims.into_iter().for_each(|(_, slot, _)| blocks.remove(slot));
+        for (_, slot, _) in victims {
+            blocks.remove(slot);
+            self.stale.remove(&slot);
+        }
         true
     }
 
