@@ -567,3 +567,98 @@ impl<T: Voxel> Pool<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use array::{Affine, Level, LevelOrigin};
+
+    use super::*;
+    use crate::volume::tests::{ZYX, dataset};
+
+    /// Eight blocks of 8^3 bytes, from the first to the last.
+    fn eight() -> (Shared<u8>, Vec<Block>) {
+        let level = Level {
+            shape: vec![16; 3],
+            block: vec![8; 3],
+            chunk: None,
+            origin: LevelOrigin::Stored,
+            factor: vec![1.0; 3],
+            world_from_voxel: Affine::IDENTITY,
+        };
+        let dataset = dataset(&ZYX, "|u1".parse().unwrap(), vec![level]);
+        let view = Arc::new(VolumeView::new(&dataset, 0, &[]).unwrap());
+        let block = |index: u64| Block {
+            key: BlockKey { index, ..view.key(0, [0; 3]) },
+            content: Content::Data { bytes: vec![7; 8 * 8 * 8].into(), range: None },
+        };
+        (Shared::new(&view, 1 << 20), (0..8).map(block).collect())
+    }
+
+    /// Blocks of one table that are not those of another.
+    fn differing(a: &Blocks<u8>, b: &Blocks<u8>) -> usize {
+        let is_same = |slot: usize| match (a.all_slots().get(slot), b.all_slots().get(slot)) {
+            (Some(Some(a)), Some(Some(b))) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_some_and(Option::is_some) == b.is_some_and(Option::is_some),
+        };
+        (0..a.all_slots().len().max(b.all_slots().len())).filter(|&slot| !is_same(slot)).count()
+    }
+
+    /// Whoever begins a picture waits for one block at the most: each time the pool is locked, one block changes.
+    #[test]
+    fn the_pool_is_locked_for_one_block_at_a_time() {
+        let (shared, blocks) = eight();
+        let mut before = Arc::clone(&shared.pool.read().blocks);
+        let mut is_one_step = |shared: &Shared<u8>| {
+            let now = Arc::clone(&shared.pool.read().blocks);
+            let changed = differing(&before, &now);
+            before = now;
+            changed <= 1
+        };
+        for block in &blocks {
+            assert_eq!(shared.insert(block).unwrap(), Inserted::Placed);
+            assert!(is_one_step(&shared));
+        }
+        assert_eq!(
+            shared.pool.read().stale.len(),
+            7,
+            "all but the last have an upper neighbour that came later"
+        );
+        let (mut from, mut copied) = (0, 0);
+        loop {
+            from = match shared.change(|pool| pool.refresh_next(from)) {
+                Refreshed::None => break,
+                Refreshed::One(slot) => slot + 1,
+                Refreshed::Held(held) => {
+                    assert!(is_one_step(&shared), "voxels are copied outside of the lock");
+                    let (slot, resident) = held.refresh();
+                    shared.change(|pool| pool.put(slot, resident));
+                    copied += 1;
+                    slot + 1
+                }
+            };
+            assert!(is_one_step(&shared));
+        }
+        assert_eq!(copied, 7, "each once, though most have several neighbours");
+        assert!(shared.pool.read().stale.is_empty());
+    }
+
+    /// Blocks that come together are placed so that none has to be refreshed for another one of them.
+    #[test]
+    fn blocks_that_come_together_are_not_copied() {
+        let (shared, blocks) = eight();
+        let held = shared.pool.read().snapshot();
+        for block in blocks.iter().rev() {
+            shared.insert(block).unwrap();
+        }
+        assert!(shared.pool.read().stale.is_empty());
+        drop(held);
+        let (shared, blocks) = eight();
+        let outcomes = shared.insert_all(&blocks.iter().collect::<Vec<_>>());
+        assert!(outcomes.into_iter().all(|outcome| outcome.unwrap() == Inserted::Placed));
+        let pool = shared.pool.read();
+        assert!(
+            pool.stale.is_empty() && pool.blocks.slot_of(0, [1; 3]) == Some(0),
+            "the last one came first"
+        );
+    }
+}

@@ -260,3 +260,47 @@ fn axes_in_any_order_give_the_same_picture() {
     let apart = difference(&expected, &draw(&scene, &pool).image);
     assert!(apart < 0.01, "{apart}");
 }
+
+/// Aprons of blocks that came together are refreshed once, which leaves no trace in a picture, of a part of the blocks neither.
+#[test]
+fn blocks_inserted_together_look_as_those_inserted_one_by_one() {
+    let synthetic = pyramid();
+    let scene = synthetic.scene();
+    let blocks: Vec<_> = (0..3).rev().flat_map(|l| synthetic.blocks(l)).collect();
+    let one_by_one = BlockPool::new(synthetic.view(), 1 << 30);
+    let together = BlockPool::new(synthetic.view(), 1 << 30);
+    for chunk in blocks.chunks(5) {
+        let picture = together.snapshot();
+        for block in chunk {
+            one_by_one.insert(block).unwrap();
+        }
+        // Not in the order in which they are best placed.
+        let mut mixed: Vec<&array::Block> = chunk.iter().collect();
+        mixed.rotate_left(2);
+        assert!(together.insert_all(&mixed).into_iter().all(|outcome| outcome.unwrap() == Inserted::Placed));
+        drop(picture);
+        assert!(together.refresh(), "nothing is left to refresh");
+        assert_eq!(draw(&scene, &one_by_one).image, draw(&scene, &together).image);
+    }
+    assert_eq!(one_by_one.used_bytes(), together.used_bytes());
+}
+
+/// Where pictures leave no room for a copy, an apron is refreshed after them.
+#[test]
+fn aprons_that_find_no_room_are_refreshed_later() {
+    let synthetic = pyramid();
+    let scene = synthetic.scene();
+    let blocks = synthetic.blocks(0);
+    let full = pool_of(&synthetic, synthetic.blocks(0));
+    let pool = BlockPool::new(synthetic.view(), full.used_bytes());
+    let all: Vec<&array::Block> = blocks.iter().collect();
+    let (last, first) = all.split_last().unwrap();
+    pool.insert_all(first);
+    let picture = pool.snapshot();
+    assert_eq!(pool.insert(last).unwrap(), Inserted::NoRoom, "its neighbours would be copied");
+    drop(picture);
+    assert_eq!(pool.insert(last).unwrap(), Inserted::Placed);
+    assert!(pool.refresh());
+    assert_eq!(draw(&scene, &full).image, draw(&scene, &pool).image);
+    assert!(pool.used_bytes() <= pool.limit_bytes());
+}

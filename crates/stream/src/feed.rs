@@ -1,6 +1,8 @@
 //! Moves blocks from a source to the volumes that somebody looks at: the I/O around [`Loader`].
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use array::{
     Block, BlockKey, Completion, Completions, DatasetId, Error, ErrorKind, Generation, Result, Source,
@@ -14,10 +16,14 @@ use tokio::time::Instant;
 
 use crate::frame_loop::sleep_until;
 use crate::loader::{Loader, Trouble, Wish};
-use crate::volume::{Volume, Volumes};
+use crate::placer::Placer;
+use crate::volume::Volumes;
 
-/// Most blocks placed in one go: other answers wait meanwhile.
-const MAX_PLACED_AT_ONCE: usize = 32;
+/// Most blocks placed in one go. Those that came together are cheaper to place together, but pictures count them only when all of
+/// them have been placed.
+pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
+/// Most answers taken in one go: other events wait meanwhile.
+const MAX_TAKEN_AT_ONCE: usize = 32;
 
 /// What a source's answer is: one block of a batch, or the end of the batch.
 enum Answer {
@@ -33,6 +39,7 @@ pub(crate) struct Feed {
     stale: watch::Sender<Option<(DatasetId, Generation)>>,
     source: Arc<dyn Source>,
     volumes: Arc<Volumes>,
+    placer: Arc<Placer>,
 }
 
 impl Feed {
@@ -44,6 +51,7 @@ impl Feed {
             stale: watch::Sender::new(None),
             source,
             volumes,
+            placer: Arc::new(Placer::new()),
         }
     }
 
@@ -75,20 +83,27 @@ impl Feed {
         self.with(|loader| loader.under_way())
     }
 
+    /// Time for which blocks have been placed so far.
+    pub(crate) fn time_placing(&self) -> Duration {
+        self.placer.time_worked()
+    }
+
     /// Fetches for ever.
     ///
     /// # Cancel safety
     /// Dropping it withdraws every want.
     pub(crate) async fn run(&self) {
         let mut answers: SelectAll<BoxStream<'static, Answer>> = SelectAll::new();
-        // Blocks for which only a finished picture may give room; they count as under way, which bounds them.
-        let mut crowded = Vec::new();
-        let mut patient = None;
+        // Blocks to be placed, and those for which only a finished picture may give room; they count as under way, which bounds them.
+        let (mut arrived, mut crowded) = (VecDeque::new(), Vec::new());
+        let (mut placing, mut patient) = (None, None);
         loop {
+            if placing.is_none() && !arrived.is_empty() {
+                let count = arrived.len().min(MAX_PLACED_AT_ONCE);
+                placing = Some(Box::pin(self.place_now(arrived.drain(..count).collect())));
+            }
             if patient.is_none() && !crowded.is_empty() {
-                let blocks = std::mem::take(&mut crowded);
-                patient =
-                    Some(Box::pin(self.place(blocks, |volume, block| volume.insert(block).map(|()| true))));
+                patient = Some(Box::pin(self.place_in_time(std::mem::take(&mut crowded))));
             }
             let started = self.with(|loader| loader.start(Instant::now()));
             if let Some((batch, wants)) = started {
@@ -98,16 +113,20 @@ impl Feed {
             tokio::select! {
                 () = self.changed.notified() => {}
                 Some(answer) = answers.next(), if !answers.is_empty() => {
-                    crowded.extend(self.take(answer, &mut answers).await);
+                    arrived.extend(self.take(answer, &mut answers));
                 }
-                Some(_) = OptionFuture::from(patient.as_mut()) => patient = None,
+                Some(waiting) = OptionFuture::from(placing.as_mut()) => {
+                    placing = None;
+                    crowded.extend(waiting);
+                }
+                Some(()) = OptionFuture::from(patient.as_mut()) => patient = None,
                 () = sleep_until(retry_at) => {}
             }
         }
     }
 
-    /// Takes an answer and those that are ready with it; gives the blocks that have to wait for room.
-    async fn take(&self, first: Answer, more: &mut SelectAll<BoxStream<'static, Answer>>) -> Vec<Arc<Block>> {
+    /// Takes an answer and those that are ready with it; gives the blocks among them.
+    fn take(&self, first: Answer, more: &mut SelectAll<BoxStream<'static, Answer>>) -> Vec<Arc<Block>> {
         let mut next = Some(first);
         let mut arrived = Vec::new();
         while let Some(answer) = next {
@@ -119,10 +138,10 @@ impl Feed {
                 }
                 Answer::End(batch) => self.with(|loader| loader.ended(batch, now)),
             }
-            let is_enough = arrived.len() >= MAX_PLACED_AT_ONCE;
+            let is_enough = arrived.len() >= MAX_TAKEN_AT_ONCE;
             next = if is_enough { None } else { more.next().now_or_never().flatten() };
         }
-        self.place(arrived, Volume::insert_now).await
+        arrived
     }
 
     /// Somebody found that a data set has changed since it was described.
@@ -136,12 +155,30 @@ impl Feed {
         }
     }
 
-    /// Puts blocks into every volume they belong to; gives those that have to wait for room.
-    async fn place(&self, blocks: Vec<Arc<Block>>, insert: Insert) -> Vec<Arc<Block>> {
+    /// Puts blocks into every volume they belong to; gives those that have to wait for room. On the thread for it: one of those that
+    /// may block waits for it, which also keeps the clock of tests where it is.
+    async fn place_now(&self, blocks: Vec<Arc<Block>>) -> Vec<Arc<Block>> {
+        let (volumes, placer, placed) = (Arc::clone(&self.volumes), Arc::clone(&self.placer), blocks.clone());
+        let work = move || placer.run(move || into_all(&volumes, &placed));
+        let outcomes = tokio::task::spawn_blocking(work).await.ok().flatten();
+        self.note_placed(blocks, outcomes)
+    }
+
+    /// The same, but waits for the pictures that hold the room for them.
+    async fn place_in_time(&self, blocks: Vec<Arc<Block>>) {
         let (volumes, placed) = (Arc::clone(&self.volumes), blocks.clone());
-        let work = move || placed.iter().map(|block| into_all(&volumes, block, insert)).collect();
-        let failed = |_| blocks.iter().map(|_| Err(Error::internal("placing a block went wrong"))).collect();
-        let outcomes: Vec<Result<bool>> = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
+        let place = move |block: &Arc<Block>| {
+            volumes.with_block(&block.key).iter().try_for_each(|volume| volume.insert(block)).map(|()| true)
+        };
+        let work = move || placed.iter().map(place).collect();
+        let outcomes = tokio::task::spawn_blocking(work).await.ok();
+        self.note_placed(blocks, outcomes);
+    }
+
+    /// Notes what became of blocks (`None`: nobody knows) and tells who looks; gives those that have to wait for room.
+    fn note_placed(&self, blocks: Vec<Arc<Block>>, outcomes: Option<Vec<Result<bool>>>) -> Vec<Arc<Block>> {
+        let failed = || blocks.iter().map(|_| Err(Error::internal("placing a block went wrong"))).collect();
+        let outcomes = outcomes.unwrap_or_else(failed);
         let now = Instant::now();
         let mut crowded = Vec::new();
         self.with(|loader| {
@@ -167,15 +204,20 @@ fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
     completions.map(move |c| Answer::One(batch, c)).chain(end).boxed()
 }
 
-/// Puts a block into a volume; false where it has to wait for room.
-type Insert = fn(&Volume, &Block) -> Result<bool>;
-
-fn into_all(volumes: &Volumes, block: &Block, insert: Insert) -> Result<bool> {
-    let mut has_room = true;
-    for volume in volumes.with_block(&block.key) {
-        has_room &= insert(&volume, block)?;
+/// Puts blocks into all volumes that they belong to; false for those that have to wait for room.
+fn into_all(volumes: &Volumes, blocks: &[Arc<Block>]) -> Vec<Result<bool>> {
+    let mut outcomes: Vec<Result<bool>> = blocks.iter().map(|_| Ok(true)).collect();
+    for volume in volumes.all() {
+        let own: Vec<usize> = (0..blocks.len()).filter(|&i| volume.holds(&blocks[i].key)).collect();
+        let placed = volume.insert_all_now(&own.iter().map(|&i| &*blocks[i]).collect::<Vec<_>>());
+        for (i, placed) in own.into_iter().zip(placed) {
+            let outcome = &mut outcomes[i];
+            if !matches!((&*outcome, &placed), (Err(_), _) | (Ok(false), Ok(_))) {
+                *outcome = placed;
+            }
+        }
     }
-    Ok(has_room)
+    outcomes
 }
 
 #[cfg(test)]
@@ -188,7 +230,7 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
-    use crate::volume::Watching;
+    use crate::volume::{Volume, Watching};
 
     const ADA: ParticipantId = ParticipantId(1);
     const BOB: ParticipantId = ParticipantId(2);

@@ -4,6 +4,7 @@
 //! Errors become messages to the participant; the loop goes on.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Task};
 use bytes::Bytes;
@@ -29,9 +30,9 @@ use crate::truth::Facts;
 use crate::volume::Volume;
 
 /// Least time between two items that only say that facts changed.
-const TRUTH_REFRESH: std::time::Duration = std::time::Duration::from_millis(200);
+const TRUTH_REFRESH: Duration = Duration::from_millis(200);
 /// How often somebody who waits hears how far long work is.
-const WORK_REFRESH: std::time::Duration = std::time::Duration::from_millis(500);
+const WORK_REFRESH: Duration = Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
 pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
@@ -143,7 +144,11 @@ struct FrameLoop {
 impl FrameLoop {
     async fn run(mut self) {
         let mut shares = self.host.volumes.shares();
-        while let Some(wanted) = self.seat.wanted() {
+        loop {
+            if let Some(at) = self.pacer.resumes_at() {
+                sleep_until(Some(at)).await;
+            }
+            let Some(wanted) = self.seat.wanted() else { return };
             // Who claims to have seen frames that were never sent gets no more of them for it.
             if wanted.shown <= self.frames {
                 self.pacer.shown(wanted.shown);
@@ -185,7 +190,7 @@ impl FrameLoop {
         }
         let now = Instant::now();
         let facts_are_complete = facts.blocks_present == facts.blocks_total;
-        let situation = situation(wanted, &facts);
+        let situation = situation(wanted, &facts, self.host.feed.time_placing());
         let mut until = match self.pacer.decide(&situation, now) {
             Decision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
@@ -537,7 +542,7 @@ fn forget(host: &Host, who: ParticipantId) {
     }
 }
 
-fn situation(wanted: &Wanted, facts: &Facts) -> Situation {
+fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
     let has_range = |by: &ColourBy| by.range.is_some() || facts.is_settled();
     let has_colours = wanted.view.transfer.is_some() && wanted.view.colour_by.as_ref().is_none_or(has_range);
     Situation {
@@ -547,6 +552,7 @@ fn situation(wanted: &Wanted, facts: &Facts) -> Situation {
         size: wanted.size,
         is_drawable: facts.blocks_total == 0 || (has_colours && facts.blocks_present > 0),
         blocks_present: facts.blocks_present,
+        placing,
         is_settled: facts.is_settled(),
         wants_still: wanted.wants_still,
     }
@@ -594,14 +600,16 @@ pub(crate) async fn sleep_until(at: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use array::conformance::{MemorySource, one_array};
+    use array::{Completions, Dataset, ReadRequest, Region, Source, Want};
+    use futures::StreamExt;
+    use futures::future::BoxFuture;
     use serde_json::json;
     use session::{Join, Role};
     use tokio::task::JoinSet;
 
     use super::*;
+    use crate::feed::MAX_PLACED_AT_ONCE;
     use crate::host::DRAWS_AT_ONCE;
 
     /// The next frame, shown at once.
@@ -641,5 +649,67 @@ mod tests {
         assert_eq!(frame(&host, who, &seat).await.seq, 102);
         while !frame(&host, who, &seat).await.truth.exact {}
         assert_eq!(host.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
+    }
+
+    /// Gives one block every millisecond.
+    struct Trickle(MemorySource);
+
+    impl Source for Trickle {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            self.0.describe()
+        }
+
+        fn blocks(&self, wants: Vec<Want>) -> Completions {
+            let one = |completion| async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                completion
+            };
+            self.0.blocks(wants).then(one).boxed()
+        }
+
+        fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+            self.0.read(request, into)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn somebody_who_moves_gets_a_frame_before_many_blocks_are_placed() {
+        /// Milliseconds between changes of the view, and so blocks that arrive meanwhile.
+        const CHANGE_MILLIS: u64 = 16;
+        const MOST_BETWEEN_FRAMES: u64 = CHANGE_MILLIS + 2 * MAX_PLACED_AT_ONCE as u64;
+        let dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[8; 3]);
+        let elements = (0..64 * 64 * 64).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
+        let source = Trickle(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
+        let view = View::first_of(&dataset).unwrap();
+        let host =
+            Host::new(Arc::new(dataset), Arc::new(source), (64 << 20).into(), view, Arc::new(|_| None));
+        let host = Arc::new(host);
+        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
+        let (who, seat) = host.join(&join, Role::Own).unwrap();
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(&host);
+        tasks.spawn(async move { fed.feed.run().await });
+        tasks.spawn(run(Arc::clone(&host), who, Arc::clone(&seat)));
+        let moving = Arc::clone(&host);
+        tasks.spawn(async move {
+            for seq in 1000.. {
+                let note =
+                    json!({"kind": "view", "seq": seq, "moving": true, "view": {"background": [seq % 256, 0, 0]}});
+                moving.note(who, note.to_string().as_bytes());
+                tokio::time::sleep(Duration::from_millis(CHANGE_MILLIS)).await;
+            }
+        });
+        let (mut frames, mut present) = (0, 0);
+        loop {
+            let truth = frame(&host, who, &seat).await.truth;
+            assert!(truth.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {truth:?}");
+            present = truth.blocks_present;
+            frames += 1;
+            if present == truth.blocks_total {
+                break;
+            }
+        }
+        assert_eq!(present, 512);
+        assert!(frames >= 512 / MOST_BETWEEN_FRAMES, "{frames}");
     }
 }

@@ -34,6 +34,7 @@ mod overview;
 mod pace;
 mod painter;
 mod picture;
+mod placer;
 mod regrid;
 mod seat;
 mod slabs;

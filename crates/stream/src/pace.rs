@@ -3,7 +3,8 @@
 //! A state machine without a clock: `now` is an argument. Its rules, in order of importance:
 //! nothing is drawn that changes nothing; at most [`MAX_FRAMES_IN_FLIGHT`] frames are unseen; while the view
 //! moves, a frame keeps to [`MOVING_BUDGET`] by losing resolution, down to a ninth of the pixels, and to ten frames
-//! per second by losing more; when it rests, arriving blocks refresh the picture now and then, and the last picture is exact.
+//! per second by losing more; while it moves and many blocks arrive, frames keep to half of the time by losing more pixels, which
+//! leaves the other half to the blocks; when it rests, arriving blocks refresh the picture now and then, and the last picture is exact.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,7 +19,14 @@ pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
 pub const MOVING_BUDGET: Duration = Duration::from_millis(33);
 /// What it may take before it has fewer pixels than [`MOVING_FLOOR`]: ten frames per second.
 const COARSE_BUDGET: Duration = Duration::from_millis(100);
-/// The same for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
+/// While the view moves and blocks arrive, a frame begins so long after the one before, or after twice the time that one took if
+/// that is sooner: 25 frames a second, and half of the time is left to the blocks.
+const ARRIVING_PERIOD: Duration = Duration::from_millis(40);
+/// What such a frame may take: half of the period.
+const ARRIVING_BUDGET: Duration = Duration::from_millis(20);
+/// Blocks count as arriving while placing them takes this share of the time: below it drawing hardly notices.
+const ARRIVING_SHARE: f64 = 0.1;
+/// The same as [`MOVING_BUDGET`] for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
 pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
 /// A picture of a view that rests while blocks arrive may take this share of the time it has rested: on slow machines and
 /// paths, too, the picture becomes as sharp as its blocks long before the last one is there.
@@ -36,6 +44,8 @@ const FIRST_SCALE: u32 = 12;
 const LEAST_SCALE: u32 = 3;
 /// Share of the sides below which frames become rarer rather than coarser, in steps: a ninth of the pixels.
 const MOVING_FLOOR: u32 = 8;
+/// The same while blocks arrive: a sixteenth of the pixels.
+const ARRIVING_FLOOR: u32 = 6;
 /// Weight of the newest measurement.
 const NEWEST_WEIGHT: f64 = 0.4;
 
@@ -53,6 +63,8 @@ pub(crate) struct Situation {
     pub(crate) is_drawable: bool,
     /// Changes whenever a new picture of the same view would differ: counts arrivals of its blocks.
     pub(crate) blocks_present: u64,
+    /// Time for which blocks have been placed so far, anybody's.
+    pub(crate) placing: Duration,
     /// No block will come any more: all are there, or the missing ones were given up.
     pub(crate) is_settled: bool,
     /// The participant asked for an exact picture of what is shown.
@@ -96,8 +108,11 @@ pub(crate) enum Decision {
 struct Drawn {
     situation: Situation,
     plan: Plan,
+    began: Instant,
     at: Instant,
     took: Duration,
+    /// Blocks arrived and the view moved.
+    is_arriving: bool,
 }
 
 /// Decides about one participant's frames; see the module.
@@ -106,9 +121,17 @@ pub(crate) struct Pacer {
     in_flight: VecDeque<u64>,
     drawn: Option<Drawn>,
     secs_per_pixel: Option<f64>,
+    /// Share of the time that placing blocks took lately.
+    placing_share: f64,
 }
 
 impl Pacer {
+    /// Nothing is drawn before then: the time is left to blocks that arrive.
+    pub(crate) fn resumes_at(&self) -> Option<Instant> {
+        let drawn = self.drawn.as_ref().filter(|drawn| drawn.is_arriving)?;
+        Some(drawn.began + (drawn.took * 2).min(ARRIVING_PERIOD))
+    }
+
     /// What to do now.
     pub(crate) fn decide(&self, s: &Situation, now: Instant) -> Decision {
         if !s.is_drawable || self.in_flight.len() >= MAX_FRAMES_IN_FLIGHT {
@@ -160,6 +183,9 @@ impl Pacer {
     fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> Plan {
         let within = |budget| self.scale(s.size, budget);
         let scale = match (is_moving, s.is_settled) {
+            (true, _) if self.is_arriving(s, now) => {
+                within(ARRIVING_BUDGET).max(within(ARRIVING_PERIOD).min(ARRIVING_FLOOR))
+            }
             (true, _) => within(MOVING_BUDGET).max(within(COARSE_BUDGET).min(MOVING_FLOOR)),
             (false, false) => within(LOADING_BUDGET.max((now - s.changed_at) / RESTED_SHARE)),
             (false, true) => SCALE_STEPS,
@@ -167,6 +193,18 @@ impl Pacer {
         let side = |n: u32| (n * scale).div_ceil(SCALE_STEPS);
         let (width, height) = (side(s.size.width()), side(s.size.height()));
         Plan { width, height, codec: Codec::Jpeg, is_moving, is_full: !is_moving && scale == SCALE_STEPS }
+    }
+
+    /// Placing blocks takes a share of the time that drawing notices: since the last frame, or lately.
+    fn is_arriving(&self, s: &Situation, now: Instant) -> bool {
+        !s.is_settled && self.placing_share.max(self.share_placing(s, now)) >= ARRIVING_SHARE
+    }
+
+    /// Share of the time since the last frame was begun that placing blocks took.
+    fn share_placing(&self, s: &Situation, now: Instant) -> f64 {
+        let Some(drawn) = &self.drawn else { return 0.0 };
+        let (passed, placing) = (now - drawn.began, s.placing.saturating_sub(drawn.situation.placing));
+        if passed.is_zero() { 0.0 } else { placing.as_secs_f64() / passed.as_secs_f64() }
     }
 
     /// Steps of the sides that can be drawn within `budget`.
@@ -194,8 +232,11 @@ impl Pacer {
             let old = self.secs_per_pixel.unwrap_or(measured);
             self.secs_per_pixel = Some(old + NEWEST_WEIGHT * (measured - old));
         }
+        let is_arriving = plan.is_moving && self.is_arriving(&situation, began);
+        let share = self.share_placing(&situation, began);
+        self.placing_share += NEWEST_WEIGHT * (share - self.placing_share);
         self.in_flight.push_back(frame);
-        self.drawn = Some(Drawn { situation, plan, at: now, took });
+        self.drawn = Some(Drawn { situation, plan, began, at: now, took, is_arriving });
     }
 
     /// The participant has shown `frame` and all before it.
@@ -244,6 +285,7 @@ mod tests {
                 size: PictureSize::new(800, 400),
                 is_drawable: true,
                 blocks_present: 1,
+                placing: Duration::ZERO,
                 is_settled: false,
                 wants_still: false,
             };
@@ -315,6 +357,34 @@ mod tests {
             // A step of the scale more or less: whole milliseconds were measured.
             assert!(u32::abs_diff(last, width) <= 34, "{nanos} ns a pixel: {sides:?}");
         }
+    }
+
+    #[test]
+    fn moving_frames_leave_half_of_the_time_to_blocks_that_arrive() {
+        let mut desk = Desk::new();
+        // 300 ns for each of 800 x 400 pixels; blocks are placed all the time, then never.
+        let mut frame = |is_placing: bool, pauses: &mut Vec<Duration>| {
+            desk.change(true);
+            let before = desk.now;
+            desk.now = desk.pacer.resumes_at().map_or(desk.now, |at| at.max(desk.now));
+            pauses.push(desk.now - before);
+            desk.s.placing += if is_placing { Duration::from_millis(40) } else { Duration::ZERO };
+            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+            let millis = u64::from(plan.width * plan.height) * 300 / 1_000_000;
+            desk.draw(millis);
+            desk.shown();
+            (plan.width, millis)
+        };
+        let mut pauses = Vec::new();
+        let arriving: Vec<(u32, u64)> = (0..20).map(|_| frame(true, &mut pauses)).collect();
+        for ((width, millis), pause) in arriving[2..].iter().zip(&pauses[3..]) {
+            assert!((333..=400).contains(width) && *millis <= 24, "{arriving:?}");
+            assert!(pause.abs_diff(Duration::from_millis(*millis)) <= Duration::from_millis(3), "{pauses:?}");
+        }
+        pauses.clear();
+        let after: Vec<(u32, u64)> = (0..20).map(|_| frame(false, &mut pauses)).collect();
+        assert!(after[10..].iter().all(|(width, _)| *width > 433), "sharper again: {after:?}");
+        assert_eq!(pauses.last(), Some(&Duration::ZERO));
     }
 
     #[test]

@@ -80,23 +80,30 @@ impl Volume {
         f()
     }
 
-    /// Takes a block over, where it is part of this volume; false where only a finished picture may give it room.
-    /// Blocks the thread for a moment.
+    /// Takes blocks over, where they are part of this volume; false for those for which, or for the aprons around which, only a
+    /// finished picture may give room. Blocks the thread for a moment.
     ///
     /// # Errors
     /// `Corrupt` for a block that is not as described.
-    pub(crate) fn insert_now(&self, block: &Block) -> Result<bool> {
-        match self.try_insert(block)? {
-            Inserted::NoRoom => return Ok(false),
-            Inserted::Foreign => {}
+    pub(crate) fn insert_all_now(&self, blocks: &[&Block]) -> Vec<Result<bool>> {
+        if blocks.is_empty() {
+            return Vec::new();
+        }
+        self.mark();
+        let inserted = self.pool.insert_all(blocks);
+        let are_refreshed = self.pool.refresh();
+        let outcome = |(block, inserted): (&&Block, Result<Inserted>)| match inserted? {
+            Inserted::NoRoom => Ok(false),
+            Inserted::Foreign => Ok(true),
             Inserted::Placed | Inserted::Present | Inserted::NotCovered => {
                 self.overview().add(block, &self.view)?;
+                Ok(are_refreshed)
             }
-        }
-        Ok(true)
+        };
+        blocks.iter().zip(inserted).map(outcome).collect()
     }
 
-    /// The same, but waits for pictures under way that hold the room for it.
+    /// Takes a block over, where it is part of this volume; waits for pictures under way that hold the room for it.
     ///
     /// # Errors
     /// `Corrupt` for a block that is not as described, `Busy` when there is no room.
@@ -107,9 +114,8 @@ impl Volume {
         Err(Error::new(ErrorKind::Busy, "no room in memory for another block"))
     }
 
-    fn try_insert(&self, block: &Block) -> Result<Inserted> {
-        self.mark();
-        self.pool.insert(block)
+    fn insert_now(&self, block: &Block) -> Result<bool> {
+        self.insert_all_now(&[block]).pop().unwrap_or(Ok(true))
     }
 
     /// Tells the pool what matters, if that changed.
