@@ -53,6 +53,12 @@ impl Came {
         self.info.width == WIDTH && self.info.truth.state == State::Complete
     }
 
+    /// It has all blocks that its view wants.
+    pub(super) fn has_all(&self) -> bool {
+        let truth = &self.info.truth;
+        truth.blocks_total > 0 && truth.blocks_present == truth.blocks_total
+    }
+
     /// Share of the window's pixels.
     pub(super) fn share(&self) -> f64 {
         f64::from(self.info.width) * f64::from(self.info.height) / f64::from(WIDTH * HEIGHT)

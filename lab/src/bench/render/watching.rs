@@ -35,6 +35,8 @@ const TURN_EVERY: Duration = Duration::from_millis(16);
 
 const GOAL_FIRST_SECS: f64 = 1.0;
 const GOAL_FRAMES_PER_SEC: f64 = 30.0;
+/// The same while blocks come.
+const GOAL_LOADING_FRAMES_PER_SEC: f64 = 20.0;
 const GOAL_PIXELS: f64 = 1.0 / 9.0;
 const GOAL_MOVING_DB: f64 = 30.0;
 const GOAL_SETTLED_SECS: f64 = 1.5;
@@ -77,24 +79,35 @@ fn in_a_file(volume: &Volume, folder: &Path) -> Result<String> {
 
 /// 64 GB of which nothing is prepared.
 async fn large(program: &Path, runs: usize, finished: &mut Finished) -> Result<()> {
-    let mut seconds = Vec::new();
+    let (mut seconds, mut all_blocks) = (Vec::new(), Vec::new());
+    let mut turned = [Turned::default(), Turned::default()];
     let mut last = None;
     for _ in 0..runs {
         let (mut viewer, start) = Viewer::start(program, &field(LARGE_SIDE), MEMORY).await?;
         let first = viewer.frame_where(|came| came.shows_something()).await?;
         seconds.push((first.at - start).as_secs_f64());
+        // Blocks are still to come after the first frame, and take the same cores.
+        for turned in &mut turned {
+            turned.add(turn_for(&mut viewer, TURNS_FOR).await?);
+        }
+        all_blocks.extend(turned[0].has_all_at.take().map(|at| (at - first.at).as_secs_f64()));
         last = Some(viewer);
     }
     let case = Case::measured("first frame, 64 GB computed", "s", Better::Lower, seconds);
     finished.add(case.with("side", LARGE_SIDE).aiming(GOAL_FIRST_SECS));
-    if let Some(mut viewer) = last {
-        // Blocks are still to come after the first frame, and take the same cores.
-        for what in ["64 GB computed, from the first frame on", "64 GB computed, after that"] {
-            let turned = turn_for(&mut viewer, TURNS_FOR).await?;
-            finished.add_all(turned.cases(what).into());
-        }
-        finished.add(peak(&viewer, "64 GB computed"));
-    }
+    let [first, after] = turned;
+    let fewest = Case::measured(
+        "fewest of these frames in a second, 64 GB computed, from the first frame on",
+        "1/s",
+        Better::Higher,
+        first.fewest_in_a_second.clone(),
+    );
+    finished.add(fewest.aiming(GOAL_LOADING_FRAMES_PER_SEC));
+    let name = "first frame with all its blocks, after the first one, 64 GB computed";
+    finished.add(Case::measured(name, "s", Better::Lower, all_blocks));
+    finished.add_all(first.cases("64 GB computed, from the first frame on").into());
+    finished.add_all(after.cases("64 GB computed, after that").into());
+    finished.add_all(last.iter().map(|viewer| peak(viewer, "64 GB computed")).collect());
     Ok(())
 }
 
@@ -153,13 +166,19 @@ async fn moving(viewer: &mut Viewer, runs: usize, what: &str, finished: &mut Fin
 #[derive(Default)]
 struct Turned {
     frames_per_sec: Vec<f64>,
+    /// In the whole second with the fewest.
+    fewest_in_a_second: Vec<f64>,
     /// Of the window's pixels, each frame.
     shares: Vec<f64>,
+    /// When a frame first had all blocks that it wanted.
+    has_all_at: Option<Instant>,
 }
 
 impl Turned {
     fn add(&mut self, other: Self) {
         self.frames_per_sec.extend(other.frames_per_sec);
+        self.fewest_in_a_second.extend(other.fewest_in_a_second);
+        self.has_all_at = self.has_all_at.or(other.has_all_at);
         self.shares.extend(other.shares);
     }
 
@@ -180,13 +199,21 @@ async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
     let start = Instant::now();
     let mut turned = Turned::default();
     let mut next = start;
+    let mut by_second = vec![0.0; usize::try_from(time.as_secs()).unwrap_or(0)];
     while start.elapsed() < time {
         next += TURN_EVERY;
         while let Ok(came) = tokio::time::timeout_at(next.into(), viewer.any_frame()).await {
-            turned.shares.push(came?.share());
+            let came = came?;
+            turned.shares.push(came.share());
+            if came.has_all() {
+                turned.has_all_at.get_or_insert(came.at);
+            }
+            let second = usize::try_from((came.at - start).as_secs()).unwrap_or(usize::MAX);
+            by_second.get_mut(second).into_iter().for_each(|count| *count += 1.0);
         }
         viewer.turn(TURN_RAD, true)?;
     }
+    turned.fewest_in_a_second.extend(by_second.into_iter().reduce(f64::min));
     turned.frames_per_sec.push(turned.shares.len() as f64 / start.elapsed().as_secs_f64());
     Ok(turned)
 }
