@@ -275,7 +275,7 @@ fn blocks_inserted_together_look_as_those_inserted_one_by_one() {
             one_by_one.insert(block).unwrap();
         }
         // Not in the order in which they are best placed.
-        let mut mixed: Vec<&array::Block> = chunk.iter().collect();
+        let mut mixed: Vec<&Block> = chunk.iter().collect();
         mixed.rotate_left(2);
         assert!(together.insert_all(&mixed).into_iter().all(|outcome| outcome.unwrap() == Inserted::Placed));
         drop(picture);
@@ -293,7 +293,7 @@ fn aprons_that_find_no_room_are_refreshed_later() {
     let blocks = synthetic.blocks(0);
     let full = pool_of(&synthetic, synthetic.blocks(0));
     let pool = BlockPool::new(synthetic.view(), full.used_bytes());
-    let all: Vec<&array::Block> = blocks.iter().collect();
+    let all: Vec<&Block> = blocks.iter().collect();
     let (last, first) = all.split_last().unwrap();
     pool.insert_all(first);
     let picture = pool.snapshot();

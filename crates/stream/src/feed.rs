@@ -19,8 +19,8 @@ use crate::loader::{Loader, Trouble, Wish};
 use crate::placer::Placer;
 use crate::volume::Volumes;
 
-/// Most blocks placed in one go. Those that came together are cheaper to place together, but pictures count them only when all of
-/// them have been placed.
+/// Most blocks placed in one go, all of one level. Those that came together are cheaper to place together, but pictures count them
+/// only when all of them have been placed.
 pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
 /// Most answers taken in one go: other events wait meanwhile.
 const MAX_TAKEN_AT_ONCE: usize = 32;
@@ -99,8 +99,7 @@ impl Feed {
         let (mut placing, mut patient) = (None, None);
         loop {
             if placing.is_none() && !arrived.is_empty() {
-                let count = arrived.len().min(MAX_PLACED_AT_ONCE);
-                placing = Some(Box::pin(self.place_now(arrived.drain(..count).collect())));
+                placing = Some(Box::pin(self.place_now(next_to_place(&mut arrived))));
             }
             if patient.is_none() && !crowded.is_empty() {
                 patient = Some(Box::pin(self.place_in_time(std::mem::take(&mut crowded))));
@@ -204,6 +203,14 @@ fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
     completions.map(move |c| Answer::One(batch, c)).chain(end).boxed()
 }
 
+/// Takes the blocks that are placed next: of one level, so that what is coarse is seen before what is fine has been placed.
+fn next_to_place(arrived: &mut VecDeque<Arc<Block>>) -> Vec<Arc<Block>> {
+    let level = arrived.front().map(|first| first.key.level);
+    let is_next = |block: &&Arc<Block>| Some(block.key.level) == level;
+    let count = arrived.iter().take_while(is_next).take(MAX_PLACED_AT_ONCE).count();
+    arrived.drain(..count).collect()
+}
+
 /// Puts blocks into all volumes that they belong to; false for those that have to wait for room.
 fn into_all(volumes: &Volumes, blocks: &[Arc<Block>]) -> Vec<Result<bool>> {
     let mut outcomes: Vec<Result<bool>> = blocks.iter().map(|_| Ok(true)).collect();
@@ -260,6 +267,22 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         false
+    }
+
+    #[test]
+    fn blocks_are_placed_level_by_level_and_not_too_many_at_once() {
+        let block = |(level, index)| {
+            let key = BlockKey { dataset: DatasetId(1), generation: Generation(0), array: 0, level, index };
+            Arc::new(Block { key, content: Content::NotCovered })
+        };
+        let most = MAX_PLACED_AT_ONCE as u64;
+        let fine = (0..most + 3).map(|index| (0, index));
+        let mut arrived: VecDeque<_> = [(2, 0), (1, 0), (1, 1)].into_iter().chain(fine).map(block).collect();
+        let mut counts = Vec::new();
+        while !arrived.is_empty() {
+            counts.push(next_to_place(&mut arrived).len());
+        }
+        assert_eq!(counts, [1, 2, MAX_PLACED_AT_ONCE, 3]);
     }
 
     #[tokio::test(flavor = "multi_thread")]

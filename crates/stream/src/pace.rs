@@ -20,10 +20,10 @@ pub const MOVING_BUDGET: Duration = Duration::from_millis(33);
 /// What it may take before it has fewer pixels than [`MOVING_FLOOR`]: ten frames per second.
 const COARSE_BUDGET: Duration = Duration::from_millis(100);
 /// While the view moves and blocks arrive, a frame begins so long after the one before, or after twice the time that one took if
-/// that is sooner: 25 frames a second, and half of the time is left to the blocks.
-const ARRIVING_PERIOD: Duration = Duration::from_millis(40);
+/// that is sooner: half of the time is left to the blocks, and a frame of 18 ms still makes 27 a second.
+const ARRIVING_PERIOD: Duration = Duration::from_millis(36);
 /// What such a frame may take: half of the period.
-const ARRIVING_BUDGET: Duration = Duration::from_millis(20);
+const ARRIVING_BUDGET: Duration = Duration::from_millis(18);
 /// Blocks count as arriving while placing them takes this share of the time: below it drawing hardly notices.
 const ARRIVING_SHARE: f64 = 0.1;
 /// The same as [`MOVING_BUDGET`] for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
@@ -368,7 +368,7 @@ mod tests {
             let before = desk.now;
             desk.now = desk.pacer.resumes_at().map_or(desk.now, |at| at.max(desk.now));
             pauses.push(desk.now - before);
-            desk.s.placing += if is_placing { Duration::from_millis(40) } else { Duration::ZERO };
+            desk.s.placing += if is_placing { Duration::from_millis(36) } else { Duration::ZERO };
             let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
             let millis = u64::from(plan.width * plan.height) * 300 / 1_000_000;
             desk.draw(millis);
