@@ -14,8 +14,6 @@ use link::lossy;
 use node::{pick, url};
 
 // The decoders of `chunk` name it from the root of their crate.
-#[path = "../../crates/store/src/shuffle.rs"]
-mod shuffle;
 #[path = "../fuzz/src/chunk.rs"]
 mod chunk;
 #[path = "../fuzz/src/client.rs"]
@@ -36,6 +34,8 @@ mod pair;
 mod script;
 #[path = "../fuzz/src/server.rs"]
 mod server;
+#[path = "../../crates/store/src/shuffle.rs"]
+mod shuffle;
 #[path = "../fuzz/src/talk.rs"]
 mod talk;
 #[path = "../fuzz/src/texts.rs"]
