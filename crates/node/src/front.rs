@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn a_proxy_tells_when_a_request_was_not_encrypted() {
         let names = names(&[]);
-        let told = |pairs| names.came_in_the_open(&headers(pairs), LOOPBACK);
+        let told = |pairs: &[(&'static str, &'static str)]| names.came_in_the_open(&headers(pairs), LOOPBACK);
         assert!(told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "192.0.2.7, 10.0.0.1")]));
         for client in ["192.0.2.7:50123", "2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:50123"] {
             let headers = [("x-forwarded-proto", "http"), ("x-forwarded-for", client)];
