@@ -5,12 +5,16 @@ import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatShape, formatType, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
+/** Notes of an array that are written out; all are in the hint. */
+const MOST_NOTES = 2;
+
 export function header(actions: Actions): Part {
   const name = el("h1", { class: "header-name" }, "Corridor");
   const format = el("span", { class: "tag" });
   const select = el("select", { "aria-label": "Array", id: "array" });
   const chooser = el("label", { class: "select" }, select);
   const facts = el("p", { class: "header-facts" });
+  const notes = el("p", { class: "header-facts", id: "array-notes" });
   const people = el("p", { class: "header-people" });
   select.addEventListener("change", () => {
     actions.showArray(select.value);
@@ -21,6 +25,7 @@ export function header(actions: Actions): Part {
     el("div", { class: "header-line" }, name, format),
     chooser,
     facts,
+    notes,
     people,
   );
   const update = (state: State) => {
@@ -32,7 +37,8 @@ export function header(actions: Actions): Part {
     chooser.hidden = !dataset || dataset.arrays.length < 2;
     setOptions(select, (dataset?.arrays ?? []).map(option), array?.name ?? "");
     setText(facts, array ? factsOf(array, chooser.hidden) : "");
-    facts.title = array?.notes.join("\n") ?? "";
+    setText(notes, (array?.notes ?? []).slice(0, MOST_NOTES).join("; "));
+    notes.title = array?.notes.join("\n") ?? "";
     const others = state.participants.filter((person) => person.id !== state.you);
     people.hidden = others.length === 0;
     setText(people, `With ${others.map((person) => person.name).join(", ")}`);
