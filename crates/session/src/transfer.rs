@@ -19,8 +19,8 @@ const TAIL_SHARE: f64 = 0.002;
 /// Narrowest range of usual values, as a share of their size. A narrower one holds one value and its rounding, such as the thin
 /// atmosphere around a star.
 const NARROWEST_SHARE: f64 = 1e-5;
-/// Of so many values at least one must be another, for the range to be that of the others.
-const FEWEST_OTHERS_OF: usize = 2000;
+/// Of so many values more than one must be another, for the range to be that of the others.
+const FEWEST_OTHERS_OF: usize = 10_000;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
@@ -223,7 +223,7 @@ fn span(values: &Spread) -> [f64; 2] {
         #[expect(clippy::float_cmp, reason = "the very same value")]
         let is_other = |v: &f64| *v != common && (*v - common).abs() > NARROWEST_SHARE * common.abs();
         let rest: Vec<f64> = values.sorted.iter().copied().filter(is_other).collect();
-        let is_enough = usual.is_none() || rest.len() * FEWEST_OTHERS_OF >= values.sorted.len();
+        let is_enough = usual.is_none() || rest.len() * FEWEST_OTHERS_OF > values.sorted.len();
         let rest = Spread { sorted: rest, ..values.clone() };
         if let (Some(low), Some(high), true) =
             (rest.quantile(TAIL_SHARE), rest.quantile(1.0 - TAIL_SHARE), is_enough)

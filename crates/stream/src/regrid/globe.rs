@@ -10,6 +10,8 @@ pub(super) const MAX_CELLS: u64 = 16 << 20;
 const MAX_PIXELS_PER_CELL: f64 = 4.0;
 /// Share of the cells that may lie in no pixel before the grid is made as fine as it may be.
 const MANY_HIDDEN: f64 = 0.05;
+/// Share of the cells that may reach too far around the globe to be drawn: of real grids those few that hold a pole.
+const MOST_LEFT_OUT: f64 = 0.02;
 /// Pixels that the even grid of a small source may have in any case.
 const SMALL_GRID: f64 = 65_536.0;
 /// Longest way from the centre of a cell to a corner, in degrees of longitude.
@@ -64,6 +66,9 @@ impl Globe {
         }
         if (centres.rows * centres.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
+        }
+        if centres.left_out() > MOST_LEFT_OUT {
+            return Err("many of its cells reach far around a pole");
         }
         let globe = Self::with_pixels(centres, 1.0)?;
         if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centres, MAX_PIXELS_PER_CELL) }
@@ -166,6 +171,10 @@ impl Globe {
     }
 }
 
+fn is_place(longitude: f64, latitude: f64) -> bool {
+    longitude.is_finite() && (-90.5..=90.5).contains(&latitude)
+}
+
 impl Centres {
     /// All cells that have a place, with their corners.
     fn all(&self) -> impl Iterator<Item = (usize, Corners)> {
@@ -175,13 +184,21 @@ impl Centres {
         })
     }
 
+    /// Share of the cells with a place that are not among [`all`](Self::all).
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
+    fn left_out(&self) -> f64 {
+        let places = self.longitudes.iter().zip(&self.latitudes);
+        let placed = places.filter(|(longitude, latitude)| is_place(**longitude, **latitude)).count();
+        1.0 - self.all().count() as f64 / placed.max(1) as f64
+    }
+
     /// A cell's corners, each the mean of the four centres around it; `None` where the cell or its neighbours have no places,
     /// or it reaches too far around the globe.
     fn corners(&self, row: usize, column: usize) -> Option<Corners> {
         let place = |row: usize, column: usize| {
             let at = row * self.columns + column;
             let (longitude, latitude) = (self.longitudes[at], self.latitudes[at]);
-            (longitude.is_finite() && (-90.5..=90.5).contains(&latitude)).then_some([longitude, latitude])
+            is_place(longitude, latitude).then_some([longitude, latitude])
         };
         let centre = place(row, column)?;
         // Way from the centre to a neighbour's; where there is none, as far as to the one on the other side.
@@ -372,6 +389,22 @@ mod tests {
             cell != NOWHERE && (latitude - polar.latitudes[cell as usize]).abs() > 1.5
         });
         assert_eq!(far.count(), 0, "no cell is drawn far from its place");
+    }
+
+    #[test]
+    fn a_coarse_grid_around_a_pole_would_lose_values_and_is_refused() {
+        // Every hundredth cell of an ocean model: two lie beside the pole.
+        const NORTH: [[f64; 9]; 4] = [
+            [83.1, 82.3, 7.5, 263.9, 263.1, 262.3, 187.5, 83.9, 83.1],
+            [51.1, 63.0, 89.4, 63.2, 51.1, 63.0, 89.4, 63.2, 51.1],
+            [82.9, 123.1, 172.8, 222.6, 262.9, 303.1, 352.8, 42.6, 82.9],
+            [33.4, 40.4, 46.9, 40.5, 33.4, 40.4, 46.9, 40.5, 33.4],
+        ];
+        let coarse = centres(5, 9, |row, column| match row as usize {
+            row @ (0 | 1) => [NORTH[2 * row][column as usize], NORTH[2 * row + 1][column as usize]],
+            _ => [82.9 + 45.0 * column, 0.8 - 39.2 * (row - 2.0)],
+        });
+        assert_eq!(Globe::of(&coarse).unwrap_err(), "many of its cells reach far around a pole");
     }
 
     #[test]
