@@ -5,7 +5,8 @@ use crate::{ArrayInfo, Dataset};
 impl Dataset {
     /// Whether this is `before` with more at the end: the same arrays under the same numbers, with the same types, axes and
     /// decodings. No array is shorter; an array that is longer is so along one axis, which has the same name in all of them.
-    /// Elements of `before` are then at the same places.
+    /// Elements of `before` are then at the same places at full resolution; for coarser levels see
+    /// [`ArrayInfo::levels_kept_from`].
     ///
     /// Descriptions do not show whether values have changed; data that are appended to keep theirs.
     #[must_use]
@@ -30,6 +31,14 @@ impl Dataset {
 }
 
 impl ArrayInfo {
+    /// Counts the levels, from full resolution on, that are made as those of the same array `before` it grew: their elements are
+    /// at the same places. How a level is made may depend on the length of its axes.
+    #[must_use]
+    pub fn levels_kept_from(&self, before: &Self) -> usize {
+        let pairs = self.levels.iter().zip(&before.levels);
+        pairs.take_while(|(now, then)| now.origin == then.origin && now.factor == then.factor).count()
+    }
+
     /// Returns the axis along which this is longer than `before`, if any; `None` where it is another array or has changed
     /// otherwise.
     fn longer_than(&self, before: &Self) -> Option<Option<usize>> {
@@ -42,12 +51,8 @@ impl ArrayInfo {
                 .axes
                 .iter()
                 .zip(&before.axes)
-                .all(|(a, b)| a.name == b.name && a.kind == b.kind && a.units == b.units)
-            && self.levels.len() >= before.levels.len();
-        let is_level = |(now, then): (&crate::Level, &crate::Level)| {
-            now.origin == then.origin && now.factor == then.factor
-        };
-        if !is_same || !self.levels.iter().zip(&before.levels).all(is_level) {
+                .all(|(a, b)| a.name == b.name && a.kind == b.kind && a.units == b.units);
+        if !is_same {
             return None;
         }
         let sizes = || self.shape().iter().zip(before.shape());
@@ -78,5 +83,18 @@ mod tests {
         ] {
             assert!(!other.has_grown_from(&before), "{:?}", other.arrays[0].shape());
         }
+        // Coarser levels that are made otherwise do not matter at full resolution.
+        let mut longer = of("<u2", &[6, 7]).as_ref().clone();
+        let kept = longer.arrays[0].levels_kept_from(&before.arrays[0]);
+        assert_eq!(kept, before.arrays[0].levels.len());
+        let mut coarser = longer.arrays[0].levels[0].clone();
+        coarser.factor = vec![1.0, 2.0];
+        longer.arrays[0].levels.truncate(1);
+        longer.arrays[0].levels.push(coarser.clone());
+        let mut shorter = longer.clone();
+        shorter.arrays[0].levels[0].shape[0] = 5;
+        shorter.arrays[0].levels[1].factor = vec![2.0, 2.0];
+        assert!(longer.has_grown_from(&shorter));
+        assert_eq!(longer.arrays[0].levels_kept_from(&shorter.arrays[0]), 1);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A file that changed is stale: a reader must not get bytes of two states in one result. Where the file has only grown at its end
 //! ([`Dataset::has_grown_from`]), a read that found it stale is made again, as a whole, in the current state. Blocks are not:
-//! whoever draws them hears that they are stale, and describes the data again.
+//! whoever draws them hears that they are stale, and describes the data again. Coarser levels may be made otherwise of longer data: then
+//! they are stale for who opened the shorter ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) type Renew = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source
 pub(crate) struct Growing {
     current: Arc<Mutex<Arc<dyn Source>>>,
     renew: Renew,
+    /// For each array, how many levels are made as when this was opened; empty until the data have grown.
+    kept_levels: Arc<Mutex<Vec<usize>>>,
     /// Held during a search: the state for which the last search failed, and when.
     looking: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
 }
@@ -45,7 +48,8 @@ fn still_lent(_: Loan) -> Error {
 
 impl Growing {
     pub(crate) fn new(source: Arc<dyn Source>, renew: Renew) -> Self {
-        Self { current: Arc::new(Mutex::new(source)), renew, looking: Arc::default() }
+        let current = Arc::new(Mutex::new(source));
+        Self { current, renew, kept_levels: Arc::default(), looking: Arc::default() }
     }
 
     fn source(&self) -> Arc<dyn Source> {
@@ -79,8 +83,11 @@ impl Growing {
         let is_before =
             |dataset: &Dataset| (dataset.id, dataset.generation) == (before.id, before.generation);
         // Somebody else may have looked meanwhile.
-        let known = self.source().describe().await;
-        if known.is_ok_and(|known| !is_before(&known) && known.has_grown_from(before)) {
+        if let Ok(known) = self.source().describe().await
+            && !is_before(&known)
+            && known.has_grown_from(before)
+        {
+            self.note_levels(before, &known);
             return true;
         }
         let mut failures = 0;
@@ -96,6 +103,7 @@ impl Growing {
                 Ok((_, now)) if is_before(&now) => {}
                 Ok((source, now)) if now.has_grown_from(before) => {
                     tracing::debug!(name = now.name, "the data have grown");
+                    self.note_levels(before, &now);
                     *self.current.lock() = source;
                     return true;
                 }
@@ -107,9 +115,29 @@ impl Growing {
         false
     }
 
+    fn note_levels(&self, before: &Dataset, now: &Dataset) {
+        let mut kept = self.kept_levels.lock();
+        kept.resize(now.arrays.len().max(kept.len()), usize::MAX);
+        for ((now, then), kept) in now.arrays.iter().zip(&before.arrays).zip(kept.iter_mut()) {
+            *kept = (*kept).min(now.levels_kept_from(then));
+        }
+    }
+
+    /// # Errors
+    /// `Stale` for a level that is no longer made as when this was opened.
+    fn check_level(&self, request: &ReadRequest) -> Result<()> {
+        let kept = self.kept_levels.lock().get(request.array as usize).copied();
+        if kept.is_none_or(|kept| usize::from(request.level) < kept) {
+            return Ok(());
+        }
+        let what = "the data have grown, and their coarser levels are made anew: open them again";
+        Err(Error::new(ErrorKind::Stale, what))
+    }
+
     async fn read_following(self, request: ReadRequest, into: Region) -> Result<()> {
         let mut place = into;
         for number in 0.. {
+            self.check_level(&request)?;
             let source = self.source();
             let before = source.describe().await?;
             let (loan, lent) = place.lend();
@@ -126,6 +154,13 @@ impl Growing {
     }
 
     async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        if reads.iter().any(|(request, _)| self.check_level(request).is_err()) {
+            let each = stream::iter(reads.into_iter().enumerate()).map(move |(number, (request, into))| {
+                let this = self.clone();
+                async move { (number, this.read_following(request, into).await) }
+            });
+            return each.buffer_unordered(AT_ONCE).boxed();
+        }
         let source = self.source();
         let Ok(before) = source.describe().await else { return source.read_many(reads) };
         let (mut kept, mut lent) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
