@@ -3,7 +3,7 @@
 //! Dates are given only in calendars that agree with today's; other times stay numbers. [`calendar`](crate::calendar) has the
 //! arithmetic of the other calendars.
 
-use crate::calendar::{Calendar, GREGORIAN_FROM};
+use crate::calendar::{Calendar, GREGORIAN_FROM, TimeUnits};
 
 /// Calendars in which these dates are right, since [`FIRST_DAY`].
 const CALENDARS: [&str; 3] = ["standard", "gregorian", "proleptic_gregorian"];
@@ -18,7 +18,10 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 #[must_use]
 pub fn date(value: f64, units: &str, calendar: &str) -> Option<String> {
     if !CALENDARS.contains(&calendar.to_ascii_lowercase().as_str()) {
-        return None;
+        let time = TimeUnits::parse(units, calendar)?;
+        let text = time.calendar.text(time.moment(value))?;
+        let (date, of_day) = text.split_once('T').unwrap_or((&text, ""));
+        return Some(format!("{date} {}", of_day.get(..5).unwrap_or_default()).trim_end().to_owned());
     }
     let (unit, epoch) = units.split_once(" since ")?;
     let start = days_of(epoch.trim())?;
@@ -165,6 +168,18 @@ mod tests {
         ] {
             assert_eq!(date(value, units, "standard").as_deref(), Some(expected), "{value} {units}");
         }
+        for (value, calendar, expected) in [
+            (59.0, "noleap", "2000-03-01"),
+            (59.25, "360_day", "2000-02-30 06:00"),
+            (59.0, "366_day", "2000-02-29"),
+        ] {
+            assert_eq!(
+                date(value, "days since 2000-01-01", calendar).as_deref(),
+                Some(expected),
+                "{calendar}"
+            );
+        }
+        assert_eq!(date(0.0, "days since 2000-01-01", "lunar"), None);
     }
 
     #[test]
@@ -216,7 +231,6 @@ mod tests {
     #[test]
     fn what_is_no_such_time_stays_a_number() {
         for (value, units, calendar) in [
-            (1.0, "days since 2000-01-01", "noleap"),
             (1.0, "days", "standard"),
             (1.0, "months since 2000-01-01", "standard"),
             (1.0, "days since 0001-01-01", "standard"),

@@ -4,7 +4,7 @@
 //! ([`folder`](crate::folder)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -147,6 +147,14 @@ impl Export {
         *self.current.lock() = Some(Arc::clone(&stack));
         self.used();
         Ok(stack)
+    }
+
+    /// The file or folder that it is read from, where that is on this machine.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.location {
+            Location::Path(path) => Some(path),
+            _ => None,
+        }
     }
 
     fn context(&self) -> Context {

@@ -105,6 +105,11 @@ impl ByCoordinate {
     }
 }
 
+/// Units of longitudes by the CF conventions, section 4.2.
+fn is_longitude(units: &str) -> bool {
+    matches!(units, "degrees_east" | "degree_east" | "degree_E" | "degrees_E" | "degreeE" | "degreesE")
+}
+
 fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -260,6 +265,16 @@ impl Scale {
         }
         let from = from.map(|text| self.ends_of(text)).transpose()?;
         let to = to.map(|text| self.ends_of(text)).transpose()?;
+        if let (Some(from), Some(to)) = (from, to)
+            && from.0 > to.0
+            && is_longitude(&self.units)
+        {
+            return Err(Error::invalid(format!(
+                "expected a range of longitudes from west to east, found one that crosses the end of the axis; select its two \
+                 parts one by one; {}",
+                self.span()
+            )));
+        }
         // Either order is meant: along an axis that falls people write both.
         let (low, high) = match (from, to) {
             (Some(a), Some(b)) => (a.0.min(b.0), a.1.max(b.1)),
@@ -286,11 +301,14 @@ impl Scale {
         let found = finite.min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let (at, _) =
             found.ok_or_else(|| Error::invalid("expected coordinates, found none along this axis"))?;
-        let (low, high) = self.extent();
-        let (low, high) = (self.moment(low), self.moment(high));
-        // Half a step beyond the outermost samples is still theirs.
-        let room = (high - low) / (self.values.len().max(2) - 1) as f64 / 2.0;
-        if !(low - room..=high + room).contains(&wanted) {
+        let mut sorted: Vec<f64> =
+            self.values.iter().map(|&value| self.moment(value)).filter(|moment| moment.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
+        // Half a step beyond an outermost sample is still its own: half of the way to the next one.
+        let below = sorted.get(1).map_or(0.0, |next| (next - low) / 2.0);
+        let above = sorted.iter().rev().nth(1).map_or(0.0, |next| (high - next) / 2.0);
+        if !(low - below..=high + above).contains(&wanted) {
             return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
         }
         i64::try_from(at).map(Index::At).map_err(|_| Error::internal("an index beyond all"))
@@ -325,6 +343,27 @@ mod tests {
             Ok(other) => panic!("{other:?}"),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn beyond_the_ends_of_an_uneven_axis_half_of_its_own_step_is_near() {
+        let levels = scale(&[100_000.0, 85_000.0, 1_000.0, 500.0], "Pa", "");
+        assert_eq!(picked(&levels, "260"), "3");
+        assert_eq!(picked(&levels, "107000"), "0");
+        for outside in ["240", "-100", "1", "108000"] {
+            assert!(picked(&levels, outside).contains("outside of the samples"), "{outside}");
+        }
+        let alone = scale(&[5.0], "m", "");
+        assert_eq!(picked(&alone, "5"), "0");
+        assert!(picked(&alone, "6").contains("outside of the samples"));
+    }
+
+    #[test]
+    fn longitudes_go_from_west_to_east() {
+        let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
+        assert!(picked(&scale(&around, "degrees_east", ""), "350:10").contains("two parts"));
+        assert_eq!(picked(&scale(&around, "degrees_east", ""), "10:20"), "2:5");
+        assert_eq!(picked(&scale(&around, "m", ""), "20:10"), "2:5");
     }
 
     #[test]

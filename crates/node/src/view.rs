@@ -1,6 +1,8 @@
 //! `view`: a viewing node: one data set, one session, one page.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use array::{
     Completion, Completions, Dataset, Error, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want,
@@ -17,6 +19,9 @@ use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::ops::Registry;
 use crate::ops::servers::TellServers;
+
+/// How often a file that is viewed is looked at for changes.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node on the one location in `options`. It answers what a data server answers, `join` and
 /// `servers`. With `ranks` it is the first of several that draw together; the others [`assist`].
@@ -51,12 +56,31 @@ pub async fn start(
     .telling_axes(regridded);
     let mut registry = Registry::of_data_server();
     let session = Arc::new(session);
+    if let Some(path) = export.path() {
+        tokio::spawn(follow_file(path.to_owned(), Arc::downgrade(&session)));
+    }
     if !has_ranks {
         registry.add(Interpret::new(Arc::clone(&session)));
     }
     registry.add(Join::new(session));
     registry.add(TellServers);
     node::start(options, shared, registry).await
+}
+
+/// Has the session describe its file again whenever this has another size or time of modification; ends with the session.
+async fn follow_file(path: PathBuf, session: Weak<Session>) {
+    let state =
+        async || tokio::fs::metadata(&path).await.ok().map(|about| (about.len(), about.modified().ok()));
+    let mut known = state().await;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(session) = session.upgrade() else { return };
+        let now = state().await;
+        if now != known {
+            known = now;
+            session.describe_again();
+        }
+    }
 }
 
 /// Draws this rank's share for the viewing node that rank 0 is, with the data and the memory that `options` name; it listens

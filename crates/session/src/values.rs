@@ -1,7 +1,7 @@
 //! Statistics of the values that a picture is made from: those of the array, the time and the place along other axes that are shown.
 
-use array::Spread;
 use array::stats::{Histogram, Stats};
+use array::{Meaning, Spread};
 use serde::{Deserialize, Serialize};
 
 /// Share of the values that the usual range of colours leaves out at each end. The note mentions no smaller share, unless values lie far
@@ -36,12 +36,14 @@ pub struct Values {
 }
 
 impl Values {
-    /// Combines a sample and statistics; `range` is the one that colours are spread over.
+    /// Combines a sample and statistics; `range` is the one that colours are spread over. Labels have neither padding nor values
+    /// outside of a range.
     #[must_use]
-    pub fn of(spread: &Spread, stats: &Stats, level: u8, range: Option<[f64; 2]>) -> Self {
+    pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, range: Option<[f64; 2]>) -> Self {
+        let is_amount = meaning != Meaning::Labels;
         let has_any = spread.count > 0;
-        let [below, above] = range.map_or([0.0; 2], |range| spread.outside(range));
-        let padding = spread.padding().map(|padding| [padding.value, padding.share]);
+        let [below, above] = range.filter(|_| is_amount).map_or([0.0; 2], |range| spread.outside(range));
+        let padding = spread.padding().filter(|_| is_amount).map(|padding| [padding.value, padding.share]);
         let mut values = Self {
             level,
             count: spread.count,
@@ -54,7 +56,7 @@ impl Values {
             histogram: stats.histogram.clone(),
             note: None,
         };
-        values.note = values.sentence(spread, range);
+        values.note = values.sentence(spread, range).filter(|_| is_amount || !has_any);
         values
     }
 
@@ -144,7 +146,13 @@ mod tests {
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
         let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
         let spread = Spread { count: sorted.len() as u64, infinite, low: ends[0], high: ends[1], sorted };
-        Values::of(&spread, &stats.stats(), 0, Some(range)).note
+        let of = |meaning| Values::of(&spread, &stats.stats(), meaning, 0, Some(range)).note;
+        assert!(of(Meaning::Labels).is_none() || sorted_is_empty(&spread), "labels are only missed");
+        of(Meaning::Intensity)
+    }
+
+    fn sorted_is_empty(spread: &Spread) -> bool {
+        spread.sorted.is_empty()
     }
 
     #[test]

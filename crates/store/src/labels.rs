@@ -66,27 +66,21 @@ impl Meant {
 
 /// The description with other meanings; the same where none changes.
 fn meant(stored: &Arc<Dataset>, said: Option<Meaning>) -> Arc<Dataset> {
-    let changes: Vec<(usize, Meaning)> = stored
-        .arrays
-        .iter()
-        .enumerate()
-        .map(|(number, array)| {
-            let by_name = || if is_named_as_labels(stored, array) { Meaning::Labels } else { array.meaning };
-            // Texts are bytes along an axis, and stay so whatever a person says of the file.
-            let is_asked = array.axes.len() > 1 && array.meaning != Meaning::Text;
-            (number, said.filter(|_| is_asked).unwrap_or_else(by_name))
-        })
-        .filter(|&(number, meaning)| stored.arrays[number].meaning != meaning)
-        .collect();
-    if changes.is_empty() {
+    let mut dataset = Dataset::clone(stored);
+    let (mut has_changed, mut is_otherwise) = (false, false);
+    for (array, now) in stored.arrays.iter().zip(&mut dataset.arrays) {
+        let by_itself = if is_named_as_labels(stored, array) { Meaning::Labels } else { array.meaning };
+        // Texts are bytes along an axis, and stay so whatever a person says of the file.
+        let is_asked = array.axes.len() > 1 && array.meaning != Meaning::Text;
+        now.meaning = said.filter(|_| is_asked).unwrap_or(by_itself);
+        is_otherwise |= now.meaning != by_itself;
+        has_changed |= now.meaning != array.meaning || is_otherwise;
+    }
+    if !has_changed {
         return Arc::clone(stored);
     }
-    let mut dataset = Dataset::clone(stored);
-    for (number, meaning) in changes {
-        dataset.arrays[number].meaning = meaning;
-    }
-    if let Some(said) = said {
-        // Its levels are others than those of the same file elsewhere.
+    if let (Some(said), true) = (said, is_otherwise) {
+        // Its levels are others than those of the same file where nobody said anything.
         let said: &[u8] = if said == Meaning::Labels { b"labels" } else { b"intensity" };
         dataset.id = DatasetId::of([&dataset.id.0.to_le_bytes()[..], said]);
     }
@@ -280,6 +274,9 @@ mod tests {
         assert_eq!((meaning, origin), (Meaning::Labels, LevelOrigin::Mode));
         assert_ne!(id, opened("ct.npy", "<i2", None).1, "its levels are others");
         assert_eq!(id, opened("ct.npy", "<i2", Some(Meaning::Labels)).1);
+        let by_name = opened("labels.npy", "|u1", None).1;
+        assert_eq!(by_name, opened("labels.npy", "|u1", Some(Meaning::Labels)).1, "it is what the name says");
+        assert_ne!(by_name, opened("labels.npy", "|u1", Some(Meaning::Intensity)).1, "its levels are others");
         let (meaning, _, origin) = opened("labels.npy", "|u1", Some(Meaning::Intensity));
         assert_eq!((meaning, origin), (Meaning::Intensity, LevelOrigin::Mean));
     }

@@ -94,7 +94,8 @@ impl Overview {
     /// Statistics of the values that were seen, with their shares outside a range of colours; `None` while nothing was seen.
     pub(crate) fn values(&self, volume: &VolumeView, range: Option<[f64; 2]>) -> Option<Values> {
         let level = volume.levels.get(self.rank?)?.number;
-        (!self.seen.is_empty()).then(|| Values::of(&self.spread(), &self.values.stats(), level, range))
+        let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, range);
+        (!self.seen.is_empty()).then(of)
     }
 
     /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a

@@ -43,7 +43,12 @@ describe("description", () => {
     ]);
     const [t, map] = asDrawn(described, drawn).arrays;
     expect(t && spaceShape(t)).toEqual([6, 5, 1037]);
-    expect([t?.fileShape, t?.notes, t?.worldUnits, t?.number]).toEqual([[14, 5, 6], ["even"], "km", 0]);
+    expect([t?.fileLevels[0]?.shape, t?.notes, t?.worldUnits, t?.number]).toEqual([
+      [14, 5, 6],
+      ["even"],
+      "km",
+      0,
+    ]);
     expect(map).toBe(described.arrays[1]);
     const other = parseDrawn([of(["y", "x"], [9, 9], "t"), of(["y", "x"], [9, 9], "gone")]);
     expect(asDrawn(described, other).arrays).toEqual(described.arrays);

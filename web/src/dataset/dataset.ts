@@ -43,8 +43,8 @@ export interface ArrayInfo {
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
   readonly levels: readonly Level[];
-  /** Elements per axis in the file, where `levels` are those of an even grid that the array is drawn on. */
-  readonly fileShape: readonly number[];
+  /** Levels in the file, where `levels` are those of an even grid that the array is drawn on. */
+  readonly fileLevels: readonly Level[];
   /** It is a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
   readonly worldUnits: string;
@@ -169,7 +169,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
     levels,
-    fileShape: levels[0]?.shape ?? [],
+    fileLevels: levels,
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
     notes: texts(value.notes),

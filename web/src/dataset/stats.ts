@@ -54,10 +54,10 @@ export function parseStats(value: Json): Stats {
 /** The finest level from `shown` on that is cheap; it is there already, so nothing is made for a histogram. */
 export function statsLevel(array: ArrayInfo, shown: number): number {
   const elements = (level: number) =>
-    (array.levels[level]?.shape ?? []).reduce((n, size, at) => (isFree(array, at) ? n * size : n), 1);
-  const shownOrigin = array.levels[shown]?.origin;
-  for (let level = shown; level < array.levels.length; level++) {
-    const origin = array.levels[level]?.origin;
+    (array.fileLevels[level]?.shape ?? []).reduce((n, size, at) => (isFree(array, at) ? n * size : n), 1);
+  const shownOrigin = array.fileLevels[shown]?.origin;
+  for (let level = shown; level < array.fileLevels.length; level++) {
+    const origin = array.fileLevels[level]?.origin;
     const isAlike = origin === shownOrigin || origin === "stored" || shownOrigin === "stored";
     if (isAlike && elements(level) <= MAX_ELEMENTS) return level;
   }
@@ -71,7 +71,7 @@ export function statsRanges(
   time: number,
   at: Readonly<Record<string, number>>,
 ): Range[] {
-  const shape = array.levels[level]?.shape ?? [];
+  const shape = array.fileLevels[level]?.shape ?? [];
   return array.axes.map((axis, i) => {
     const size = shape[i] ?? 1;
     if (isFree(array, i)) return { start: 0, count: size, step: 1 };

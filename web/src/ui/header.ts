@@ -47,14 +47,14 @@ export function header(actions: Actions): Part {
 }
 
 function option(array: ArrayInfo): { value: string; label: string; isDisabled: boolean } {
-  const shape = formatShape(array.fileShape);
+  const shape = formatShape(array.fileLevels[0]?.shape ?? []);
   const units = array.units === "" ? "" : `, ${formatUnits(array.units)}`;
   return { value: array.name, label: `${array.name} (${shape}${units})`, isDisabled: !isDrawable(array) };
 }
 
 /** What the chooser does not say already. */
 function factsOf(array: ArrayInfo, isAlone: boolean): string {
-  const shape = formatShape(array.fileShape);
+  const shape = formatShape(array.fileLevels[0]?.shape ?? []);
   const alone = isAlone ? [shape, formatUnits(array.units)] : [];
   return [array.title, ...alone, formatType(array.dtype)].filter((part) => part !== "").join(" · ");
 }

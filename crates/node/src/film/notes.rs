@@ -172,6 +172,8 @@ mod tests {
         assert_eq!(found.keys[0].colour, [1, 2, 3]);
         assert!(found.title.ends_with("[kg]   2001-02-04 06:00"), "{}", found.title);
         dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("360_day".into()));
+        assert!(of(&dataset).title.ends_with("2001-02-04 06:00"));
+        dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("lunar".into()));
         assert!(of(&dataset).title.ends_with("30 hours since 2001-02-03"));
         dataset.arrays[0].axes[0].coordinates = Coordinates::Index;
         assert!(of(&dataset).title.ends_with("step 3 of 0 to 5"));

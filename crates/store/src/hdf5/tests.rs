@@ -512,7 +512,7 @@ fn what_is_in_a_file_of_many_objects_is_kept_until_it_changes() {
     let side = dir.path().join("side");
     let options = OpenOptions { side_dir: Some(side.clone()), ..OpenOptions::default() };
     let opened = || open(FileBytes::open(&path).unwrap(), &options).unwrap();
-    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join(super::index::NAME);
+    let kept = |file: &Hdf5| side.join(file.dataset().id.to_string()).join(index::NAME);
     let first = opened();
     assert!(kept(&first).exists());
     let store = FileBytes::open(&path).unwrap();
