@@ -57,7 +57,7 @@ pub async fn start(
     let mut registry = Registry::of_data_server();
     let session = Arc::new(session);
     if let Some(path) = export.path() {
-        tokio::spawn(follow_file(path.to_owned(), Arc::downgrade(&session)));
+        session.run_beside(follow_file(path.to_owned(), Arc::downgrade(&session)));
     }
     if !has_ranks {
         registry.add(Interpret::new(Arc::clone(&session)));

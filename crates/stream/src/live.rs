@@ -111,6 +111,11 @@ impl Session {
         Ok(Participant { who, host: Arc::clone(&self.host), seat })
     }
 
+    /// Runs a task that ends with the session.
+    pub fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+    }
+
     /// Describes the data again, because they have changed, and shows everybody what they are now.
     pub fn describe_again(&self) {
         self.host.feed.suspect(self.host.data());

@@ -167,7 +167,7 @@ describe("statistics", () => {
     expect(statsLevel(rho, 0)).toBe(0);
     const huge = {
       ...rho,
-      levels: rho.levels.map((level, i) => ({ ...level, shape: level.shape.map((n) => n << (4 - i)) })),
+      fileLevels: rho.levels.map((level, i) => ({ ...level, shape: level.shape.map((n) => n << (4 - i)) })),
     };
     expect(statsLevel(huge, 0)).toBeGreaterThan(0);
     expect(statsRanges(rho, 1, 7, {})).toEqual([

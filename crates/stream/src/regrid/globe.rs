@@ -67,10 +67,10 @@ impl Globe {
         if (centres.rows * centres.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
         }
+        let globe = Self::with_pixels(centres, 1.0)?;
         if centres.left_out() > MOST_LEFT_OUT {
             return Err("many of its cells reach far around a pole");
         }
-        let globe = Self::with_pixels(centres, 1.0)?;
         if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centres, MAX_PIXELS_PER_CELL) }
     }
 
