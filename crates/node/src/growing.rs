@@ -117,7 +117,8 @@ impl Growing {
 
     fn note_levels(&self, before: &Dataset, now: &Dataset) {
         let mut kept = self.kept_levels.lock();
-        kept.resize(now.arrays.len().max(kept.len()), usize::MAX);
+        let count = now.arrays.len().max(kept.len());
+        kept.resize(count, usize::MAX);
         for ((now, then), kept) in now.arrays.iter().zip(&before.arrays).zip(kept.iter_mut()) {
             *kept = (*kept).min(now.levels_kept_from(then));
         }
