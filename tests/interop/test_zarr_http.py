@@ -318,3 +318,13 @@ def test_a_store_that_is_one_array_is_read_at_its_root(tmp_path: pathlib.Path) -
         assert np.array_equal(zarr.open_array(store, mode="r")[...], truth)
         image = served.group(address.replace("/zarr/", "/ome/"))
         assert np.array_equal(image["0"][...], truth)
+
+
+@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning", "ignore::zarr.errors.UnstableSpecificationWarning")
+def test_texts_of_netcdf_3_open_in_xarray(tmp_path: pathlib.Path) -> None:
+    names = ["Zürich", "", "Bern"]
+    xr.Dataset({"names": ("station", names)}).to_netcdf(tmp_path / "names.nc", engine="netcdf4", format="NETCDF3_64BIT")
+    with conftest.running(tmp_path, "serve", "names.nc", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        with xr.open_zarr(served.address["names.nc"], storage_options=served.options) as found:
+            assert [str(name) for name in found["names"].values] == names

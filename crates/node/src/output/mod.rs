@@ -72,6 +72,8 @@ impl FileKind {
 pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
     if array.meaning == Meaning::Text {
+        // It tells xarray to decode characters; the elements are texts that are decoded already, or plain bytes.
+        all.remove("_Encoding");
         return all;
     }
     let element = array.dtype.element();

@@ -270,6 +270,19 @@ mod tests {
     }
 
     #[test]
+    fn texts_do_not_name_the_encoding_of_their_bytes() {
+        let mut data = dataset(&[("names", &[("station", 3), ("string5", 5)])]);
+        let text = &mut data.arrays[0];
+        text.dtype = "|u1".parse().unwrap();
+        text.meaning = array::Meaning::Text;
+        text.attributes.insert("_Encoding".into(), Attribute::from("utf-8"));
+        text.attributes.insert("long_name".into(), Attribute::from("name"));
+        let document = super::array(&data, 0, 0).unwrap();
+        assert_eq!(document["data_type"]["name"], "fixed_length_utf32");
+        assert_eq!(document["attributes"], json!({"long_name": "name"}));
+    }
+
+    #[test]
     fn ten_thousand_arrays_are_all_in_the_root() {
         let names: Vec<String> = (0..10_000).map(|i| format!("v{i:05}")).collect();
         let arrays: Vec<(&str, &[(&str, u64)])> =
