@@ -328,3 +328,15 @@ def test_texts_of_netcdf_3_open_in_xarray(tmp_path: pathlib.Path) -> None:
         served = Served(program.lines)
         with xr.open_zarr(served.address["names.nc"], storage_options=served.options) as found:
             assert [str(name) for name in found["names"].values] == names
+
+
+def test_groups_with_arrays_and_groups_are_complete(tmp_path: pathlib.Path) -> None:
+    names = ["A/v", "B/v", "A/C/v", "B/D/v", "A/u"]
+    with h5py.File(tmp_path / "deep.h5", "w") as file:
+        for number, name in enumerate(names):
+            file[name] = np.full(3, number)
+    with conftest.running(tmp_path, "serve", "deep.h5", "--listen", "127.0.0.1:0", "--json") as program:
+        served = Served(program.lines)
+        found = served.group(served.address["deep.h5"])
+        assert sorted(name for name, _ in found.members(max_depth=None)) == sorted([*names, "A", "B", "A/C", "B/D"])
+        assert [found[name][0] for name in names] == [0, 1, 2, 3, 4]

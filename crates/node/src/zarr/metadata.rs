@@ -21,7 +21,7 @@ pub(super) fn root(dataset: &Dataset) -> Value {
     let own = |path: &str| group(&of_group(&dataset.attributes, path, &groups));
     let mut root = own("");
     let below = groups.iter().filter(|path| !path.is_empty());
-    let mut all: Map<String, Value> = below.map(|path| ((*path).to_owned(), own(path))).collect();
+    let mut all: Vec<(String, Value)> = below.map(|path| ((*path).to_owned(), own(path))).collect();
     let mut left_bytes = MAX_CONSOLIDATED_BYTES;
     for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset, &dataset.arrays)) {
         // An image whose levels lie in the group that has its name is that group here.
@@ -31,8 +31,11 @@ pub(super) fn root(dataset: &Dataset) -> Value {
         let Ok(described) = document(dataset, info, 0, &names) else { continue };
         let Some(left) = left_bytes.checked_sub(described.to_string().len()) else { return root };
         left_bytes = left;
-        all.insert(path_of(info).to_owned(), described);
+        all.push((path_of(info).to_owned(), described));
     }
+    // zarr-python finds only members of a group that stand next to each other; otherwise they keep the file's order.
+    all.sort_by(|(one, _), (other, _)| parent(one).cmp(parent(other)));
+    let all: Map<String, Value> = all.into_iter().collect();
     root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
     root
 }
@@ -127,7 +130,12 @@ fn is_image(dataset: &Dataset, group: &str) -> bool {
 }
 
 fn group_of(array: &ArrayInfo) -> &str {
-    path_of(array).rsplit_once('/').map_or("", |(group, _)| group)
+    parent(path_of(array))
+}
+
+/// Path of the group that holds the group or array at a path; empty for the root.
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(group, _)| group)
 }
 
 fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) -> Result<Value> {
@@ -266,6 +274,21 @@ mod tests {
         assert_eq!(group_at(&data, "PRODUCT/SUPPORT")["attributes"], json!({"note": "innermost"}));
         for (number, info) in (0..).zip(&data.arrays) {
             assert_eq!(array(&data, number, 0).unwrap(), all[path_of(info)]);
+        }
+    }
+
+    #[test]
+    fn members_of_a_group_stand_next_to_each_other() {
+        let x: &[(&str, u64)] = &[("x", 3)];
+        let data = dataset(&[("A/v", x), ("B/v", x), ("A/C/v", x), ("B/D/v", x), ("A/u", x)]);
+        let root = root(&data);
+        let all = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+        assert_eq!(all.len(), 9);
+        for depth in 1..3 {
+            let mut parents: Vec<&str> =
+                all.keys().filter(|key| key.matches('/').count() == depth).map(|key| parent(key)).collect();
+            parents.dedup();
+            assert_eq!(parents, if depth == 1 { ["A", "B"] } else { ["A/C", "B/D"] });
         }
     }
 
