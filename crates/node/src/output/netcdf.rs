@@ -25,12 +25,20 @@ pub(crate) struct Variable<'a> {
 /// Everything before the elements.
 ///
 /// # Errors
-/// `Unsupported` for types that NetCDF-3 does not have.
+/// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it takes for unlimited ones.
 pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u8>> {
+    if what.shape.contains(&0) {
+        let (name, shape) = (&what.name, &what.shape);
+        return Err(Error::unsupported(format!(
+            "expected axes of one element or more for NetCDF, found the shape {shape:?} of `{name}`; write .npy, .zarr or .h5"
+        )));
+    }
     let kind = type_number(what.dtype.element())?;
     let own = safe_name(&what.name);
-    let is_other =
-        |v: &&Variable<'_>| safe_name(&v.scale.name) != own && type_number(v.scale.dtype.element()).is_ok();
+    let is_empty = |v: &&Variable<'_>| v.scale.own.as_ref().is_some_and(|(_, size)| *size == 0);
+    let is_other = |v: &&Variable<'_>| {
+        safe_name(&v.scale.name) != own && type_number(v.scale.dtype.element()).is_ok() && !is_empty(v)
+    };
     let variables: Vec<&Variable<'_>> = variables.iter().filter(is_other).collect();
     let mut out = Header(b"CDF\x05".to_vec());
     out.number(0); // no records
@@ -233,4 +241,24 @@ fn type_number(element: ElementType) -> Result<u32> {
         U64 => 11,
         F16 => return Err(Error::unsupported("NetCDF has no float16; write .npy or .zarr")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_of_length_0_is_refused() {
+        let mut what = Written {
+            name: "v".into(),
+            axes: vec!["y".into(), "x".into()],
+            shape: vec![4, 2],
+            dtype: DType::new(ElementType::F32, ByteOrder::Big),
+            attributes: Attributes::new(),
+        };
+        assert!(header(&what, &[]).is_ok());
+        what.shape = vec![4, 0];
+        let refused = header(&what, &[]).unwrap_err();
+        assert!(refused.to_string().contains("found the shape [4, 0] of `v`; write .npy"), "{refused}");
+    }
 }
