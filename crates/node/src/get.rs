@@ -262,15 +262,11 @@ impl Copy {
 
     /// Writes a small selection as a table.
     async fn table(&self, copied: &Copied<'_>, request: &GetRequest) -> Result<()> {
-        let count = self.resolved.selection.len().unwrap_or(u64::MAX);
-        if count > csv::MAX_ELEMENTS {
-            return Err(Error::too_large(format!(
-                "expected at most {} elements for a table, found {count}; write .nc, .npy or .zarr",
-                csv::MAX_ELEMENTS
-            )));
-        }
+        let is_text = self.array.meaning == Meaning::Text && self.resolved.dropped.last() == Some(&false);
+        self.expect_small(is_text)?;
         let mut columns = Vec::new();
-        for (axis, about) in self.array.axes.iter().enumerate() {
+        let axes = self.array.axes.len() - usize::from(is_text);
+        for (axis, about) in self.array.axes.iter().enumerate().take(axes) {
             if self.resolved.dropped[axis] {
                 continue;
             }
@@ -294,13 +290,35 @@ impl Copy {
             ReadRequest { array: self.number, level: self.level, selection, priority: Priority::NORMAL };
         copied.source.read(read, region).await?;
         let bytes = self.finished(target.into_vec()?, &shape)?;
-        let is_text = self.array.meaning == Meaning::Text && self.resolved.dropped.last() == Some(&false);
-        let bytes_axis = if is_text { columns.pop() } else { None };
-        let text = csv::table(&self.written.name, &columns, |number| match &bytes_axis {
-            Some(axis) => csv::text(&bytes, axis.values.len(), number),
-            None => csv::number(self.written.dtype, &bytes, number),
+        let length = shape.last().and_then(|&bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        let text = csv::table(&self.written.name, &columns, |number| {
+            if is_text {
+                csv::text(&bytes, length, number)
+            } else {
+                csv::number(self.written.dtype, &bytes, number)
+            }
         })?;
         Flat::create(&request.output, text.as_bytes(), 0)?.finish()
+    }
+
+    /// Refuses tables that nobody could read. A text is one element, of however many bytes.
+    fn expect_small(&self, is_text: bool) -> Result<()> {
+        let shape = self.resolved.selection.shape();
+        let lines = &shape[..shape.len() - usize::from(is_text)];
+        let product = |sizes: &[u64]| sizes.iter().fold(1, |n: u64, &size| n.saturating_mul(size));
+        let (count, bytes) = (product(lines), product(&shape));
+        let refused = |most: u64, what: &str, found: u64| {
+            Err(Error::too_large(format!(
+                "expected at most {most} {what} for a table, found {found}; write .nc, .npy or .zarr"
+            )))
+        };
+        if count > csv::MAX_ELEMENTS {
+            return refused(csv::MAX_ELEMENTS, "elements", count);
+        }
+        if is_text && bytes > csv::MAX_BYTES {
+            return refused(csv::MAX_BYTES, "bytes of texts", bytes);
+        }
+        Ok(())
     }
 
     fn size_bytes(&self) -> Result<u64> {

@@ -4,6 +4,11 @@ use array::{DType, Error, Result};
 
 /// Most elements: far more lines than anybody reads, and than spreadsheets take.
 pub(crate) const MAX_ELEMENTS: u64 = 1 << 20;
+/// Most bytes of their values: those of texts, which are held as a whole.
+pub(crate) const MAX_BYTES: u64 = 256 << 20;
+
+/// An empty field that is not an empty line.
+const EMPTY: &str = "\"\"";
 
 /// One column of coordinates.
 #[derive(Clone, Debug)]
@@ -14,6 +19,7 @@ pub(crate) struct Column {
 }
 
 /// The table. `columns` are the axes that are left; `value_at` gives the text of an element by its number in C order.
+/// Without columns an empty text is written in quotes, because readers skip empty lines.
 ///
 /// # Errors
 /// Those of `value_at`.
@@ -23,7 +29,8 @@ pub(crate) fn table(
     value_at: impl Fn(usize) -> Result<String>,
 ) -> Result<String> {
     let head = columns.iter().map(|column| field(&column.name)).chain([field(name)]).collect::<Vec<_>>();
-    let mut text = head.join(",");
+    let is_empty_line = |value: &str| columns.is_empty() && value.is_empty();
+    let mut text = if is_empty_line(name) { EMPTY.to_owned() } else { head.join(",") };
     text.push('\n');
     let count = columns.iter().map(|column| column.values.len()).product::<usize>();
     for number in 0..count {
@@ -38,7 +45,8 @@ pub(crate) fn table(
             text.push_str(&field(value));
             text.push(',');
         }
-        text.push_str(&field(&value_at(number)?));
+        let value = value_at(number)?;
+        text.push_str(&if is_empty_line(&value) { EMPTY.to_owned() } else { field(&value) });
         text.push('\n');
     }
     Ok(text)
@@ -108,5 +116,7 @@ mod tests {
         let column = Column { name: "station".into(), values: vec!["0".into(), "1".into(), "2".into()] };
         let found = table("name", &[column], |at| text("a,b\0\0\0\0\0\u{fc}\0\0".as_bytes(), 4, at)).unwrap();
         assert_eq!(found, "station,name\n0,\"a,b\"\n1,\n2,\u{fc}\n");
+        let alone = table("name", &[], |at| text(b"\0\0\0", 3, at)).unwrap();
+        assert_eq!(alone, "name\n\"\"\n");
     }
 }
