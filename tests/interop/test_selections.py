@@ -111,6 +111,26 @@ def test_a_table_has_coordinates_in_front(home, tmp_path, climate):
     assert done.returncode == 7 and "at most 1048576 elements" in done.stderr
 
 
+def test_texts_name_the_lines_of_a_table_and_are_no_numbers(home, tmp_path):
+    with netCDF4.Dataset(tmp_path / "stations.nc", "w") as file:
+        for name, size in {"station": 3, "many": 40000, "length": 32}.items():
+            file.createDimension(name, size)
+        file.createVariable("station", str, ("station",))[:] = np.array(["Bern", "a,b", "Zürich"], dtype=object)
+        file.createVariable("v", "f4", ("station",))[:] = [0.5, 1.5, 2.5]
+        file.createVariable("names", "S1", ("many", "length"))[:] = b"x"
+    source, out = str(tmp_path / "stations.nc"), tmp_path / "out.csv"
+    done = corridor(home, "get", source, "v[::-1]", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert out.read_text(encoding="utf-8").splitlines() == ["station,v", "Zürich,2.5", '"a,b",1.5', "Bern,0.5"]
+    done = corridor(home, "get", source, "v(station=1)", "-o", str(out))
+    assert done.returncode in (2, 3) and "found texts; pick by index" in done.stderr
+    done = corridor(home, "get", source, "names", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert len(out.read_text().splitlines()) == 40001
+    done = corridor(home, "get", source, "v[0:0]", "-o", str(tmp_path / "none.nc"))
+    assert done.returncode != 0 and "write .npy, .zarr or .h5" in done.stderr
+
+
 def test_the_cache_is_shown_and_cleared(home, climate):
     shown = corridor(home, "cache")
     assert shown.returncode == 0 and str(home / "side") in shown.stdout and "corridor cache clear" in shown.stdout

@@ -270,17 +270,7 @@ impl Copy {
             if self.resolved.dropped[axis] {
                 continue;
             }
-            let range = self.resolved.selection.ranges()[axis];
-            let mut indices: Vec<u64> = (0..range.count).map(|index| range.index(index)).collect();
-            if self.resolved.reversed[axis] {
-                indices.reverse();
-            }
-            let values = if self.level == 0 {
-                let along = sel::Scale::of(copied.source, copied.dataset, copied.array, axis).await?;
-                indices.iter().map(|&index| along.text(along.value(index))).collect()
-            } else {
-                indices.iter().map(u64::to_string).collect()
-            };
+            let values = self.column(copied, axis).await?;
             columns.push(csv::Column { name: about.name.clone(), values });
         }
         let selection = self.resolved.selection.clone();
@@ -299,6 +289,49 @@ impl Copy {
             }
         })?;
         Flat::create(&request.output, text.as_bytes(), 0)?.finish()
+    }
+
+    /// Coordinates of the selected samples of an axis, as people read them.
+    async fn column(&self, copied: &Copied<'_>, axis: usize) -> Result<Vec<String>> {
+        let range = self.resolved.selection.ranges()[axis];
+        let mut indices: Vec<u64> = (0..range.count).map(|index| range.index(index)).collect();
+        if self.resolved.reversed[axis] {
+            indices.reverse();
+        }
+        if self.level != 0 {
+            return Ok(indices.iter().map(u64::to_string).collect());
+        }
+        if let Some(texts) = self.texts(copied, axis).await? {
+            return Ok(texts);
+        }
+        let along = sel::Scale::of(copied.source, copied.dataset, copied.array, axis).await?;
+        Ok(indices.iter().map(|&index| along.text(along.value(index))).collect())
+    }
+
+    /// Coordinates of the selected samples of an axis that has texts for them; `None` also where they are too large.
+    async fn texts(&self, copied: &Copied<'_>, axis: usize) -> Result<Option<Vec<String>>> {
+        let found = sel::text_array(copied.dataset, copied.array, axis);
+        let Some((number, info)) = found else { return Ok(None) };
+        let length = info.shape().get(1).copied();
+        let range = self.resolved.selection.ranges()[axis];
+        let whole = length.map(|count| AxisRange { start: 0, count, step: 1 });
+        let selection = Selection::new([range].into_iter().chain(whole))?;
+        if selection.len().is_none_or(|bytes| bytes > csv::MAX_BYTES) {
+            return Ok(None);
+        }
+        let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes())?;
+        let request = ReadRequest { array: number, level: 0, selection, priority: Priority::NORMAL };
+        copied.source.read(request, region).await?;
+        let bytes = target.into_vec()?;
+        // An array of characters has one for each sample.
+        let length = length.map_or(1, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let count = usize::try_from(range.count).unwrap_or(usize::MAX);
+        let mut texts =
+            (0..count).map(|at| csv::text(&bytes, length, at)).collect::<Result<Vec<String>>>()?;
+        if self.resolved.reversed[axis] {
+            texts.reverse();
+        }
+        Ok(Some(texts))
     }
 
     /// Refuses tables that nobody could read. A text is one element, of however many bytes.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use array::calendar::{Date, Precision, TimeUnits};
 use array::{
-    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Priority, ReadRequest,
-    Result, Selection, Source, Target,
+    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Meaning, Priority,
+    ReadRequest, Result, Selection, Source, Target,
 };
 
 /// Most coordinates of an axis that are read to be searched.
@@ -96,6 +96,12 @@ impl ByCoordinate {
                     array.name
                 ))
             })?;
+            if text_array(dataset, array, number).is_some() {
+                return Err(Error::invalid(format!(
+                    "expected numbers as coordinates of axis `{name}` of array `{}`, found texts; pick by index",
+                    array.name
+                )));
+            }
             let scale = Scale::of(source, dataset, array, number).await?;
             entries[number] = scale
                 .find(wanted)
@@ -114,15 +120,42 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The array of a data set that holds an axis's coordinates: of its name and length, in the same group or above.
+/// The array of a data set that holds an axis's coordinates: of its name and length, in the same group or above. Texts are none.
 pub(crate) fn coordinate_array<'a>(
     dataset: &'a Dataset,
     array: &ArrayInfo,
     axis: usize,
 ) -> Option<(u32, &'a ArrayInfo)> {
-    let (own, size) = (&array.axes.get(axis)?.name, *array.shape().get(axis)?);
+    let size = *array.shape().get(axis)?;
+    named_as(dataset, array, axis, |other| other.meaning != Meaning::Text && other.shape() == [size])
+}
+
+/// The array that holds texts in place of an axis's coordinates, one text or one character for each sample.
+pub(crate) fn text_array<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let size = [*array.shape().get(axis)?];
+    let has_numbers = array.axes.get(axis)?.coordinates != Coordinates::Index;
+    if has_numbers || coordinate_array(dataset, array, axis).is_some() {
+        return None;
+    }
+    named_as(dataset, array, axis, |other| {
+        other.meaning == Meaning::Text && (other.shape() == size || other.text_shape() == Some(&size[..]))
+    })
+}
+
+/// The innermost array with an axis's name that fits, in the group of `array` or above.
+fn named_as<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+    fits: impl Fn(&ArrayInfo) -> bool,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let own = &array.axes.get(axis)?.name;
     let group = array.name.rsplit_once('/').map_or("", |(group, _)| group);
-    let is_it = |other: &ArrayInfo| other.shape() == [size] && last(&other.name) == last(own);
+    let is_it = |other: &ArrayInfo| last(&other.name) == last(own) && fits(other);
     let depth = |other: &ArrayInfo| other.name.rsplit_once('/').map_or("", |(group, _)| group).len();
     let is_above = |other: &ArrayInfo| {
         let above = other.name.rsplit_once('/').map_or("", |(group, _)| group);
@@ -329,6 +362,8 @@ async fn read(source: &Arc<dyn Source>, number: u32, array: &ArrayInfo, size: u6
 
 #[cfg(test)]
 mod tests {
+    use array::conformance::one_array;
+
     use super::*;
 
     fn scale(values: &[f64], units: &str, calendar: &str) -> Scale {
@@ -417,6 +452,20 @@ mod tests {
         assert_eq!(picked(&hourly, "1900-01-01"), "0:4", "all of the day");
         assert_eq!(picked(&hourly, "1900-01-01T06:00"), "1");
         assert_eq!(picked(&hourly, "1900-01-01T06"), "1");
+    }
+
+    #[test]
+    fn texts_are_no_numbers_along_an_axis() {
+        for shape in [&[3][..], &[3, 5][..]] {
+            let mut data = one_array("<f4".parse().unwrap(), &[3], &[3]);
+            let mut names = one_array("|u1".parse().unwrap(), shape, shape).arrays.remove(0);
+            names.name = "x".into();
+            names.meaning = Meaning::Text;
+            data.arrays.push(names);
+            let array = &data.arrays[0];
+            assert!(coordinate_array(&data, array, 0).is_none());
+            assert_eq!(text_array(&data, array, 0).map(|(number, _)| number), Some(1));
+        }
     }
 
     #[test]
