@@ -16,7 +16,7 @@ use super::{Hdf5, Stored, filters, openpmd};
 use crate::{FileBytes, cf, describe, text};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
-const VALUES_VERSION: &[u8] = b"hdf5-3";
+const VALUES_VERSION: &[u8] = b"hdf5-4";
 
 /// The identity of what is in these files together.
 pub(super) fn identity(files: &Files) -> DatasetId {

@@ -236,7 +236,7 @@ fn float(datatype: &Handle, size: usize) -> Element {
     }
 }
 
-/// Two members `FALSE` and `TRUE` over one byte are a boolean (h5py's way); others are their integers.
+/// A boolean (h5py's way) or the integers of the enumeration.
 fn enumeration(datatype: &Handle) -> Element {
     // SAFETY: a valid data type identifier; the caller holds the lock.
     let Ok(base) = Handle::new("give the base of an enumeration", || unsafe { H5Tget_super(datatype.0) })
@@ -246,8 +246,15 @@ fn enumeration(datatype: &Handle) -> Element {
     // SAFETY: as above.
     let (members, size) = unsafe { (H5Tget_nmembers(datatype.0), H5Tget_size(base.0)) };
     let names = |n: c_uint| (0..n).map(|i| member_name(datatype, i)).collect::<Vec<_>>();
-    if members == 2 && size == 1 && names(2) == ["FALSE", "TRUE"] {
-        return Element::Number(DType::native(ElementType::Bool));
+    if members == 2 && size == 1 {
+        let mut values = [0u8; 2];
+        for (number, value) in (0..).zip(&mut values) {
+            // SAFETY: a valid enumeration over one byte, a number below its count, and room for one value.
+            unsafe { H5Tget_member_value(datatype.0, number, std::ptr::from_mut(value).cast()) };
+        }
+        if is_boolean(&names(2), values) {
+            return Element::Number(DType::native(ElementType::Bool));
+        }
     }
     let Element::Number(dtype) = Element::of(&base) else { return Element::of(&base) };
     let count = usize::try_from(members).unwrap_or(0).min(MAX_MEMBERS);
@@ -258,6 +265,15 @@ fn enumeration(datatype: &Handle) -> Element {
     }
     let names = names(c_uint::try_from(count).unwrap_or(0));
     Element::Enumeration { dtype, names, values }
+}
+
+/// Whether the members of an enumeration over one byte are those of h5py's `bool`, in either order.
+fn is_boolean(names: &[String], values: [u8; 2]) -> bool {
+    match names {
+        [first, second] if first == "FALSE" && second == "TRUE" => values == [0, 1],
+        [first, second] if first == "TRUE" && second == "FALSE" => values == [1, 0],
+        _ => false,
+    }
 }
 
 fn member_name(datatype: &Handle, member: c_uint) -> String {
@@ -398,6 +414,16 @@ fn list(datatype: &Handle) -> Element {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_enumeration_is_a_boolean_by_its_names_and_values() {
+        let is_boolean = |names: [&str; 2], values| super::is_boolean(&names.map(str::to_owned), values);
+        assert!(is_boolean(["FALSE", "TRUE"], [0, 1]));
+        assert!(is_boolean(["TRUE", "FALSE"], [1, 0]));
+        assert!(!is_boolean(["FALSE", "TRUE"], [1, 0]));
+        assert!(!is_boolean(["FALSE", "TRUE"], [0, 255]));
+        assert!(!is_boolean(["OFF", "ON"], [0, 1]));
+    }
 
     #[test]
     fn what_follows_the_end_of_a_string_is_cleared() {
