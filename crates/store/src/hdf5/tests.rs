@@ -170,6 +170,9 @@ fn what_was_never_written_behind_a_user_block_is_the_fill_value() {
     check(&opened, "chunked", &8i32.to_le_bytes().repeat(50));
 }
 
+/// Longest text that HDF5 can describe, bytes.
+const LONG_TEXT: usize = (1 << 31) - 1;
+
 #[test]
 fn what_is_too_large_is_left_out_by_itself() {
     let (_dir, path) = place("large.h5");
@@ -177,6 +180,7 @@ fn what_is_too_large_is_left_out_by_itself() {
     file.new_dataset::<f64>().chunk((1, 1024)).shape((1 << 31, 1 << 30)).create("endless").unwrap();
     file.new_dataset::<u8>().chunk(1 << 31).deflate(1).shape(1usize << 31).create("packed").unwrap();
     file.new_dataset::<u8>().chunk(1 << 31).shape(1usize << 31).create("plain").unwrap();
+    file.new_dataset::<h5::types::FixedAscii<LONG_TEXT>>().shape(1).create("long text").unwrap();
     file.new_dataset_builder().with_data(&[3i64, -4]).create("small").unwrap();
     file.close().unwrap();
     let opened = open_path(&path).unwrap();
@@ -186,6 +190,8 @@ fn what_is_too_large_is_left_out_by_itself() {
     check(&opened, "small", &[3i64.to_le_bytes(), (-4i64).to_le_bytes()].concat());
     let few = Selection::parse("2147483640:", &[1 << 31]).unwrap();
     assert_eq!(read(&opened, "plain", &few).unwrap(), [0; 8], "plain chunks may be of any size");
+    let end = Selection::parse("0, 2147483640:", &[1, LONG_TEXT as u64]).unwrap();
+    assert_eq!(read(&opened, "long text", &end).unwrap(), [0; 7], "a long text takes no memory");
 }
 
 /// One axis that is not the first may grow: an extensible array, in the latest format.

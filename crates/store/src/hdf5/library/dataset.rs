@@ -33,6 +33,8 @@ pub(super) const MAX_RANK: usize = 32;
 const MAX_FILTERS: usize = 32;
 /// Most parameters of a filter that are kept.
 const MAX_FILTER_PARAMETERS: usize = 32;
+/// Largest element whose fill value is kept, bytes: the description of a file holds one for each data set.
+const MAX_ELEMENT_BYTES: u64 = MAX_TEXT_BYTES;
 /// The largest size of an axis that may grow without end.
 pub(super) const UNLIMITED: u64 = u64::MAX;
 /// One byte of a text.
@@ -417,19 +419,32 @@ fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec
         Element::Compound { size_bytes, .. } => (*size_bytes, 1),
         _ => return Ok(Vec::new()),
     };
-    let mut value = vec![0; file_bytes];
+    // Texts and arrays keep one number as their fill value; that of a compound is kept whole.
+    if size as u64 > MAX_ELEMENT_BYTES {
+        return Err(Error::too_large(format!(
+            "expected elements of at most {MAX_ELEMENT_BYTES} bytes, found {size}"
+        )));
+    }
     let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
     // SAFETY: valid creation properties and place for the result.
     check("say whether there is a fill value", || unsafe {
         H5Pfill_value_defined(properties.0, &raw mut defined)
     })?;
-    let is_filled = defined != H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED && !never_filled(properties)?;
-    if is_filled && file_bytes == size * count {
-        // SAFETY: room for one element of the given type.
-        check("give the fill value", || unsafe {
-            H5Pget_fill_value(properties.0, datatype.0, value.as_mut_ptr().cast())
-        })?;
+    // The library's own default is zeros.
+    let is_set = defined == H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED && !never_filled(properties)?;
+    if !is_set || file_bytes != size * count {
+        return Ok(vec![0; size]);
     }
+    if file_bytes as u64 > MAX_ELEMENT_BYTES {
+        return Err(Error::too_large(format!(
+            "expected a fill value of at most {MAX_ELEMENT_BYTES} bytes, found {file_bytes}"
+        )));
+    }
+    let mut value = vec![0; file_bytes];
+    // SAFETY: room for one element of the given type.
+    check("give the fill value", || unsafe {
+        H5Pget_fill_value(properties.0, datatype.0, value.as_mut_ptr().cast())
+    })?;
     // Elements that are arrays are filled number by number.
     let first = value.get(..size).unwrap_or_default().to_vec();
     if value.chunks(size.max(1)).any(|part| part != first) {
