@@ -197,8 +197,22 @@ impl<'a> Builder<'a> {
         if !channels.is_empty() {
             info.attributes.insert("channels".into(), Attribute::Texts(channels));
         }
-        self.described.dataset.arrays.push(info);
-        self.described.levels.push(stored);
+        self.add(info, stored);
+    }
+
+    /// Adds an array with its levels; what is beyond a limit is left out by itself.
+    fn add(&mut self, info: ArrayInfo, levels: Vec<usize>) {
+        match info.check() {
+            Ok(()) => {
+                self.described.dataset.arrays.push(info);
+                self.described.levels.push(levels);
+            }
+            Err(e) => self.described.dataset.left_out.push(LeftOut {
+                name: info.name,
+                what: e.message().to_owned(),
+                value: None,
+            }),
+        }
     }
 
     fn alike(&self, one: usize, other: usize) -> bool {
@@ -255,8 +269,7 @@ impl<'a> Builder<'a> {
             if let Some(time) = time {
                 say_time(&mut info, &time);
             }
-            self.described.dataset.arrays.push(info);
-            self.described.levels.push(vec![number]);
+            self.add(info, vec![number]);
         }
     }
 

@@ -66,7 +66,6 @@ pub(crate) fn open_archive(file: Arc<FileBytes>, options: &OpenOptions) -> Resul
 fn opened(directory: Arc<Directory>, options: &OpenOptions) -> Result<Zarr> {
     let nodes = nodes::read(&directory)?;
     let described = describe::describe(&directory, nodes, &options.scratch)?;
-    described.dataset.check()?;
     Ok(Zarr {
         dataset: Arc::new(described.dataset),
         stored: described.stored,

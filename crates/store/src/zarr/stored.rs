@@ -381,6 +381,11 @@ fn opened(directory: &Arc<Directory>, path: &str, metadata: ArrayMetadata) -> Re
     if array.shape().len() >= array::MAX_AXES {
         return Err(Error::unsupported(format!("array of {} axes", array.shape().len())));
     }
+    // Before all chunks of the store are counted.
+    let elements = array.shape().iter().try_fold(1u64, |n, &size| n.checked_mul(size));
+    if elements.is_none_or(|n| n > i64::MAX as u64) {
+        return Err(Error::too_large(format!("shape {:?} exceeds 2^63 elements", array.shape())));
+    }
     Ok(array)
 }
 

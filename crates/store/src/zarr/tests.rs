@@ -295,6 +295,24 @@ fn structures_of_impossible_sizes_are_left_out() {
 }
 
 #[test]
+fn what_is_too_large_is_left_out_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    counting_v2(&dir.path().join("small"), [3, 4], [3, 4], &json!({}));
+    write(&dir.path().join(".zgroup"), &json!({"zarr_format": 2}));
+    for (name, shape) in [("elements", [10u64.pow(18); 2]), ("bytes", [1 << 31, 1 << 31])] {
+        let metadata = json!({"zarr_format": 2, "shape": shape, "chunks": [1, 1], "dtype": "<f4",
+            "compressor": null, "fill_value": 0, "order": "C", "filters": null});
+        write(&dir.path().join(name).join(".zarray"), &metadata);
+    }
+    let store = open_at(dir.path()).unwrap();
+    let why = |name: &str| &store.dataset.left_out.iter().find(|l| l.name == name).unwrap().what;
+    assert!(why("elements").contains("2^63 elements"), "{}", why("elements"));
+    assert!(why("bytes").contains("2^63 bytes"), "{}", why("bytes"));
+    let all = Selection::all(&[3, 4]);
+    assert_eq!(read(&store, "small", 0, &all).unwrap(), counting([3, 4], &all));
+}
+
+#[test]
 fn crafted_sizes_take_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     counting_v2(dir.path(), [3, 4], [3, 4], &json!({}));
