@@ -14,7 +14,7 @@ use super::filters::{NOT_A_TIME, Reading, TimeType};
 use super::nodes::{Kind, Node, Nodes, join};
 use super::ome::{self, Pyramid};
 use super::states;
-use super::stored::Stored;
+use super::stored::{MAX_TEXT_CHUNKS, Stored};
 use crate::kept::ChunkStore;
 use crate::{Cancel, Scratch, cf, describe, text};
 
@@ -122,8 +122,9 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn open_arrays(&mut self, directory: &Arc<Directory>) {
+        let mut text_chunks = MAX_TEXT_CHUNKS;
         for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind != Kind::Group) {
-            match Stored::open_all(directory, path, &node.kind, self.scratch) {
+            match Stored::open_all(directory, path, &node.kind, self.scratch, &mut text_chunks) {
                 Ok(all) => {
                     for (reading, stored) in all {
                         let number = self.described.stored.len();

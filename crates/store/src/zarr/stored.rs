@@ -26,6 +26,9 @@ use crate::kept::{ChunkStore, Decoded};
 use crate::scratch::MAX_CHUNK_BYTES;
 use crate::{Cancel, Scratch};
 
+/// Most chunks of texts of any length that are looked at when a store is opened: a second on a local disk.
+pub(super) const MAX_TEXT_CHUNKS: u64 = 65_536;
+
 /// An array of a store.
 pub(super) struct Stored {
     array: Array<Directory>,
@@ -58,7 +61,8 @@ enum Codecs {
 }
 
 impl Stored {
-    /// Prepares an array: one for each number that an element has.
+    /// Prepares an array: one for each number that an element has. `text_chunks`: chunks of texts of any length that may still
+    /// be looked at.
     ///
     /// # Errors
     /// `Unsupported`, saying what is: element type, codec, chunk grid, size of chunks.
@@ -67,6 +71,7 @@ impl Stored {
         path: &str,
         kind: &Kind,
         scratch: &Scratch,
+        text_chunks: &mut u64,
     ) -> Result<Vec<(Reading, Self)>> {
         let (document, is_v2) = match kind {
             Kind::ArrayV2(document) => (document, true),
@@ -81,7 +86,7 @@ impl Stored {
             return Ok(readings.pop().map(|reading| (reading, stored)).into_iter().collect());
         }
         let open = |reading: Reading| {
-            let stored = Self::open_own(directory, path, kind, reading.form.clone(), scratch)?;
+            let stored = Self::open_own(directory, path, kind, reading.form.clone(), scratch, text_chunks)?;
             Ok((reading, stored))
         };
         readings.into_iter().map(open).collect()
@@ -94,6 +99,7 @@ impl Stored {
         kind: &Kind,
         form: Form,
         scratch: &Scratch,
+        text_chunks: &mut u64,
     ) -> Result<Self> {
         let array = opened(directory, path, metadata(&plain(kind)?)?.0)?;
         let outer = outer_shape(&array)?;
@@ -129,7 +135,7 @@ impl Stored {
             codecs: Codecs::Own(parsed.chain),
             array,
         };
-        guarded(|| stored.measure_texts(scratch))?;
+        guarded(|| stored.measure_texts(scratch, text_chunks))?;
         if let Codecs::Own(chain) = &stored.codecs {
             stored.fill = chain.fill().to_vec();
             if let Some(bytes) = chain.form().text_bytes() {
@@ -142,7 +148,7 @@ impl Stored {
     }
 
     /// Reads all texts that have lengths of their own, for the longest.
-    fn measure_texts(&mut self, scratch: &Scratch) -> Result<()> {
+    fn measure_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
         let Codecs::Own(chain) = &self.codecs else { return Ok(()) };
         if !matches!(chain.form(), Form::Variable(_)) {
             return Ok(());
@@ -153,9 +159,15 @@ impl Stored {
             return Err(Error::too_large(format!("more than {MAX_TEXT_ELEMENTS} texts of any length")));
         }
         let grid: Vec<u64> = self.shape.iter().zip(&self.chunk).map(|(&n, c)| n.div_ceil(*c)).collect();
+        let chunks = grid.iter().product::<u64>();
+        *text_chunks = text_chunks.checked_sub(chunks).ok_or_else(|| {
+            Error::too_large(format!(
+                "expected at most {text_chunks} more chunks of texts of any length ({MAX_TEXT_CHUNKS} in a store), found {chunks}"
+            ))
+        })?;
         let mut longest = chain.fill().len();
         let cancel = Cancel::default();
-        for number in 0..grid.iter().product::<u64>() {
+        for number in 0..chunks {
             let Some(place) = self.place(&at(number, &grid), MAX_TEXT_BYTES)? else { continue };
             let _room = scratch.reserve(0, place.size_bytes, &cancel)?;
             let (stored, few) = (place.read()?, place.size_bytes.saturating_mul(16).max(64 << 10));

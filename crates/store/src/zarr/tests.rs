@@ -313,6 +313,22 @@ fn what_is_too_large_is_left_out_by_itself() {
 }
 
 #[test]
+fn texts_of_any_length_are_looked_for_in_a_bounded_number_of_chunks() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join(".zgroup"), &json!({"zarr_format": 2}));
+    for (name, shape) in [("a", 1000), ("b", 65_000), ("c", 1000)] {
+        let metadata = json!({"zarr_format": 2, "shape": [shape], "chunks": [1], "dtype": "|O",
+            "compressor": null, "fill_value": "", "order": "C", "filters": [{"id": "vlen-utf8"}]});
+        write(&dir.path().join(name).join(".zarray"), &metadata);
+    }
+    let store = open_at(dir.path()).unwrap();
+    let left_out: Vec<&str> = store.dataset.left_out.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(left_out, ["b"]);
+    assert!(store.dataset.left_out[0].what.contains("found 65000"), "{:?}", store.dataset.left_out);
+    assert_eq!(store.dataset.find("c").unwrap().1.meaning, Meaning::Text);
+}
+
+#[test]
 fn crafted_sizes_take_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     counting_v2(dir.path(), [3, 4], [3, 4], &json!({}));
