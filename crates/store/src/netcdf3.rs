@@ -25,7 +25,8 @@ pub(crate) fn recognises(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
-    let opened = Opened { header: Header::read(&file)?, file };
+    let header = Header::read(&file)?;
+    let opened = Opened { text_dimensions: header.text_dimensions(), header, file };
     let mut about = About {
         format: "NetCDF-3",
         attributes: cf::attributes(&opened.header.attributes),
@@ -45,24 +46,25 @@ pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatF
 struct Opened {
     file: Arc<FileBytes>,
     header: Header,
+    /// Per dimension: whether texts lie along it.
+    text_dimensions: Vec<bool>,
 }
 
 impl Opened {
     /// A variable with its place; one that the file does not hold is left out.
     fn place(&self, variable: &Variable) -> std::result::Result<Placed, LeftOut> {
-        match self.flat(variable).and_then(|place| place.check_within(self.file.size_bytes()).map(|()| place))
-        {
-            Ok(place) => Ok(Placed {
-                info: match variable.element {
-                    Type::Number(_) => self.info(variable),
-                    Type::Text => self.text_info(variable),
-                },
-                place,
-                store: Arc::clone(&self.file) as Arc<dyn ByteStore>,
-                access: Access::Flat,
-            }),
-            Err(error) => Err(LeftOut { name: variable.name.clone(), what: error.to_string(), value: None }),
-        }
+        let placed = || -> Result<Placed> {
+            let place = self.flat(variable)?;
+            place.check_within(self.file.size_bytes())?;
+            let info = match variable.element {
+                Type::Number(_) => self.info(variable),
+                Type::Text => self.text_info(variable),
+            };
+            info.check()?;
+            let store = Arc::clone(&self.file) as Arc<dyn ByteStore>;
+            Ok(Placed { info, place, store, access: Access::Flat })
+        };
+        placed().map_err(|e| LeftOut { name: variable.name.clone(), what: e.to_string(), value: None })
     }
 
     fn flat(&self, variable: &Variable) -> Result<FlatArray> {
@@ -88,22 +90,27 @@ impl Opened {
         info
     }
 
-    /// Elements per axis as described: a scalar of text has an axis for its byte.
+    /// Elements per axis as described: texts of one byte each have an axis for it.
     fn shape(&self, variable: &Variable) -> Vec<u64> {
         let mut shape = self.header.shape(variable);
-        if matches!(variable.element, Type::Text) && shape.is_empty() {
+        if matches!(variable.element, Type::Text) && !self.has_text_dimension(variable) {
             shape.push(1);
         }
         shape
     }
 
-    /// Characters: texts along the last dimension.
+    fn has_text_dimension(&self, variable: &Variable) -> bool {
+        variable.dimensions.last().is_some_and(|&last| self.text_dimensions[last])
+    }
+
+    /// Characters: texts along the last dimension where that is one of texts, else texts of one byte each.
     fn text_info(&self, variable: &Variable) -> ArrayInfo {
         let name = |&number: &usize| self.header.dimensions[number].name.clone();
         let names: Vec<String> = variable.dimensions.iter().map(name).collect();
         let mut info = text::array(&variable.name, &self.shape(variable), &names, None);
         info.attributes = cf::attributes(&variable.attributes);
-        info.storage.text = Some(if names.is_empty() { "fixed" } else { "characters" }.into());
+        info.storage.text =
+            Some(if self.has_text_dimension(variable) { "characters" } else { "fixed" }.into());
         if self.header.is_record(variable) {
             info.storage.unlimited = vec![0];
         }

@@ -1,6 +1,8 @@
 //! The binary header of NetCDF-3: dimensions, attributes, variables. Everything is big-endian; names and values are
 //! padded to four bytes.
 
+use std::collections::HashSet;
+
 use array::{ByteOrder, DType, ElementType, Error, MAX_AXES, Result, Scalar};
 
 use crate::cf::{Value, Values};
@@ -116,6 +118,21 @@ impl Header {
     /// Elements per axis.
     pub(super) fn shape(&self, variable: &Variable) -> Vec<u64> {
         variable.dimensions.iter().map(|&d| self.dimensions[d].size.unwrap_or(self.records)).collect()
+    }
+
+    /// Per dimension: whether characters along it are texts, as xarray has it: no variable has its name, and all variables that
+    /// have it are characters with it as the last dimension.
+    pub(super) fn text_dimensions(&self) -> Vec<bool> {
+        let names: HashSet<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
+        let mut are_of_texts: Vec<bool> =
+            self.dimensions.iter().map(|d| !names.contains(d.name.as_str())).collect();
+        for variable in &self.variables {
+            let last = variable.dimensions.last().filter(|_| matches!(variable.element, Type::Text));
+            for dimension in variable.dimensions.iter().filter(|&d| Some(d) != last) {
+                are_of_texts[*dimension] = false;
+            }
+        }
+        are_of_texts
     }
 
     pub(super) fn is_record(&self, variable: &Variable) -> bool {

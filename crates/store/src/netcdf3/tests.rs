@@ -100,9 +100,34 @@ fn records_are_interleaved() {
         assert_eq!(v.axes[0].coordinates, Coordinates::Regular { origin: 0.0, step: 6.0 });
         assert_eq!(v.decoding.scale.to_bits(), 0.5f64.to_bits());
         assert_eq!(read(&file, "note", ""), b"abc".map(f64::from));
-        assert_eq!(dataset.find("note").unwrap().1.text_shape(), Some(&[][..]));
+        assert_eq!(dataset.find("note").unwrap().1.text_shape(), Some(&[3][..]), "`v` has its dimension");
         assert!(dataset.attributes.contains_key("title"));
     }
+}
+
+#[test]
+fn characters_along_a_dimension_of_other_variables_are_texts_of_one_byte() {
+    let header = |base: u32| {
+        let mut made = Made(vec![b'C', b'D', b'F', 1]).u32(0);
+        made = made.u32(10).u32(2).text("x").u32(3).text("length").u32(2).u32(0).u32(0).u32(11).u32(3);
+        made = made.text("x").u32(1).u32(0).u32(0).u32(0).u32(2).u32(4).u32(base);
+        made = made.text("name").u32(2).u32(0).u32(1).u32(0).u32(0).u32(2).u32(8).u32(base + 4);
+        made.text("letter").u32(0).u32(0).u32(0).u32(2).u32(4).u32(base + 12).0
+    };
+    let mut bytes = header(0);
+    bytes = header(u32::try_from(bytes.len()).unwrap());
+    bytes.extend(b"abc\0AABBCC\0\0z\0\0\0");
+    let file = open_bytes(&bytes).unwrap();
+    let dataset = file.dataset();
+    for (name, shape, text) in
+        [("x", &[3, 1][..], "fixed"), ("name", &[3, 2][..], "characters"), ("letter", &[1][..], "fixed")]
+    {
+        let info = dataset.find(name).unwrap().1;
+        assert_eq!((info.shape(), info.storage.text.as_deref()), (shape, Some(text)), "{name}");
+    }
+    assert_eq!(read(&file, "x", ""), b"abc".map(f64::from));
+    assert_eq!(read(&file, "name", "1"), b"BB".map(f64::from));
+    assert_eq!(read(&file, "letter", ""), [f64::from(b'z')]);
 }
 
 #[test]
