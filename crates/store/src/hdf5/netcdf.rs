@@ -3,7 +3,7 @@
 //! A dimension is a data set ("scale") that variables point at; it may hold coordinates or be there for its
 //! length only. The scheme is HDF5's dimension scales, so files of other programs that use them profit too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::library::{Facts, TextForm, Value};
 use super::walk::{Tree, Values, Variable};
@@ -67,11 +67,45 @@ pub(super) fn is_of_characters(facts: &Facts, attributes: &Values) -> bool {
     matches!(facts.text, Some(TextForm::Fixed(_))) && has_dimensions && is_one_byte
 }
 
+/// Numbers of variables whose characters are texts of one byte each, as xarray has it: a variable of their group has the name of
+/// their last dimension, or has that dimension and is no text along it.
+pub(super) fn single_characters(tree: &Tree) -> Vec<usize> {
+    let are_characters = |v: &Variable| v.facts.text == Some(TextForm::Characters);
+    if !tree.variables.iter().any(are_characters) {
+        return Vec::new();
+    }
+    let dimensions = Dimensions::new(tree);
+    // By group and name: variables, and dimensions that are not of texts alone.
+    let mut taken = HashSet::new();
+    let mut last_dimensions = Vec::new();
+    for (number, variable) in tree.variables.iter().enumerate().filter(|(_, v)| !is_bare_dimension(v)) {
+        taken.insert((variable.group, short_name(&variable.path)));
+        let Some(extent) = variable.extent() else { continue };
+        let found = dimensions.of(number, extent.len()).into_iter();
+        let mut names: Vec<Option<String>> = found.map(|d| d.map(|d| d.name)).collect();
+        let is_text = matches!(variable.facts.text, Some(TextForm::Fixed(_) | TextForm::Characters));
+        let last = if is_text { names.pop().flatten() } else { None };
+        let others = names.into_iter().flatten().filter(|name| Some(name) != last.as_ref());
+        taken.extend(others.map(|name| (variable.group, name)));
+        if let (Some(last), true) = (last, are_characters(variable)) {
+            last_dimensions.push((number, (variable.group, last)));
+        }
+    }
+    let single = last_dimensions.into_iter().filter(|(_, dimension)| taken.contains(dimension));
+    single.map(|(number, _)| number).collect()
+}
+
 /// The path of a variable as netCDF shows it.
 pub(super) fn shown_path(path: &str) -> String {
     let (group, name) = path.rsplit_once('/').map_or(("", path), |(group, name)| (group, name));
     let name = name.strip_prefix(NOT_COORDINATE).unwrap_or(name);
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
+}
+
+/// The last part of [`shown_path`].
+fn short_name(path: &str) -> String {
+    let path = shown_path(path);
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// Finds dimensions of variables.
@@ -202,10 +236,7 @@ impl<'a> Dimensions<'a> {
     }
 
     fn dimension(&self, scale: usize) -> Dimension {
-        let name = self.tree.variables.get(scale).map_or(String::new(), |v| {
-            let path = shown_path(&v.path);
-            path.rsplit('/').next().unwrap_or_default().to_owned()
-        });
+        let name = self.tree.variables.get(scale).map_or(String::new(), |v| short_name(&v.path));
         let described = self.tree.variables.get(scale).is_some_and(|v| {
             !is_bare_dimension(v)
                 && v.facts.text.is_none()
@@ -222,8 +253,7 @@ fn address(variable: &Variable, address: u64) -> (usize, u64) {
 
 /// The name of the dimension that a data set is, if it is one.
 pub(super) fn scale_name(variable: &Variable) -> Option<String> {
-    let path = is_scale(variable).then(|| shown_path(&variable.path))?;
-    Some(path.rsplit('/').next().unwrap_or_default().to_owned())
+    is_scale(variable).then(|| short_name(&variable.path))
 }
 
 pub(super) fn is_scale(variable: &Variable) -> bool {

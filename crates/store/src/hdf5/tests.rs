@@ -309,6 +309,36 @@ fn texts_are_rows_of_bytes() {
     assert_eq!(read(&opened, "any", &part).unwrap(), b"tre");
 }
 
+#[test]
+fn characters_along_a_dimension_of_other_variables_are_texts_of_one_byte() {
+    let (_dir, path) = place("characters.nc");
+    let file = h5::File::create(&path).unwrap();
+    let letter = |text: &str| h5::types::FixedAscii::<1>::from_ascii(text).unwrap();
+    let class = h5::types::FixedAscii::<16>::from_ascii("DIMENSION_SCALE").unwrap();
+    let x = file.new_dataset_builder().with_data(&["a", "b", "c"].map(letter)).create("x").unwrap();
+    let length = file.new_dataset_builder().with_data(&[0f32; 2]).create("length").unwrap();
+    for (scale, number) in [(&x, 0i32), (&length, 1)] {
+        scale.new_attr::<h5::types::FixedAscii<16>>().create("CLASS").unwrap().write_scalar(&class).unwrap();
+        scale.new_attr::<i32>().create("_Netcdf4Dimid").unwrap().write_scalar(&number).unwrap();
+    }
+    let bare: h5::types::VarLenUnicode =
+        "This is a netCDF dimension but not a netCDF variable.".parse().unwrap();
+    length.new_attr::<h5::types::VarLenUnicode>().create("NAME").unwrap().write_scalar(&bare).unwrap();
+    let letters = ndarray::Array2::from_shape_fn((3, 2), |(row, _)| letter(["A", "B", "C"][row]));
+    let name = file.new_dataset_builder().with_data(&letters).create("name").unwrap();
+    let numbers = name.new_attr::<i32>().shape(2).create("_Netcdf4Coordinates").unwrap();
+    numbers.write(&[0i32, 1]).unwrap();
+    drop((x, length, name, numbers));
+    file.close().unwrap();
+    let opened = open_path(&path).unwrap();
+    check(&opened, "x", b"abc");
+    check(&opened, "name", b"AABBCC");
+    for (name, shape, text) in [("x", [3, 1], "fixed"), ("name", [3, 2], "characters")] {
+        let info = opened.dataset.find(name).unwrap().1;
+        assert_eq!((info.shape(), info.storage.text.as_deref()), (&shape[..], Some(text)), "{name}");
+    }
+}
+
 /// A file with something of everything, for damage.
 fn sample(path: &Path) {
     let data = numbers();

@@ -112,6 +112,12 @@ pub(super) fn walk(files: &mut Files) -> Result<Tree> {
     while let Some(link) = walk.later.pop_front() {
         walk.link(link);
     }
+    // Only now are all variables known.
+    for number in super::netcdf::single_characters(&walk.tree) {
+        if let Some(variable) = walk.tree.variables.get_mut(number) {
+            texts_of_one_byte(&mut variable.facts);
+        }
+    }
     if walk.truncated {
         walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} names were looked at"));
     }
@@ -440,6 +446,18 @@ fn characters(facts: &mut Facts) {
     }
     facts.inner_axes = 0;
     facts.text = Some(TextForm::Characters);
+}
+
+/// Takes back [`characters`].
+fn texts_of_one_byte(facts: &mut Facts) {
+    if let Some(shape) = &mut facts.shape {
+        shape.push(1);
+    }
+    if let Layout::Chunked(chunk) = &mut facts.layout {
+        chunk.push(1);
+    }
+    facts.inner_axes = 1;
+    facts.text = Some(TextForm::Fixed(TextEnd::Last));
 }
 
 fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
