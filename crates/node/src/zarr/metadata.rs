@@ -300,7 +300,7 @@ mod tests {
         text.meaning = array::Meaning::Text;
         text.attributes.insert("_Encoding".into(), Attribute::from("utf-8"));
         text.attributes.insert("long_name".into(), Attribute::from("name"));
-        let document = super::array(&data, 0, 0).unwrap();
+        let document = array(&data, 0, 0).unwrap();
         assert_eq!(document["data_type"]["name"], "fixed_length_utf32");
         assert_eq!(document["attributes"], json!({"long_name": "name"}));
     }

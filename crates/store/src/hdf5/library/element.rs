@@ -417,12 +417,12 @@ mod tests {
 
     #[test]
     fn an_enumeration_is_a_boolean_by_its_names_and_values() {
-        let is_boolean = |names: [&str; 2], values| super::is_boolean(&names.map(str::to_owned), values);
-        assert!(is_boolean(["FALSE", "TRUE"], [0, 1]));
-        assert!(is_boolean(["TRUE", "FALSE"], [1, 0]));
-        assert!(!is_boolean(["FALSE", "TRUE"], [1, 0]));
-        assert!(!is_boolean(["FALSE", "TRUE"], [0, 255]));
-        assert!(!is_boolean(["OFF", "ON"], [0, 1]));
+        let is_bool = |names: [&str; 2], values| is_boolean(&names.map(str::to_owned), values);
+        assert!(is_bool(["FALSE", "TRUE"], [0, 1]));
+        assert!(is_bool(["TRUE", "FALSE"], [1, 0]));
+        assert!(!is_bool(["FALSE", "TRUE"], [1, 0]));
+        assert!(!is_bool(["FALSE", "TRUE"], [0, 255]));
+        assert!(!is_bool(["OFF", "ON"], [0, 1]));
     }
 
     #[test]
