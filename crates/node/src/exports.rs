@@ -20,7 +20,7 @@ use wire::ops::{self, BlockPlace, ListEntry};
 use crate::assemble::{Context, Stack, assemble};
 use crate::folder::{Folder, Found, Look, State};
 use crate::peers;
-use crate::url::Location;
+use crate::url::{self, Location};
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -562,7 +562,18 @@ impl Exports {
             ("", [only]) => Ok(Arc::clone(only)),
             _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
                 let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
-                Error::not_found(format!("expected one of the data sets {names:?}, found `{name}`"))
+                // After a `/` of a URL comes the name of an array.
+                let is_meant = |export: &Arc<Export>| {
+                    export.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+                };
+                let advice = match all.iter().find(|export| is_meant(export)) {
+                    Some(export) => {
+                        let written = url::encode(&export.name).replace('/', "%2F");
+                        format!("; in a URL a slash within a name is `%2F`: `{written}`")
+                    }
+                    None => String::new(),
+                };
+                Error::not_found(format!("expected one of the data sets {names:?}, found `{name}`{advice}"))
             }),
         }
     }
