@@ -65,7 +65,7 @@ impl<T: Voxel> Blocks<T> {
         }
     }
 
-    /// What refreshing these blocks copies because pictures hold them, bytes.
+    /// Bytes that refreshing these blocks copies because pictures hold them.
     pub(crate) fn copies_bytes(&self, slots: &[u32]) -> usize {
         let blocks = slots.iter().filter_map(|&slot| self.all_slots()[slot as usize].as_ref());
         blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()

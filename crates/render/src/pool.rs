@@ -354,7 +354,7 @@ impl<T: Voxel> Vacancy<T> {
     }
 }
 
-/// What became of the next stale apron.
+/// Outcome of refreshing the next stale apron.
 enum Refreshed<T> {
     /// There was none.
     None,
@@ -603,7 +603,7 @@ mod tests {
         (0..a.all_slots().len().max(b.all_slots().len())).filter(|&slot| !is_same(slot)).count()
     }
 
-    /// Whoever begins a picture waits for one block at the most: each time the pool is locked, one block changes.
+    /// A picture that begins waits for one block at the most: each time the pool is locked, one block changes.
     #[test]
     fn the_pool_is_locked_for_one_block_at_a_time() {
         let (shared, blocks) = eight();

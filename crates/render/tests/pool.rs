@@ -285,7 +285,7 @@ fn blocks_inserted_together_look_as_those_inserted_one_by_one() {
     assert_eq!(one_by_one.used_bytes(), together.used_bytes());
 }
 
-/// Where pictures leave no room for a copy, an apron is refreshed after them.
+/// An apron is refreshed after the pictures that leave no room for a copy.
 #[test]
 fn aprons_that_find_no_room_are_refreshed_later() {
     let synthetic = pyramid();

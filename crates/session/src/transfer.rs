@@ -19,7 +19,7 @@ const TAIL_SHARE: f64 = 0.002;
 /// Narrowest range of usual values, as a share of their size. A narrower one holds one value and its rounding, such as the thin
 /// atmosphere around a star.
 const NARROWEST_SHARE: f64 = 1e-5;
-/// Of so many values more than one must be another, for the range to be that of the others.
+/// Number of values of which more than one must differ, for the range to be that of the differing ones.
 const FEWEST_OTHERS_OF: usize = 10_000;
 /// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;

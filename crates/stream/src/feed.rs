@@ -163,7 +163,7 @@ impl Feed {
         self.note_placed(blocks, outcomes)
     }
 
-    /// The same, but waits for the pictures that hold the room for them.
+    /// Puts blocks into every volume they belong to, after waiting for the pictures that hold the room for them.
     async fn place_in_time(&self, blocks: Vec<Arc<Block>>) {
         let (volumes, placed) = (Arc::clone(&self.volumes), blocks.clone());
         let place = move |block: &Arc<Block>| {

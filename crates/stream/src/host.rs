@@ -43,7 +43,7 @@ pub(crate) struct Host {
     pub(crate) draws: Arc<Semaphore>,
     pub(crate) painter: Arc<Painter>,
     grids: Grids,
-    /// What says which arrays are drawn on other axes than those of the data.
+    /// Source that knows which arrays are drawn on other axes than those of the data.
     pub(crate) regridded: OnceLock<Regridded>,
     /// The other ranks, where several draw.
     pub(crate) crew: Option<Arc<Crew>>,

@@ -22,11 +22,11 @@ const COARSE_BUDGET: Duration = Duration::from_millis(100);
 /// While the view moves and blocks arrive, a frame begins so long after the one before, or after twice the time that one took if
 /// that is sooner: half of the time is left to the blocks, and a frame of 18 ms still makes 27 a second.
 const ARRIVING_PERIOD: Duration = Duration::from_millis(36);
-/// What such a frame may take: half of the period.
+/// Time that such a frame may take: half of the period.
 const ARRIVING_BUDGET: Duration = Duration::from_millis(18);
 /// Blocks count as arriving while placing them takes this share of the time: below it drawing hardly notices.
 const ARRIVING_SHARE: f64 = 0.1;
-/// The same as [`MOVING_BUDGET`] for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
+/// Counterpart of [`MOVING_BUDGET`] for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
 pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
 /// A picture of a view that rests while blocks arrive may take this share of the time it has rested: on slow machines and
 /// paths, too, the picture becomes as sharp as its blocks long before the last one is there.
@@ -44,7 +44,7 @@ const FIRST_SCALE: u32 = 12;
 const LEAST_SCALE: u32 = 3;
 /// Share of the sides below which frames become rarer rather than coarser, in steps: a ninth of the pixels.
 const MOVING_FLOOR: u32 = 8;
-/// The same while blocks arrive: a sixteenth of the pixels.
+/// Share of the sides below which frames become rarer while blocks arrive: a sixteenth of the pixels.
 const ARRIVING_FLOOR: u32 = 6;
 /// Weight of the newest measurement.
 const NEWEST_WEIGHT: f64 = 0.4;

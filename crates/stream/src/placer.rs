@@ -27,7 +27,7 @@ pub(crate) struct Placer {
 /// Wall time of jobs.
 #[derive(Default)]
 struct Worked {
-    /// Of those that are done.
+    /// Wall time of the jobs that are done.
     done: Duration,
     /// When the one under way began.
     since: Option<Instant>,

@@ -9,7 +9,7 @@ use super::globe::NOWHERE;
 /// The source indices along one axis of an even level; `None` where they are its own.
 pub(super) type Indices<'a> = Option<&'a [u32]>;
 
-/// Where the pixels of a level of an even longitude-latitude grid come from.
+/// Source cells of the pixels of one level of an even longitude-latitude grid.
 pub(super) struct Pixels<'a> {
     /// The axes of latitude and longitude.
     pub(super) axes: [usize; 2],
@@ -25,7 +25,7 @@ pub(super) struct Pixels<'a> {
 /// source's block, in elements. Blocks have at most 64 MiB.
 type Steps = Vec<(u32, u32)>;
 
-/// The same before the shape of the source's block is known: its elements by their place in it, on each axis.
+/// Steps before the shape of the source's block is known: its elements by their place in it, on each axis.
 type Places = Vec<(u32, [u32; 2])>;
 
 /// One axis (named twice), or two: for each place of a source's block along them, what is taken from it.
@@ -34,7 +34,7 @@ struct Factor {
     parts: Vec<([u64; 2], Places)>,
 }
 
-/// What a block takes from one block of the source.
+/// Elements that a block takes from one block of the source.
 pub(super) struct Take {
     /// Index of the source's block.
     pub(super) index: u64,
@@ -43,7 +43,7 @@ pub(super) struct Take {
     source_elements: usize,
 }
 
-/// What the block of `shape` that begins at `start` takes from the blocks of `source`; indices per axis of the level.
+/// Lists what the block of `shape` that begins at `start` takes from the blocks of `source`; indices per axis of the level.
 ///
 /// # Errors
 /// `TooLarge` for a block beyond what memory can address.
@@ -64,7 +64,7 @@ pub(super) fn takes(
     (0..count).map(|number| take(source, &factors, number)).collect()
 }
 
-/// What is taken from one block of the source: a combination of a part of each factor.
+/// Combines a part of each factor to what is taken from one block of the source.
 fn take(source: &Level, factors: &[Factor], mut number: usize) -> Result<Take> {
     let mut place = vec![0; source.shape.len()];
     let mut parts = Vec::with_capacity(factors.len());
@@ -127,7 +127,7 @@ fn within(index: u64, block: u64) -> u32 {
     u32::try_from(index % block).unwrap_or(u32::MAX)
 }
 
-/// What is taken from each block, by the block's place. Elements that follow one another are mostly of the same block.
+/// Elements that are taken from each block, by the block's place. Elements that follow one another are mostly of the same block.
 #[derive(Default)]
 struct Parts {
     all: Vec<([u64; 2], Places)>,

@@ -45,7 +45,7 @@ pub struct Regridded {
 
 struct Inner {
     source: Arc<dyn Source>,
-    /// Of what the source described last.
+    /// Plan for the description that the source gave last.
     plan: Mutex<Arc<Plan>>,
 }
 
@@ -222,7 +222,7 @@ impl Inner {
 struct Canvas<'a> {
     grid: &'a Grid,
     info: &'a BlockInfo<'a>,
-    /// What comes from each block of the source.
+    /// Elements that come from each block of the source.
     takes: Vec<gather::Take>,
     /// Bytes of one element of the source.
     item_bytes: usize,

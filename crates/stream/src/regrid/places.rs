@@ -72,7 +72,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What says where the cells of a curvilinear grid lie.
+/// Arrays that say where the cells of a curvilinear grid lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Curvilinear {
     /// The array's axes of rows and columns.

@@ -17,14 +17,14 @@ use super::places::{Curvilinear, Names, values};
 const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
 /// Part of the identity of a data set on even grids; a new one whenever the same source gives other voxels.
 const IDENTITY: &str = "on even grids 1";
-/// What the formats say of arrays on curvilinear grids.
+/// Note of the formats on arrays on curvilinear grids.
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
 
 /// A description with arrays on even grids, and what each is made of.
 pub(super) struct Plan {
-    /// What the source describes.
+    /// Description by the source.
     pub(super) source: Arc<Dataset>,
-    /// The same on even grids, with notes on what is drawn how.
+    /// Description on even grids, with notes on what is drawn how.
     pub(super) dataset: Arc<Dataset>,
     /// Per array; `None` where it is the source's.
     pub(super) grids: Vec<Option<Grid>>,
@@ -38,7 +38,7 @@ pub(super) struct Grid {
     pub(super) missing: Option<Missing>,
 }
 
-/// The same for one level.
+/// Map of one level to the source.
 pub(super) struct LevelGrid {
     /// Per axis the source's indices; `None` where they are the even level's own.
     axes: Vec<Option<Arc<[u32]>>>,
@@ -82,7 +82,7 @@ impl LevelGrid {
     }
 }
 
-/// What is known of places in the source, so that nothing is read or worked out twice.
+/// Places in the source that are known, so that nothing is read or worked out twice.
 #[derive(Default)]
 struct Known {
     bounds: HashMap<u32, Option<Arc<[[f64; 2]]>>>,
@@ -92,7 +92,7 @@ struct Known {
     maps: Vec<(MapKey, Arc<[u32]>)>,
 }
 
-/// Of which level a map is: of an axis, or of the pixels of a globe, by address, which stays as long as they are known.
+/// Level that a map belongs to: of an axis, or of the pixels of a globe, by address, which stays as long as they are known.
 #[derive(Clone, PartialEq)]
 struct MapKey {
     of: usize,
@@ -385,7 +385,7 @@ impl Known {
         made.map(Arc::new).map_err(str::to_owned)
     }
 
-    /// The same axis once.
+    /// Returns the known axis that equals this one, or keeps this one.
     fn axis(&mut self, even: EvenAxis) -> Arc<EvenAxis> {
         if let Some(known) = self.axes.iter().find(|known| ***known == even) {
             return Arc::clone(known);
@@ -446,7 +446,7 @@ impl Known {
     }
 }
 
-/// What people are told of a curvilinear grid.
+/// Note for people on a curvilinear grid.
 fn said_of_globe(globe: &Globe) -> String {
     let percent = 100.0 * globe.hidden;
     let hidden = if percent < 1.0 {
@@ -460,7 +460,7 @@ fn said_of_globe(globe: &Globe) -> String {
     )
 }
 
-/// What people are told of an axis.
+/// Note for people on an axis.
 fn said_of(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> String {
     let scale = if is_to_scale { "" } else { ", not to scale with the others" };
     let hidden = match even.hidden() {

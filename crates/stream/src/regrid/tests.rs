@@ -105,7 +105,7 @@ async fn drawn(source: &Regridded, array: u32, level: u8) -> (Vec<u64>, Vec<f64>
     (shape, (0..count).map(value).collect())
 }
 
-/// Of two that are as near, the later one: cells begin with their first border.
+/// Takes the later of two that are as near: cells begin with their first border.
 fn nearest(places: &[f64], at: f64) -> usize {
     let distance = |i: &usize| (places[*i] - at).abs();
     (0..places.len()).rev().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap()

@@ -32,7 +32,7 @@ pub const JOIN: &str = "join";
 /// Which servers a viewing node reads from, and how they are.
 pub const SERVERS: &str = "servers";
 
-/// What the values of a viewing node's file mean.
+/// Changes the meaning of the values of a viewing node's file.
 pub const INTERPRET: &str = "interpret";
 /// What a server knows of the network path to whoever asks.
 pub const PATH: &str = "path";

@@ -35,7 +35,7 @@ const TURN_EVERY: Duration = Duration::from_millis(16);
 
 const GOAL_FIRST_SECS: f64 = 1.0;
 const GOAL_FRAMES_PER_SEC: f64 = 30.0;
-/// The same while blocks come.
+/// Frames a second while blocks arrive.
 const GOAL_LOADING_FRAMES_PER_SEC: f64 = 20.0;
 const GOAL_PIXELS: f64 = 1.0 / 9.0;
 const GOAL_MOVING_DB: f64 = 30.0;
