@@ -622,6 +622,17 @@ mod tests {
         }
     }
 
+    /// A participant with a small window, whose frames are drawn while the tasks are kept.
+    fn joined(host: &Arc<Host>) -> (ParticipantId, Arc<Seat>, JoinSet<()>) {
+        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
+        let (who, seat) = host.join(&join, Role::Own).unwrap();
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(host);
+        tasks.spawn(async move { fed.feed.run().await });
+        tasks.spawn(run(Arc::clone(host), who, Arc::clone(&seat)));
+        (who, seat, tasks)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_waited_for_a_turn_sees_the_newest_view() {
         let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
@@ -630,12 +641,7 @@ mod tests {
         let view = View::first_of(&dataset).unwrap();
         let host =
             Arc::new(Host::new(Arc::new(dataset), source, (64 << 20).into(), view, Arc::new(|_| None)));
-        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
-        let (who, seat) = host.join(&join, Role::Own).unwrap();
-        let mut tasks = JoinSet::new();
-        let fed = Arc::clone(&host);
-        tasks.spawn(async move { fed.feed.run().await });
-        tasks.spawn(run(Arc::clone(&host), who, Arc::clone(&seat)));
+        let (who, seat, _tasks) = joined(&host);
         while !frame(&host, who, &seat).await.truth.exact {}
 
         let others = host.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
@@ -684,12 +690,7 @@ mod tests {
         let host =
             Host::new(Arc::new(dataset), Arc::new(source), (64 << 20).into(), view, Arc::new(|_| None));
         let host = Arc::new(host);
-        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
-        let (who, seat) = host.join(&join, Role::Own).unwrap();
-        let mut tasks = JoinSet::new();
-        let fed = Arc::clone(&host);
-        tasks.spawn(async move { fed.feed.run().await });
-        tasks.spawn(run(Arc::clone(&host), who, Arc::clone(&seat)));
+        let (who, seat, mut tasks) = joined(&host);
         let moving = Arc::clone(&host);
         tasks.spawn(async move {
             for seq in 1000.. {
