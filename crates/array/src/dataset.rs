@@ -198,6 +198,17 @@ pub enum Meaning {
     Labels,
     /// Text: the last axis is the bytes of one text, UTF-8, padded by zeros at its end. No coarser levels, never drawn.
     Text,
+    /// Colors of an image as it is drawn: integers of 32 bits, from the highest byte down strength, red, green and blue, sRGB.
+    /// Nothing is interpolated. Sources for drawing describe arrays so; files and servers do not.
+    Colors,
+}
+
+impl Meaning {
+    /// Whether values between voxels mean something. It is false for labels, texts and packed colors.
+    #[must_use]
+    pub const fn is_continuous(self) -> bool {
+        matches!(self, Self::Intensity)
+    }
 }
 
 /// One array of a data set.

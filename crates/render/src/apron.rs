@@ -158,7 +158,7 @@ impl<T: Voxel> Blocks<T> {
     /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
     fn sample_coarser(&self, rank: usize, volume: DVec3) -> Option<(usize, T)> {
         let (rank, block, local) = self.finest_from(rank, volume)?;
-        let is_labels = self.view.meaning == array::Meaning::Labels;
+        let is_labels = !self.view.meaning.is_continuous();
         Some((rank, block.interpolate(local, is_labels, &self.missing)))
     }
 

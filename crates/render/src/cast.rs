@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use array::{BlockKey, Error, Meaning, Result};
+use array::{BlockKey, Error, Result};
 use glam::{DAffine3, DVec3, Vec4};
 use rayon::prelude::*;
 
@@ -394,7 +394,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
     }
 
     fn shadings(&self) -> Vec<Shading<'_, T>> {
-        let nearest = self.scene.view.meaning == Meaning::Labels;
+        let nearest = !self.scene.view.meaning.is_continuous();
         let opaque = 1.0 - self.scene.quality.termination;
         let missing = &self.blocks.missing;
         self.tables

@@ -4,11 +4,15 @@
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
 //! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
 //! colours of a table, in which neighbours are far apart; the colour of any other is made from all bits of its number.
+//! `rgb` is for packed colours ([`array::Meaning::Colors`]): each value has the colour in its own lower 24 bits. Its table is that of `gray`.
+
+use crate::voxel::label_number;
 
 /// Entries of a colour map.
 pub const COLOURS: usize = 256;
 
-const NAMES: [&str; 8] = ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels"];
+const NAMES: [&str; 9] =
+    ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels", "rgb"];
 
 /// Names of all colour maps, in the order a menu shows them.
 #[must_use]
@@ -26,7 +30,7 @@ pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
         "inferno" => INFERNO,
         "cividis" => CIVIDIS,
         "coolwarm" => COOLWARM,
-        "gray" => "000000ffffff",
+        "gray" | "rgb" => "000000ffffff",
         "labels" => return Some(label_colours()),
         _ => return None,
     };
@@ -36,7 +40,48 @@ pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
 /// True for maps whose colour is chosen by the value itself instead of its place in the range.
 #[must_use]
 pub fn is_categorical(name: &str) -> bool {
-    name == "labels"
+    matches!(name, "labels" | "rgb")
+}
+
+/// Colours of values that stand for themselves: see [`is_categorical`].
+#[derive(Clone, Debug)]
+pub(crate) enum OwnColours {
+    /// Of labels, with the table of the first 256.
+    OfLabels(Vec<[f32; 3]>),
+    /// Packed in the value.
+    Packed,
+}
+
+impl OwnColours {
+    /// For a colour map and its table; `None` where it is not categorical.
+    pub(crate) fn new(name: &str, table: &[[f32; 3]]) -> Option<Self> {
+        match name {
+            "labels" => Some(Self::OfLabels(table.to_vec())),
+            "rgb" => Some(Self::Packed),
+            _ => None,
+        }
+    }
+
+    /// The colour of a value, given as [`crate::voxel::Voxel::label`] gives it.
+    pub(crate) fn of(&self, value: u32) -> [f32; 3] {
+        match self {
+            Self::OfLabels(table) => {
+                table.get(value as usize).copied().unwrap_or_else(|| mixed_colour(value))
+            }
+            Self::Packed => {
+                let [_, r, g, b] = value.to_be_bytes();
+                [r, g, b].map(|part| f32::from(part) / 255.0)
+            }
+        }
+    }
+}
+
+/// The colour of a label as the map `labels` has it, sRGB.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+pub fn label_colour(label: u64) -> [u8; 3] {
+    let known = usize::try_from(label).ok().and_then(|label| label_colours().get(label).copied());
+    known.unwrap_or_else(|| mixed_colour(label_number(label)).map(|part| (part * 255.0).round() as u8))
 }
 
 /// Colours between knots of six hexadecimal digits each.
@@ -73,12 +118,9 @@ fn label_colours() -> [[u8; 3]; COLOURS] {
     })
 }
 
-/// The colour of a label: from the table for the first ones, else from the bits of its number.
+/// The colour of a label beyond the table: from the bits of its number.
 #[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
-pub(crate) fn label_colour(table: &[[f32; 3]], label: u32) -> [f32; 3] {
-    if let Some(colour) = table.get(label as usize) {
-        return *colour;
-    }
+fn mixed_colour(label: u32) -> [f32; 3] {
     let bits = mix32(label);
     // Bright and saturated, so that none is the colour of a background; all bits count, so that few are alike.
     let value = 0.75 + (bits >> 16 & 0xFF) as f32 * (0.25 / 255.0);
@@ -163,7 +205,8 @@ mod tests {
     #[test]
     fn every_label_has_a_colour_of_its_own_and_never_that_of_nothing() {
         let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
-        let colour = |label: u32| label_colour(&table, label).map(|v| (v * 255.0).round());
+        let colours = OwnColours::new("labels", &table).unwrap();
+        let colour = |label: u32| colours.of(label).map(|v| (v * 255.0).round());
         let labels = (1..20_000).chain((1..200).map(|i| i * 256)).chain((0..500).map(|i| u32::MAX - i));
         let labels: std::collections::BTreeSet<u32> = labels.collect();
         let mut seen = std::collections::BTreeMap::new();
@@ -177,6 +220,24 @@ mod tests {
             alike += usize::from(seen.insert([r, g, b].map(|v| v.to_bits()), label).is_some());
         }
         assert!(alike * 100 < labels.len(), "{alike} of {}", labels.len());
+    }
+
+    #[test]
+    fn packed_colours_are_their_own() {
+        let colours = OwnColours::new("rgb", &[]).unwrap();
+        assert_eq!(colours.of(0xFF80_2040).map(|v| (v * 255.0).round()), [128.0, 32.0, 64.0]);
+        assert_eq!(colours.of(0x0100_0000), [0.0; 3]);
+        assert!(OwnColours::new("gray", &[]).is_none());
+    }
+
+    #[test]
+    fn a_label_has_the_same_colour_alone_as_in_a_picture() {
+        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colours = OwnColours::new("labels", &table).unwrap();
+        for label in [1, 255, 256, 70_000, u64::from(u32::MAX), 1 << 40, u64::MAX] {
+            let in_picture = colours.of(label_number(label)).map(|v| (v * 255.0).round());
+            assert_eq!(label_colour(label).map(f32::from), in_picture, "{label}");
+        }
     }
 
     #[test]

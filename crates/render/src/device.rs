@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-use array::{Error, Meaning, Result};
+use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
 
@@ -416,7 +416,7 @@ impl<T: Voxel> Caster<'_, T> {
             valid: missing.valid.map(|(low, high)| [above(low), below(high)]),
             origin: tables[0].scale.origin,
             gain: tables[0].scale.gain,
-            is_labels: view.meaning == Meaning::Labels,
+            is_labels: !view.meaning.is_continuous(),
             mode: self.scene.mode,
             is_lit: self.metric.is_some(),
             light: PreparedLight { squares: metric.squares, step_length: metric.step_length },

@@ -4,7 +4,6 @@
 //! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a
 //! block's upper faces the apron does the same (`apron.rs`). Labels are not interpolated and do not fade.
 
-use array::Meaning;
 use glam::{BVec3, DVec3};
 
 use crate::blocks::Blocks;
@@ -23,7 +22,7 @@ impl<T: Voxel> Blocks<T> {
     pub(crate) fn fade_of(&self, block: &Resident<T>, sight: &Sight) -> Fade {
         let coarser = block.rank + 1..self.view.levels.len();
         // Labels are not interpolated: their borders are meant to be sharp.
-        if self.view.meaning == Meaning::Labels || !coarser.clone().any(|rank| self.count_at(rank) > 0) {
+        if !self.view.meaning.is_continuous() || !coarser.clone().any(|rank| self.count_at(rank) > 0) {
             return Fade::FALSE;
         }
         let begins_alone = |axis: usize| {

@@ -87,7 +87,7 @@ mod work;
 pub use annotate::{Key, Notes, Span, annotate};
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_with};
-pub use colour::{colour_map_names, colour_map_table, is_categorical};
+pub use colour::{colour_map_names, colour_map_table, is_categorical, label_colour};
 pub use demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use first::first_camera;
 pub use image::{Background, Image};

@@ -3,7 +3,7 @@
 use glam::Vec4;
 
 use crate::TransferFunction;
-use crate::colour::{is_categorical, label_colour};
+use crate::colour::OwnColours;
 use crate::device::PreparedPalette;
 use crate::table::ENTRIES;
 use crate::transfer::interpolate;
@@ -14,17 +14,14 @@ pub(crate) struct Palette {
     colours: Vec<[f32; 3]>,
     range: [f64; 2],
     domain: [f64; 2],
-    is_categorical: bool,
+    own: Option<OwnColours>,
 }
 
 impl Palette {
     pub(crate) fn new(transfer: &TransferFunction) -> Self {
-        Self {
-            colours: transfer.colours(),
-            range: transfer.range,
-            domain: transfer.domain(),
-            is_categorical: is_categorical(&transfer.colour_map),
-        }
+        let colours = transfer.colours();
+        let own = OwnColours::new(&transfer.colour_map, &colours);
+        Self { colours, range: transfer.range, domain: transfer.domain(), own }
     }
 
     /// The colour at a place in the transfer function's table.
@@ -36,11 +33,7 @@ impl Palette {
 
     /// The colour of a label at a place in that table: where the map is categorical, that of its number.
     pub(crate) fn of_label(&self, label: u32, place: f32) -> Vec4 {
-        if self.is_categorical {
-            self.opaque(label_colour(&self.colours, label))
-        } else {
-            self.of_place(place)
-        }
+        self.own.as_ref().map_or_else(|| self.of_place(place), |own| self.opaque(own.of(label)))
     }
 
     /// As a caster on another device takes it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Error, Meaning, Result};
+use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -104,11 +104,11 @@ impl Mode {
     /// Checks what is drawn of a volume.
     ///
     /// # Errors
-    /// `Invalid` for extreme values of labels, whose order means nothing.
+    /// `Invalid` for extreme values of labels and packed colors, whose order means nothing.
     pub fn check_of(self, view: &VolumeView) -> Result<()> {
-        if view.meaning == Meaning::Labels && self.is_extreme() {
+        if !view.meaning.is_continuous() && self.is_extreme() {
             return Err(Error::invalid(
-                "expected an array of intensities to draw extreme values of, found labels: choose another mode",
+                "expected an array of intensities to draw extreme values of, found labels or colors: choose another mode",
             ));
         }
         Ok(())

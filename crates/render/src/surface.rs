@@ -2,7 +2,7 @@
 //!
 //! Values a person sets; how they are found on a ray is told in `hunt.rs`.
 
-use array::{Error, Meaning, Result};
+use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::VolumeView;
@@ -25,11 +25,11 @@ impl Isosurface {
     /// Checks the surfaces of one picture of a volume.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong: labels have no isosurfaces.
+    /// `Invalid`, naming what is wrong: labels and packed colors have no isosurfaces.
     pub fn check_of(surfaces: &[Self], view: &VolumeView) -> Result<()> {
-        if view.meaning == Meaning::Labels && !surfaces.is_empty() {
+        if !view.meaning.is_continuous() && !surfaces.is_empty() {
             return Err(Error::invalid(
-                "expected an array of intensities to draw isosurfaces of, found labels",
+                "expected an array of intensities to draw isosurfaces of, found labels or colors",
             ));
         }
         if surfaces.len() > Self::MAX_COUNT {

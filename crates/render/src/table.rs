@@ -15,7 +15,7 @@ use array::Decoding;
 use glam::{Vec3, Vec4};
 
 use crate::TransferFunction;
-use crate::colour::{is_categorical, label_colour};
+use crate::colour::OwnColours;
 use crate::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::simd::Simd;
 use crate::skip::REMEMBERED;
@@ -75,8 +75,8 @@ pub(crate) struct Table {
     pub(crate) scale: Scale,
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
-    /// Colours by label, where the map is categorical; their opacity is 1.
-    labels: Option<Vec<[f32; 3]>>,
+    /// Colours where the map is categorical; their opacity is 1.
+    own: Option<OwnColours>,
 }
 
 impl Entries {
@@ -153,9 +153,9 @@ impl Table {
         for (i, &opacity) in opacities.iter().enumerate() {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
-        let labels = is_categorical(&transfer.colour_map).then(|| colours.clone());
+        let own = OwnColours::new(&transfer.colour_map, &colours);
         let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
-        Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, labels }
+        Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
     }
 
     /// As [`crate::device::Prepared::table_words`] says.
@@ -169,7 +169,11 @@ impl Table {
 
     /// Colours by label, four words each.
     pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
-        self.labels.iter().flatten().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
+        let table = match &self.own {
+            Some(OwnColours::OfLabels(table)) => table.as_slice(),
+            Some(OwnColours::Packed) | None => &[],
+        };
+        table.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
     }
 
     /// The entry of a whole sample nearest to a place; nothing for NaN.
@@ -181,9 +185,8 @@ impl Table {
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u32) -> Vec4 {
         let entry = self.parts[0].entry(place);
-        let coloured =
-            |colours: &Vec<[f32; 3]>| Vec3::from(label_colour(colours, label)).extend(1.0) * entry.w;
-        self.labels.as_ref().map_or(entry, coloured)
+        let coloured = |own: &OwnColours| Vec3::from(own.of(label)).extend(1.0) * entry.w;
+        self.own.as_ref().map_or(entry, coloured)
     }
 
     /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.

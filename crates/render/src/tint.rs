@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use array::{Error, Meaning, Result};
+use array::{Error, Result};
 use glam::{DVec3, Vec4};
 
 use crate::blocks::Blocks;
@@ -223,7 +223,7 @@ impl<'a, T: Voxel> Dyer<'a, T> {
             table: &self.caster.tables.by_stride[0],
             missing: &self.caster.blocks.missing,
             opaque: 1.0,
-            nearest: self.caster.scene.view.meaning == Meaning::Labels,
+            nearest: !self.caster.scene.view.meaning.is_continuous(),
             metric: None,
             dye: None,
         }

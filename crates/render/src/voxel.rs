@@ -112,6 +112,11 @@ fn large_label(bits: u64) -> f64 {
     (EXACT + 2 * (mix64(bits) >> 12)) as f64
 }
 
+/// The number by which the colour of a stored label is found.
+pub(crate) fn label_number(label: u64) -> u32 {
+    label_of(unsigned_label(label))
+}
+
 /// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
 fn label_of(value: f64) -> u32 {

@@ -128,7 +128,7 @@ fn spread(number: u64) -> DVec3 {
 impl<T: Voxel> Blocks<T> {
     /// Whether something is to be seen at places, by the finest blocks that are here; true where none is.
     pub(crate) fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
-        let nearest = self.view.meaning == array::Meaning::Labels;
+        let nearest = !self.view.meaning.is_continuous();
         let decoding = &self.view.decoding;
         let is_seen = |&at: &DVec3| {
             let Some((_, block, local)) = self.finest_from(0, at) else { return true };

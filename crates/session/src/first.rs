@@ -1,7 +1,8 @@
 //! The array of a data set that is shown first.
 //!
 //! Arrays are ranked in this order. Last come coordinates, bounds, cell measures and tables of a mesh: arrays that others name as such,
-//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; tables of a few columns after others;
+//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; images in their colours before the channels
+//! that they are made of; tables of a few columns after others;
 //! volumes before planes; fractional values before whole numbers; more dimensions first; the largest; the first in the file.
 
 use std::cmp::Reverse;
@@ -51,7 +52,7 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
 }
 
 /// Order of arrays: the lowest is shown, the first of equal ones.
-type Rank = (bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
+type Rank = (bool, bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
 
 fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
     let is_table = sides(array).any(|side| (2..LEAST_SIDE).contains(&side));
@@ -59,6 +60,7 @@ fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
     (
         is_about_others(array, named),
         array.meaning == Meaning::Labels || array.name.split('/').any(|part| part == "labels"),
+        array.meaning != Meaning::Colors,
         is_table,
         thick_sides(array) < 3,
         !array.decoding.output.element().is_float(),

@@ -2,7 +2,7 @@
 //!
 //! Shapes only, bounded and checked; what they cause is decided in [`crate::Room`] and in the frame loop.
 
-use array::{Axis, Error, Level, LevelOrigin, Result};
+use array::{Axis, DType, Error, Level, LevelOrigin, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -250,7 +250,8 @@ pub struct FrameInfo {
 }
 
 /// An array as it is drawn, where that is on other axes than those of the data: uneven axes and curvilinear grids are drawn on
-/// even ones. Indices and positions in a view are those of these axes.
+/// even ones. Indices and positions in a view are those of these axes. An array in its colours is there beside those that the
+/// data have, with a meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DrawnArray {
     /// Its name.
@@ -263,6 +264,12 @@ pub struct DrawnArray {
     pub world_units: String,
     /// Things a person should know.
     pub notes: Vec<String>,
+    /// What its values stand for, of an array that the data have not got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<Meaning>,
+    /// Type of its elements, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
 }
 
 /// What the viewing node says to a participant.

@@ -32,6 +32,10 @@ const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
 const PADDING_ROOM: f64 = 0.25;
 /// Range in which every label of the map for labels has a colour of its own.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
+/// Range of packed colours, decoded: their strength, and below it the colour.
+const COLOR_RANGE: [f64; 2] = [0.0, 256.0];
+/// Highest strength of colours that is hidden in a volume: that of dark surroundings.
+const HIDDEN_STRENGTH: f64 = 32.0;
 
 /// Which values are seen, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,6 +76,14 @@ impl Transfer {
             let opacity = vec![[0.5, 0.0], [0.5, dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
+        if meaning == Meaning::Colors {
+            let [low, high] = COLOR_RANGE;
+            let opacity = match looks {
+                Looks::Map | Looks::Layers => looks.visible_over(COLOR_RANGE),
+                Looks::Volume => vec![[low, 0.0], [HIDDEN_STRENGTH, 0.0], [high, dense]],
+            };
+            return Self { range: COLOR_RANGE, map: "rgb".into(), opacity, other: Map::new() };
+        }
         let mut opacity = match looks {
             Looks::Map | Looks::Layers => looks.visible_over([low, high]),
             Looks::Volume => {
@@ -101,7 +113,7 @@ impl Transfer {
     pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let sensible = Self::sensible(values, meaning, sides_voxels);
         let [low, high] = [values.low, values.high].map(|v| v.clamp(-WIDEST, WIDEST));
-        if meaning == Meaning::Labels || values.count == 0 || check_range([low, high]).is_err() {
+        if !meaning.is_continuous() || values.count == 0 || check_range([low, high]).is_err() {
             return sensible;
         }
         let opacity = match Looks::of(sides_voxels) {
@@ -111,10 +123,10 @@ impl Transfer {
         Self { range: [low, high], opacity, ..sensible }
     }
 
-    /// Moves colours and opacity to another range; changes nothing for labels, or where the range is not valid.
+    /// Moves colours and opacity to another range; changes nothing for labels and packed colours, or where the range is not valid.
     #[must_use]
     pub fn spread_over(mut self, range: [f64; 2]) -> Self {
-        if check_range(range).is_err() || self.map == "labels" {
+        if check_range(range).is_err() || matches!(self.map.as_str(), "labels" | "rgb") {
             return self;
         }
         let ([low, high], [to_low, to_high]) = (self.range, range);

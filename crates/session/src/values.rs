@@ -36,11 +36,11 @@ pub struct Values {
 }
 
 impl Values {
-    /// Combines a sample and statistics; `range` is the one that colours are spread over. Labels have neither padding nor values
-    /// outside of a range.
+    /// Combines a sample and statistics; `range` is the one that colours are spread over. Labels and packed colours have
+    /// neither padding nor values outside of a range.
     #[must_use]
     pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, range: Option<[f64; 2]>) -> Self {
-        let is_amount = meaning != Meaning::Labels;
+        let is_amount = meaning.is_continuous();
         let has_any = spread.count > 0;
         let [below, above] = range.filter(|_| is_amount).map_or([0.0; 2], |range| spread.outside(range));
         let padding = spread.padding().filter(|_| is_amount).map(|padding| [padding.value, padding.share]);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -246,7 +246,7 @@ impl View {
             for name in ["transfer", "surfaces", "colour_by"] {
                 fields.insert(name.into(), Value::Null);
             }
-            if after == Meaning::Labels && self.mode.is_extreme() {
+            if !after.is_continuous() && self.mode.is_extreme() {
                 fields.insert("mode".into(), Value::Null);
             }
         }
@@ -274,8 +274,8 @@ impl View {
         if !has_time(new) {
             forget.push("time");
         }
-        // The order of labels means nothing, so they have no extreme values.
-        if new.meaning == Meaning::Labels && self.mode.is_extreme() {
+        // The order of labels and colours means nothing, so they have no extreme values.
+        if !new.meaning.is_continuous() && self.mode.is_extreme() {
             forget.push("mode");
         }
         for name in forget {
@@ -436,6 +436,7 @@ fn not_a_view(e: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use array::Meaning;
     use serde_json::json;
 
     use super::*;

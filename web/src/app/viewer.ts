@@ -6,6 +6,7 @@ import {
   asDrawn,
   canColour,
   findArray,
+  isContinuous,
   type ArrayInfo,
   type Dataset,
   type DrawnArray,
@@ -134,7 +135,7 @@ export class Viewer implements Actions {
     const time = Math.min(this.#views.view.time, Math.max(0, steps - 1));
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
-    const mode = array.meaning === "labels" ? "composite" : this.#views.view.mode;
+    const mode = isContinuous(array) ? this.#views.view.mode : "composite";
     this.change({ ...patch, colour_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
   };
 
@@ -357,7 +358,8 @@ export class Viewer implements Actions {
   /** Asks for a histogram of what is shown, again when a finer level has become complete. */
   #askForStats(truth: Truth): void {
     const { array, dataset, view, stats } = this.#state;
-    if (!array || !dataset) return;
+    // Colors are an array of the node, which the data server has not got.
+    if (!array || !dataset || array.meaning === "colors") return;
     const shown = truth.levelShown ?? array.levels.length - 1;
     if (shown >= array.levels.length) return;
     const isOfThis = stats?.place === placeKey(array, view);

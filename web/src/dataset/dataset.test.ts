@@ -8,6 +8,7 @@ import {
   asDrawn,
   canColour,
   findArray,
+  isContinuous,
   isDrawable,
   parseDataset,
   parseDrawn,
@@ -53,6 +54,17 @@ describe("description", () => {
     const other = parseDrawn([of(["y", "x"], [9, 9], "t"), of(["y", "x"], [9, 9], "gone")]);
     expect(asDrawn(described, other).arrays).toEqual(described.arrays);
     expect(() => parseDrawn({})).toThrow("list of arrays");
+  });
+
+  it("adds the arrays that only the node has: images in their colors", () => {
+    const described = parse(of(["y", "x", "channel"], [5, 6, 3], "photo"));
+    const colors = { ...of(["y", "x"], [5, 6], "photo (color)"), dtype: "<u4", meaning: "colors" };
+    const { arrays } = asDrawn(described, parseDrawn([colors]));
+    expect(arrays.map(({ name, number, meaning }) => [name, number, meaning])).toEqual([
+      ["photo", 0, "intensity"],
+      ["photo (color)", 1, "colors"],
+    ]);
+    expect(arrays.map(isContinuous)).toEqual([true, false]);
   });
 
   it("takes planes for drawable as the node does, and volumes first", () => {

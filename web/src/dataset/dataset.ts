@@ -37,7 +37,8 @@ export interface ArrayInfo {
   readonly dtype: string;
   readonly axes: readonly Axis[];
   readonly units: string;
-  readonly meaning: SayableMeaning | "text";
+  /** Colors are those of an image, packed: only arrays as the node draws them. */
+  readonly meaning: SayableMeaning | "text" | "colors";
   /** What the file calls it at length; empty if it does not. */
   readonly title: string;
   /** `standard` unless the file says otherwise. */
@@ -51,8 +52,11 @@ export interface ArrayInfo {
   readonly notes: readonly string[];
 }
 
-/** An array as the node draws it, on other axes than those of the data. */
-export type DrawnArray = Pick<ArrayInfo, "name" | "axes" | "levels" | "worldUnits" | "notes">;
+/**
+ * An array as the node draws it: on other axes than those of the data, or (then it has a `dtype`) one that the data have not got.
+ * Of the former only name, axes, levels, units of the world and notes mean something.
+ */
+export type DrawnArray = ArrayInfo;
 
 export interface Dataset {
   readonly id: string;
@@ -66,6 +70,7 @@ export interface Dataset {
 /** Most arrays that the page lists; the rest can be named in a link. */
 const MAX_ARRAYS = 10_000;
 const MAX_LEVELS = 64;
+const MEANINGS: readonly ArrayInfo["meaning"][] = ["intensity", "labels", "text", "colors"];
 const KINDS: readonly string[] = ["time", "z", "y", "x", "channel", "other"];
 
 /** Throws an `Error` that names what is wrong. */
@@ -87,7 +92,7 @@ export function parseDrawn(value: Json): DrawnArray[] {
   return value.slice(0, MAX_ARRAYS).map(parseArray);
 }
 
-/** The data set with the axes on which its arrays are drawn: views count in those. */
+/** The data set with the arrays as they are drawn: views count in their axes. */
 export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset {
   if (drawn.length === 0) return dataset;
   const byName = new Map(drawn.map((array) => [array.name, array]));
@@ -97,7 +102,15 @@ export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset
     const { axes, levels, worldUnits, notes } = own;
     return { ...array, axes, levels, worldUnits, notes };
   };
-  return { ...dataset, arrays: dataset.arrays.map(replaced) };
+  const isNew = (array: DrawnArray) =>
+    array.dtype !== "" && !dataset.arrays.some(({ name }) => name === array.name);
+  const added = drawn.filter(isNew).map((array, i) => ({ ...array, number: dataset.arrays.length + i }));
+  return { ...dataset, arrays: [...dataset.arrays.map(replaced), ...added] };
+}
+
+/** Whether values between voxels mean something: those of labels and colors do not. The node's rule too. */
+export function isContinuous(array: ArrayInfo): boolean {
+  return array.meaning === "intensity";
 }
 
 /** The array with this name; for the empty name the first volume, or the first plane where there is none. */
@@ -165,7 +178,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     dtype: textOr(value.dtype, ""),
     axes,
     units: textOr(value.units, ""),
-    meaning: value.meaning === "labels" || value.meaning === "text" ? value.meaning : "intensity",
+    meaning: MEANINGS.find((meaning) => meaning === value.meaning) ?? "intensity",
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
     levels,

@@ -1,6 +1,7 @@
 //! Isosurfaces: a row for each with its value, colour and opacity.
 
 import type { Actions, Part, State } from "../app/state.ts";
+import { isContinuous } from "../dataset/dataset.ts";
 import { formatNumber } from "../dataset/labels.ts";
 import { MAX_SURFACES, type ColourBy, type Surface, type Vec3 } from "../view/schema.ts";
 import { el, iconButton, textButton } from "./dom.ts";
@@ -33,11 +34,13 @@ export function surfaceControl(actions: Actions): Part {
     rows,
   );
   const update = (state: State) => {
-    const { view } = state;
+    const { view, array } = state;
     surfaces = view.surfaces;
     const range = view.transfer?.range;
     middle = range ? (range[0] + range[1]) / 2 : 0;
-    add.disabled = surfaces.length >= MAX_SURFACES;
+    const hasNone = array !== null && !isContinuous(array);
+    add.disabled = hasNone || surfaces.length >= MAX_SURFACES;
+    add.title = hasNone ? "Labels and colors have no values between voxels" : "";
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));

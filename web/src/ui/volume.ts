@@ -1,7 +1,7 @@
 //! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
 import type { Actions, Part, State } from "../app/state.ts";
-import type { SayableMeaning } from "../dataset/dataset.ts";
+import { isContinuous, type SayableMeaning } from "../dataset/dataset.ts";
 import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
@@ -51,13 +51,14 @@ export function volumeControl(actions: Actions): Part {
     pair.element,
   );
   const update = ({ view, array }: State) => {
-    // Labels have no order, so they have no extreme values.
-    const isDisabled = (mode: Mode) => array?.meaning === "labels" && EXTREME_MODES.includes(mode);
+    // Labels and colors have no order, so they have no extreme values.
+    const isDisabled = (mode: Mode) => array !== null && !isContinuous(array) && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
     setOptions(select, options, view.mode);
     // Labels are whole numbers.
-    meaningChooser.hidden = array === null || array.meaning === "text" || /f\d/.test(array.dtype);
-    setOptions(meaning, MEANINGS, array?.meaning ?? "intensity");
+    const sayable = MEANINGS.find(({ value }) => value === array?.meaning);
+    meaningChooser.hidden = array === null || !sayable || /f\d/.test(array.dtype);
+    setOptions(meaning, MEANINGS, sayable?.value ?? "intensity");
     light.element.hidden = view.mode !== "composite";
     light.set(view.shading);
     grids.element.hidden = array?.hasGrids !== true;

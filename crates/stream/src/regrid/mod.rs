@@ -1,10 +1,11 @@
-//! Arrays with uneven axes or on curvilinear grids, on even grids: for drawing only.
+//! Arrays as they are drawn: uneven axes and curvilinear grids on even grids, images in their colors.
 //!
-//! Casters draw evenly spaced voxels. Before a data set is drawn it is therefore wrapped in a [`Regridded`]: arrays whose axes
+//! Casters draw evenly spaced voxels of one value each. Before a data set is drawn it is therefore wrapped in a [`Regridded`]: arrays whose axes
 //! are uneven (pressure levels, stretched grids) or whose places are given by two-dimensional latitudes and longitudes get an
 //! even grid, all others stay as they are. Nothing is interpolated: each voxel of an even grid takes the value of the source's
 //! cell that contains its centre, so that values in pictures are values of the file. Blocks are made when they are wanted, from
 //! blocks of the same level of the source, which caches behind this one hold once. Where there is no cell the value is missing.
+//! Images with colors have a second array, of packed colors, which the casters take as labels with the color of their number.
 //!
 //! Reading data is not what this is for: whoever reads an array asks the source.
 //!
@@ -13,9 +14,11 @@
 //! | `places.rs` | which arrays say where samples lie: bounds, latitudes, longitudes |
 //! | `even_axis.rs` | the even axis for an uneven one |
 //! | `globe.rs` | the even longitude-latitude grid for a curvilinear one |
+//! | `colors.rs` | packed colors for channels and labels that have colors |
 //! | `plan.rs` | the description on even grids, and the maps from it to the source |
 //! | `gather.rs` | copying the elements of a block |
 
+mod colors;
 mod even_axis;
 mod gather;
 mod globe;
@@ -33,8 +36,9 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{FuturesUnordered, StreamExt};
 use session::DrawnArray;
 
+use self::colors::Colors;
 use self::gather::takes;
-use self::plan::{Grid, Plan};
+use self::plan::{Grid, Made, Plan};
 
 /// A source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other axes that are not
 /// space their indices. The data set has an identity of its own where an array differs from the source's.
@@ -62,19 +66,23 @@ impl Regridded {
         Ok(Self { inner: Arc::new(Inner { source, plan: Mutex::new(plan) }) })
     }
 
-    /// The arrays that are on other axes than in the source, or have other notes.
+    /// The arrays that are on other axes than in the source, or have other notes, and those that the source has not got.
     #[must_use]
     pub fn differing(&self) -> Vec<DrawnArray> {
         let plan = self.inner.plan();
-        let pairs = plan.source.arrays.iter().zip(&plan.dataset.arrays);
-        let drawn = |array: &ArrayInfo| DrawnArray {
+        let (sources, own) = (&plan.source.arrays, &plan.dataset.arrays);
+        let drawn = |array: &ArrayInfo, is_new: bool| DrawnArray {
             name: array.name.clone(),
             axes: array.axes.clone(),
             levels: array.levels.clone(),
             world_units: array.world_units.clone(),
             notes: array.notes.clone(),
+            meaning: is_new.then_some(array.meaning),
+            dtype: is_new.then_some(array.dtype),
         };
-        pairs.filter(|(source, own)| source != own).map(|(_, own)| drawn(own)).collect()
+        let changed = sources.iter().zip(own).filter(|(source, own)| source != own);
+        let new = own.iter().skip(sources.len());
+        changed.map(|(_, own)| drawn(own, false)).chain(new.map(|own| drawn(own, true))).collect()
     }
 
     /// The voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array `array`: `index` itself
@@ -119,9 +127,10 @@ impl Inner {
         let key = want.key();
         let made = match plan.dataset.block(key) {
             Err(error) => Err(error),
-            Ok(info) => match &plan.grids[key.array as usize] {
-                Some(grid) => self.make(plan, grid, &info, want).await?,
-                None => self.forward(plan, want).await?,
+            Ok(info) => match plan.made(key.array) {
+                Made::Even(grid) => self.make(plan, grid, &info, want).await?,
+                Made::Colors(colors) => self.paint(plan, colors, &info, want).await?,
+                Made::AsIs => self.forward(plan, want).await?,
             },
         };
         Some(Completion { key, result: made.map(Arc::new) })
@@ -130,7 +139,7 @@ impl Inner {
     /// A block of an array that is as in the source.
     async fn forward(&self, plan: &Plan, want: &Want) -> Option<Result<Block>> {
         let (mut content, index) = (None, [want.key().index]);
-        let taken = self.fetch(plan, want, &index, |_, found| {
+        let taken = self.fetch(plan, want.key().array, want, &index, |_, found| {
             content = Some(found.clone());
             Ok(())
         });
@@ -154,7 +163,7 @@ impl Inner {
         };
         let indices: Vec<u64> = canvas.takes.iter().map(|take| take.index).collect();
         let mut is_covered = true;
-        let taken = self.fetch(plan, want, &indices, |number, content| match content {
+        let taken = self.fetch(plan, key.array, want, &indices, |number, content| match content {
             Content::Data { bytes, .. } => canvas.draw(number, bytes),
             Content::NotCovered => {
                 is_covered = false;
@@ -170,17 +179,60 @@ impl Inner {
         )
     }
 
-    /// Fetches blocks of the source with these indices, of the array and level of a want, and with its urgency, and has each
-    /// taken by `take` with its place in the list. `None` once nobody waits any more.
+    /// A block of packed colors.
+    async fn paint(
+        &self,
+        plan: &Plan,
+        colors: &Colors,
+        info: &BlockInfo<'_>,
+        want: &Want,
+    ) -> Option<Result<Block>> {
+        let key = want.key();
+        let start: Vec<u64> = info.selection.ranges().iter().map(|range| range.start).collect();
+        let shape = info.selection.shape();
+        let prepared = || {
+            let array = plan.source.array(colors.source)?;
+            let takes = colors.takes(array.level(key.level)?, &start, &shape)?;
+            let item_bytes = array.dtype.size_bytes();
+            Ok((array, takes, item_bytes, vec![0; colors.source_elements(&shape)? * item_bytes]))
+        };
+        let (array, takes, item_bytes, mut stored) = match prepared() {
+            Ok(prepared) => prepared,
+            Err(error) => return Some(Err(error)),
+        };
+        let indices: Vec<u64> = takes.iter().map(|take| take.index).collect();
+        let mut is_covered = true;
+        let taken = self.fetch(plan, colors.source, want, &indices, |number, content| match content {
+            Content::Data { bytes, .. } => takes[number].copy(bytes, &mut stored, item_bytes),
+            Content::NotCovered => {
+                is_covered = false;
+                Ok(())
+            }
+        });
+        let taken = taken.await?;
+        let packed = || {
+            if !is_covered {
+                return Ok(Block { key, content: Content::NotCovered });
+            }
+            let bytes = colors.pack(&stored, array, &shape)?;
+            let range = stats::value_range(&bytes, info.array.dtype, &info.array.decoding);
+            Ok(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
+        };
+        Some(taken.and_then(|()| packed()))
+    }
+
+    /// Fetches blocks of the source with these indices, of an array of the source and the level of a want, and with its urgency, and
+    /// has each taken by `take` with its place in the list. `None` once nobody waits any more.
     async fn fetch(
         &self,
         plan: &Plan,
+        array: u32,
         for_want: &Want,
         indices: &[u64],
         mut take: impl FnMut(usize, &Content) -> Result<()>,
     ) -> Option<Result<()>> {
         let Dataset { id: dataset, generation, .. } = *plan.source;
-        let key = BlockKey { dataset, generation, ..for_want.key() };
+        let key = BlockKey { dataset, generation, array, ..for_want.key() };
         for (window, some) in indices.chunks(WINDOW_BLOCKS).enumerate() {
             let pairs = some.iter().map(|&index| want(BlockKey { index, ..key }, for_want.urgency()));
             let (wants, handles): (Vec<_>, Vec<_>) = pairs.unzip();
@@ -300,21 +352,21 @@ impl Source for Regridded {
         answers.filter_map(ready).boxed()
     }
 
-    /// Elements of the even grid where the array has one.
+    /// Elements of the even grid or of packed colors where that is what the array has.
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let plan = self.inner.plan();
-        match plan.grids.get(request.array as usize) {
-            Some(Some(_)) => gather_blocks(Arc::new(self.clone()), request, into),
-            _ => self.inner.source.read(request, into),
+        match plan.made(request.array) {
+            Made::AsIs => self.inner.source.read(request, into),
+            Made::Even(_) | Made::Colors(_) => gather_blocks(Arc::new(self.clone()), request, into),
         }
     }
 
-    /// Nothing rests as it is on an even grid.
+    /// Nothing rests as it is on an even grid, nor as packed colors.
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         let plan = self.inner.plan();
-        match plan.grids.get(request.array as usize) {
-            Some(Some(_)) => ready(Ok(None)).boxed(),
-            _ => self.inner.source.packed(request),
+        match plan.made(request.array) {
+            Made::AsIs => self.inner.source.packed(request),
+            Made::Even(_) | Made::Colors(_) => ready(Ok(None)).boxed(),
         }
     }
 }

@@ -8,6 +8,7 @@ use array::{
     Meaning, Result, Scalar, Source, choose_blocks, kind_of_degrees,
 };
 
+use super::colors::Colors;
 use super::even_axis::{Coarsening, EvenAxis, coarse_count};
 use super::gather::{Indices, Missing, Pixels, Wider};
 use super::globe::{Centres, Globe, MAX_CELLS, NOWHERE};
@@ -26,8 +27,20 @@ pub(super) struct Plan {
     pub(super) source: Arc<Dataset>,
     /// Description on even grids, with notes on what is drawn how.
     pub(super) dataset: Arc<Dataset>,
-    /// Per array; `None` where it is the source's.
+    /// Per array of the source; `None` where it is as there.
     pub(super) grids: Vec<Option<Grid>>,
+    /// The arrays after those of the source.
+    pub(super) colors: Vec<Colors>,
+}
+
+/// How blocks are made.
+pub(super) enum Made<'a> {
+    /// They are the source's.
+    AsIs,
+    /// On an even grid.
+    Even(&'a Grid),
+    /// Of packed colors.
+    Colors(&'a Colors),
 }
 
 /// How an array's even grid takes values from the source.
@@ -114,18 +127,35 @@ impl Plan {
             grids.push(grid);
         }
         drop(names);
+        let mut colors = Vec::new();
+        for (number, _) in (0..).zip(&grids).filter(|(_, grid)| grid.is_none()) {
+            if let Some((info, own)) = Colors::of(&described, number) {
+                arrays.push(info);
+                colors.push(own);
+            }
+        }
         if arrays == described.arrays {
-            return Self { dataset: Arc::clone(&described), source: described, grids };
+            return Self { dataset: Arc::clone(&described), source: described, grids, colors };
         }
         let own = || DatasetId::of([IDENTITY.as_bytes(), &described.id.0.to_le_bytes()]);
-        let id = if grids.iter().all(Option::is_none) { described.id } else { own() };
+        let is_plain = colors.is_empty() && grids.iter().all(Option::is_none);
+        let id = if is_plain { described.id } else { own() };
         let dataset = Dataset { id, arrays, ..Dataset::clone(&described) };
-        Self { dataset: Arc::new(dataset), source: described, grids }
+        Self { dataset: Arc::new(dataset), source: described, grids, colors }
     }
 
     /// Whether all blocks are the source's.
     pub(super) fn is_plain(&self) -> bool {
-        self.grids.iter().all(Option::is_none)
+        self.colors.is_empty() && self.grids.iter().all(Option::is_none)
+    }
+
+    /// How an array's blocks are made.
+    pub(super) fn made(&self, number: u32) -> Made<'_> {
+        let number = number as usize;
+        if let Some(colors) = number.checked_sub(self.grids.len()).and_then(|place| self.colors.get(place)) {
+            return Made::Colors(colors);
+        }
+        self.grids.get(number).and_then(Option::as_ref).map_or(Made::AsIs, Made::Even)
     }
 }
 

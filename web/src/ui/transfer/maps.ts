@@ -1,10 +1,14 @@
 //! The colours: whose values give them, and the choice of a colour map, as swatches.
 
 import type { Actions, Part, State } from "../../app/state.ts";
+import { findArray } from "../../dataset/dataset.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
 import type { ColourBy } from "../../view/schema.ts";
 import { el } from "../dom.ts";
 import { colourBy } from "./by.ts";
+
+/** The map by which packed colors are their own; it suits nothing else. */
+const OWN_COLORS = "rgb";
 
 export function colourMaps(actions: Actions): Part {
   const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Colour map" });
@@ -24,7 +28,8 @@ export function colourMaps(actions: Actions): Part {
     by = state.view.colour_by;
     const chosen = (by ?? state.view.transfer)?.map ?? "";
     // A map that the server does not list (a link from elsewhere) is still named.
-    const names = [...new Set([...state.colormaps.keys(), ...(chosen === "" ? [] : [chosen])])];
+    const listed = [...state.colormaps.keys()].filter((name) => name !== OWN_COLORS || isOfColors(state));
+    const names = [...new Set([...listed, ...(chosen === "" ? [] : [chosen])])];
     const next = JSON.stringify([names, state.colormaps.size]);
     if (next !== key) {
       key = next;
@@ -37,6 +42,12 @@ export function colourMaps(actions: Actions): Part {
     element.hidden = names.length === 0 && other.element.hidden;
   };
   return { element, update };
+}
+
+/** Whether the array that gives the colors is an image in its colors. */
+function isOfColors({ dataset, array, view }: State): boolean {
+  const by = view.colour_by && dataset ? findArray(dataset, view.colour_by.array) : array;
+  return by?.meaning === "colors";
 }
 
 function swatch(name: string, gradient: string): HTMLElement {

@@ -1,0 +1,399 @@
+//! Images in their colors, as arrays that are drawn beside those they are made of.
+//!
+//! An image whose channels have colors (red, green and blue; channels of OME-Zarr with colors and windows), and labels that the file
+//! gives colors to, become an array of packed colors ([`Meaning::Colors`]) without the axis of channels. Channels are added as OME-Zarr
+//! viewers do: each value becomes a share of its channel's window, which multiplies the channel's color.
+
+use std::collections::HashMap;
+
+use array::{
+    ArrayInfo, Attribute, AxisKind, DType, Dataset, Decoding, Element, ElementType, Error, Level, Meaning,
+    Result, Scalar, choose_blocks, decode, elements, with_element,
+};
+use serde_json::Value;
+
+use super::gather::{self, Take, takes};
+
+/// Most channels that are added.
+const MAX_CHANNELS: usize = 16;
+/// Strength, red, green and blue of a packed color, a byte each, are decoded to the strength with the color behind its point.
+const STRENGTH: f64 = (1 << 24) as f64;
+
+/// How an array of packed colors is made.
+pub(super) struct Colors {
+    /// Number of the array that it is made of.
+    pub(super) source: u32,
+    paint: Paint,
+}
+
+enum Paint {
+    /// Along an axis of the source.
+    Channels { axis: usize, count: u64, channels: Vec<Channel>, alpha: Option<usize> },
+    /// Red, green, blue, alpha by label; others have the colors of the map for labels.
+    Labels(HashMap<i128, [u8; 4]>),
+}
+
+/// One channel: what a value adds to red, green and blue, from nothing at `start` to `color` at `end`.
+struct Channel {
+    index: usize,
+    name: String,
+    start: f64,
+    end: f64,
+    color: [f32; 3],
+}
+
+impl Channel {
+    /// How far a value lies between nothing and the full color, from 0 to 1; 0 where it is missing.
+    fn share(&self, value: f64) -> f64 {
+        let share = (value - self.start) / (self.end - self.start);
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+}
+
+impl Colors {
+    /// The array of colors for array `number`, and how it is made; `None` where the array has none.
+    pub(super) fn of(dataset: &Dataset, number: u32) -> Option<(ArrayInfo, Self)> {
+        let array = dataset.array(number).ok()?;
+        let name = format!("{} (color)", array.name);
+        if array.shape().contains(&0) || dataset.arrays.iter().any(|other| other.name == name) {
+            return None;
+        }
+        let (paint, note) = match array.meaning {
+            Meaning::Labels => (labels(array)?, "labels in the colors that the file gives them".to_owned()),
+            Meaning::Intensity => channels(array)?,
+            Meaning::Text | Meaning::Colors => return None,
+        };
+        let info = packed(array, name, &paint, note)?;
+        Some((info, Self { source: number, paint }))
+    }
+
+    /// Lists what the block with these selected indices takes from blocks of the source's level.
+    ///
+    /// # Errors
+    /// `TooLarge` for a block beyond what memory can address.
+    pub(super) fn takes(&self, level: &Level, start: &[u64], shape: &[u64]) -> Result<Vec<Take>> {
+        let (start, shape) = self.in_source(start, shape);
+        takes(level, [&start, &shape], &vec![None; shape.len()], None)
+    }
+
+    /// Elements of the source in a block of this shape.
+    ///
+    /// # Errors
+    /// `TooLarge` for a block beyond what memory can address.
+    pub(super) fn source_elements(&self, shape: &[u64]) -> Result<usize> {
+        gather::count_of(&self.in_source(shape, shape).1)
+    }
+
+    /// Start and shape of a block in the source: all channels.
+    fn in_source(&self, start: &[u64], shape: &[u64]) -> (Vec<u64>, Vec<u64>) {
+        let (mut start, mut shape) = (start.to_vec(), shape.to_vec());
+        if let Paint::Channels { axis, count, .. } = &self.paint {
+            start.insert(*axis, 0);
+            shape.insert(*axis, *count);
+        }
+        (start, shape)
+    }
+
+    /// Packs the elements of a block, stored as the source's `array` stores them; `shape` is that of the block that is made.
+    ///
+    /// # Errors
+    /// `Corrupt` for bytes that are no elements of the array.
+    pub(super) fn pack(&self, stored: &[u8], array: &ArrayInfo, shape: &[u64]) -> Result<Vec<u8>> {
+        match &self.paint {
+            Paint::Channels { axis, count, channels, alpha } => {
+                let values = decoded(stored, array)?;
+                let within = gather::count_of(&shape[*axis..])?;
+                Ok(add(&values, usize::try_from(*count).unwrap_or(usize::MAX), within, channels, *alpha))
+            }
+            Paint::Labels(colors) => {
+                let count = stored.len() / array.dtype.size_bytes();
+                let label = |i| array.decoding.meant(array.dtype).scalar_at(stored, i);
+                (0..count).try_fold(Vec::with_capacity(count * 4), |mut packed, i| {
+                    let label = label(i)
+                        .ok_or_else(|| Error::corrupt("expected whole elements, found a part of one"))?;
+                    let color =
+                        if array.decoding.is_missing(label) { [0; 4] } else { label_color(label, colors) };
+                    packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());
+                    Ok(packed)
+                })
+            }
+        }
+    }
+}
+
+/// Strength, red, green and blue of a label.
+fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
+    let number = match label {
+        Scalar::Signed(value) => i128::from(value),
+        Scalar::Unsigned(value) => i128::from(value),
+        Scalar::Float(_) => return [0; 4],
+    };
+    if let Some(&[r, g, b, a]) = colors.get(&number) {
+        return [a, r, g, b];
+    }
+    if number == 0 {
+        return [0; 4];
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "all bits of a stored label")]
+    let [r, g, b] = render::label_colour(number as u64);
+    [u8::MAX, r, g, b]
+}
+
+/// Decoded values, NaN where they are missing.
+fn decoded(stored: &[u8], array: &ArrayInfo) -> Result<Vec<f64>> {
+    let decoded = decode(stored, array.dtype, &array.decoding)?;
+    let dtype = array.decoding.output;
+    Ok(
+        with_element!(dtype.element(), T => elements::<T>(&decoded, dtype.order()).map(Element::to_f64).collect()),
+    )
+}
+
+/// Adds the channels of each pixel. `values` are in the order (before, channel, within) with so many channels and so many elements
+/// within one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn add(values: &[f64], count: usize, within: usize, channels: &[Channel], alpha: Option<usize>) -> Vec<u8> {
+    let pixels = values.len() / count.max(1);
+    let mut packed = Vec::with_capacity(pixels * 4);
+    for pixel in 0..pixels {
+        let first = pixel / within * within * count + pixel % within;
+        let value = |index: usize| values[first + index * within];
+        let mut sum = [0.0f32; 3];
+        for channel in channels {
+            let share = channel.share(value(channel.index)) as f32;
+            sum.iter_mut().zip(channel.color).for_each(|(sum, part)| *sum += share * part);
+        }
+        let [r, g, b] = sum.map(|part| part.min(255.0).round() as u8);
+        let strongest = f64::from(r.max(g).max(b));
+        let alpha = alpha.map_or(1.0, |index| channels[0].share(value(index)));
+        let color = if alpha > 0.0 { [(strongest * alpha).round() as u8, r, g, b] } else { [0; 4] };
+        packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());
+    }
+    packed
+}
+
+/// The channels of an array with their colors, and a note for people.
+fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
+    let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel)?;
+    let count = array.shape()[axis];
+    if let Some(omero) = array.attributes.get("omero") {
+        let Attribute::Json(omero) = omero else { return None };
+        let listed = omero.get("channels")?.as_array()?;
+        let channels: Vec<Channel> = (0..usize::try_from(count).unwrap_or(usize::MAX))
+            .zip(listed)
+            .filter(|(_, channel)| channel.get("active").and_then(Value::as_bool) != Some(false))
+            .map(|(index, channel)| omero_channel(index, channel, array.dtype))
+            .collect::<Option<_>>()?;
+        if !(2..=MAX_CHANNELS).contains(&channels.len()) {
+            return None;
+        }
+        let said: Vec<String> =
+            channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
+        let note = format!("channels are added, each in its color: {}", said.join(", "));
+        return Some((Paint::Channels { axis, count, channels, alpha: None }, note));
+    }
+    let names = ["red", "green", "blue", "alpha"];
+    let is_named = matches!(array.attributes.get("channels"), Some(Attribute::Texts(found)) if names.starts_with(
+        &found.iter().map(String::as_str).collect::<Vec<_>>()
+    ));
+    let is_image = array.dtype.element() == ElementType::U8 && axis + 1 == array.axes.len();
+    if !matches!(count, 3 | 4) || !(is_named || is_image) {
+        return None;
+    }
+    let end = full(array.dtype)?;
+    let primary = |index: usize| {
+        let color = [0, 1, 2].map(|part| if part == index { 255.0 } else { 0.0 });
+        Channel { index, name: names[index].to_owned(), start: 0.0, end, color }
+    };
+    let channels = (0..3).map(primary).collect();
+    let note = "red, green and blue in their color".to_owned();
+    Some((Paint::Channels { axis, count, channels, alpha: (count == 4).then_some(3) }, note))
+}
+
+/// Value of a channel at its brightest, where nothing says so; `None` for types that no image has.
+#[expect(clippy::cast_precision_loss, reason = "the largest of a type, to the precision of a picture")]
+fn full(dtype: DType) -> Option<f64> {
+    let element = dtype.element();
+    if element.is_float() {
+        return Some(1.0);
+    }
+    let (low, high) = element.limits();
+    (low == 0).then_some(high as f64)
+}
+
+/// A channel of OME-Zarr; `None` if it has no color, or neither a window nor a type that implies one.
+fn omero_channel(index: usize, channel: &Value, dtype: DType) -> Option<Channel> {
+    let color = hexadecimal(channel.get("color")?.as_str()?)?;
+    let window = |name: &str| channel.get("window")?.get(name)?.as_f64().filter(|value| value.is_finite());
+    let (start, end) = match (window("start"), window("end")) {
+        (Some(start), Some(end)) if start < end => (start, end),
+        _ if dtype.element() == ElementType::U8 => (0.0, 255.0),
+        _ => return None,
+    };
+    let is_inverted = channel.get("inverted").and_then(Value::as_bool) == Some(true);
+    let (start, end) = if is_inverted { (end, start) } else { (start, end) };
+    let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
+    let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
+    Some(Channel { index, name, start, end, color: color.map(f32::from) })
+}
+
+/// Red, green and blue of six hexadecimal digits, with or without `#`.
+fn hexadecimal(text: &str) -> Option<[u8; 3]> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let [_, r, g, b] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some([r, g, b])
+}
+
+/// The colors that the file gives to labels; `None` if it gives none.
+fn labels(array: &ArrayInfo) -> Option<Paint> {
+    let Attribute::Json(about) = array.attributes.get("image-label")? else { return None };
+    let color = |entry: &Value| -> Option<(i128, [u8; 4])> {
+        let label = entry.get("label-value")?;
+        let label = label.as_i64().map(i128::from).or_else(|| label.as_u64().map(i128::from))?;
+        let part = |i: usize| entry.get("rgba")?.get(i)?.as_u64().and_then(|part| u8::try_from(part).ok());
+        Some((label, [part(0)?, part(1)?, part(2)?, part(3).unwrap_or(u8::MAX)]))
+    };
+    let colors: HashMap<i128, [u8; 4]> = about.get("colors")?.as_array()?.iter().filter_map(color).collect();
+    (!colors.is_empty() && !array.dtype.element().is_float()).then_some(Paint::Labels(colors))
+}
+
+/// The description of packed colors; `None` if it makes no legal array.
+fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Option<ArrayInfo> {
+    let dtype = DType::new(ElementType::U32, array::ByteOrder::Little);
+    let mut info = ArrayInfo {
+        name,
+        dtype,
+        units: String::new(),
+        decoding: Decoding { scale: 1.0 / STRENGTH, ..Decoding::identity(dtype) },
+        meaning: Meaning::Colors,
+        storage: array::Storage::default(),
+        ..array.clone()
+    };
+    if let Paint::Channels { axis, .. } = paint {
+        info.axes.remove(*axis);
+        for level in &mut info.levels {
+            level.shape.remove(*axis);
+            level.factor.remove(*axis);
+        }
+    }
+    let kinds: Vec<AxisKind> = info.axes.iter().map(|axis| axis.kind).collect();
+    for level in &mut info.levels {
+        level.block = choose_blocks(&level.shape, &kinds, dtype, None);
+        level.chunk = None;
+    }
+    for name in ["omero", "channels", "image-label"] {
+        info.attributes.remove(name);
+    }
+    info.notes.push(note);
+    info.check().is_ok().then_some(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use array::conformance::{MemorySource, one_array};
+    use array::{Priority, ReadRequest, Selection, Source, Target};
+    use bytes::Bytes;
+    use serde_json::json;
+
+    use super::super::Regridded;
+    use super::*;
+
+    /// An array of bytes over these axes, stored in these blocks.
+    fn image(dtype: &str, kinds: &[AxisKind], shape: &[u64], block: &[u64]) -> Dataset {
+        let mut dataset = one_array(dtype.parse().unwrap(), shape, block);
+        for (axis, &kind) in dataset.arrays[0].axes.iter_mut().zip(kinds) {
+            axis.kind = kind;
+        }
+        dataset.arrays[0].name = "image".into();
+        dataset
+    }
+
+    /// Strength, red, green, blue of all voxels of the array that is drawn beside the data set's only one; `None` if there is none.
+    async fn colors(dataset: Dataset, bytes: Vec<u8>) -> Option<(ArrayInfo, Vec<[u8; 4]>)> {
+        let source = Arc::new(MemorySource::new(dataset, vec![vec![Bytes::from(bytes)]]).unwrap());
+        let drawn = Regridded::open(source).await.unwrap();
+        let described = drawn.describe().await.unwrap();
+        let info = described.arrays.get(1)?.clone();
+        assert_eq!((info.name.as_str(), info.meaning), ("image (color)", Meaning::Colors));
+        let (target, into) = Target::new(info.shape(), 4).unwrap();
+        let selection = Selection::all(info.shape());
+        drawn
+            .read(ReadRequest { array: 1, level: 0, selection, priority: Priority::NORMAL }, into)
+            .await
+            .unwrap();
+        let bytes = target.into_vec().unwrap();
+        let packed = bytes.chunks_exact(4).map(|raw| [raw[3], raw[2], raw[1], raw[0]]).collect();
+        Some((info, packed))
+    }
+
+    #[tokio::test]
+    async fn red_green_blue_last_in_any_blocks_are_one_color_each() {
+        use AxisKind::{Channel, X, Y};
+        let bytes: Vec<u8> = (0..4 * 5 * 3).map(|i| i * 4).collect();
+        for block in [[4, 5, 3], [3, 2, 1], [1, 5, 2]] {
+            let dataset = image("|u1", &[Y, X, Channel], &[4, 5, 3], &block);
+            let (info, packed) = colors(dataset, bytes.clone()).await.unwrap();
+            assert_eq!(info.shape(), [4, 5]);
+            let expected: Vec<[u8; 4]> = bytes.chunks(3).map(|c| [c[2], c[0], c[1], c[2]]).collect();
+            assert_eq!(packed, expected, "{block:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_transparent_is_nothing() {
+        use AxisKind::{Channel, X, Y};
+        let dataset = image("|u1", &[Y, X, Channel], &[1, 2, 4], &[1, 2, 4]);
+        let (_, packed) = colors(dataset, vec![200, 100, 0, 255, 200, 100, 0, 0]).await.unwrap();
+        assert_eq!(packed, [[200, 200, 100, 0], [0; 4]]);
+    }
+
+    #[tokio::test]
+    async fn channels_of_ome_are_added_over_their_windows() {
+        use AxisKind::{Channel, X, Y};
+        let mut dataset = image("<u2", &[Channel, Y, X], &[3, 1, 4], &[1, 1, 3]);
+        let channel = |color: &str, start: u32, end: u32| json!({"color": color, "window": {"start": start, "end": end}});
+        let mut off = channel("FFFFFF", 0, 1);
+        off["active"] = json!(false);
+        let omero = json!({"channels": [channel("0000FF", 0, 1000), off, channel("#ff8000", 100, 300)]});
+        dataset.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+        let values: [u16; 12] = [0, 500, 1000, 9000, 1, 1, 1, 1, 100, 200, 9000, 0];
+        let (info, packed) =
+            colors(dataset, values.iter().flat_map(|v| v.to_le_bytes()).collect()).await.unwrap();
+        assert_eq!(packed, [[0; 4], [128, 128, 64, 128], [255, 255, 128, 255], [255, 0, 0, 255]]);
+        assert!(info.notes.iter().any(|note| note.contains("channel 2 (100 to 300)")), "{:?}", info.notes);
+        assert!(!info.attributes.contains_key("omero"));
+    }
+
+    #[tokio::test]
+    async fn labels_have_the_colors_of_the_file_and_else_their_own() {
+        use AxisKind::{X, Y};
+        let mut dataset = image("<u8", &[Y, X], &[1, 4], &[1, 4]);
+        dataset.arrays[0].meaning = Meaning::Labels;
+        let about = json!({"colors": [{"label-value": 3, "rgba": [1, 2, 3, 128]}, {"label-value": 1u64 << 60, "rgba": [9, 8, 7]}]});
+        dataset.arrays[0].attributes.insert("image-label".into(), Attribute::Json(about));
+        let labels = [0u64, 3, 1 << 60, (1 << 60) + 1];
+        let (_, packed) =
+            colors(dataset, labels.iter().flat_map(|v| v.to_le_bytes()).collect()).await.unwrap();
+        let [r, g, b] = render::label_colour(labels[3]);
+        assert_eq!(packed, [[0; 4], [128, 1, 2, 3], [255, 9, 8, 7], [255, r, g, b]]);
+    }
+
+    #[tokio::test]
+    async fn channels_without_colors_are_left_alone() {
+        use AxisKind::{Channel, X, Y};
+        let wide = image("<u2", &[Y, X, Channel], &[4, 5, 3], &[4, 5, 3]);
+        assert!(colors(wide, vec![0; 120]).await.is_none());
+        let mut one = image("|u1", &[Channel, Y, X], &[1, 4, 5], &[1, 4, 5]);
+        let omero = json!({"channels": [{"color": "00FF00"}]});
+        one.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+        assert!(colors(one, vec![0; 20]).await.is_none());
+        let mut bad = image("|u1", &[Channel, Y, X], &[2, 4, 5], &[2, 4, 5]);
+        let omero = json!({"channels": [{"color": "00FF0"}, {"color": 7}]});
+        bad.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+        assert!(colors(bad, vec![0; 40]).await.is_none());
+    }
+}
