@@ -73,7 +73,7 @@ impl Default for Limits {
 /// What one subscriber has at the most: an IPv4 address, or what 48 bits of an IPv6 one begin.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 80 << 80)),
+        IpAddr::V6(ip) if !ip.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 80 << 80)),
         ip => ip,
     }
 }
@@ -340,7 +340,13 @@ mod tests {
         }
         assert_eq!(results, [true, true, false, true, false]);
         places.clear();
-        assert!((0..3).map(|_| admitted(LOOPBACK)).collect::<Vec<_>>().iter().all(|(_, r)| r.is_ok()));
+        for loopback in [LOOPBACK, "::1"] {
+            let all: Vec<_> = (0..3).map(|_| admitted(loopback)).collect();
+            assert!(
+                all.iter().all(|(_, result)| result.is_ok()),
+                "{loopback}: tunnels and proxies come from here"
+            );
+        }
     }
 
     #[tokio::test]

@@ -71,8 +71,9 @@ impl Rect {
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (left, top) = (self.left.max(other.left), self.top.max(other.top));
-        let right = (self.left + self.width).min(other.left + other.width);
-        let bottom = (self.top + self.height).min(other.top + other.height);
+        let end = |first: u32, count: u32| first.saturating_add(count);
+        let right = end(self.left, self.width).min(end(other.left, other.width));
+        let bottom = end(self.top, self.height).min(end(other.top, other.height));
         let common =
             Self { left, top, width: right.saturating_sub(left), height: bottom.saturating_sub(top) };
         if common.is_empty() { Self::default() } else { common }
@@ -150,6 +151,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rectangles_of_any_bytes_have_an_intersection() {
+        let (far, image) =
+            (Rect::from_bytes(&[0xFF; Rect::BYTES]), Rect { left: 2, top: 3, width: 9, height: 8 });
+        assert!(image.intersection(&far).is_empty());
+        let wide = Rect { left: 4, top: 4, width: u32::MAX, height: u32::MAX };
+        assert_eq!(image.intersection(&wide), Rect { left: 4, top: 4, width: 7, height: 7 });
     }
 
     #[test]

@@ -27,9 +27,9 @@ pub(crate) struct Cuts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
     /// Distance of sample 0, and how much more that of the next one is.
-    at: f64,
-    per_sample: f64,
-    borders: &'a [f64],
+    pub(super) at: f64,
+    pub(super) per_sample: f64,
+    pub(super) borders: &'a [f64],
 }
 
 impl Cuts {

@@ -88,8 +88,8 @@ impl<'a> Layers<'a> {
     fn touched(&mut self) -> impl Iterator<Item = usize> + use<> {
         let (mut bits, is_reversed) = (std::mem::take(&mut self.touched), self.walk.is_reversed());
         std::iter::from_fn(move || {
-            let slab = if is_reversed { 63 - bits.leading_zeros() } else { bits.trailing_zeros() };
             (bits != 0).then(|| {
+                let slab = if is_reversed { bits.ilog2() } else { bits.trailing_zeros() };
                 bits &= !(1 << slab);
                 slab as usize
             })
@@ -276,6 +276,19 @@ mod tests {
         let borders = (0..9).map(f64::from).collect();
         let cuts = Cuts::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, borders, behind, 0.99);
         Instructions::Scalar.run(Through { layers: Layers::new(&cuts), opacities })
+    }
+
+    #[test]
+    fn slabs_are_listed_from_the_eye_in_both_directions() {
+        let cuts =
+            Cuts::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, (0..9).map(f64::from).collect(), 8, 0.99);
+        for (stride, expected) in [(1.0, [1, 3, 5]), (-1.0, [5, 3, 1])] {
+            let mut layers = Layers::new(&cuts);
+            layers.walk.per_sample = stride;
+            layers.touched = 0b10_1010;
+            assert_eq!(layers.touched().collect::<Vec<_>>(), expected);
+            assert_eq!(layers.touched().next(), None, "none are left");
+        }
     }
 
     #[test]
